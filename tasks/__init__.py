@@ -1,0 +1,1 @@
+"""What is done: one package per step of the paper. Knows nothing of Prefect or DVC."""

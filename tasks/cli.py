@@ -1,0 +1,142 @@
+"""The ``palimpsest`` command: one sub-command per step, each in a module of its own.
+
+A command module has four names: ``SUMMARY`` (one line for ``palimpsest --help``), ``configure(parser)``,
+``run(arguments)`` and, where the command is a stage of the graph, ``sections(arguments)``: the key paths of
+``params.yaml`` that it reads. Only the module of the command that is asked for is imported, and heavy
+libraries only inside ``run``: every stage is a process, so start-up counts.
+
+Other packages add commands through the entry-point group ``palimpsest.commands``.
+"""
+
+import argparse
+import errno
+import importlib
+import os
+import signal
+import sys
+import traceback
+from types import ModuleType
+
+from tasks import telemetry
+from tasks.errors import PalimpsestError
+
+COMMANDS: dict[str, str] = {
+    "corpora": "tasks.corpora.corpora_command",
+    "count-words": "tasks.corpora.count_words_command",
+    "vocabulary": "tasks.language_model.vocabulary_command",
+    "mask": "tasks.masking.mask_command",
+    "train-filler": "tasks.filling.train_filler_command",
+    "fill": "tasks.filling.fill_command",
+    "pretrain": "tasks.language_model.pretrain_command",
+    "adapt": "tasks.language_model.adapt_command",
+    "perplexity": "tasks.language_model.perplexity_command",
+    "summarise": "tasks.reports.summarise_command",
+    "publish": "tasks.reports.publish_command",
+    "where-from": "tasks.reports.where_from_command",
+}
+"""Commands of this package, in the order of the graph: name to module."""
+
+PLUGIN_GROUP = "palimpsest.commands"
+
+
+def plugin_commands() -> dict[str, str]:
+    """Commands that other installed packages add: name to module."""
+    from importlib.metadata import entry_points
+
+    return {point.name: point.value for point in entry_points(group=PLUGIN_GROUP)}
+
+
+def load_command(name: str) -> ModuleType | None:
+    """The module of one command, or ``None`` where no package has it."""
+    module_name = COMMANDS.get(name) or plugin_commands().get(name)
+    return importlib.import_module(module_name) if module_name else None
+
+
+def _print_overview() -> None:
+    modules = {**COMMANDS, **plugin_commands()}
+    width = max(map(len, modules)) + 2
+    print("usage: palimpsest COMMAND [options]\n")
+    print("Mask private words in text, fill the masks with a language model's substitutes, adapt language")
+    print("models on the result, and measure what it costs and what still leaks.\n")
+    print("commands:")
+    for name, module_name in modules.items():
+        print(f"  {name:<{width}}{importlib.import_module(module_name).SUMMARY}")
+    print("\n'palimpsest COMMAND --help' explains one command.")
+
+
+def command_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
+    """The argument parser of one command."""
+    parser = argparse.ArgumentParser(
+        prog=f"palimpsest {name}",
+        description=module.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    module.configure(parser)
+    return parser
+
+
+def _fail(message: str) -> int:
+    print(f"palimpsest: error: {message}", file=sys.stderr)
+    return 1
+
+
+def _internal_error(error: BaseException) -> int:
+    """Report a defect without its message, which could quote private text; frames alone are safe."""
+    if os.environ.get("PALIMPSEST_DEBUG") == "1":
+        traceback.print_exception(error)
+        return 70
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}"
+    print(
+        f"palimpsest: internal error: {type(error).__name__} at {place}. The message is withheld because it may "
+        "quote private text; set PALIMPSEST_DEBUG=1 to see it.",
+        file=sys.stderr,
+    )
+    return 70
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; returns the exit status (0 done, 1 user error, 2 wrong usage, 70 defect)."""
+    telemetry.switch_off()
+    arguments = sys.argv[1:] if argv is None else argv
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        _print_overview()
+        return 0
+    name, rest = arguments[0], arguments[1:]
+    if name == "--version":
+        from importlib.metadata import version
+
+        print(f"palimpsest {version('palimpsest')}")
+        return 0
+    try:
+        module = load_command(name)
+        if module is None:
+            from tasks.spelling import nearest
+
+            known = [*COMMANDS, *plugin_commands()]
+            return _fail(f"unknown command {name!r}{nearest(name, known)}; 'palimpsest --help' lists them")
+        parsed = command_parser(name, module).parse_args(rest)
+        return int(module.run(parsed) or 0)
+    except PalimpsestError as error:
+        return _fail(str(error))
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        # The reader of our standard output has gone: nothing is left to say, and Python must not try again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return _fail(f"the disk is full while writing {error.filename!r}; free some space and run it again")
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            return _fail(f"no permission for {error.filename!r}: {error.strerror}")
+        if isinstance(error, FileNotFoundError) and error.filename is not None:
+            return _fail(f"no such file: {error.filename!r}")
+        return _internal_error(error)
+    except Exception as error:
+        return _internal_error(error)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,291 @@
+"""``params.yaml`` as one frozen tree that refuses unknown keys and reports all problems at once.
+
+A stage reads only the sections it depends on: ``read_sections(path, ["masking.allow_list"])``. The same key paths
+stand under ``params:`` of that stage in ``dvc.yaml``, and a test holds the two against each other. Two sections
+never change a number's meaning and are no dependency of any stage: ``resources`` (recorded in every report) and
+``tracking``.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
+
+from tasks.corpora.settings import CorpusSettings, WordCountSettings
+from tasks.errors import ParameterError
+from tasks.filling.settings import FillerSettings, FillingSettings
+from tasks.language_model.settings import EvaluationSettings, LanguageModelSettings
+from tasks.masking.settings import TechniqueSettings
+from tasks.reports.settings import TrackingSettings
+from tasks.settings_base import Settings
+from tasks.spelling import nearest
+
+DEFAULT_PATH = "params.yaml"
+AMBIENT_SECTIONS = ("resources", "tracking")
+"""Sections that every stage may read and none depends on."""
+
+
+class CompareSettings(Settings):
+    """The dimensions of the experiment: what ``dvc.yaml`` builds its matrices from."""
+
+    datasets: list[str] = Field(min_length=1)
+    """Private corpora, keys of ``corpora``."""
+    techniques: list[str] = Field(min_length=1)
+    """Masking techniques, keys of ``masking``."""
+    baselines: list[str]
+    """Adaptation on the masked text itself: ``baseline0``, ``baseline1`` (paper 4.2)."""
+    fillers: list[str]
+    """Models that fill, keys of ``fillers``."""
+    methods: list[str]
+    """Ways to choose among a filler's candidates, keys of ``filling``."""
+    controls: list[str]
+    """Ways to fill that use no model, keys of ``filling``."""
+    seeds: list[int] = Field(min_length=1)
+    """One complete repetition of filling and adaptation per seed."""
+
+
+class ResourceSettings(Settings):
+    """What a run may use of the machine."""
+
+    threads: int = Field(ge=1)
+    """Threads of one stage; recorded in reports, since the order of a sum can change its last digits."""
+    parallel_stages: int = Field(ge=1)
+    """How many stages ``palimpsest run`` runs at once."""
+
+
+class Parameters(Settings):
+    """The whole of ``params.yaml``."""
+
+    compare: CompareSettings
+    generic: CorpusSettings
+    """The generic corpus."""
+    word_counts: WordCountSettings
+    """Frequencies of generic words: for the vocabulary threshold, the fill by frequency and the vocabulary."""
+    corpora: dict[str, CorpusSettings]
+    """Private corpora by name."""
+    masking: dict[str, TechniqueSettings]
+    """Masking techniques by name."""
+    fillers: dict[str, FillerSettings]
+    """Filler models by name."""
+    filling: dict[str, FillingSettings]
+    """Filling methods by name."""
+    language_model: LanguageModelSettings
+    evaluation: EvaluationSettings
+    resources: ResourceSettings
+    tracking: TrackingSettings
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> "Parameters":
+        compare = self.compare
+        dimensions: list[tuple[str, Sequence[str], str, Iterable[str]]] = [
+            ("datasets", compare.datasets, "corpora", self.corpora),
+            ("techniques", compare.techniques, "masking", self.masking),
+            ("baselines", compare.baselines, "", ("baseline0", "baseline1")),
+            ("fillers", compare.fillers, "fillers", self.fillers),
+            ("methods", compare.methods, "filling", [n for n, s in self.filling.items() if s.uses_filler]),
+            ("controls", compare.controls, "filling", [n for n, s in self.filling.items() if not s.uses_filler]),
+        ]
+        problems = []
+        for dimension, names, section, allowed in dimensions:
+            allowed = sorted(allowed)
+            for name in names:
+                if name not in allowed:
+                    where = f"no key of {section!r} that fits" if section else "not known"
+                    problems.append(
+                        f"compare.{dimension}: {name!r} is {where}{nearest(name, allowed)}; "
+                        f"allowed: {', '.join(allowed)}"
+                    )
+        for dimension, names in compare:
+            if len(set(names)) != len(names):
+                problems.append(f"compare.{dimension}: a name stands twice in {names!r}")
+        for name in [*self.corpora, *self.masking, *self.fillers, *self.filling]:
+            if not name.replace("_", "").isalnum() or not name.isascii():
+                problems.append(f"{name!r}: a name in params.yaml has letters, digits and underscores only")
+        if problems:
+            raise ValueError("\n".join(problems))
+        return self
+
+
+def read_parameters(path: str | Path = DEFAULT_PATH) -> Parameters:
+    """Read and check the whole file.
+
+    Raises ``ParameterError`` with every problem at once, each with its key path, the bad value and what is
+    allowed.
+    """
+    document = _load(path)
+    try:
+        return Parameters.model_validate(document)
+    except ValidationError as error:
+        raise ParameterError(_describe(error, path, Parameters)) from None
+
+
+def read_sections(path: str | Path, sections: Sequence[str]) -> dict[str, Any]:
+    """The settings objects of the named key paths, and no others, after the whole file was checked."""
+    parameters = read_parameters(path)
+    return {section: section_of(parameters, section, path) for section in sections}
+
+
+def section_of(parameters: Parameters, section: str, path: str | Path = DEFAULT_PATH) -> Any:
+    """The part of the tree under a dotted key path; ``ParameterError`` with the nearest spelling if absent."""
+    value: Any = parameters
+    for key in section.split("."):
+        if isinstance(value, BaseModel):
+            allowed: Iterable[str] = type(value).model_fields
+            found = hasattr(value, key)
+        else:
+            allowed = value
+            found = key in value
+        if not found:
+            raise ParameterError(
+                f"{path}: no section {section!r}: {key!r} is not there{nearest(key, allowed)}; "
+                f"there are: {', '.join(sorted(allowed))}"
+            )
+        value = getattr(value, key) if isinstance(value, BaseModel) else value[key]
+    return value
+
+
+def check_settings(kind: Any, values: Mapping[str, Any], where: str) -> Any:
+    """Build settings from command-line options; ``ParameterError`` names the option or key path."""
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    try:
+        return adapter.validate_python(dict(values))
+    except ValidationError as error:
+        raise ParameterError(_describe(error, where, kind)) from None
+
+
+def as_plain(settings: Any) -> Any:
+    """Settings as the plain lists and dictionaries that a report records."""
+    if isinstance(settings, BaseModel):
+        return settings.model_dump(mode="json")
+    if isinstance(settings, Mapping):
+        return {key: as_plain(value) for key, value in settings.items()}
+    if isinstance(settings, list | tuple):
+        return [as_plain(value) for value in settings]
+    return settings
+
+
+def _load(path: str | Path) -> Any:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ParameterError(f"{str(path)!r} does not exist; run in the project's folder or name the file") from None
+    except UnicodeDecodeError as error:
+        raise ParameterError(f"{str(path)!r} is not UTF-8 (byte {error.start + 1})") from None
+    try:
+        document = yaml.load(text, Loader=_UniqueKeyLoader)
+    except yaml.YAMLError as error:
+        raise ParameterError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(document, dict):
+        raise ParameterError(f"{path} must hold sections such as 'masking:', not {type(document).__name__}")
+    return document
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """YAML keeps the last of two equal keys in silence; here that is an error."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} stands twice", key_node.start_mark
+                )
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def _describe(error: ValidationError, where: str | Path, kind: Any) -> str:
+    problems = []
+    for problem in error.errors(include_url=False):
+        location = [str(part) for part in problem["loc"]]
+        path = ".".join(_key_path(problem["loc"], kind))
+        match problem["type"]:
+            case "extra_forbidden":
+                allowed = _allowed_keys(problem, kind)
+                text = f"{path}: unknown key{nearest(location[-1], allowed)}"
+                if allowed:
+                    text += f"; allowed: {', '.join(sorted(allowed))}"
+            case "missing":
+                text = f"{path}: is missing"
+            case "value_error":
+                text = str(problem["ctx"]["error"]).replace("\n", "; ")
+                text = f"{path}: {text}" if path else text
+            case _:
+                value = problem["input"]
+                shown = f" (got {value!r})" if not isinstance(value, dict | list) else ""
+                text = f"{path}: {problem['msg']}{shown}"
+                expected = problem.get("ctx", {}).get("expected_tags") or problem.get("ctx", {}).get("expected")
+                if isinstance(value, str) and isinstance(expected, str):
+                    options = [option.strip(" '") for option in expected.replace(" or ", ",").split(",")]
+                    text += nearest(value, options)
+                elif isinstance(value, dict) and "expected_tags" in problem.get("ctx", {}):
+                    tag = str(problem["ctx"].get("tag"))
+                    options = [option.strip(" '") for option in problem["ctx"]["expected_tags"].split(",")]
+                    text += nearest(tag, options)
+        problems.append(text)
+    count = f"{len(problems)} problems: " if len(problems) > 1 else ""
+    return f"{where}: {count}" + "; ".join(problems)
+
+
+def _key_path(location: Sequence[str | int], kind: Any) -> list[str]:
+    """The keys a reader sees: a location without the tags of discriminated unions that pydantic puts into it."""
+    current: list[Any] = [kind]
+    path = []
+    for part in location:
+        is_tag = any(_has_tag(candidate, part) for candidate in _models(current))
+        if not is_tag:
+            path.append(str(part))
+        current = _step(current, part)
+    return path
+
+
+def _allowed_keys(problem: Any, kind: Any) -> list[str]:
+    """The field names of the model that refused a key, found by walking the types along the location."""
+    current: list[Any] = [kind]
+    for part in problem["loc"][:-1]:
+        current = _step(current, part)
+    names = {name for candidate in _models(current) if _is_model(candidate) for name in candidate.model_fields}
+    return sorted(names)
+
+
+def _step(kinds: list[Any], part: str | int) -> list[Any]:
+    """The types under one part of a location: a field, a dictionary's value, a list's item or a union's tag."""
+    following: list[Any] = []
+    for candidate in _models(kinds):
+        if _is_model(candidate):
+            if part in candidate.model_fields:
+                following.append(candidate.model_fields[str(part)].annotation)
+            elif _has_tag(candidate, part):
+                following.append(candidate)
+        elif get_origin(candidate) is dict:
+            following.append(get_args(candidate)[1])
+        elif get_origin(candidate) is list:
+            following.append(get_args(candidate)[0])
+    return following
+
+
+def _is_model(candidate: Any) -> bool:
+    return isinstance(candidate, type) and issubclass(candidate, BaseModel)
+
+
+def _has_tag(candidate: Any, part: str | int) -> bool:
+    if not _is_model(candidate) or part in candidate.model_fields or "kind" not in candidate.model_fields:
+        return False
+    return part in get_args(candidate.model_fields["kind"].annotation)
+
+
+def _models(kinds: list[Any]) -> list[Any]:
+    """Unfold ``Annotated`` and unions."""
+    unfolded: list[Any] = []
+    for kind in kinds:
+        if get_origin(kind) is Annotated:
+            unfolded += _models([get_args(kind)[0]])
+        elif get_origin(kind) in (Union, UnionType):
+            unfolded += _models(list(get_args(kind)))
+        else:
+            unfolded.append(kind)
+    return unfolded

@@ -1,0 +1,60 @@
+"""Files are the old one or the complete new one, and private from their first byte."""
+
+import os
+import stat
+
+import pytest
+
+from tasks.atomic_file import atomic_writer, make_folder
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_an_error_leaves_the_earlier_file_and_no_rest(tmp_path):
+    path = tmp_path / "out.txt"
+    path.write_text("earlier", encoding="utf-8")
+
+    def fail_in_the_middle():
+        with atomic_writer(path) as stream:
+            stream.write("half of")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_in_the_middle()
+    assert path.read_text(encoding="utf-8") == "earlier"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_leaves_the_earlier_file_and_names_the_target(tmp_path, monkeypatch):
+    path = tmp_path / "out.txt"
+    path.write_text("earlier", encoding="utf-8")
+    monkeypatch.setattr("tempfile.mkstemp", lambda **_: (os.open("/dev/full", os.O_WRONLY), str(tmp_path / "none")))
+    with pytest.raises(OSError, match="No space left") as error, atomic_writer(path) as stream:
+        stream.write("new")
+    assert error.value.filename == str(path)
+    assert path.read_text(encoding="utf-8") == "earlier"
+
+
+def test_modes(tmp_path):
+    with atomic_writer(tmp_path / "secret" / "text.txt", private=True) as stream:
+        stream.write("x")
+        partial = next((tmp_path / "secret").glob("*.partial"))
+        assert mode(partial) == 0o600
+    assert mode(tmp_path / "secret" / "text.txt") == 0o600
+    assert mode(tmp_path / "secret") == 0o700
+    with atomic_writer(tmp_path / "public.txt") as stream:
+        stream.write("x")
+    assert mode(tmp_path / "public.txt") == 0o644
+
+
+def test_every_folder_made_for_a_private_one_is_private(tmp_path):
+    make_folder(tmp_path / "a" / "b", private=True)
+    assert [mode(tmp_path / "a"), mode(tmp_path / "a" / "b")] == [0o700, 0o700]
+
+
+def test_an_existing_folder_keeps_its_mode(tmp_path):
+    (tmp_path / "mine").mkdir(mode=0o755)
+    assert mode(make_folder(tmp_path / "mine", private=True)) == 0o755

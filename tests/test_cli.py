@@ -1,0 +1,113 @@
+"""The command line as a whole: what a user sees before any step runs."""
+
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from tasks import cli
+from tasks.errors import PalimpsestError
+
+
+def processor_seconds(*command: str) -> float:
+    """CPU seconds of one finished child process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
+
+
+def fastest(*command: str, repetitions: int = 3) -> float:
+    return min(processor_seconds(*command) for _ in range(repetitions))
+
+
+def test_help_lists_every_command_with_a_summary(capsys):
+    assert cli.main(["--help"]) == 0
+    output = capsys.readouterr().out
+    for name in [*cli.COMMANDS, "plan", "run", "report"]:
+        line = next(line for line in output.splitlines() if line.startswith(f"  {name} "))
+        assert len(line.split(maxsplit=1)[1]) > 15
+
+
+@pytest.mark.parametrize("name", [*cli.COMMANDS, "plan", "run", "report"])
+def test_help_of_each_command_explains_it(name, capsys):
+    with pytest.raises(SystemExit) as exit_status:
+        cli.main([name, "--help"])
+    assert exit_status.value.code == 0
+    output = capsys.readouterr().out
+    assert f"usage: palimpsest {name}" in output
+    assert len(output) > 300
+
+
+def test_unknown_command_names_the_nearest(capsys):
+    assert cli.main(["maks"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert "unknown command 'maks' (did you mean 'mask'?)" in captured.err
+
+
+def test_start_up_is_short():
+    """Every stage is a process: half a second of CPU at most beyond the interpreter's own start."""
+    bare = fastest(sys.executable, "-c", "pass")
+    assert fastest(sys.executable, "-m", "tasks.cli", "--help") - bare < 0.5
+    assert fastest(sys.executable, "-m", "tasks.cli", "mask", "--help") - bare < 0.5
+
+
+def test_masking_with_a_list_does_not_import_torch(tmp_path):
+    text, masked = tmp_path / "in.txt", tmp_path / "out.txt"
+    text.write_text("the cat of Zebulon Quux\n", encoding="utf-8")
+    command = ["mask", "--technique", "allow_list", "--input", str(text), "--output", str(masked)]
+    program = (
+        f"import sys; from tasks.cli import main; status = main({command!r}); "
+        "print(status, [name for name in ('torch', 'spacy', 'transformers', 'mlflow') if name in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "0 []"
+    bare = fastest(sys.executable, "-c", "pass")
+    assert fastest(sys.executable, "-m", "tasks.cli", *command) - bare < 0.5
+
+
+class _Command:
+    """A command module that fails in a given way."""
+
+    __doc__ = "A command made for a test."
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def configure(self, parser):
+        pass
+
+    def run(self, arguments):
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "says"),
+    [
+        (PalimpsestError("the thing 'x' is wrong; mend it"), 1, "palimpsest: error: the thing 'x' is wrong; mend it"),
+        (OSError(28, "No space left on device", "out.txt"), 1, "the disk is full while writing 'out.txt'"),
+        (FileNotFoundError(2, "No such file", "gone.txt"), 1, "no such file: 'gone.txt'"),
+        (PermissionError(13, "Permission denied", "locked.txt"), 1, "no permission for 'locked.txt'"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_errors_become_one_line(error, status, says, monkeypatch, capsys):
+    monkeypatch.setattr(cli, "load_command", lambda name: _Command(error))
+    assert cli.main(["anything"]) == status
+    captured = capsys.readouterr()
+    assert says in captured.err
+    assert "Traceback" not in captured.err
+    assert captured.err.count("\n") <= 1
+
+
+def test_a_defect_never_shows_its_message(monkeypatch, capsys):
+    """The message of an unexpected exception can quote private text; the place of the defect cannot."""
+    monkeypatch.delenv("PALIMPSEST_DEBUG", raising=False)
+    monkeypatch.setattr(cli, "load_command", lambda name: _Command(KeyError("Ms Secret of 1 Hidden Lane")))
+    assert cli.main(["anything"]) == 70
+    error = capsys.readouterr().err
+    assert "Secret" not in error
+    assert "KeyError at test_cli.py:" in error

@@ -1,0 +1,109 @@
+"""``params.yaml``: what is accepted, and what is said about what is not."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tasks.errors import ParameterError
+from tasks.params import read_parameters, read_sections
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def document():
+    return yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+
+
+def problems_of(document, tmp_path) -> str:
+    path = tmp_path / "params.yaml"
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    with pytest.raises(ParameterError) as error:
+        read_parameters(path)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_the_shipped_file_is_valid():
+    parameters = read_parameters(ROOT / "params.yaml")
+    assert parameters.compare.techniques == ["allow_list", "vocabulary_threshold", "entity_tagger"]
+
+
+def test_settings_are_frozen():
+    parameters = read_parameters(ROOT / "params.yaml")
+    with pytest.raises(ValueError, match="frozen"):
+        parameters.resources.threads = 4
+
+
+def test_all_problems_at_once_each_with_its_key_path(document, tmp_path):
+    document["filling"]["top_k"]["kk"] = 3
+    document["masking"]["allow_list"]["kind"] = "alow_list"
+    document["langage_model"] = {}
+    document["language_model"]["architecture"]["layers"] = "three"
+    text = problems_of(document, tmp_path)
+    assert "4 problems" in text
+    assert "filling.top_k.kk: unknown key (did you mean 'k'?)" in text
+    assert "masking.allow_list: " in text
+    assert "'allow_list' (did you mean" not in text.split("masking.allow_list")[0]
+    assert "(did you mean 'allow_list'?)" in text
+    assert "langage_model: unknown key (did you mean 'language_model'?)" in text
+    assert "language_model.architecture.layers: " in text
+    assert "(got 'three')" in text
+
+
+@pytest.mark.parametrize(
+    ("dimension", "name", "says"),
+    [
+        ("techniques", "allowlist", "compare.techniques: 'allowlist' is no key of 'masking' that fits"),
+        ("methods", "unigram", "compare.methods: 'unigram' is no key of 'filling' that fits"),
+        ("controls", "top_k", "compare.controls: 'top_k' is no key of 'filling' that fits"),
+        ("baselines", "baseline2", "compare.baselines: 'baseline2' is not known (did you mean"),
+    ],
+)
+def test_a_dimension_names_what_exists(dimension, name, says, document, tmp_path):
+    document["compare"][dimension] = [name]
+    assert says in problems_of(document, tmp_path)
+
+
+def test_a_name_may_not_stand_twice(document, tmp_path):
+    document["compare"]["seeds"] = [1, 1]
+    assert "compare.seeds: a name stands twice in [1, 1]" in problems_of(document, tmp_path)
+
+
+def test_equal_keys_are_an_error(tmp_path):
+    path = tmp_path / "params.yaml"
+    path.write_text("compare: {}\ncompare: {}\n", encoding="utf-8")
+    with pytest.raises(ParameterError, match="the key 'compare' stands twice"):
+        read_parameters(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [(b"a: [", "is not YAML"), (b"- 1\n", "must hold sections"), (b"\xff\xfe", "is not UTF-8")],
+)
+def test_a_file_that_is_no_parameter_file(content, says, tmp_path):
+    path = tmp_path / "params.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ParameterError, match=says):
+        read_parameters(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ParameterError, match=r"'.*absent\.yaml' does not exist"):
+        read_parameters(tmp_path / "absent.yaml")
+
+
+def test_sections_are_checked_as_part_of_the_whole_file(document, tmp_path):
+    broken = copy.deepcopy(document)
+    broken["evaluation"]["confidence"] = 2.0
+    path = tmp_path / "params.yaml"
+    path.write_text(yaml.safe_dump(broken), encoding="utf-8")
+    with pytest.raises(ParameterError, match=r"evaluation\.confidence"):
+        read_sections(path, ["filling.top_k"])
+
+
+def test_an_unknown_section_has_its_nearest_spelling():
+    with pytest.raises(ParameterError, match=r"no section 'filling\.topk'.*did you mean 'top_k'"):
+        read_sections(ROOT / "params.yaml", ["filling.topk"])
