@@ -1,0 +1,28 @@
+"""Typed conversations: the package ``chitchat-dataset`` (BYU's Chit-Chat Challenge, MIT licence).
+
+One message is one sentence of the corpus, as people sent it; one conversation is one document.
+"""
+
+from collections.abc import Iterator
+
+from tasks.corpora.document import Document
+from tasks.corpora.package_files import package_file, read_package_json
+
+
+class Chitchat:
+    """The source ``kind: chitchat``."""
+
+    def __init__(self) -> None:
+        self._path = package_file("chitchat_dataset", "dataset.json")
+        self.files = [str(self._path)]
+        self._documents: list[Document] | None = None
+
+    def documents(self) -> Iterator[Document]:
+        """One document per conversation, in the order of the file."""
+        if self._documents is None:
+            conversations = read_package_json(self._path).values()
+            self._documents = [
+                Document([message["text"] for turn in conversation["messages"] for message in turn])
+                for conversation in conversations
+            ]
+        return iter(self._documents)

@@ -1,0 +1,140 @@
+"""Bring text in: clean it, leave duplicates out, and divide it into training, validation and test text.
+
+The result is a folder with train.txt, valid.txt and test.txt: UTF-8, one sentence a line. Case and punctuation
+stay; white space and control characters are normalised. No sentence of valid or test is in train, and no document
+(conversation, article, or whatever --document-field names) is divided. Every text that is left out is counted by
+its reason in the report.
+
+Examples:
+  palimpsest corpora --source mail.jsonl --text-field body --document-field thread --private --output data/mail
+  palimpsest corpora --params params.yaml --section corpora.chat --private --output data/private/corpora/chat
+"""
+
+import argparse
+import hashlib
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from tasks.atomic_file import PRIVATE_FOLDER_MODE, make_folder
+from tasks.errors import ParameterError
+
+SUMMARY = "bring text in: clean, deduplicate, divide into train, valid and test"
+
+_CLEANING_OPTIONS = (
+    ("minimum_words", "leave out sentences with fewer words"),
+    ("maximum_words", "leave out sentences with more words"),
+    ("train_sentences", "at most so many sentences for training (default: all)"),
+    ("valid_sentences", "sentences of the validation part"),
+    ("test_sentences", "sentences of the test part"),
+    ("seed", "seed of the division"),
+)
+_SOURCE_OPTIONS = ("source", "format", "text_field", "document_field")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options of ``palimpsest corpora``."""
+    parser.add_argument("--params", metavar="FILE", help="read the settings from a params.yaml")
+    parser.add_argument("--section", metavar="KEY", help="with --params: 'generic' or 'corpora.NAME'")
+    parser.add_argument(
+        "--output", metavar="FOLDER", required=True, help="folder for train.txt, valid.txt and test.txt"
+    )
+    parser.add_argument("--private", action="store_true", help="only you may read the output (modes 0700 and 0600)")
+    parser.add_argument("--report", metavar="FILE", help="write a report of what was done, numbers only")
+    source = parser.add_argument_group("source", "your own text; overrides the settings")
+    source.add_argument("--source", metavar="PATH", help="a .txt, .jsonl or .parquet file, or a folder of such")
+    source.add_argument("--format", choices=("auto", "text", "jsonl", "parquet"), help="default: by the file's ending")
+    source.add_argument("--text-field", metavar="NAME", help="field or column that holds the text (default: text)")
+    source.add_argument("--document-field", metavar="NAME", help="field or column that names the document")
+    cleaning = parser.add_argument_group("cleaning and division", "override the settings")
+    for name, text in _CLEANING_OPTIONS:
+        cleaning.add_argument(f"--{name.replace('_', '-')}", type=int, metavar="N", help=text)
+
+
+def sections(arguments: argparse.Namespace) -> list[str]:
+    """The one section that the corpus is described by."""
+    return [arguments.section] if arguments.params else []
+
+
+def _settings(arguments: argparse.Namespace) -> Any:
+    from tasks.corpora.settings import CorpusSettings
+    from tasks.params import as_plain, check_settings, read_sections
+
+    if bool(arguments.params) != bool(arguments.section):
+        raise ParameterError("--params and --section go together: give both, or neither and --source")
+    if arguments.params:
+        if arguments.section != "generic" and not arguments.section.startswith("corpora."):
+            raise ParameterError(f"--section {arguments.section!r} is no corpus; allowed: 'generic', 'corpora.NAME'")
+        values = as_plain(read_sections(arguments.params, [arguments.section])[arguments.section])
+    elif arguments.source:
+        values = {"kind": "files"}
+    else:
+        raise ParameterError("nothing to read: give --source PATH, or --params FILE and --section KEY")
+    for name in _SOURCE_OPTIONS:
+        if getattr(arguments, name) is not None:
+            values[name] = getattr(arguments, name)
+    cleaning = dict(values.get("cleaning", {}))
+    cleaning |= {
+        name: getattr(arguments, name) for name, _ in _CLEANING_OPTIONS if getattr(arguments, name) is not None
+    }
+    return check_settings(CorpusSettings, {**values, "cleaning": cleaning}, arguments.section or "options")
+
+
+def _source(settings: Any) -> Any:
+    match settings.kind:
+        case "chitchat":
+            from tasks.corpora.chitchat import Chitchat
+
+            return Chitchat()
+        case "encyclopedia":
+            from tasks.corpora.encyclopedia import Encyclopedia
+
+            return Encyclopedia(settings.questions)
+        case _:
+            from tasks.corpora.text_files import TextFiles
+
+            return TextFiles(settings.source, settings.format, settings.text_field, settings.document_field)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Write the corpus folder and its report."""
+    settings = _settings(arguments)
+    from tasks.corpora.division import divide
+    from tasks.params import as_plain
+    from tasks.reports.stage_report import recorded_stage
+
+    name = arguments.section or str(settings.source)
+    source = _source(settings)
+    folder = make_folder(arguments.output, private=arguments.private)
+    if arguments.private:
+        os.chmod(folder, PRIVATE_FOLDER_MODE)
+    with recorded_stage(
+        "corpora",
+        arguments.report,
+        cell={"dataset": arguments.section.removeprefix("corpora.")} if arguments.section else None,
+        parameters=as_plain(settings),
+        seed=settings.cleaning.seed,
+        inputs=[settings.source],
+        outputs=[arguments.output],
+    ) as report:
+        tally = divide(source, settings.cleaning, folder, private=arguments.private, name=name)
+        report.measure(
+            texts=tally.texts,
+            documents=tally.documents,
+            sentences=tally.sentences,
+            words=tally.words,
+            part_documents=tally.part_documents,
+            left_out=dict(tally.left_out),
+        )
+        if settings.kind != "files":
+            report.measure(package_files={Path(path).name: _file_hash(path) for path in source.files})
+    sentences = ", ".join(f"{count:,} {part}" for part, count in tally.sentences.items())
+    print(
+        f"{name}: {sentences} sentences; {sum(tally.left_out.values()):,} of {tally.texts:,} left out", file=sys.stderr
+    )
+
+
+def _file_hash(path: str) -> str:
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,170 @@
+"""Train, valid and test: unique sentences, divided by document.
+
+A first pass cleans the source, leaves duplicates out (the first occurrence stays) and counts what remains of each
+document; a seeded shuffle of the documents then gives the first ones to test, the next to valid, the others to
+train; a second pass writes. So no sentence and no document is in two parts, the sizes are exact, and memory holds
+16 bytes per sentence rather than the text.
+"""
+
+import random
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tasks.corpora.cleaning import BEYOND_LIMIT, DUPLICATE, REASONS, normalise, sentence_key, why_left_out
+from tasks.corpora.document import PARTS, Document, Part, Source
+from tasks.corpora.settings import CleaningSettings
+from tasks.corpora.text_lines import line_writer
+from tasks.corpora.words import count_words
+from tasks.errors import CorpusError
+
+_READING_ORDER: tuple[Part | None, ...] = ("test", "valid", "train", None)
+"""Which part keeps a sentence that several have: what is tested on must not be trained on."""
+
+
+@dataclass
+class DivisionTally:
+    """What became of every text of a source; the numbers of ``sentences`` and ``left_out`` add up to ``texts``."""
+
+    texts: int = 0
+    documents: int = 0
+    sentences: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
+    words: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
+    part_documents: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
+    left_out: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(REASONS, 0)))
+
+
+def divide(
+    source: Source, settings: CleaningSettings, output: str | Path, *, private: bool, name: str
+) -> DivisionTally:
+    """Write ``train.txt``, ``valid.txt`` and ``test.txt`` into a folder.
+
+    ``name`` is what error messages call the source. Raises ``CorpusError`` where it is too small to be divided.
+    """
+    counts = array("Q", (sum(1 for _ in sentences) for _, sentences in _unique(source, settings, DivisionTally())))
+    parts, room = _assign(source, counts, settings, name)
+    tally = DivisionTally()
+    with ExitStack() as stack:
+        streams = {
+            part: stack.enter_context(line_writer(Path(output) / f"{part}.txt", private=private)) for part in PARTS
+        }
+        for index, (_, sentences) in enumerate(_unique(source, settings, tally)):
+            part = parts[index]
+            written = 0
+            for sentence in sentences:
+                if part is None or room[part] == 0:
+                    tally.left_out[BEYOND_LIMIT] += 1
+                    continue
+                streams[part].write(sentence + "\n")
+                room[part] -= 1
+                written += 1
+                tally.words[part] += count_words(sentence)
+            if part is not None and written:
+                tally.sentences[part] += written
+                tally.part_documents[part] += 1
+    return tally
+
+
+def _ordered(source: Source) -> Iterator[Document]:
+    """Documents of fixed parts first, in the order in which they have a right to a sentence."""
+    fixed = {document.part for document in source.documents()}
+    for part in _READING_ORDER:
+        if part in fixed:
+            yield from (document for document in source.documents() if document.part == part)
+
+
+def _unique(
+    source: Source, settings: CleaningSettings, tally: DivisionTally
+) -> Iterator[tuple[Document, Iterator[str]]]:
+    """Each document with its clean sentences that no document before it had; the sentences must be used up."""
+    seen: set[bytes] = set()
+
+    def sentences_of(document: Document) -> Iterator[str]:
+        for text in document.texts:
+            tally.texts += 1
+            sentence = normalise(text)
+            reason = why_left_out(sentence, settings)
+            if reason is None:
+                key = sentence_key(sentence)
+                if key not in seen:
+                    seen.add(key)
+                    yield sentence
+                    continue
+                reason = DUPLICATE
+            tally.left_out[reason] += 1
+
+    for document in _ordered(source):
+        tally.documents += 1
+        yield document, sentences_of(document)
+
+
+def _assign(
+    source: Source, counts: array, settings: CleaningSettings, name: str
+) -> tuple[list[Part | None], dict[Part, int]]:
+    """The part of each document (``None``: beyond the limits), and how many sentences each part may take."""
+    total = sum(counts)
+    if not total:
+        raise CorpusError(
+            f"{name}: no sentence is left after cleaning; it is empty, or every sentence has fewer than "
+            f"{settings.minimum_words} or more than {settings.maximum_words} words"
+        )
+    groups, group_parts, group_counts = _groups(source, counts)
+    fixed = {part for part in group_parts if part is not None}
+    # A part that the source brings is taken as a whole; only training text may have a limit then.
+    room: dict[Part, int] = {
+        "test": total if "test" in fixed else settings.test_sentences,
+        "valid": total if "valid" in fixed else settings.valid_sentences,
+        "train": settings.train_sentences or total,
+    }
+    # What is neither test nor valid by itself can become any part that the source does not bring.
+    free = [group for group, part in enumerate(group_parts) if group_counts[group] and part in (None, "train")]
+    random.Random(settings.seed).shuffle(free)
+    position = 0
+    for part in ("test", "valid"):
+        if part in fixed:
+            continue
+        needed = room[part]
+        while needed > 0 and position < len(free):
+            group_parts[free[position]] = part
+            needed -= group_counts[free[position]]
+            position += 1
+        if needed > 0:
+            _too_small(name, total, settings)
+    needed = room["train"]
+    if position == len(free):
+        _too_small(name, total, settings)
+    for group in free[position:]:
+        group_parts[group] = "train" if needed > 0 else None
+        needed -= group_counts[group]
+    return [group_parts[group] for group in groups], room
+
+
+def _groups(source: Source, counts: array) -> tuple[array, list[Part | None], array]:
+    """The number of the group that each document is in, and part and unique sentences of each group."""
+    numbers: dict[object, int] = {}
+    groups, group_counts = array("Q"), array("Q")
+    group_parts: list[Part | None] = []
+    for document, count in zip(_ordered(source), counts, strict=True):
+        # The part is in the key: a name that stands in two files of fixed parts stays where those files put it.
+        key = (document.part, document.name)
+        group = numbers.get(key) if document.name is not None else None
+        if group is None:
+            group = len(group_parts)
+            if document.name is not None:
+                numbers[key] = group
+            group_parts.append(document.part)
+            group_counts.append(0)
+        groups.append(group)
+        group_counts[group] += count
+    return groups, group_parts, group_counts
+
+
+def _too_small(name: str, sentences: int, settings: CleaningSettings) -> None:
+    raise CorpusError(
+        f"{name}: {sentences} different sentences are too few (or in too few documents) for a test part of "
+        f"{settings.test_sentences}, a validation part of {settings.valid_sentences} and training text; "
+        "lower test_sentences and valid_sentences, or bring more text"
+    )

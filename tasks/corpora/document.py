@@ -1,0 +1,31 @@
+"""What a source of text yields: documents, each a list of texts that must stay in one part of the corpus."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+Part = Literal["train", "valid", "test"]
+PARTS: tuple[Part, ...] = ("train", "valid", "test")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A conversation, an article, a mail, or a single sentence where nothing says what belongs together."""
+
+    texts: list[str]
+    """Sentences as the source has them, not cleaned yet."""
+    part: Part | None = None
+    """The part that the source itself assigns it to; ``None``: to be divided."""
+    name: object = None
+    """Documents of one name are parts of one, wherever they stand; ``None``: a document of its own."""
+
+
+class Source(Protocol):
+    """Text in one of the forms it comes in."""
+
+    files: list[str]
+    """The files that are read, for the lineage in the report."""
+
+    def documents(self) -> Iterator[Document]:
+        """Read the source from its beginning; may be called several times and yields the same each time."""
+        ...

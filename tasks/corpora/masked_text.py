@@ -1,0 +1,76 @@
+"""The format of a masked line: text with markers, ``[MASK]`` or a class such as ``[PERSON]``.
+
+A text of a user may hold such a string already. It is escaped, not confused: one backslash goes behind its
+opening bracket (``[MASK]`` becomes ``[\\MASK]``, ``[\\MASK]`` becomes ``[\\\\MASK]``), and unescaping takes one
+away. So ``unescape(escape(text)) == text`` for every text, and an escaped text holds no marker.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MASK = "MASK"
+CLASSES = (
+    MASK,
+    "PERSON",
+    "LOCATION",
+    "ORGANISATION",
+    "DATE",
+    "NUMBER",
+    "MONEY",
+    "CONTACT",
+    "IDENTIFIER",
+    "GROUP",
+    "WORK",
+    "MISCELLANEOUS",
+)
+"""Every class a marker can have. ``MASK`` is the class of the paper's marker: masked, class unknown."""
+
+_NAMES = "|".join(CLASSES)
+MARKER_PATTERN = re.compile(rf"\[({_NAMES})\]")
+_LITERAL = re.compile(rf"\[(\\*(?:{_NAMES})\])")
+_ESCAPED = re.compile(rf"\[\\(\\*(?:{_NAMES})\])")
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """One marker of a masked line; ``label`` is one of ``CLASSES``."""
+
+    label: str = MASK
+
+    def __str__(self) -> str:
+        return f"[{self.label}]"
+
+
+def escape(text: str) -> str:
+    """Make raw text safe to stand beside markers; linear in the length of the text."""
+    return _LITERAL.sub(r"[\\\1", text) if "[" in text else text
+
+
+def unescape(text: str) -> str:
+    """The inverse of ``escape``."""
+    return _ESCAPED.sub(r"[\1", text) if "[\\" in text else text
+
+
+def parse_masked(line: str) -> list[str | Marker]:
+    """Split a masked line into pieces of the user's text (unescaped, never empty) and markers, in order."""
+    pieces: list[str | Marker] = []
+    position = 0
+    for match in MARKER_PATTERN.finditer(line):
+        if match.start() > position:
+            pieces.append(unescape(line[position : match.start()]))
+        pieces.append(Marker(match.group(1)))
+        position = match.end()
+    if position < len(line):
+        pieces.append(unescape(line[position:]))
+    return pieces
+
+
+def format_masked(pieces: Sequence[str | Marker]) -> str:
+    """The inverse of ``parse_masked``: escapes the text pieces and writes the markers between them."""
+    return "".join(str(piece) if isinstance(piece, Marker) else escape(piece) for piece in pieces)
+
+
+def count_markers(line: str) -> int:
+    """How many markers a masked line holds."""
+    return len(MARKER_PATTERN.findall(line)) if "[" in line else 0

@@ -1,0 +1,73 @@
+"""The private sidecar of a masked corpus: what was masked, where, and by which rule.
+
+JSON lines, one per line of the raw corpus and in its order:
+``{"line": 1, "spans": [{"start", "end", "label", "source", "original", "marker"}]}``. Offsets count characters of
+the raw line; ``source`` names the technique, detector or rule. ``marker`` of a span is the index of its marker in
+the masked line (several spans share one where neighbouring markers are merged).
+
+The sidecar restores the raw text, so it is as private as that: mode 0600, ``push: false`` in DVC, and never in a
+log line, a report, an artifact or a tracking record.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks.corpora.text_lines import line_writer, read_lines
+from tasks.errors import CorpusError
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedSpan:
+    """One masked stretch of a raw line."""
+
+    start: int
+    """First character, counted from 0."""
+    end: int
+    """One past the last character."""
+    label: str
+    """Class of the span, one of ``masked_text.CLASSES``."""
+    source: str
+    """Technique, detector or rule that asked for it."""
+    original: str
+    """The masked text itself: private."""
+    marker: int
+    """Index of the marker, from 0, that stands for it in the masked line."""
+
+
+def sidecar_line(number: int, spans: Sequence[MaskedSpan]) -> str:
+    """The record of one line of the raw corpus, with its line end."""
+    if not spans:
+        return f'{{"line": {number}, "spans": []}}\n'
+    records = [
+        {
+            "start": span.start,
+            "end": span.end,
+            "label": span.label,
+            "source": span.source,
+            "original": span.original,
+            "marker": span.marker,
+        }
+        for span in spans
+    ]
+    return json.dumps({"line": number, "spans": records}, ensure_ascii=False) + "\n"
+
+
+def write_sidecar(path: str | Path, lines: Iterable[Sequence[MaskedSpan]]) -> None:
+    """Write the spans of every line (an empty list where nothing was masked), mode 0600."""
+    with line_writer(path, private=True) as stream:
+        for number, spans in enumerate(lines, start=1):
+            stream.write(sidecar_line(number, spans))
+
+
+def read_sidecar(path: str | Path) -> Iterator[list[MaskedSpan]]:
+    """Yield the spans of every line; ``CorpusError`` names the line that does not follow the format."""
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            record = json.loads(line)
+            if record["line"] != number:
+                raise ValueError
+            yield [MaskedSpan(**span) for span in record["spans"]]
+        except (ValueError, TypeError, KeyError):
+            raise CorpusError(f"{str(path)!r}: line {number} is not a sidecar record of line {number}") from None

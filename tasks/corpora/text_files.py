@@ -1,0 +1,123 @@
+"""A user's own text: plain text, JSON lines or Parquet, one file or a folder of them."""
+
+import json
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Literal
+
+from tasks.corpora.document import PARTS, Document, Part
+from tasks.corpora.text_lines import read_lines
+from tasks.errors import CorpusError
+
+_ENDINGS = {".txt": "text", ".text": "text", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+_PARQUET_ROWS = 4096
+
+
+class TextFiles:
+    """The source ``kind: files``.
+
+    Every line of a text file, every record and every row is a document of its own, unless ``document_field`` names the
+    field that says which neighbours belong together.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        format: Literal["auto", "text", "jsonl", "parquet"] = "auto",
+        text_field: str = "text",
+        document_field: str | None = None,
+    ) -> None:
+        self._format, self._text_field, self._document_field = format, text_field, document_field
+        self._paths = self._find(Path(source))
+        self.files = [str(path) for path in self._paths]
+
+    def documents(self) -> Iterator[Document]:
+        """Documents of every file, files in the order of their paths."""
+        for path in self._paths:
+            part: Part | None = next((part for part in PARTS if path.name.split(".")[0] == part), None)
+            if len(self._paths) == 1:
+                part = None
+            pairs = self._pairs(path)
+            if self._document_field is None:
+                for _, text in pairs:
+                    yield Document([text], part)
+            else:
+                for name, group in groupby(pairs, key=lambda pair: pair[0]):
+                    yield Document([text for _, text in group], part, name)
+
+    def _find(self, source: Path) -> list[Path]:
+        if not source.exists():
+            raise CorpusError(
+                f"source {str(source)!r} does not exist; give a text, .jsonl or .parquet file, or a folder of such"
+            )
+        if not source.is_dir():
+            return [source]
+        paths = sorted(
+            path
+            for path in source.rglob("*")
+            if path.is_file()
+            and (path.suffix.lower() in _ENDINGS or self._format != "auto")
+            and not any(piece.startswith(".") for piece in path.relative_to(source).parts)
+        )
+        if not paths:
+            raise CorpusError(f"folder {str(source)!r} holds no file that ends in {', '.join(_ENDINGS)}")
+        return paths
+
+    def _format_of(self, path: Path) -> str:
+        if self._format != "auto":
+            return self._format
+        return _ENDINGS.get(path.suffix.lower(), "text")
+
+    def _pairs(self, path: Path) -> Iterator[tuple[object, str]]:
+        """Document name and text of every record."""
+        match self._format_of(path):
+            case "text":
+                if self._document_field is not None:
+                    raise CorpusError(f"{str(path)!r} is plain text and has no field {self._document_field!r}")
+                for line in read_lines(path):
+                    yield None, line
+            case "jsonl":
+                yield from self._json_pairs(path)
+            case _:
+                yield from self._parquet_pairs(path)
+
+    def _json_pairs(self, path: Path) -> Iterator[tuple[object, str]]:
+        for number, line in enumerate(read_lines(path), start=1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except ValueError as error:
+                column = getattr(error, "colno", 1)
+                raise CorpusError(f"{str(path)!r}: line {number}, column {column} is not JSON") from None
+            if not isinstance(record, dict) or not isinstance(record.get(self._text_field), str):
+                raise CorpusError(
+                    f"{str(path)!r}: line {number} has no text field {self._text_field!r}; name it with text_field"
+                )
+            if self._document_field is not None and self._document_field not in record:
+                raise CorpusError(f"{str(path)!r}: line {number} has no field {self._document_field!r}")
+            yield record.get(self._document_field) if self._document_field else None, record[self._text_field]
+
+    def _parquet_pairs(self, path: Path) -> Iterator[tuple[object, str]]:
+        import pyarrow
+        import pyarrow.parquet
+
+        try:
+            table = pyarrow.parquet.ParquetFile(path)
+        except pyarrow.ArrowException:
+            raise CorpusError(f"{str(path)!r} is not a readable Parquet file") from None
+        columns = [self._text_field, *([self._document_field] if self._document_field else [])]
+        for column in columns:
+            if column not in table.schema_arrow.names:
+                raise CorpusError(
+                    f"{str(path)!r} has no column {column!r}; there are: {', '.join(table.schema_arrow.names)}"
+                )
+        row = 0
+        for batch in table.iter_batches(batch_size=_PARQUET_ROWS, columns=columns):
+            for record in batch.to_pylist():
+                row += 1
+                text = record[self._text_field]
+                if not isinstance(text, str):
+                    raise CorpusError(f"{str(path)!r}: row {row}: column {self._text_field!r} holds no text")
+                yield record[self._document_field] if self._document_field else None, text

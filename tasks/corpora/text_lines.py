@@ -1,0 +1,85 @@
+"""A corpus on disk: UTF-8 text, one sentence a line, the line number (from 1) its stable sentence id.
+
+``-`` stands for standard input or standard output. Lines end at ``\\n`` alone: other Unicode line separators
+belong to the sentence. Reading streams: memory does not grow with the corpus.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from tasks.atomic_file import atomic_writer
+from tasks.errors import CorpusError
+
+STANDARD_STREAM = "-"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def read_lines(path: str | Path) -> Iterator[str]:
+    """Yield each line without its line end (``\\n`` or ``\\r\\n``); a leading byte order mark is removed.
+
+    Raises ``CorpusError`` where the file is missing, is a folder, or holds a line that is not UTF-8 (naming file,
+    line and byte; the text itself is never quoted).
+    """
+    if str(path) == STANDARD_STREAM:
+        yield from _decode(sys.stdin.buffer, "standard input")
+        return
+    if not Path(path).exists():
+        raise CorpusError(f"corpus file {str(path)!r} does not exist; give the path of a UTF-8 text file")
+    if Path(path).is_dir():
+        raise CorpusError(f"{str(path)!r} is a folder; give the path of a UTF-8 text file")
+    with open(path, "rb") as stream:
+        yield from _decode(stream, str(path))
+
+
+def _decode(stream: IO[bytes], name: str) -> Iterator[str]:
+    for number, raw in enumerate(stream, start=1):
+        if number == 1:
+            raw = raw.removeprefix(_BYTE_ORDER_MARK)
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise CorpusError(
+                f"{name}: line {number}: byte {error.start + 1} (0x{raw[error.start]:02x}) is not UTF-8; "
+                "convert the file, for example with iconv -t UTF-8"
+            ) from None
+        yield line.removesuffix("\n").removesuffix("\r")
+
+
+def read_corpus(path: str | Path) -> list[str]:
+    """All lines of a corpus that must not be empty.
+
+    Raises ``CorpusError`` where no line has a word character besides what ``read_lines`` raises.
+    """
+    lines = list(read_lines(path))
+    if not any(line.strip() for line in lines):
+        raise CorpusError(f"corpus file {str(path)!r} is empty; it needs at least one sentence")
+    return lines
+
+
+@contextmanager
+def line_writer(path: str | Path, *, private: bool = False) -> Iterator[IO[str]]:
+    """A text stream to ``path`` (complete or not there at all) or to standard output."""
+    if str(path) == STANDARD_STREAM:
+        # Text mode would fail on surrogates and translate line ends by locale.
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
+        yield sys.stdout
+        sys.stdout.flush()
+        return
+    with atomic_writer(path, private=private) as stream:
+        yield stream
+
+
+def write_lines(path: str | Path, lines: Iterable[str], *, private: bool = False) -> int:
+    """Write one sentence a line and return how many; a line end inside a sentence raises ``ValueError``."""
+    count = 0
+    with line_writer(path, private=private) as stream:
+        for line in lines:
+            if "\n" in line:
+                raise ValueError("a sentence holds a line end")
+            stream.write(line)
+            stream.write("\n")
+            count += 1
+    return count

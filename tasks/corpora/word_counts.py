@@ -1,0 +1,57 @@
+"""The format of word counts: how often each word of a text occurs.
+
+A UTF-8 text file with one word a line, ``word<TAB>count``, the most frequent first and equal counts in the order
+of the words' code points. Words are cased, as they stand in the text (``tasks.corpora.words``); they hold neither
+tabs nor line ends.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from tasks.corpora.text_lines import line_writer, read_lines
+from tasks.corpora.words import words_of
+from tasks.errors import CorpusError
+
+_MOST_CHUNKS = 1 << 19
+
+
+def count_lines(lines: Iterable[str]) -> Counter[str]:
+    """Counts of the words of some lines; memory grows with the number of different words only.
+
+    Words never span white space, so stretches without white space are counted first, and each different one is
+    divided into words once.
+    """
+    counts: Counter[str] = Counter()
+    chunks: Counter[str] = Counter()
+    for line in lines:
+        chunks.update(line.split())
+        if len(chunks) > _MOST_CHUNKS:
+            _add_words(counts, chunks)
+            chunks.clear()
+    _add_words(counts, chunks)
+    return counts
+
+
+def _add_words(counts: Counter[str], chunks: Counter[str]) -> None:
+    for chunk, count in chunks.items():
+        for word in words_of(chunk):
+            counts[word] += count
+
+
+def write_word_counts(path: str | Path, counts: Mapping[str, int]) -> None:
+    """Write counts in the order of the format, so equal counts give equal bytes."""
+    with line_writer(path) as stream:
+        for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+            stream.write(f"{word}\t{count}\n")
+
+
+def read_word_counts(path: str | Path) -> Iterator[tuple[str, int]]:
+    """Yield word and count in the order of the file; ``CorpusError`` names the line that is none."""
+    for number, line in enumerate(read_lines(path), start=1):
+        word, tab, count = line.rpartition("\t")
+        if not (tab and word and count.isascii() and count.isdecimal()):
+            raise CorpusError(
+                f"{str(path)!r}: line {number} is not 'word<TAB>count'; 'palimpsest count-words' writes such files"
+            )
+        yield word, int(count)

@@ -1,0 +1,138 @@
+"""What a word is: the one tokenisation that masking, counting, cleaning and filling share.
+
+A word holds at least one letter or digit and no white space. Its rules, each with a test:
+
+- **Punctuation** round a word does not belong to it: ``"Chicago,"`` is the word ``Chicago``. Bare punctuation is none.
+- **Contractions** of pronouns, question words and the like are one word: ``don't``, ``it's``, ``we'll``, ``o'clock``,
+  ``O'Brien``. The apostrophe may be straight or curly.
+- **Possessives** and other endings (``'s 'd 'll 're 've 'm``) behind any other word do not belong to it: ``Tom's`` is
+  the word ``Tom``, so it is masked as ``[MASK]'s`` and the filler sees that a possessor is wanted. Such an ending that
+  stands alone, as in text that was tokenised before (``Tom 's``), is none either.
+- **Hyphens and slashes** divide words: ``Chicago-based`` is ``Chicago`` and ``based``.
+- **Digits** joined by ``. , : / -`` are one word: ``3.14``, ``10:30``, ``1,000``, ``2018-05-02``, ``555-1234``; so are
+  digits with letters: ``5pm``, ``1st``, ``B2B``. Signs before and behind (``$``, ``%``, ``+``) are punctuation.
+- **Initials** joined by full stops are one word without the last stop: ``U.S.``, ``e.g.``; so is ``AT&T``.
+- **E-mail addresses, URLs and bare domains** are one word, without punctuation behind them.
+- **@handles and #tags** are one word with their sign; underscores inside a word belong to it, those round it do not.
+- **Other scripts**: a run of letters with its combining marks is one word, also where a script sets no spaces.
+- **Emoji and symbols** are no words. **Control characters** divide words; **format characters** (soft hyphen,
+  zero-width space, joiners, direction marks) between letters belong to the word, so they cannot hide it.
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+_APOSTROPHES = "'’ʼ＇"
+_CHUNK = re.compile(r"\S+")
+_LONGEST_CACHED = 48
+
+_LETTER = r"[^\W\d_]"
+_CHARACTER = r"[^\W_]"
+_INSIDE = rf"(?:[{_APOSTROPHES}&]|_+|(?<=\d)[.,:/\-](?=\d))"
+_WORD = rf"{_CHARACTER}+(?:{_INSIDE}{_CHARACTER}+)*"
+_TAIL = r"""[^\s<>"]*[^\s<>".,;:!?'’)\]}…*_~|]"""
+_DOMAINS = (
+    "com|org|net|edu|gov|mil|int|info|biz|io|ai|app|dev|ly|tv|gg|co|uk|ie|de|fr|es|nl|ch|at|se|pl|eu|jp|cn|ru|au|nz"
+)
+# Repetitions are bounded where a failed attempt would otherwise be made again from every position: time stays
+# linear in the length of the line.
+_WEB = "|".join(
+    (
+        rf"(?:https?|ftp)://{_TAIL}",
+        rf"(?<!\w)www\.{_TAIL}",
+        rf"{_CHARACTER}[\w.+%-]{{0,63}}@{_CHARACTER}[\w-]{{0,62}}(?:\.{_CHARACTER}[\w-]{{0,62}}){{0,8}}",
+        rf"(?<![\w.])(?:{_CHARACTER}[\w-]{{0,62}}\.){{1,8}}(?:{_DOMAINS})(?![\w-])(?::\d+)?(?:/(?:{_TAIL})?)?",
+        rf"(?<!\w)@{_CHARACTER}\w*(?:\.\w+)*",
+        rf"(?<!\w)\#{_CHARACTER}\w*",
+        rf"(?<!\w){_LETTER}(?:\.{_LETTER})+(?![{_APOSTROPHES}]?{_CHARACTER})",
+    )
+)
+_PLAIN_PATTERN = re.compile(_WORD)
+_WEB_PATTERN = re.compile(f"{_WEB}|{_WORD}", re.IGNORECASE)
+_WEB_SIGNS = re.compile(r"[@#./]")
+_ENDING = re.compile(rf"(.+)[{_APOSTROPHES}](?:s|d|ll|re|ve|m)", re.IGNORECASE | re.DOTALL)
+_LONE_ENDING = re.compile(rf"[{_APOSTROPHES}](?:s|d|ll|re|ve|m)", re.IGNORECASE)
+_CONTRACTED = frozenset(
+    (
+        "i you he she it we they this that these those there here who what where when why how let "
+        "could would should might must may"
+    ).split()
+)
+"""Words that form one word with ``'s 'd 'll 're 've 'm`` behind them."""
+
+_FOLDED_APOSTROPHES = str.maketrans(dict.fromkeys(_APOSTROPHES, "'"))
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Start and end (characters, end excluded) of each word of a text, in order; linear in its length."""
+    spans: list[tuple[int, int]] = []
+    for chunk in _CHUNK.finditer(text):
+        start = chunk.start()
+        spans += [(start + first, start + last) for first, last in _chunk_spans(chunk.group())]
+    return spans
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text as they stand there."""
+    return [text[start:end] for start, end in word_spans(text)]
+
+
+def count_words(text: str) -> int:
+    """How many words a text has."""
+    return sum(len(_chunk_spans(chunk)) for chunk in text.split())
+
+
+def fold(word: str) -> str:
+    """The form under which a word is looked up on lists: NFKC, case folded, straight apostrophe, no format characters.
+
+    ``fold(fold(word)) == fold(word)``.
+    """
+    if word.isascii():
+        return word.lower()
+    word = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).casefold()).translate(_FOLDED_APOSTROPHES)
+    return "".join(character for character in word if unicodedata.category(character) != "Cf")
+
+
+def _chunk_spans(chunk: str) -> tuple[tuple[int, int], ...]:
+    """Words of a stretch without white space; short ones are remembered, since text repeats itself."""
+    return _remembered_spans(chunk) if len(chunk) <= _LONGEST_CACHED else _find_spans(chunk)
+
+
+def _find_spans(chunk: str) -> tuple[tuple[int, int], ...]:
+    if not chunk.isascii():
+        chunk = _with_marks_as_letters(chunk)
+    elif chunk.isalpha():
+        return ((0, len(chunk)),)
+    pattern = _WEB_PATTERN if _WEB_SIGNS.search(chunk) else _PLAIN_PATTERN
+    spans = []
+    for match in pattern.finditer(chunk):
+        start, end = match.span()
+        if start and _LONE_ENDING.fullmatch(chunk, start - 1, end):
+            continue
+        ending = _ENDING.fullmatch(chunk, start, end)
+        if ending and "://" not in match.group() and fold(ending.group(1)) not in _CONTRACTED:
+            end = ending.end(1)
+        spans.append((start, end))
+    return tuple(spans)
+
+
+_remembered_spans = lru_cache(maxsize=1 << 16)(_find_spans)
+
+
+def _with_marks_as_letters(chunk: str) -> str:
+    """The same length, with marks and format characters behind a letter or digit replaced by a letter.
+
+    Python's ``\\w`` knows no combining marks, and would divide words of scripts that write vowels with them. Behind an
+    emoji they stay what they are, or a variation selector would be a word.
+    """
+    characters = list(chunk)
+    inside = False
+    for position, character in enumerate(characters):
+        if character.isalnum():
+            inside = True
+        elif inside and unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf"):
+            characters[position] = "x"
+        else:
+            inside = False
+    return "".join(characters)

@@ -1,0 +1,80 @@
+import json
+
+import pytest
+
+from tasks.cli import main
+
+
+def write_lines(path, count):
+    path.write_text("".join(f"This is Line number {number}.\n" for number in range(count)))
+
+
+def corpora(*arguments):
+    return main(["corpora", *map(str, arguments)])
+
+
+def test_a_file_of_ones_own(tmp_path):
+    write_lines(tmp_path / "mail.txt", 60)
+    report = tmp_path / "report.json"
+    options = ["--valid-sentences", 10, "--test-sentences", 20, "--private", "--report", report]
+    assert corpora("--source", tmp_path / "mail.txt", "--output", tmp_path / "out", *options) == 0
+    lines = {part: (tmp_path / "out" / f"{part}.txt").read_text().splitlines() for part in ("train", "valid", "test")}
+    assert {part: len(found) for part, found in lines.items()} == {"train": 30, "valid": 10, "test": 20}
+    assert lines["train"][0].startswith("This is Line number ")
+    measured = json.loads(report.read_text())["measured"]
+    assert measured["sentences"] == {"train": 30, "valid": 10, "test": 20}
+    assert measured["words"] == {"train": 150, "valid": 50, "test": 100}
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
+
+
+def test_an_earlier_corpus_stays_when_the_source_is_bad(tmp_path, capsys):
+    write_lines(tmp_path / "mail.txt", 60)
+    options = ["--valid-sentences", 10, "--test-sentences", 20, "--output", tmp_path / "out"]
+    corpora("--source", tmp_path / "mail.txt", *options)
+    before = (tmp_path / "out" / "train.txt").read_bytes()
+    (tmp_path / "mail.txt").write_bytes(b"good line\n" * 50 + b"secret \xff\n")
+    capsys.readouterr()
+    assert corpora("--source", tmp_path / "mail.txt", *options) == 1
+    error = capsys.readouterr().err
+    assert "line 51" in error
+    assert error.count("\n") == 1
+    assert "secret" not in error
+    assert (tmp_path / "out" / "train.txt").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--source", "nowhere.txt"], "source 'nowhere.txt' does not exist"),
+        ([], "nothing to read: give --source"),
+        (["--section", "generic"], "--params and --section go together"),
+        (["--params", "params.yaml", "--section", "masking"], "'masking' is no corpus"),
+        (["--params", "nowhere.yaml", "--section", "generic"], "'nowhere.yaml' does not exist"),
+        (["--source", "x", "--test-sentences", "0"], "cleaning.test_sentences"),
+    ],
+)
+def test_bad_options(tmp_path, capsys, arguments, message):
+    assert corpora("--output", tmp_path / "out", *arguments) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_text_of_installed_packages_is_what_was_pinned():
+    from tasks.corpora.chitchat import Chitchat
+    from tasks.corpora.encyclopedia import Encyclopedia
+
+    conversations = list(Chitchat().documents())
+    assert len(conversations) == 7168
+    assert sum(len(conversation.texts) for conversation in conversations) == 258_145
+    articles = list(Encyclopedia(questions=False).documents())
+    assert len(articles) == 490
+    assert sum(len(article.texts) for article in articles) > 90_000
+
+
+def test_a_package_that_is_not_installed_is_named():
+    from tasks.corpora.package_files import package_file
+    from tasks.errors import CorpusError
+
+    with pytest.raises(CorpusError, match=r"'no_such_package'.*'make install'"):
+        package_file("no_such_package", "x.json")
+    with pytest.raises(CorpusError, match=r"holds no 'x\.json'"):
+        package_file("json", "x.json")

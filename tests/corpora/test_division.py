@@ -1,0 +1,128 @@
+import pytest
+
+from tasks.corpora.division import divide
+from tasks.corpora.document import Document
+from tasks.corpora.settings import CleaningSettings
+from tasks.errors import CorpusError
+
+
+class Documents:
+    def __init__(self, *documents):
+        self.files = []
+        self._documents = list(documents)
+
+    def documents(self):
+        return iter(self._documents)
+
+
+def conversations(count, sentences=5):
+    return [Document([f"Sentence {number} of talk {talk}" for number in range(sentences)]) for talk in range(count)]
+
+
+def read(folder):
+    return {part: (folder / f"{part}.txt").read_text().splitlines() for part in ("train", "valid", "test")}
+
+
+SMALL = CleaningSettings(valid_sentences=12, test_sentences=20, seed=3)
+
+
+def test_sizes_are_exact_and_documents_stay_whole(tmp_path):
+    tally = divide(Documents(*conversations(40)), SMALL, tmp_path, private=False, name="talks")
+    parts = read(tmp_path)
+    assert {part: len(lines) for part, lines in parts.items()} == tally.sentences
+    assert (tally.sentences["valid"], tally.sentences["test"]) == (12, 20)
+    talks = {part: {line.split()[-1] for line in lines} for part, lines in parts.items()}
+    assert not talks["train"] & talks["valid"]
+    assert not talks["train"] & talks["test"]
+    assert not talks["valid"] & talks["test"]
+    # 20 test sentences are four talks; 12 valid ones are two and a part of a third, whose rest is left out.
+    assert tally.part_documents == {"train": 33, "valid": 3, "test": 4}
+    assert tally.left_out["beyond_limit"] == 3
+    assert sum(tally.sentences.values()) + sum(tally.left_out.values()) == tally.texts == 200
+
+
+def test_same_seed_same_bytes_and_another_seed_another_division(tmp_path):
+    for folder, seed in (("a", 3), ("b", 3), ("c", 4)):
+        settings = SMALL.model_copy(update={"seed": seed})
+        divide(Documents(*conversations(40)), settings, tmp_path / folder, private=False, name="talks")
+    assert read(tmp_path / "a") == read(tmp_path / "b")
+    assert read(tmp_path / "a") != read(tmp_path / "c")
+
+
+def test_no_sentence_of_valid_or_test_is_in_train_however_it_is_written(tmp_path):
+    documents = [Document([f"Talk {number} is here", "see YOU, tomorrow", "See you tomorrow!"]) for number in range(30)]
+    settings = CleaningSettings(valid_sentences=5, test_sentences=5)
+    tally = divide(Documents(*documents), settings, tmp_path, private=False, name="talks")
+    lines = [line for part in read(tmp_path).values() for line in part]
+    assert sum(line.lower().startswith("see you") for line in lines) == 1
+    assert tally.left_out["duplicate"] == 59
+
+
+def test_every_text_left_out_is_counted_by_its_reason(tmp_path):
+    documents = [*conversations(20), Document(["", " \t", "word", "Sentence 1 of talk 1", "a " * 50])]
+    settings = CleaningSettings(minimum_words=2, maximum_words=40, valid_sentences=5, test_sentences=5)
+    tally = divide(Documents(*documents), settings, tmp_path, private=False, name="talks")
+    assert tally.left_out == {"empty": 2, "too_short": 1, "too_long": 1, "duplicate": 1, "beyond_limit": 0}
+    assert tally.texts == 105
+
+
+def test_train_may_be_limited(tmp_path):
+    settings = SMALL.model_copy(update={"train_sentences": 33})
+    tally = divide(Documents(*conversations(40)), settings, tmp_path, private=False, name="talks")
+    assert tally.sentences["train"] == 33
+
+
+def test_documents_of_one_name_are_one_document(tmp_path):
+    documents = [Document([f"Line {number} of thread {number % 10}"], name=number % 10) for number in range(100)]
+    divide(
+        Documents(*documents),
+        CleaningSettings(valid_sentences=20, test_sentences=20),
+        tmp_path,
+        private=False,
+        name="x",
+    )
+    threads = {part: {line[-1] for line in lines} for part, lines in read(tmp_path).items()}
+    assert (len(threads["test"]), len(threads["valid"]), len(threads["train"])) == (2, 2, 6)
+    assert len(threads["test"] | threads["valid"] | threads["train"]) == 10
+
+
+def test_parts_that_the_source_brings_are_kept_and_test_comes_first(tmp_path):
+    documents = [
+        Document(["a shared sentence", "only in train"], "train"),
+        Document(["a shared sentence", "only in valid"], "valid"),
+        Document(["A shared sentence.", "only in test"], "test"),
+    ]
+    divide(Documents(*documents), CleaningSettings(), tmp_path, private=False, name="x")
+    assert read(tmp_path) == {
+        "train": ["only in train"],
+        "valid": ["only in valid"],
+        "test": ["A shared sentence.", "only in test"],
+    }
+
+
+def test_a_missing_part_is_taken_from_train(tmp_path):
+    documents = [Document([f"Line {number} of train"], "train") for number in range(30)]
+    documents += [Document([f"Line {number} of test"], "test") for number in range(7)]
+    tally = divide(Documents(*documents), CleaningSettings(valid_sentences=4), tmp_path, private=False, name="x")
+    assert tally.sentences == {"train": 26, "valid": 4, "test": 7}
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        ([], "no sentence is left after cleaning"),
+        ([Document(["", " "])], "no sentence is left after cleaning"),
+        (conversations(3), "15 different sentences are too few"),
+        (conversations(1, sentences=500), "too few"),
+    ],
+)
+def test_too_little_text_is_an_error(tmp_path, documents, message):
+    with pytest.raises(CorpusError, match=message):
+        divide(Documents(*documents), SMALL, tmp_path, private=False, name="talks")
+    assert not list(tmp_path.iterdir())
+
+
+def test_private_parts_are_for_their_owner_alone(tmp_path):
+    divide(Documents(*conversations(40)), SMALL, tmp_path / "private", private=True, name="talks")
+    assert (tmp_path / "private").stat().st_mode & 0o777 == 0o700
+    assert {file.stat().st_mode & 0o777 for file in (tmp_path / "private").iterdir()} == {0o600}

@@ -1,0 +1,43 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.corpora.masked_text import (
+    CLASSES,
+    Marker,
+    count_markers,
+    escape,
+    format_masked,
+    parse_masked,
+    unescape,
+)
+
+NEAR_MARKERS = st.text(alphabet="[]\\MASKPERONa ", max_size=30) | st.lists(
+    st.sampled_from(["[MASK]", "[", "]", "\\", "MASK", "[PERSON]", "[\\MASK]", "x"]), max_size=8
+).map("".join)
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [("[MASK]", "[\\MASK]"), ("[\\MASK]", "[\\\\MASK]"), ("[[PERSON]]", "[[\\PERSON]]"), ("[mask] [X]", "[mask] [X]")],
+)
+def test_escape(text, escaped):
+    assert escape(text) == escaped
+    assert count_markers(escaped) == 0
+
+
+@given(NEAR_MARKERS)
+def test_unescape_is_the_inverse_of_escape(text):
+    assert unescape(escape(text)) == text
+    assert count_markers(escape(text)) == 0
+
+
+@given(st.lists(NEAR_MARKERS.filter(bool) | st.sampled_from(CLASSES).map(Marker), max_size=6))
+def test_parsing_is_the_inverse_of_formatting(pieces):
+    joined = []
+    for piece in pieces:
+        if joined and isinstance(piece, str) and isinstance(joined[-1], str):
+            joined[-1] += piece
+        else:
+            joined.append(piece)
+    assert parse_masked(format_masked(joined)) == joined

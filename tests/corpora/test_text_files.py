@@ -1,0 +1,77 @@
+import json
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from tasks.corpora.document import Document
+from tasks.corpora.text_files import TextFiles
+from tasks.errors import CorpusError
+
+
+def documents(*arguments, **options):
+    return list(TextFiles(*map(str, arguments), **options).documents())
+
+
+def test_text_one_document_a_line(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\n\nthree")
+    assert [document.texts for document in documents(tmp_path / "a.txt")] == [["one"], ["two"], [""], ["three"]]
+
+
+def test_json_lines_with_documents(tmp_path):
+    rows = [{"body": "one", "thread": 1}, {"body": "two", "thread": 1}, {"body": "three", "thread": 2}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n\n")
+    found = documents(tmp_path / "a.jsonl", text_field="body", document_field="thread")
+    assert found == [Document(["one", "two"], None, 1), Document(["three"], None, 2)]
+
+
+def test_parquet(tmp_path):
+    table = pyarrow.table({"text": ["one", "two", "three"], "id": ["x", "x", "y"]})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    assert [d.texts for d in documents(tmp_path / "a.parquet")] == [["one"], ["two"], ["three"]]
+    assert [d.texts for d in documents(tmp_path / "a.parquet", document_field="id")] == [["one", "two"], ["three"]]
+
+
+def test_folder_with_parts(tmp_path):
+    for name in ("train.txt", "test.txt", "more.txt", "notes.md", ".hidden.txt"):
+        (tmp_path / name).write_text(name)
+    found = {document.texts[0]: document.part for document in documents(tmp_path)}
+    assert found == {"train.txt": "train", "test.txt": "test", "more.txt": None}
+
+
+def test_source_can_be_read_twice(tmp_path):
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    source = TextFiles(str(tmp_path / "a.txt"))
+    assert list(source.documents()) == list(source.documents())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "message"),
+    [
+        ("a.txt", b"ok\n\xff\xfe\n", {}, "line 2: byte 1 .0xff. is not UTF-8"),
+        ("a.jsonl", b'{"text": "a"}\n{"text"\n', {}, "line 2, column 8 is not JSON"),
+        ("a.jsonl", b'{"text": "a"}\n{"body": "secret"}\n', {}, "line 2 has no text field 'text'"),
+        ("a.jsonl", b'{"text": 5}\n', {}, "line 1 has no text field 'text'"),
+        ("a.jsonl", b'{"text": "a"}\n', {"document_field": "id"}, "line 1 has no field 'id'"),
+        ("a.txt", b"a\n", {"document_field": "id"}, "plain text and has no field 'id'"),
+        ("a.parquet", b"not parquet", {}, "not a readable Parquet file"),
+    ],
+)
+def test_bad_files(tmp_path, name, content, options, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(CorpusError, match=message) as caught:
+        documents(tmp_path / name, **options)
+    assert "secret" not in str(caught.value)
+
+
+def test_bad_places(tmp_path):
+    with pytest.raises(CorpusError, match="does not exist"):
+        TextFiles(str(tmp_path / "nothing"))
+    with pytest.raises(CorpusError, match="holds no file that ends in"):
+        TextFiles(str(tmp_path))
+    table = pyarrow.table({"text": ["one", None], "n": [1, 2]})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(CorpusError, match="no column 'body'; there are: text, n"):
+        documents(tmp_path / "a.parquet", text_field="body")
+    with pytest.raises(CorpusError, match="row 2: column 'text' holds no text"):
+        documents(tmp_path / "a.parquet")

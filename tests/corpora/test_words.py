@@ -1,0 +1,119 @@
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.corpora.words import count_words, fold, word_spans, words_of
+
+RULES = [
+    ("punctuation stays outside", 'He said: "Chicago, (maybe) now!"', ["He", "said", "Chicago", "maybe", "now"]),
+    ("bare punctuation is no word", "... -- !? & ' / * §", []),
+    (
+        "contractions are one word",
+        "don't it's We'll o'clock O'Brien I'm",
+        "don't it's We'll o'clock O'Brien I'm".split(),
+    ),
+    ("curly apostrophes too", "don’t it’s", ["don’t", "it’s"]),
+    ("possessives are divided", "Tom's dog's TOM'S everyone’s", ["Tom", "dog", "TOM", "everyone"]),
+    ("so are other endings", "Tom'll Mary'd students've", ["Tom", "Mary", "students"]),
+    ("plural possessives", "the Smiths' house", ["the", "Smiths", "house"]),
+    ("lone endings of tokenised text", "Tom 's I 'm they 'll", ["Tom", "I", "they"]),
+    ("apostrophes at the border", "'tis goin' rock 'n' roll", ["tis", "goin", "rock", "n", "roll"]),
+    ("hyphens divide", "Chicago-based well-known Jean-Luc", ["Chicago", "based", "well", "known", "Jean", "Luc"]),
+    ("slashes divide", "and/or he/she", ["and", "or", "he", "she"]),
+    ("joined digits", "3.14 10:30 1,000 2018-05-02 555-1234 1/2", "3.14 10:30 1,000 2018-05-02 555-1234 1/2".split()),
+    ("digits with letters", "5pm 1st B2B covid19", ["5pm", "1st", "B2B", "covid19"]),
+    ("signs of numbers", "$5,000.00 50% +1-555-123-4567.", ["5,000.00", "50", "1-555-123-4567"]),
+    ("initials", "the U.S. Army, e.g. at 5 p.m.", ["the", "U.S", "Army", "e.g", "at", "5", "p.m"]),
+    ("initials with an ending", "the U.S.'s", ["the", "U.S"]),
+    ("a missing space is no initial", "I.am here.How", ["I", "am", "here", "How"]),
+    ("ampersands", "AT&T R&B you & me", ["AT&T", "R&B", "you", "me"]),
+    ("e-mail", "mail tom.o-b+x@mail.example.co.uk, ok", ["mail", "tom.o-b+x@mail.example.co.uk", "ok"]),
+    ("URL", "see https://a.b/c?d=e&f#g). now", ["see", "https://a.b/c?d=e&f#g", "now"]),
+    (
+        "URL without scheme",
+        "(www.x.org/y) at google.com/foo! example.org",
+        ["www.x.org/y", "at", "google.com/foo", "example.org"],
+    ),
+    ("IP addresses", "192.168.0.1", ["192.168.0.1"]),
+    ("handles", "hey @tom_s: hi", ["hey", "@tom_s", "hi"]),
+    ("tags", "#love, #nyc2020", ["#love", "#nyc2020"]),
+    ("underscores", "_so_ snake_case a__b", ["so", "snake_case", "a__b"]),
+    ("emoji are no words", "hi 😀 👨‍👩‍👧 ❤️ 🇺🇸 there", ["hi", "there"]),
+    ("emoji at a word", "great😀", ["great"]),
+    ("accents", "café naïve Žižek's", ["café", "naïve", "Žižek"]),
+    ("combining accents", "cafe\u0301 is", ["cafe\u0301", "is"]),
+    ("Devanagari vowel signs", "हिन्दी में", ["हिन्दी", "में"]),
+    ("Cyrillic, Greek, Arabic", "Привет κόσμε سلام", ["Привет", "κόσμε", "سلام"]),
+    ("no spaces in Chinese", "你好，世界", ["你好", "世界"]),
+    ("control characters divide", "Tom\x00Smith a\x07b", ["Tom", "Smith", "a", "b"]),
+    ("format characters hide nothing", "T\u200bom Sm\u00adith", ["T\u200bom", "Sm\u00adith"]),
+    ("Unicode spaces divide", "Tom\u00a0Smith\u2003x", ["Tom", "Smith", "x"]),
+    ("a literal marker is text", "[MASK] [PERSON]", ["MASK", "PERSON"]),
+    ("nothing", "", []),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), [rule[1:] for rule in RULES], ids=[rule[0] for rule in RULES])
+def test_rule(text, words):
+    assert words_of(text) == words
+
+
+@pytest.mark.parametrize(
+    ("word", "folded"),
+    [
+        ("Tom", "tom"),
+        ("DON’T", "don't"),
+        ("Straße", "strasse"),
+        ("ＴＯＭ", "tom"),
+        ("cafe\u0301", "café"),
+        ("T\u200bo\u00adm", "tom"),
+        ("ﬁne", "fine"),
+    ],
+)
+def test_fold(word, folded):
+    assert fold(word) == folded
+
+
+@given(st.text(max_size=60))
+def test_spans_are_ordered_disjoint_and_hold_a_letter_or_digit(text):
+    position = 0
+    for start, end in word_spans(text):
+        assert position <= start < end <= len(text)
+        assert any(character.isalnum() for character in text[start:end])
+        assert not any(character.isspace() for character in text[start:end])
+        position = end
+    assert count_words(text) == len(word_spans(text))
+
+
+@given(st.text(max_size=40))
+def test_no_letter_or_digit_is_outside_a_word_but_endings(text):
+    covered = {index for start, end in word_spans(text) for index in range(start, end)}
+    for index, character in enumerate(text):
+        if character.isalnum() and index not in covered:
+            before = text[:index].rstrip("sSdDlLrReEvVmMſ")
+            assert before[-1:] in "'’ʼ＇", text
+
+
+@given(st.text(max_size=30))
+def test_fold_is_idempotent(text):
+    assert fold(fold(text)) == fold(text)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["a", "a.", "a-", "a@", "a'", "www.", "http://", "@", "#a", ".", "a.b@", "1,", "(", "'s", "a_", "é\u0301", "x "],
+)
+def test_time_is_linear_in_the_length_of_a_line(unit):
+    def seconds(length: int) -> float:
+        text = unit * (length // len(unit))
+        started = time.process_time()
+        word_spans(text)
+        return time.process_time() - started
+
+    seconds(10_000)
+    small = min(seconds(50_000) for _ in range(2))
+    large = min(seconds(400_000) for _ in range(2))
+    # Eight times the text; quadratic time would be 64 times.
+    assert large < 24 * max(small, 0.002)
