@@ -1,0 +1,47 @@
+"""Run all benchmarks, or those named on the command line, and write ``benchmarks/results/latest.json``.
+
+Each benchmark module has ``run() -> list[dict]`` with rows ``{"name", "ours", "peer", "unit", "ratio", "target",
+"holds"}``. ``ours`` and ``peer`` are medians of the same run; ``ratio`` is what is claimed, ``target`` what it
+should reach, ``holds`` whether it does. The outputs of both sides are compared before anything is timed.
+"""
+
+import argparse
+import importlib
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tasks import telemetry
+from tasks.reports.stage_report import environment, write_json
+
+MODULES = ("masking_speed", "filling_speed", "language_model_speed", "graph_speed")
+RESULTS = Path(__file__).parent / "results" / "latest.json"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("modules", nargs="*", help=f"which benchmarks (default: all of {', '.join(MODULES)})")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="where the rows are written")
+    arguments = parser.parse_args()
+    unknown = sorted(set(arguments.modules) - set(MODULES))
+    if unknown:
+        parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(MODULES)}")
+    telemetry.switch_off()
+    machine = {key: environment()[key] for key in ("processor", "cores", "system", "python")}
+    rows = []
+    for module in arguments.modules or MODULES:
+        print(f"{module} ...", file=sys.stderr, flush=True)
+        for row in importlib.import_module(f"benchmarks.{module}").run():
+            rows.append({**row, "machine": machine, "date": datetime.now(UTC).date().isoformat()})
+            print(json.dumps(row), flush=True)
+    write_json(arguments.output, rows)
+    missed = [row["name"] for row in rows if not row["holds"]]
+    print(f"{len(rows) - len(missed)} of {len(rows)} targets hold; written to {arguments.output}", file=sys.stderr)
+    for name in missed:
+        print(f"  missed: {name}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Step 2: private words are replaced by markers (paper 3.1)."""

@@ -1,0 +1,71 @@
+"""From the entity types of models to the classes of markers.
+
+Types of OntoNotes 5 (spaCy's English pipelines), of CoNLL-2003 (BERT-NER) and of their usual spellings. ``None``
+keeps such words: ordinals, quantities of measure, percentages and languages name nobody.
+"""
+
+from collections.abc import Mapping
+
+from tasks.corpora.masked_text import CLASSES
+from tasks.errors import ModelError, ParameterError
+from tasks.spelling import nearest
+
+ENTITY_CLASSES: Mapping[str, str | None] = {
+    "PERSON": "PERSON",
+    "PER": "PERSON",
+    "NORP": "GROUP",
+    "FAC": "LOCATION",
+    "GPE": "LOCATION",
+    "LOC": "LOCATION",
+    "LOCATION": "LOCATION",
+    "ORG": "ORGANISATION",
+    "ORGANIZATION": "ORGANISATION",
+    "ORGANISATION": "ORGANISATION",
+    "PRODUCT": "MISCELLANEOUS",
+    "EVENT": "MISCELLANEOUS",
+    "MISC": "MISCELLANEOUS",
+    "WORK_OF_ART": "WORK",
+    "LAW": "WORK",
+    "DATE": "DATE",
+    "TIME": "DATE",
+    "CARDINAL": "NUMBER",
+    "MONEY": "MONEY",
+    "LANGUAGE": None,
+    "ORDINAL": None,
+    "PERCENT": None,
+    "QUANTITY": None,
+}
+"""The mapping that ships with palimpsest."""
+
+
+def classes_in_force(
+    entity_types: list[str], labels: Mapping[str, str | None] | None, model: str
+) -> dict[str, str | None]:
+    """The class of every entity type of a model, ``None`` for types that are kept.
+
+    Raises ``ModelError`` for a type that the model knows and the mapping does not, and ``ParameterError`` where a
+    mapping of the user's has a class that there is not, or a type that the model has not.
+    """
+    mapping = ENTITY_CLASSES if labels is None else labels
+    unmapped = [entity_type for entity_type in entity_types if entity_type not in mapping]
+    if unmapped:
+        raise ModelError(
+            f"{model}: the model tags {', '.join(map(repr, unmapped))}, and the mapping to marker classes has no such "
+            f"type; set labels: in params.yaml to a class for each of {', '.join(entity_types)} "
+            f"({', '.join(CLASSES)}, or null to keep such words)"
+        )
+    problems = []
+    for entity_type, name in (labels or {}).items():
+        if name is not None and name not in CLASSES:
+            problems.append(
+                f"labels.{entity_type}: {name!r} is no class{nearest(name, CLASSES)}; "
+                f"allowed: {', '.join(CLASSES)}, null"
+            )
+        if entity_type not in entity_types:
+            problems.append(
+                f"labels.{entity_type}: the model {model!r} has no such type{nearest(entity_type, entity_types)}; "
+                f"it has: {', '.join(entity_types)}"
+            )
+    if problems:
+        raise ParameterError("; ".join(problems))
+    return {entity_type: mapping[entity_type] for entity_type in entity_types}

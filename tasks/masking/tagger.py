@@ -1,0 +1,56 @@
+"""What a named-entity model is to masking, whatever library it comes from."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TypeVar
+
+from tasks.masking.settings import TaggerSettings
+
+_Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True, slots=True)
+class EntitySpan:
+    """A stretch that a model tags; ``label`` is the model's own entity type."""
+
+    start: int
+    """First character, counted from 0."""
+    end: int
+    """One past the last character."""
+    label: str
+
+
+class Tagger(ABC):
+    """A loaded model."""
+
+    name: str
+    """Kind and model, for the sidecar and for errors."""
+
+    @property
+    @abstractmethod
+    def entity_types(self) -> list[str]:
+        """Every entity type that the model can tag, sorted."""
+
+    @abstractmethod
+    def tag(self, lines: Iterable[str]) -> Iterator[tuple[str, list[EntitySpan]]]:
+        """Each line, however long, with its entities in any order; reads lines as a stream."""
+
+
+def load_tagger(settings: TaggerSettings, threads: int) -> Tagger:
+    """Load the model that the settings name; ``ModelError`` where it cannot be found or used."""
+    if settings.kind == "spacy":
+        from tasks.masking.spacy_tagger import SpacyModel
+
+        return SpacyModel(settings)
+    from tasks.masking.transformers_tagger import TransformersModel
+
+    return TransformersModel(settings, threads)
+
+
+def blocks(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
+    """Consecutive lists of ``size`` items, the last one shorter."""
+    iterator = iter(items)
+    while block := list(islice(iterator, size)):
+        yield block

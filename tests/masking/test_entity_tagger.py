@@ -1,0 +1,97 @@
+import pytest
+
+from tasks.errors import ModelError, ParameterError
+from tasks.masking.entity_tagger import TaggedEntities
+from tasks.masking.tagger import EntitySpan, Tagger
+from tasks.masking.technique import MaskingTally
+
+
+class Scripted(Tagger):
+    """A tagger that returns what it is told to."""
+
+    name = "scripted"
+
+    def __init__(self, *spans, types=("PERSON", "GPE", "ORDINAL")):
+        self._spans, self._types = [EntitySpan(*span) for span in spans], list(types)
+
+    @property
+    def entity_types(self):
+        return self._types
+
+    def tag(self, lines):
+        for line in lines:
+            yield line, [span for span in self._spans if line]
+
+
+def masked(line, *spans, style="mask"):
+    technique = TaggedEntities(Scripted(*spans))
+    ((text, _),) = technique.mask([line], style, MaskingTally(), with_spans=False)
+    return text, technique
+
+
+@pytest.mark.parametrize(
+    ("spans", "text"),
+    [
+        ([(0, 8, "PERSON")], "[PERSON] [PERSON]'s in Paris, 2nd"),
+        ([(0, 10, "PERSON")], "[PERSON] [PERSON]'s in Paris, 2nd"),
+        ([(5, 6, "PERSON")], "Tom [PERSON]'s in Paris, 2nd"),
+        ([(14, 20, "GPE")], "Tom Gray's in [LOCATION], 2nd"),
+        ([(21, 24, "ORDINAL")], "Tom Gray's in Paris, 2nd"),
+        ([(19, 20, "GPE")], "Tom Gray's in Paris, 2nd"),
+        ([(0, 3, "GPE"), (0, 8, "PERSON"), (4, 8, "GPE")], "[PERSON] [PERSON]'s in Paris, 2nd"),
+        ([], "Tom Gray's in Paris, 2nd"),
+    ],
+    ids=["two words", "with ending", "part of a word", "with comma", "kept type", "comma alone", "overlapping", "none"],
+)
+def test_words_that_entities_touch(spans, text):
+    assert masked("Tom Gray's in Paris, 2nd", *spans, style="class")[0] == text
+
+
+def test_counts_of_what_happened():
+    _, technique = masked(
+        "Tom Gray's in Paris, 2nd", (0, 8, "PERSON"), (0, 3, "GPE"), (19, 20, "GPE"), (21, 24, "ORDINAL")
+    )
+    assert technique.in_force() == {
+        "entity_types": {"PERSON": "PERSON", "GPE": "LOCATION", "ORDINAL": None},
+        "entities": {"PERSON": 1, "GPE": 2, "ORDINAL": 1},
+        "entities_without_word": 1,
+        "overlapping_entities": 1,
+    }
+    assert technique.kept_words is None
+
+
+@pytest.mark.parametrize("span", [(-1, 2, "GPE"), (3, 3, "GPE"), (5, 4, "GPE"), (0, 4, "GPE")])
+def test_spans_outside_the_line(span):
+    with pytest.raises(ModelError, match=r"scripted: line 1: the tagger returned a span .* the line's 3 characters"):
+        masked("Tom", span)
+
+
+def test_a_type_that_was_not_declared():
+    with pytest.raises(ModelError, match="line 1: the tagger returned the type 'ALIEN'"):
+        masked("Tom", (0, 3, "ALIEN"))
+
+
+def test_a_type_that_the_mapping_does_not_know_is_an_error():
+    with pytest.raises(ModelError, match=r"scripted: the model tags 'GENE', and the mapping .* has no such type"):
+        TaggedEntities(Scripted(types=["GENE", "PER"]))
+    with pytest.raises(ModelError, match="tags 'PER'"):
+        TaggedEntities(Scripted(types=["GENE", "PER"]), {"GENE": None})
+
+
+def test_a_mapping_of_ones_own():
+    labels = {"PERSON": "GROUP", "GPE": None, "ORDINAL": "NUMBER"}
+    technique = TaggedEntities(Scripted((0, 3, "PERSON"), (4, 7, "ORDINAL"), (8, 9, "GPE")), labels)
+    ((text, spans),) = technique.mask(["Tom 1st A"], "class", MaskingTally(), with_spans=True)
+    assert text == "[GROUP] [NUMBER] A"
+    assert [(span.label, span.source, span.original) for span in spans] == [
+        ("GROUP", "scripted", "Tom"),
+        ("NUMBER", "scripted", "1st"),
+    ]
+
+
+def test_a_mapping_with_mistakes_names_them_all():
+    labels = {"PERSON": "PERSONS", "GPE": None, "ORDINAL": None, "NORP": "GROUP"}
+    with pytest.raises(ParameterError) as caught:
+        TaggedEntities(Scripted(), labels)
+    assert "labels.PERSON: 'PERSONS' is no class (did you mean 'PERSON'?)" in str(caught.value)
+    assert "labels.NORP: the model 'scripted' has no such type" in str(caught.value)

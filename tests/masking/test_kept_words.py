@@ -1,0 +1,99 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.corpora.masked_text import Marker, parse_masked
+from tasks.masking import kept_words
+from tasks.masking.kept_words import KeptWords
+from tasks.masking.technique import MaskingTally, Technique
+
+KEPT = ["The", "cat", "it's", "a", "is", "don’t", "person"]
+
+
+def mask(line, style="mask", with_spans=False):
+    technique = KeptWords(KEPT, "list")
+    ((text, spans),) = technique.mask([line], style, MaskingTally(), with_spans=with_spans)
+    return (text, spans) if with_spans else text
+
+
+@pytest.mark.parametrize(
+    ("line", "masked"),
+    [
+        ("The cat, in Chicago, is (Tom's)!", "The cat, [MASK] [MASK], is ([MASK]'s)!"),
+        ("it’s DON'T", "it’s DON'T"),
+        ("Chicago-based cat-like", "[MASK]-[MASK] cat-[MASK]"),
+        ("mail tom@x.com at 5pm.", "[MASK] [MASK] [MASK] [MASK]."),
+        ("  a \t b\u00a0a  ", "  a \t [MASK]\u00a0a  "),
+        ("", ""),
+        ("...", "..."),
+        ("[MASK] is a [PERSON]", "[[MASK]] is a [\\PERSON]"),
+        ("😀 a", "😀 a"),
+    ],
+)
+def test_masked_lines(line, masked):
+    assert mask(line) == masked
+
+
+def test_class_markers_by_shape():
+    assert mask("Tom tom@x.com 5pm 1,000 B2B @tom", "class") == "[MASK] [CONTACT] [NUMBER] [NUMBER] [MASK] [CONTACT]"
+
+
+def test_spans_restore_the_line():
+    line = 'The "Tom\'s" cat, 5pm tom'
+    text, spans = mask(line, with_spans=True)
+    assert text == 'The "[MASK]\'s" cat, [MASK] [MASK]'
+    assert [(s.start, s.end, s.label, s.original, s.marker) for s in spans] == [
+        (5, 8, "MASK", "Tom", 0),
+        (17, 20, "NUMBER", "5pm", 1),
+        (21, 24, "MASK", "tom", 2),
+    ]
+    assert {span.source for span in spans} == {"list"}
+
+
+def test_tally():
+    tally = MaskingTally()
+    list(KeptWords(KEPT, "list").mask(["The cat", "", "Tom 5, a", " "], "mask", tally, with_spans=False))
+    assert (tally.lines, tally.empty_lines, tally.masked_lines) == (4, 2, 1)
+    assert (tally.words, tally.masked_words, tally.masked_fraction) == (5, 2, 0.4)
+    assert (tally.labels, tally.sources) == ({"MASK": 1, "NUMBER": 1}, {"list": 2})
+    assert MaskingTally().masked_fraction is None
+
+
+TEXT = st.text(alphabet="aAtThe catis.,'\"()[]\\MASK5@:/-\t\u00a0é😀", max_size=50) | st.text(max_size=30)
+
+
+@given(st.lists(TEXT.map(lambda text: text.replace("\n", " ")), max_size=5), st.sampled_from(["mask", "class"]))
+def test_the_remembered_way_gives_what_the_plain_way_gives(lines, style):
+    technique = KeptWords(KEPT, "list")
+    fast_tally, plain_tally = MaskingTally(), MaskingTally()
+    fast = list(technique.mask(lines, style, fast_tally, with_spans=True))
+    plain = list(Technique.mask(technique, lines, style, plain_tally, with_spans=True))
+    assert fast == plain
+    assert fast_tally == plain_tally
+
+
+@given(TEXT)
+def test_masking_changes_nothing_but_the_masked_words(line):
+    text, spans = mask(line, with_spans=True)
+    originals = iter(spans)
+    restored = [next(originals).original if isinstance(piece, Marker) else piece for piece in parse_masked(text)]
+    assert "".join(restored) == line
+    assert next(originals, None) is None
+
+
+def test_forgetting_changes_nothing(monkeypatch):
+    monkeypatch.setattr(kept_words, "_MOST_REMEMBERED", 3)
+    monkeypatch.setattr(kept_words, "_MOST_NOTES", 5)
+    lines = [f"Tom{number % 7}, a cat {number % 5}" for number in range(50)] + ["x" * 100 + " a"]
+    tally = MaskingTally()
+    masked = [text for text, _ in KeptWords(KEPT, "list").mask(lines, "mask", tally, with_spans=False)]
+    assert masked == ["[MASK], a cat [MASK]"] * 50 + ["[MASK] a"]
+    assert (tally.words, tally.masked_words) == (202, 101)
+
+
+def test_a_line_of_ten_megabytes():
+    line = "Tom's a cat; " * 800_000
+    assert mask(line) == "[MASK]'s a cat; " * 800_000
+    assert re.fullmatch(r"\[MASK\]", mask("z" * 10_000_000))

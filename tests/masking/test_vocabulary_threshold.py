@@ -1,0 +1,49 @@
+import pytest
+
+from tasks.errors import CorpusError, ParameterError
+from tasks.masking.settings import VocabularyThreshold
+from tasks.masking.vocabulary_threshold import vocabulary_threshold
+from tasks.params import check_settings
+
+
+def settings(kept_words, **more):
+    return VocabularyThreshold(kind="vocabulary_threshold", kept_words=kept_words, **more)
+
+
+@pytest.fixture
+def counts(tmp_path):
+    path = tmp_path / "counts.tsv"
+    path.write_text("of\t5\nthe\t4\nThe\t3\nzebra\t1\nant\t1\nAnt\t1\nbee\t1\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kept_words", "kept"),
+    [(1, {"the"}), (2, {"the", "of"}), (3, {"the", "of", "ant"}), (4, {"the", "of", "ant", "bee"})],
+)
+def test_most_frequent_folded_words_are_kept(counts, kept_words, kept):
+    technique = vocabulary_threshold(settings(kept_words), counts)
+    assert technique.kept_words == kept
+    assert technique.in_force() == {"vocabulary_words": 5, "vocabulary_size_asked": 85_000}
+
+
+def test_a_vocabulary_in_order(tmp_path):
+    (tmp_path / "words.txt").write_text("\ufeffThe\nof\nthe\n\nbee\n", encoding="utf-8")
+    assert vocabulary_threshold(settings(3), vocabulary=tmp_path / "words.txt").kept_words == {"the", "of", "bee"}
+
+
+def test_more_words_than_there_are(counts):
+    with pytest.raises(ParameterError, match="kept_words: 6 is more than the 5 words of the vocabulary"):
+        vocabulary_threshold(settings(6), counts)
+    with pytest.raises(ParameterError, match="options: kept_words 6 is more than vocabulary_size 5"):
+        check_settings(
+            VocabularyThreshold, {"kind": "vocabulary_threshold", "kept_words": 6, "vocabulary_size": 5}, "options"
+        )
+
+
+def test_nothing_to_go_by(tmp_path, counts):
+    with pytest.raises(ParameterError, match="--word-counts FILE"):
+        vocabulary_threshold(settings(1))
+    (tmp_path / "empty").write_text("\n")
+    with pytest.raises(CorpusError, match="is empty"):
+        vocabulary_threshold(settings(1), vocabulary=tmp_path / "empty")

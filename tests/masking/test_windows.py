@@ -1,0 +1,27 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.masking.windows import windows
+
+
+@given(st.text(alphabet="ab \t", max_size=300), st.integers(20, 60))
+def test_cores_cover_the_text_once_and_windows_are_short(text, longest):
+    found = list(windows(text, longest, longest // 3))
+    assert "".join(text[window.core_start : window.core_end] for window in found) == text
+    assert all(window.end - window.start <= longest for window in found)
+    assert all(window.start <= window.core_start <= window.core_end <= window.end for window in found)
+    assert found[0].start == 0
+    assert found[-1].end == len(text)
+
+
+def test_borders_are_between_words():
+    text = "one two three four five six seven eight nine ten " * 20
+    found = list(windows(text, 100, 40))
+    assert all(place == 0 or text[place - 1] == " " for w in found for place in (w.start, w.core_start))
+    # Beside the core, a window shows what is round it.
+    assert all(window.end - window.core_end >= 10 for window in found[:-1])
+    assert all(window.core_start - window.start >= 10 for window in found[1:])
+
+
+def test_empty_text_has_one_window():
+    assert [(window.start, window.end) for window in windows("", 10, 2)] == [(0, 0)]
