@@ -1,0 +1,127 @@
+"""Cross entropy over a large vocabulary without the full table of scores.
+
+The scores of N positions over V words, (N, V), are the largest tensor of a word-level language model by far. Here they
+exist for a few positions at a time: each chunk's scores are turned into its loss and, at once, into the gradients with
+respect to the hidden states (N, D) and the projection (V, D), and then overwritten.
+"""
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+CHUNK_POSITIONS = 512
+"""Positions per chunk: with V = 20,000 its scores are 20 MB in bfloat16. Smaller chunks would save little more, and add
+the projection's gradient up more often."""
+ROWS_IN_CACHE = 16
+"""Positions whose scores (0.6 MB of them) are worked on at once."""
+
+
+class _ChunkedCrossEntropy(torch.autograd.Function):
+    """Gradients are computed in the forward pass, while a chunk's scores are there."""
+
+    @staticmethod
+    def forward(
+        context: torch.autograd.function.FunctionCtx,
+        hidden: Tensor,
+        projection: Tensor,
+        targets: Tensor,
+        weights: Tensor,
+        arithmetic: torch.dtype,
+    ) -> Tensor:
+        with torch.autocast(hidden.device.type, enabled=False):
+            loss, hidden_gradient, projection_gradient = _loss_and_gradients(
+                hidden, projection, targets, weights, arithmetic
+            )
+        context.save_for_backward(hidden_gradient, projection_gradient)
+        return loss
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: torch.autograd.function.FunctionCtx, loss_gradient: Tensor) -> tuple[Tensor | None, ...]:
+        hidden_gradient, projection_gradient = context.saved_tensors  # type: ignore[attr-defined]
+        # Not in place: the same graph may be walked again.
+        return hidden_gradient * loss_gradient, projection_gradient * loss_gradient, None, None, None
+
+
+def _loss_and_gradients(
+    hidden: Tensor, projection: Tensor, targets: Tensor, weights: Tensor, arithmetic: torch.dtype
+) -> tuple[Tensor, Tensor, Tensor]:
+    total = torch.zeros((), dtype=projection.dtype, device=hidden.device)
+    rounded_hidden, rounded_projection = hidden.to(arithmetic), projection.to(arithmetic)
+    hidden_gradient = torch.empty_like(hidden)  # (N, D)
+    projection_gradient = (torch.empty_like if len(hidden) else torch.zeros_like)(projection)  # (V, D)
+    weights = weights.to(projection.dtype)
+    buffer = _score_buffer(projection, arithmetic)
+    for start in range(0, len(hidden), CHUNK_POSITIONS):
+        chunk = slice(start, start + CHUNK_POSITIONS)
+        powers, log_sums, sums = _powers(rounded_hidden[chunk], rounded_projection, buffer)  # (n, V), (n,), (n,)
+        weight = weights[chunk].unsqueeze(1)  # (n, 1)
+        target_rows = projection[targets[chunk]]  # (n, D)
+        target_scores = (hidden[chunk].to(projection.dtype) * target_rows).sum(1)  # (n,)
+        total += (weights[chunk] * (log_sums - target_scores)).sum()
+        # d loss / d scores = weight * (powers / sums - one hot). The factor weight / sums goes to the narrow side of
+        # both products, and the one-hot part is added by row: only the products read the wide (n, V) tensor.
+        share = weight / sums.unsqueeze(1)  # (n, 1)
+        hidden_gradient[chunk] = (powers @ rounded_projection).to(share.dtype) * share - weight * target_rows
+        weighted = (hidden[chunk] * share).to(arithmetic)  # (n, D)
+        if start == 0:
+            projection_gradient.copy_(powers.t() @ weighted)  # (V, n) @ (n, D)
+        else:
+            projection_gradient += powers.t() @ weighted
+        projection_gradient.index_add_(0, targets[chunk], (hidden[chunk] * weight).to(projection.dtype), alpha=-1)
+    return total, hidden_gradient, projection_gradient
+
+
+def _score_buffer(projection: Tensor, arithmetic: torch.dtype) -> Tensor:
+    """Memory for the scores of a chunk, of one size whatever the number of positions: other sizes fragment the heap."""
+    return torch.empty(CHUNK_POSITIONS, len(projection), dtype=arithmetic, device=projection.device)
+
+
+def _powers(hidden: Tensor, projection: Tensor, buffer: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """exp(score - largest score) (n, V), log of the sum of exp(score) (n,), and sum of the powers (n,)."""
+    scores = torch.mm(hidden, projection.t(), out=buffer[: len(hidden)])  # (n, V)
+    accumulator = torch.promote_types(scores.dtype, torch.float32)
+    largest, sums = [], []
+    # A few rows at a time, so that the four passes over them find them in the processor's cache.
+    for rows in scores.split(ROWS_IN_CACHE):
+        top = rows.amax(1, keepdim=True)  # (r, 1)
+        sums.append(rows.sub_(top).exp_().sum(1, dtype=accumulator))
+        largest.append(top.squeeze(1).to(accumulator))
+    row_sums = torch.cat(sums)
+    return scores, torch.cat(largest) + row_sums.log(), row_sums
+
+
+def chunked_cross_entropy(
+    hidden: Tensor,
+    projection: Tensor,
+    targets: Tensor,
+    weights: Tensor | None = None,
+    arithmetic: torch.dtype | None = None,
+) -> Tensor:
+    """Weighted sum over positions of -log softmax(hidden @ projection.T)[target], in nats.
+
+    ``hidden`` (N, D), ``projection`` (V, D), ``targets`` (N,) of token ids, ``weights`` (N,), 1 each by default.
+    ``arithmetic`` is the type of the wide products (default: that of ``projection``); sums, the targets' own scores
+    and the result keep the projection's type. Differentiable once in ``hidden`` and ``projection``.
+    """
+    if weights is None:
+        weights = torch.ones(len(targets), dtype=projection.dtype, device=projection.device)
+    return _ChunkedCrossEntropy.apply(hidden, projection, targets, weights, arithmetic or projection.dtype)
+
+
+@torch.no_grad()
+def chunked_log_probabilities(
+    hidden: Tensor, projection: Tensor, targets: Tensor, arithmetic: torch.dtype | None = None
+) -> Tensor:
+    """Log-probability (N,) in nats of each target, without gradients; arguments as above."""
+    arithmetic = arithmetic or projection.dtype
+    rounded_hidden, rounded_projection = hidden.to(arithmetic), projection.to(arithmetic)
+    buffer = _score_buffer(projection, arithmetic)
+    scores = torch.empty(len(targets), dtype=projection.dtype, device=projection.device)
+    with torch.autocast(hidden.device.type, enabled=False):
+        for start in range(0, len(targets), CHUNK_POSITIONS):
+            chunk = slice(start, start + CHUNK_POSITIONS)
+            _, log_sums, _ = _powers(rounded_hidden[chunk], rounded_projection, buffer)
+            target_scores = (hidden[chunk].to(projection.dtype) * projection[targets[chunk]]).sum(1)
+            scores[chunk] = target_scores - log_sums
+    return scores

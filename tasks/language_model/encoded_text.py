@@ -1,0 +1,107 @@
+"""A text as token ids: what the model is trained and tested on."""
+
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from tasks.corpora.masked_text import count_markers
+from tasks.corpora.text_lines import read_lines
+from tasks.errors import CorpusError
+from tasks.language_model.normalisation import normalise, normalise_masked
+from tasks.language_model.vocabulary import END_ID, MARKERS, START_ID, UNKNOWN_ID, Vocabulary
+
+MarkerUse = Literal["none", "token", "ignore"]
+"""How markers of a text are treated: ``none``, it is plain text and has none; ``token``, a marker is a token like any
+other (Baseline0); ``ignore``, a marker is context but no target (Baseline1)."""
+
+_MARKER_IDS = np.arange(len(MARKERS)) + 4
+
+
+def marker_use_of(method: str | None) -> MarkerUse:
+    """How a method of the experiment treats markers: the baselines train on masked text, all others on plain text."""
+    return {"baseline0": "token", "baseline1": "ignore"}.get(method or "", "none")  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class EncodedText:
+    """Sentences as ids, one after the other: ``<s> w1 ... wn </s> <s> ...``."""
+
+    tokens: np.ndarray
+    """All ids (int32)."""
+    offsets: np.ndarray
+    """Where each sentence begins in ``tokens``, and the end of the last (int64)."""
+    lines: np.ndarray
+    """Line number of each sentence, from 1 (int64)."""
+    empty_lines: int
+    """Lines left out because they hold no word."""
+    marker_like: int
+    """Markers found in a text that was to be read as plain."""
+    markers_are_targets: bool
+    """False where a marker is context only."""
+
+    @property
+    def sentences(self) -> int:
+        """Sentences with at least one word."""
+        return len(self.lines)
+
+    @property
+    def words(self) -> int:
+        """Words and markers, without ``<s>`` and ``</s>``."""
+        return len(self.tokens) - 2 * self.sentences
+
+    @property
+    def unknown_words(self) -> int:
+        """Words outside the vocabulary."""
+        return int((self.tokens == UNKNOWN_ID).sum())
+
+    @property
+    def markers(self) -> int:
+        """Marker tokens."""
+        return int(is_marker(self.tokens).sum())
+
+    def is_target(self) -> np.ndarray:
+        """For each id, whether the model has to predict it: all but ``<s>``, and markers only where they count."""
+        counted = self.tokens != START_ID
+        return counted if self.markers_are_targets else counted & ~is_marker(self.tokens)
+
+
+def is_marker(tokens: np.ndarray) -> np.ndarray:
+    """Which ids are markers."""
+    return (tokens >= _MARKER_IDS[0]) & (tokens <= _MARKER_IDS[-1])
+
+
+def encode_text(path: str | Path, vocabulary: Vocabulary, markers: MarkerUse = "none") -> EncodedText:
+    """Read a text file, one sentence a line; lines without a word are left out and counted.
+
+    Raises ``CorpusError`` where no line holds a word, and where there is nothing to predict but sentence ends.
+    """
+    split: Callable[[str], list[str]] = normalise if markers == "none" else normalise_masked
+    tokens, offsets, lines = array("i"), array("q", [0]), array("q")
+    empty = marker_like = number = 0
+    for number, line in enumerate(read_lines(path), start=1):
+        words = split(line)
+        if not words:
+            empty += 1
+            continue
+        if markers == "none" and "[" in line:
+            marker_like += count_markers(line)
+        tokens.append(START_ID)
+        tokens.extend(vocabulary.encode(words))
+        tokens.append(END_ID)
+        offsets.append(len(tokens))
+        lines.append(number)
+    if not lines:
+        state = "is empty" if number == 0 else f"holds no word in {number} lines"
+        raise CorpusError(f"text {str(path)!r} {state}; it needs at least one sentence")
+    return EncodedText(
+        tokens=np.frombuffer(tokens, dtype=np.int32),
+        offsets=np.frombuffer(offsets, dtype=np.int64),
+        lines=np.frombuffer(lines, dtype=np.int64),
+        empty_lines=empty,
+        marker_like=marker_like,
+        markers_are_targets=markers != "ignore",
+    )

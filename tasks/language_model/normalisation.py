@@ -1,0 +1,88 @@
+"""What counts as a word: the one normalisation of language-model text and of a recogniser's references.
+
+Lower case; punctuation and symbols separate words and vanish; apostrophes inside a word stay (curly ones become
+straight); hyphenated words are split; digits stay as they are. Text is brought to Unicode form NFKC first, so
+full-width letters and ligatures equal plain ones. ``NORMALISATION`` names these rules in a signature.
+"""
+
+import re
+import unicodedata
+
+from tasks.corpora.masked_text import Marker, parse_masked
+
+NORMALISATION = "v1"
+"""Version of the rules; a change of what counts as a word changes it, so that numbers are not compared across."""
+
+_SEPARATING_CATEGORIES = ("P", "S", "Z", "C")
+_ZERO_WIDTH_SPACE = "\u200b"
+_APOSTROPHES = "'\u2019\u2018\u201b\u02bc\u00b4`\uff07\u2032"
+_ATTACHED_BEHIND = re.compile(r"'?\w+(?:'\w+)*")
+_ATTACHED_BEFORE = re.compile(r"\w+(?:'\w+)*'?$")
+
+
+class _CharacterTable(dict[int, str]):
+    """Character to what stands for it in a word, filled as characters turn up."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        category = unicodedata.category(character)
+        if character == "'":
+            kept = character
+        elif category == "Cf" and character != _ZERO_WIDTH_SPACE:
+            kept = ""  # soft hyphens, joiners and direction marks are invisible inside a word
+        elif category[0] in _SEPARATING_CATEGORIES:
+            kept = " "
+        else:
+            kept = character
+        self[code] = kept
+        return kept
+
+
+_CHARACTERS = _CharacterTable()
+_TO_APOSTROPHE = dict.fromkeys(map(ord, _APOSTROPHES), "'")
+
+
+def normalise(text: str) -> list[str]:
+    """The words of a text, in order; an empty list where it has none.
+
+    ``normalise(" ".join(normalise(text))) == normalise(text)`` for every text.
+    """
+    text = text.translate(_TO_APOSTROPHE)
+    if text.isascii():
+        text = text.lower()
+    else:
+        # Lower-casing can leave a form that is not composed (the dotted capital I).
+        text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower()).translate(_TO_APOSTROPHE)
+    text = text.translate(_CHARACTERS)
+    if "'" not in text and text.isascii():
+        return text.split()
+    words = []
+    for word in text.replace("''", " ").split():
+        word = word.strip("'")
+        # A combining mark that has lost its letter is no word.
+        if word and (word.isascii() or any(character.isalnum() for character in word)):
+            words.append(word)
+    return words
+
+
+def normalise_masked(line: str) -> list[str]:
+    """The words and markers of a masked line, in order; a marker is one entry, such as ``[MASK]``.
+
+    Letters that touch a marker (the ``'s`` of ``[PERSON]'s``) belong to the masked word and go with it, so a masked
+    word is one entry as it was in the raw text. A literal ``[MASK]`` of the user's, escaped in the masked line, is
+    the ordinary word ``mask``.
+    """
+    pieces = parse_masked(line)
+    entries: list[str] = []
+    for index, piece in enumerate(pieces):
+        if isinstance(piece, Marker):
+            entries.append(str(piece))
+            continue
+        text = piece.translate(_TO_APOSTROPHE)
+        if index > 0:
+            attached = _ATTACHED_BEHIND.match(text)
+            text = text[attached.end() :] if attached else text
+        if index + 1 < len(pieces):
+            text = _ATTACHED_BEFORE.sub("", text)
+        entries += normalise(text)
+    return entries

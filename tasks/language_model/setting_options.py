@@ -1,0 +1,42 @@
+"""Settings as options of a command: ``--learning-rate`` for ``learning_rate``, with the setting's own help text."""
+
+import argparse
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, get_args, get_origin
+
+from tasks.settings_base import Settings
+
+
+def _parser_of(annotation: Any) -> Callable[[str], Any]:
+    """What turns an option's text into a value; the settings class checks it further."""
+    return annotation if annotation in (int, float) else str
+
+
+def add_setting_options(
+    parser: argparse.ArgumentParser, kind: type[Settings], title: str, leave_out: Iterable[str] = ()
+) -> None:
+    """Add one option for each field of ``kind``; an option that is not given leaves the setting as it is."""
+    group = parser.add_argument_group(title, "each overrides the parameter file, or the default that stands behind it")
+    for name, field in kind.model_fields.items():
+        if name in leave_out:
+            continue
+        choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else None
+        description = " ".join((field.description or "").replace("``", "").split()).replace("%", "%%")
+        group.add_argument(
+            f"--{name.replace('_', '-')}",
+            dest=name,
+            type=_parser_of(field.annotation),
+            choices=choices,
+            default=None,
+            help=f"{description} (default: {field.default})".strip(),
+        )
+
+
+def overridden(arguments: argparse.Namespace, kind: type[Settings], base: Settings | None = None) -> dict[str, Any]:
+    """Values for ``kind``: those of ``base`` with the options that were given put over them."""
+    values = {} if base is None else base.model_dump()
+    for name in kind.model_fields:
+        given = getattr(arguments, name, None)
+        if given is not None:
+            values[name] = given
+    return values

@@ -1,0 +1,116 @@
+"""A Transformer decoder for words: pre-norm blocks, learned positions, tied embeddings (paper 4.2).
+
+The block is GPT-2's (Radford et al. 2019), so weights can be copied to and from that model and results compared.
+One departure: there is no dropout on attention weights.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tasks.errors import ParameterError
+from tasks.language_model.settings import ArchitectureSettings
+
+_INITIAL_DEVIATION = 0.02
+
+
+class Block(nn.Module):
+    """Causal self-attention and a feed-forward layer, each behind a layer norm and beside a residual."""
+
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        self.heads = heads
+        self.attention_norm = nn.LayerNorm(width)
+        self.attention_input = nn.Linear(width, 3 * width)
+        self.attention_output = nn.Linear(width, width)
+        self.feed_forward_norm = nn.LayerNorm(width)
+        self.feed_forward_input = nn.Linear(width, 4 * width)
+        self.feed_forward_output = nn.Linear(4 * width, width)
+        self.dropout = nn.Dropout(0.0)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """One layer: (B, T, D) to (B, T, D)."""
+        hidden = hidden + self.dropout(self.attend(self.attention_norm(hidden)))
+        inner = functional.gelu(self.feed_forward_input(self.feed_forward_norm(hidden)), approximate="tanh")
+        return hidden + self.dropout(self.feed_forward_output(inner))  # (B, T, D)
+
+    def attend(self, hidden: Tensor) -> Tensor:
+        """Each position's mixture of itself and the positions before it: (B, T, D) to (B, T, D)."""
+        batch, length, width = hidden.shape
+        joined = self.attention_input(hidden).view(batch, length, 3, self.heads, width // self.heads)
+        query, key, value = joined.permute(2, 0, 3, 1, 4)  # each (B, H, T, D/H)
+        if hidden.is_cuda or not torch.is_grad_enabled():
+            mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        else:
+            mixed = causal_attention(query, key, value)
+        return self.attention_output(mixed.transpose(1, 2).reshape(batch, length, width))
+
+
+def causal_attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Attention of (B, H, T, D/H) to itself and what is before it, by two plain products.
+
+    For sentences on a processor the backward pass of PyTorch's fused kernel takes five to eight times as long in
+    bfloat16; the (B, H, T, T) weights that this one keeps are small beside the hidden states.
+    """
+    length = query.shape[-2]
+    future = torch.full((length, length), -math.inf, dtype=query.dtype, device=query.device).triu(1)
+    scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-1, -2) + future  # (B, H, T, T)
+    return torch.softmax(scores, dim=-1).to(value.dtype) @ value
+
+
+class TransformerLanguageModel(nn.Module):
+    """Words to hidden states; the output projection is the word embedding, applied by who needs it.
+
+    Sequences are padded on the right: no position sees a later one, so padding needs no mask.
+    """
+
+    def __init__(self, architecture: ArchitectureSettings, vocabulary_size: int):
+        super().__init__()
+        if architecture.width % architecture.heads:
+            raise ParameterError(
+                f"width {architecture.width!r} cannot be divided among {architecture.heads!r} heads; "
+                "give a width that is a multiple of the heads"
+            )
+        self.architecture = architecture
+        self.embedding = nn.Embedding(vocabulary_size, architecture.width)
+        self.positions = nn.Embedding(architecture.maximum_tokens, architecture.width)
+        self.dropout = nn.Dropout(0.0)
+        self.blocks = nn.ModuleList(Block(architecture.width, architecture.heads) for _ in range(architecture.layers))
+        self.final_norm = nn.LayerNorm(architecture.width)
+
+    def set_dropout(self, share: float) -> None:
+        """Share of the hidden units that training leaves out, after the embedding and after each branch."""
+        for module in self.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = share
+
+    def initialise(self, seed: int) -> None:
+        """Draw all weights anew (GPT-2's scheme: residual branches are scaled down with depth)."""
+        generator = torch.Generator().manual_seed(seed)
+        branch_deviation = _INITIAL_DEVIATION / math.sqrt(2 * len(self.blocks))
+        for name, parameter in self.named_parameters():
+            if name.endswith("bias"):
+                nn.init.zeros_(parameter)
+            elif "norm" in name:
+                nn.init.ones_(parameter)
+            else:
+                deviation = branch_deviation if "_output." in name else _INITIAL_DEVIATION
+                nn.init.normal_(parameter, std=deviation, generator=generator)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Hidden states (B, T, D) of token ids (B, T); position t predicts token t + 1."""
+        hidden = self.embedding(tokens) + self.positions.weight[: tokens.shape[1]]  # (B, T, D)
+        hidden = self.dropout(hidden)
+        for block in self.blocks:
+            hidden = block(hidden)
+        return self.final_norm(hidden)
+
+    def logits(self, tokens: Tensor) -> Tensor:
+        """Scores (B, T, V) of every next token; for short texts, since all of them are in memory at once."""
+        return functional.linear(self.forward(tokens), self.embedding.weight)
+
+    def parameter_count(self) -> int:
+        """Trained numbers; the tied embedding counts once."""
+        return sum(parameter.numel() for parameter in self.parameters())

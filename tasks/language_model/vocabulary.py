@@ -1,0 +1,113 @@
+"""The word vocabulary of a language model: special tokens, markers, and the words of generic text by frequency.
+
+The file has one token a line; a token's id is its line number minus one. It is built on generic text alone, so no
+word of a private corpus can be in it unless generic text has it too.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from tasks.atomic_file import atomic_writer
+from tasks.corpora.masked_text import CLASSES, MASK, Marker
+from tasks.corpora.text_lines import read_lines
+from tasks.corpora.word_counts import read_word_counts
+from tasks.errors import CorpusError, ModelError, ParameterError
+from tasks.language_model.normalisation import normalise
+
+PADDING, UNKNOWN, SENTENCE_START, SENTENCE_END = "<pad>", "<unk>", "<s>", "</s>"
+MARKERS = tuple(str(Marker(label)) for label in CLASSES)
+SPECIAL_TOKENS = (PADDING, UNKNOWN, SENTENCE_START, SENTENCE_END, *MARKERS)
+"""The first tokens of every vocabulary. No word equals one of them: words hold no brackets."""
+PADDING_ID, UNKNOWN_ID, START_ID, END_ID = range(4)
+MASK_ID = SPECIAL_TOKENS.index(str(Marker(MASK)))
+
+
+class Vocabulary:
+    """Tokens by id and ids by token; ``hash`` identifies it."""
+
+    def __init__(self, tokens: Iterable[str]):
+        self.tokens = tuple(tokens)
+        self.ids = {token: index for index, token in enumerate(self.tokens)}
+        self.hash = hashlib.sha256(_as_text(self.tokens).encode()).hexdigest()
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def encode(self, words: Iterable[str]) -> list[int]:
+        """Ids of words and markers; a word outside the vocabulary becomes ``<unk>``."""
+        get = self.ids.get
+        return [get(word, UNKNOWN_ID) for word in words]
+
+    def write(self, path: str | Path) -> None:
+        """Write the vocabulary file."""
+        with atomic_writer(path) as stream:
+            stream.write(_as_text(self.tokens))
+
+
+def _as_text(tokens: tuple[str, ...]) -> str:
+    return "\n".join(tokens) + "\n"
+
+
+def count_words(path: str | Path) -> Counter[str]:
+    """How often each normalised word stands in a text file; ``CorpusError`` where it has none."""
+    counts: Counter[str] = Counter()
+    for line in read_lines(path):
+        counts.update(normalise(line))
+    if not counts:
+        raise CorpusError(f"corpus file {str(path)!r} holds no word; a vocabulary needs generic text")
+    return counts
+
+
+def counts_of_words(path: str | Path) -> Counter[str]:
+    """How often each normalised word stands in a text, given its word counts (``tasks.corpora.word_counts``)."""
+    counts: Counter[str] = Counter()
+    for word, count in read_word_counts(path):
+        for normalised in normalise(word):
+            counts[normalised] += count
+    if not counts:
+        raise CorpusError(f"word counts {str(path)!r} hold no word; a vocabulary needs generic text")
+    return counts
+
+
+def build_vocabulary(counts: Counter[str], size: int, minimum_count: int) -> Vocabulary:
+    """The special tokens and the most frequent words, ``size`` tokens in all; equal counts stand in code-point order.
+
+    Raises ``ParameterError`` where ``size`` leaves no room for a word, and where no word is frequent enough.
+    """
+    room = size - len(SPECIAL_TOKENS)
+    if room < 1:
+        raise ParameterError(
+            f"vocabulary size {size!r} leaves no room for words: {len(SPECIAL_TOKENS)} special tokens come first; "
+            f"give {len(SPECIAL_TOKENS) + 1} or more"
+        )
+    kept = [(word, count) for word, count in counts.items() if count >= minimum_count]
+    if not kept:
+        raise ParameterError(
+            f"vocabulary minimum_count {minimum_count!r} keeps no word: the most frequent one occurs "
+            f"{max(counts.values())} times; give a smaller minimum_count or more text"
+        )
+    kept.sort(key=lambda item: (-item[1], item[0]))
+    return Vocabulary((*SPECIAL_TOKENS, *(word for word, _ in kept[:room])))
+
+
+def read_vocabulary(path: str | Path) -> Vocabulary:
+    """Read a vocabulary file; ``ModelError`` where it is missing or not one that ``build_vocabulary`` made."""
+    if not Path(path).is_file():
+        raise ModelError(f"vocabulary {str(path)!r} does not exist; 'palimpsest vocabulary' makes one")
+    tokens = list(read_lines(path))
+    if tuple(tokens[: len(SPECIAL_TOKENS)]) != SPECIAL_TOKENS:
+        raise ModelError(
+            f"vocabulary {str(path)!r} does not begin with the {len(SPECIAL_TOKENS)} special tokens "
+            f"({', '.join(SPECIAL_TOKENS[:5])}, ...); make it with 'palimpsest vocabulary'"
+        )
+    if len(tokens) == len(SPECIAL_TOKENS):
+        raise ModelError(f"vocabulary {str(path)!r} holds no word; make it again with more text or a larger size")
+    seen: dict[str, int] = {}
+    for number, token in enumerate(tokens, start=1):
+        if token in seen or not token:
+            fault = f"repeats line {seen[token]}" if token in seen else "is empty"
+            raise ModelError(f"vocabulary {str(path)!r}: line {number} {fault}; every token stands once")
+        seen[token] = number
+    return Vocabulary(tokens)

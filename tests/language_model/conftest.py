@@ -1,0 +1,66 @@
+"""Small texts and models that the tests of the language model share."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from tasks.language_model.encoded_text import EncodedText, MarkerUse, encode_text
+from tasks.language_model.settings import ArchitectureSettings
+from tasks.language_model.transformer import TransformerLanguageModel
+from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+WORDS = ("a", "b", "c", "d")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def vocabulary() -> Vocabulary:
+    """Four words: a, b, c and d."""
+    return Vocabulary((*SPECIAL_TOKENS, *WORDS))
+
+
+@pytest.fixture
+def encoded(tmp_path: Path, vocabulary: Vocabulary) -> Callable[..., EncodedText]:
+    """Makes an encoded text of lines."""
+
+    def encode(lines: Sequence[str], markers: MarkerUse = "none") -> EncodedText:
+        path = tmp_path / "encoded.txt"
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        return encode_text(path, vocabulary, markers)
+
+    return encode
+
+
+@pytest.fixture
+def small_model(vocabulary: Vocabulary) -> Callable[..., TransformerLanguageModel]:
+    """Makes a model of one layer."""
+
+    def make(seed: int = 1, maximum_tokens: int = 8, size: int | None = None) -> TransformerLanguageModel:
+        architecture = ArchitectureSettings(layers=1, heads=2, width=8, maximum_tokens=maximum_tokens)
+        model = TransformerLanguageModel(architecture, size or len(vocabulary))
+        model.initialise(seed)
+        return model
+
+    return make
+
+
+@pytest.fixture
+def parameter_file(tmp_path: Path) -> Callable[..., str]:
+    """Writes the project's params.yaml with a small batch and without live tracking."""
+
+    def make() -> str:
+        document = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text(encoding="utf-8"))
+        document["language_model"]["adaptation"]["batch_tokens"] = 48
+        document["tracking"]["live"] = False
+        path = tmp_path / "params.yaml"
+        path.write_text(yaml.safe_dump(document), encoding="utf-8")
+        return str(path)
+
+    return make

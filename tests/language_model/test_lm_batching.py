@@ -1,0 +1,105 @@
+"""Windows and batches: every target once, none lost, none across sentences."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tasks.language_model.batching import batches_by_length, epoch_order, make_batch, shuffled_batches, training_batches
+from tasks.language_model.encoded_text import EncodedText
+from tasks.language_model.vocabulary import END_ID, START_ID
+from tasks.language_model.windows import Windows, divide
+
+LINES = ["a", "a b", "a b c d a b c d a b c", "b b b", "c " * 20, "d d d d", "a c"]
+
+
+def scored_positions(text: EncodedText, windows: Windows) -> Counter[int]:
+    """How often each id of the text is a target."""
+    counts: Counter[int] = Counter()
+    for first, length, context in zip(windows.first, windows.length, windows.context, strict=True):
+        counts.update(range(first + 1 + context, first + 1 + length))
+    return counts
+
+
+@pytest.mark.parametrize(("maximum", "overlap"), [(4, 0), (4, 2), (5, 2), (8, 4), (12, 0), (12, 6), (21, 0), (100, 50)])
+def test_every_target_is_scored_exactly_once(encoded: Callable[..., EncodedText], maximum: int, overlap: int) -> None:
+    text = encoded(LINES)
+    windows = divide(text, maximum, overlap)
+    assert scored_positions(text, windows) == Counter(np.flatnonzero(text.is_target()).tolist())
+    assert windows.length.max() <= maximum
+    assert (windows.length > windows.context).all()
+
+
+def test_windows_of_a_long_sentence_by_hand(encoded: Callable[..., EncodedText]) -> None:
+    text = encoded(["a b c d a b c d a"])  # ten targets: nine words and the end
+    plain = divide(text, 4)
+    assert plain.first.tolist() == [0, 4, 8]
+    assert plain.length.tolist() == [4, 4, 2]
+    overlapping = divide(text, 4, 2)
+    assert overlapping.first.tolist() == [0, 2, 4, 6]
+    assert overlapping.length.tolist() == [4, 4, 4, 4]
+    assert overlapping.context.tolist() == [0, 2, 2, 2]
+
+
+def test_no_window_reaches_across_two_sentences(encoded: Callable[..., EncodedText]) -> None:
+    text = encoded(LINES)
+    windows = divide(text, 5, 2)
+    ends = windows.first + windows.length
+    assert (windows.first >= text.offsets[windows.sentence]).all()
+    assert (ends <= text.offsets[windows.sentence + 1] - 1).all()
+
+
+def test_a_batch_by_hand(encoded: Callable[..., EncodedText], vocabulary) -> None:
+    text = encoded(["a", "b c"])
+    batch = make_batch(text, text.is_target(), divide(text, 8), np.array([1, 0]))
+    a, b, c = (vocabulary.ids[word] for word in "abc")
+    assert batch.tokens.tolist() == [[START_ID, b, c], [START_ID, a, 0]]
+    assert batch.positions.tolist() == [0, 1, 2, 3, 4]
+    assert batch.targets.tolist() == [b, c, END_ID, a, END_ID]
+    assert batch.rows.tolist() == [0, 0, 0, 1, 1]
+
+
+def test_ignored_markers_are_inputs_and_no_targets(encoded: Callable[..., EncodedText], vocabulary) -> None:
+    text = encoded(["a [MASK] b"], "ignore")
+    batch = make_batch(text, text.is_target(), divide(text, 8), np.array([0]))
+    a, b, mask = (vocabulary.ids[word] for word in ("a", "b", "[MASK]"))
+    assert batch.tokens.tolist() == [[START_ID, a, mask, b]]
+    assert batch.positions.tolist() == [0, 2, 3]
+    assert batch.targets.tolist() == [a, b, END_ID]
+
+
+def test_an_epoch_has_every_target_once_in_batches_near_the_size_asked_for(
+    encoded: Callable[..., EncodedText],
+) -> None:
+    text = encoded(["a b", "c", "d a b c", "b b b", "a c d"] * 40)
+    windows = divide(text, 8)
+    batches = list(training_batches(text, windows, 32, seed=1, epoch=0))
+    expected = Counter(text.tokens[text.is_target()].tolist())
+    assert Counter(np.concatenate([batch.targets.numpy() for batch in batches]).tolist()) == expected
+    assert max(len(batch.targets) for batch in batches) <= 32
+    assert np.mean([len(batch.targets) for batch in batches]) > 24
+
+
+def test_the_order_is_a_function_of_seed_and_epoch(encoded: Callable[..., EncodedText]) -> None:
+    windows = divide(encoded(["a b", "c", "d a b c"] * 30), 8)
+
+    def order(seed: int, epoch: int) -> list[list[int]]:
+        return [batch.tolist() for batch in shuffled_batches(windows, 16, seed, epoch)]
+
+    assert order(1, 0) == order(1, 0)
+    assert order(1, 0) != order(2, 0)
+    assert order(1, 0) != order(1, 1)
+
+
+def test_part_of_an_epoch(encoded: Callable[..., EncodedText]) -> None:
+    windows = divide(encoded(["a b c"] * 40), 8)
+    whole = epoch_order(windows, 16, 1, 0)
+    assert len(whole) == 10
+    assert len(epoch_order(windows, 16, 1, 0, share=0.3)) == 3
+    assert len(epoch_order(windows, 16, 1, 0, share=0.001)) == 1
+
+
+def test_scoring_batches_hold_every_window_once(encoded: Callable[..., EncodedText]) -> None:
+    windows = divide(encoded(LINES), 8, 4)
+    assert sorted(np.concatenate(batches_by_length(windows, 16)).tolist()) == list(range(len(windows)))

@@ -1,0 +1,222 @@
+"""The commands as a user runs them."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tasks.cli import main
+from tasks.language_model.adapt_command import sections as adapt_sections
+from tasks.language_model.model_folder import load_model
+from tasks.language_model.sentence_scores import read_scores
+from tasks.reports.stage_report import read_report
+
+GENERIC = ["the cat sat on the mat", "a dog and a cat", "the dog sat", "on the mat a dog sat"] * 30
+PRIVATE = ["alice saw the cat", "bob sat on the dog", "the cat saw bob"] * 40
+MASKED = ["[MASK] saw the cat", "[MASK] sat on the dog", "the cat saw [MASK]"] * 40
+SMALL = ["--layers", "1", "--heads", "2", "--width", "8", "--maximum-tokens", "16", "--threads", "1"]
+
+
+def write(path: Path, lines: list[str]) -> str:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with generic.txt, vocabulary.txt and a model folder pretrained."""
+    folder = tmp_path_factory.mktemp("pretrained")
+    text = write(folder / "generic.txt", GENERIC)
+    vocabulary = str(folder / "vocabulary.txt")
+    assert main(["vocabulary", "--text", text, "--output", vocabulary, "--size", "100"]) == 0
+    command = ["pretrain", "--vocabulary", vocabulary, "--text", text, "--valid", text, *SMALL]
+    report = ["--report", str(folder / "pretrained.json"), "--output", str(folder / "pretrained")]
+    assert main([*command, "--epochs", "2", "--batch-tokens", "64", *report]) == 0
+    return folder
+
+
+def adapt(pretrained: Path, text: str, output: Path, *options: str) -> int:
+    model = str(pretrained / "pretrained")
+    return main(["adapt", "--model", model, "--text", text, "--output", str(output), "--threads", "1", *options])
+
+
+def test_vocabulary_imports_no_torch_and_reads_standard_input(tmp_path: Path) -> None:
+    code = "import sys; from tasks.cli import main; status = main(); sys.exit(status or 'torch' in sys.modules)"
+    options = ["--text", "-", "--output", str(tmp_path / "vocabulary.txt"), "--minimum-count", "1"]
+    finished = subprocess.run(
+        [sys.executable, "-c", code, "vocabulary", *options], input="the cat\nthe dog\n", capture_output=True, text=True
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert (tmp_path / "vocabulary.txt").read_text(encoding="utf-8").splitlines()[-3:] == ["the", "cat", "dog"]
+
+
+def test_summing_up_scores_imports_no_torch() -> None:
+    code = "import sys; import tasks.language_model.bootstrap; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_pretraining_reports_what_it_did(pretrained: Path) -> None:
+    report = read_report(pretrained / "pretrained.json")
+    measured = report["measured"]
+    assert report["stage"] == "pretrain"
+    assert measured["sentences"] == 120
+    assert measured["words"] == 600
+    assert measured["tokens"] == 2 * (600 + 120)
+    assert measured["parameters_count"] == sum(p.numel() for p in load_model(pretrained / "pretrained")[0].parameters())
+    assert measured["curve"][0]["valid_loss"] > measured["curve"][-1]["valid_loss"]
+    assert set(report["inputs"]) == {str(pretrained / "generic.txt"), str(pretrained / "vocabulary.txt")}
+    assert report["parameters"]["language_model.architecture"]["width"] == 8
+    assert report["parameters"]["language_model.pretraining"]["epochs"] == 2.0
+
+
+def test_the_same_seed_gives_the_same_files_and_another_seed_others(pretrained: Path, tmp_path: Path) -> None:
+    text = write(tmp_path / "text.txt", PRIVATE)
+    for name, seed in (("first", "1"), ("again", "1"), ("other", "2")):
+        assert adapt(pretrained, text, tmp_path / name, "--seed", seed) == 0
+    first, again, other = (tmp_path / name for name in ("first", "again", "other"))
+    for file in first.iterdir():
+        assert file.read_bytes() == (again / file.name).read_bytes()
+    assert (first / "model.safetensors").read_bytes() != (other / "model.safetensors").read_bytes()
+
+
+def test_adaptation_lowers_the_perplexity_of_its_text(
+    pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = write(tmp_path / "text.txt", PRIVATE)
+    options = ["--epochs", "4", "--batch-tokens", "64", "--learning-rate", "0.01", "--private"]
+    assert adapt(pretrained, text, tmp_path / "private", *options) == 0
+    assert (tmp_path / "private").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "private" / "model.safetensors").stat().st_mode & 0o777 == 0o600
+    capsys.readouterr()
+    perplexities = []
+    for model in (pretrained / "pretrained", tmp_path / "private"):
+        scores = tmp_path / "scores.tsv"
+        command = ["perplexity", "--model", str(model), "--text", text, "--json", "--scores", str(scores)]
+        assert main([*command, "--threads", "1"]) == 0
+        values = json.loads(capsys.readouterr().out)
+        perplexities.append(values["perplexity"])
+        read, signature = read_scores(scores)
+        assert signature == values["signature"]
+        assert np.exp(-read.log_probability.sum() / read.targets.sum()) == pytest.approx(values["perplexity"])
+        assert values["perplexity_ci"][0] < values["perplexity"] < values["perplexity_ci"][1]
+        assert values["words"] == 13 * 40
+        assert values["oov_rate"] == pytest.approx(5 / 13)  # alice, saw, bob, saw, bob
+    assert perplexities[1] < 0.5 * perplexities[0]
+
+
+def test_the_method_says_how_markers_are_treated(
+    pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = write(tmp_path / "masked.txt", MASKED)
+    expected = {"baseline0": ("token", 120, 640), "baseline1": ("ignore", 120, 520), "top_k": ("none", 0, 640)}
+    for method, (use, markers, targets) in expected.items():
+        report = tmp_path / f"{method}.json"
+        assert adapt(pretrained, text, tmp_path / method, "--method", method, "--report", str(report)) == 0
+        document = read_report(report)
+        measured = document["measured"]
+        assert (measured["marker_use"], measured["markers"]) == (use, markers)
+        assert measured["tokens"] == 1 * targets
+        assert document["cell"]["method"] == method
+        warned = "120 marker-like strings" in capsys.readouterr().err
+        assert warned == (method == "top_k") == bool(document["warnings"])
+
+
+def test_an_option_overrides_the_method(pretrained: Path, tmp_path: Path) -> None:
+    text, report = write(tmp_path / "masked.txt", MASKED), tmp_path / "report.json"
+    options = ["--markers", "ignore", "--method", "baseline0", "--report", str(report)]
+    assert adapt(pretrained, text, tmp_path / "model", *options) == 0
+    assert read_report(report)["measured"]["marker_use"] == "ignore"
+
+
+def test_reports_and_messages_hold_no_word_of_the_text(
+    pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = write(tmp_path / "text.txt", ["xylophonecanary the cat"] * 20)
+    assert adapt(pretrained, text, tmp_path / "model", "--report", str(tmp_path / "adapt.json")) == 0
+    command = ["perplexity", "--model", str(tmp_path / "model"), "--text", text, "--threads", "1"]
+    outputs = ["--scores", str(tmp_path / "scores.tsv"), "--report", str(tmp_path / "perplexity.json")]
+    assert main([*command, *outputs]) == 0
+    shown = capsys.readouterr()
+    written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path.name != "text.txt"]
+    assert b"xylophonecanary" not in b"".join(written)
+    assert "xylophonecanary" not in shown.out + shown.err
+
+
+def test_a_stage_reads_its_own_section_of_the_parameters() -> None:
+    assert adapt_sections(None) == ["language_model.adaptation"]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--epochs", "0"], "epochs: Input should be greater than 0 (got 0.0)"),
+        (["--threads", "0"], "--threads is 0; give 1 or more"),
+        (["--model", "nowhere"], "model folder 'nowhere' does not exist"),
+        (["--text", "nowhere.txt"], "corpus file 'nowhere.txt' does not exist"),
+    ],
+)
+def test_what_a_user_gets_wrong_is_one_line(
+    pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
+    text = write(tmp_path / "text.txt", PRIVATE)
+    assert adapt(pretrained, text, tmp_path / "model", *options) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "model").exists()
+
+
+def test_an_empty_text_leaves_the_earlier_model(
+    pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "model"
+    assert adapt(pretrained, write(tmp_path / "text.txt", PRIVATE), output) == 0
+    before = (output / "model.safetensors").read_bytes()
+    for lines, message in (([], "is empty"), (["", "!"], "holds no word in 2 lines")):
+        assert adapt(pretrained, write(tmp_path / "empty.txt", lines), output) == 1
+        assert message in capsys.readouterr().err
+    assert (output / "model.safetensors").read_bytes() == before
+
+
+def test_one_line_is_enough(pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = write(tmp_path / "one.txt", ["the cat"])
+    assert adapt(pretrained, text, tmp_path / "model", "--valid", text) == 0
+    capsys.readouterr()
+    command = ["perplexity", "--model", str(tmp_path / "model"), "--text", text, "--json", "--threads", "1"]
+    assert main(command) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert (values["targets"], values["perplexity_ci"]) == (3, None)
+
+
+def test_a_line_of_100_000_characters_is_read_whole(
+    pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = write(tmp_path / "long.txt", ["cat " * 25_000, "the dog"])
+    command = ["perplexity", "--model", str(pretrained / "pretrained"), "--text", text, "--json", "--threads", "1"]
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)["targets"] == 25_001 + 3
+
+
+@pytest.mark.parametrize("command", ["vocabulary", "pretrain", "adapt", "perplexity"])
+def test_help_is_quick_and_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    assert f"palimpsest {command} --" in capsys.readouterr().out
+
+
+def test_settings_come_from_the_parameter_file_and_options_override(
+    pretrained: Path, tmp_path: Path, parameter_file: Callable[..., str]
+) -> None:
+    text, report = write(tmp_path / "text.txt", PRIVATE), tmp_path / "report.json"
+    params = parameter_file()
+    options = ["--params", params, "--method", "oracle", "--seed", "5", "--epochs", "0.5", "--report", str(report)]
+    assert adapt(pretrained, text, tmp_path / "model", *options) == 0
+    document = read_report(report)
+    assert document["parameters"]["language_model.adaptation"]["epochs"] == 0.5
+    assert document["parameters"]["language_model.adaptation"]["batch_tokens"] == 48
+    assert document["seed"] == 5

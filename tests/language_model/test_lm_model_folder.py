@@ -1,0 +1,146 @@
+"""Model folders: read back as written, private where asked, and nothing damaged is used."""
+
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from tasks.errors import ModelError
+from tasks.language_model.model_folder import load_model, save_model
+from tasks.language_model.transformer import TransformerLanguageModel
+from tasks.language_model.vocabulary import Vocabulary
+
+
+@pytest.fixture
+def folder(tmp_path: Path, small_model: Callable[..., TransformerLanguageModel], vocabulary: Vocabulary) -> Path:
+    save_model(tmp_path / "model", small_model(), vocabulary)
+    return tmp_path / "model"
+
+
+def test_a_model_reads_back_as_it_was_written(
+    folder: Path, small_model: Callable[..., TransformerLanguageModel], vocabulary: Vocabulary
+) -> None:
+    model, read = load_model(folder)
+    assert read.tokens == vocabulary.tokens
+    assert model.architecture == small_model().architecture
+    assert not model.training
+    for (name, one), (_, other) in zip(model.named_parameters(), small_model().named_parameters(), strict=True):
+        assert torch.equal(one, other), name
+        assert one.requires_grad
+    assert sorted(file.name for file in folder.iterdir()) == ["model.safetensors", "settings.json", "vocabulary.txt"]
+
+
+def test_the_same_model_gives_the_same_bytes(
+    folder: Path, tmp_path: Path, small_model: Callable[..., TransformerLanguageModel], vocabulary: Vocabulary
+) -> None:
+    save_model(tmp_path / "again", small_model(), vocabulary)
+    for file in folder.iterdir():
+        assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes()
+
+
+def modes(folder: Path) -> set[int]:
+    return {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+
+
+def test_a_private_model_is_readable_by_its_owner_alone(
+    tmp_path: Path, small_model: Callable[..., TransformerLanguageModel], vocabulary: Vocabulary
+) -> None:
+    save_model(tmp_path / "deep" / "private", small_model(), vocabulary, private=True)
+    private = tmp_path / "deep" / "private"
+    assert stat.S_IMODE(private.stat().st_mode) == 0o700
+    assert modes(private) == {0o600}
+    save_model(private, small_model(), vocabulary)
+    assert stat.S_IMODE(private.stat().st_mode) == 0o755
+    assert modes(private) == {0o644}
+
+
+def test_a_model_is_replaced_and_nothing_is_left_beside_it(
+    folder: Path, small_model: Callable[..., TransformerLanguageModel], vocabulary: Vocabulary
+) -> None:
+    save_model(folder, small_model(seed=2), vocabulary)
+    assert torch.equal(load_model(folder)[0].embedding.weight, small_model(seed=2).embedding.weight)
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
+def test_a_failure_while_saving_leaves_the_earlier_model(
+    folder: Path,
+    small_model: Callable[..., TransformerLanguageModel],
+    vocabulary: Vocabulary,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full_disk(path: object, target: object) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("tasks.atomic_file.os.replace", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        save_model(folder, small_model(seed=2), vocabulary)
+    monkeypatch.undo()
+    assert torch.equal(load_model(folder)[0].embedding.weight, small_model(seed=1).embedding.weight)
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
+def test_a_folder_with_something_else_is_not_overwritten(
+    tmp_path: Path, small_model: Callable[..., TransformerLanguageModel], vocabulary: Vocabulary
+) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "diary.txt").write_text("kept", encoding="utf-8")
+    with pytest.raises(ModelError, match=r"holds 'diary.txt', which is no part of a model"):
+        save_model(tmp_path / "notes", small_model(), vocabulary)
+    with pytest.raises(ModelError, match="is a file"):
+        save_model(tmp_path / "notes" / "diary.txt", small_model(), vocabulary)
+    assert (tmp_path / "notes" / "diary.txt").read_text(encoding="utf-8") == "kept"
+
+
+def test_damaged_weights_are_refused_with_both_hashes(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match=r"is damaged .* its hash is [0-9a-f]{12}, .* saved with [0-9a-f]{12}"):
+        load_model(folder)
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(ModelError, match="is damaged"):
+        load_model(folder)
+    path.unlink()
+    with pytest.raises(ModelError, match=r"holds no 'model.safetensors'"):
+        load_model(folder)
+
+
+def test_the_vocabulary_of_another_model_is_refused_with_both_hashes(folder: Path, vocabulary: Vocabulary) -> None:
+    other = Vocabulary((*vocabulary.tokens[:-1], "other"))
+    other.write(folder / "vocabulary.txt")
+    with pytest.raises(ModelError, match=f"{other.hash[:12]}, the model was saved with {vocabulary.hash[:12]}"):
+        load_model(folder)
+
+
+def test_weights_that_do_not_fit_the_architecture_are_refused(folder: Path) -> None:
+    document = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
+    document["architecture"]["layers"] = 2
+    (folder / "settings.json").write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(ModelError, match="does not fit its settings"):
+        load_model(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "is not JSON"),
+        ("{}", "lacks one of"),
+        ('{"format": 9, "kind": "transformer", "architecture": {}, "vocabulary": "", "weights": ""}', "format 9"),
+        ('{"format": 1, "kind": "other", "architecture": {}, "vocabulary": "", "weights": ""}', "of kind 'other'"),
+    ],
+)
+def test_settings_that_are_none_are_refused(folder: Path, content: str, message: str) -> None:
+    (folder / "settings.json").write_text(content, encoding="utf-8")
+    with pytest.raises(ModelError, match=message):
+        load_model(folder)
+
+
+def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="'palimpsest pretrain' or 'adapt' makes one"):
+        load_model(tmp_path / "nowhere")
+    with pytest.raises(ModelError, match=r"holds no 'settings.json'"):
+        load_model(tmp_path)

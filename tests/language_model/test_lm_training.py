@@ -1,0 +1,181 @@
+"""Training: what is learned, what the baselines mean, the same seed the same bytes."""
+
+import json
+import math
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from tasks.errors import ModelError
+from tasks.language_model.encoded_text import EncodedText
+from tasks.language_model.settings import TrainingSettings
+from tasks.language_model.training import rate_factor, train
+from tasks.language_model.transformer import TransformerLanguageModel
+from tasks.language_model.vocabulary import MASK_ID, START_ID, Vocabulary
+
+SETTINGS = TrainingSettings(
+    epochs=3.0, batch_tokens=64, learning_rate=0.02, dropout=0.0, precision="float32", warmup_share=0.1
+)
+
+
+def weights(model: TransformerLanguageModel) -> torch.Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+
+
+def next_token(model: TransformerLanguageModel, tokens: list[int]) -> torch.Tensor:
+    """Probabilities (V,) of the token after ``tokens``."""
+    with torch.no_grad():
+        return model.logits(torch.tensor([tokens]))[0, -1].softmax(0)
+
+
+def test_a_model_learns_what_the_text_repeats(
+    encoded: Callable[..., EncodedText],
+    small_model: Callable[..., TransformerLanguageModel],
+    vocabulary: Vocabulary,
+) -> None:
+    model = small_model()
+    text = encoded(["a b c d"] * 400)
+    record = train(model, text, SETTINGS, seed=1, valid=encoded(["a b c d"] * 3))
+    a, b, c = (vocabulary.ids[word] for word in "abc")
+    assert next_token(model, [START_ID, a, b])[c] > 0.95
+    valid = [point["valid_loss"] for point in record.curve if "valid_loss" in point]
+    assert len(valid) == 4  # before training and after each of three epochs
+    assert valid[0] == pytest.approx(math.log(len(vocabulary)), abs=0.2)
+    assert valid[-1] < 0.1
+    assert record.tokens == 3 * 400 * 5
+    assert record.steps == 3 * math.ceil(400 / 12)  # twelve sentences of five targets fit into 64
+
+
+def test_the_curve_is_logged_as_it_grows(
+    encoded: Callable[..., EncodedText], small_model: Callable[..., TransformerLanguageModel]
+) -> None:
+    logged: list[tuple[int, dict[str, float]]] = []
+    text = encoded(["a b c d"] * 60)
+    record = train(
+        small_model(), text, SETTINGS, 1, valid=text, on_log=lambda *point: logged.append(point), log_every_steps=4
+    )
+    assert record.steps == 15
+    assert [point["step"] for point in record.curve if "train_loss" in point] == [4, 8, 12, 15]
+    assert [(point["step"], point["epoch"]) for point in record.curve if "valid_loss" in point] == [
+        (0, 0.0),
+        (5, 1.0),
+        (10, 2.0),
+        (15, 3.0),
+    ]
+    assert [step for step, values in logged if "train_loss" in values] == [4, 8, 12, 15]
+    assert [step for step, values in logged if "valid_loss" in values] == [0, 5, 10, 15]
+    json.dumps(record.curve, allow_nan=False)
+
+
+def test_baseline1_never_learns_to_predict_a_marker_and_baseline0_does(
+    encoded: Callable[..., EncodedText],
+    small_model: Callable[..., TransformerLanguageModel],
+    vocabulary: Vocabulary,
+) -> None:
+    lines = ["a [MASK] b"] * 600
+    a, b = vocabulary.ids["a"], vocabulary.ids["b"]
+    zero, one = small_model(), small_model()
+    train(zero, encoded(lines, "token"), SETTINGS, 1)
+    train(one, encoded(lines, "ignore"), SETTINGS, 1)
+    assert next_token(zero, [START_ID, a])[MASK_ID] > 0.95
+    assert next_token(one, [START_ID, a])[MASK_ID] < 0.05
+    # Both have read the marker: they know what stands behind it.
+    for model in (zero, one):
+        assert next_token(model, [START_ID, a, MASK_ID])[b] > 0.9
+
+
+def test_the_loss_of_baseline1_is_that_of_the_other_targets(
+    encoded: Callable[..., EncodedText], small_model: Callable[..., TransformerLanguageModel]
+) -> None:
+    """One step with a learning rate of nearly nothing: the logged loss is the first model's."""
+    settings = SETTINGS.model_copy(update={"epochs": 1.0, "learning_rate": 1e-9, "batch_tokens": 1000})
+    model = small_model(seed=3)
+    record = train(model, encoded(["a [MASK] b", "c"], "ignore"), settings, 1)
+    token = encoded(["a [MASK] b", "c"], "token")
+    losses = []
+    for begin, end in ((0, 5), (5, 8)):
+        tokens = torch.from_numpy(token.tokens[begin:end]).long()
+        with torch.no_grad():
+            scores = model.logits(tokens[None, :-1])[0].log_softmax(1)
+        losses += [-scores[position, target].item() for position, target in enumerate(tokens[1:]) if target != MASK_ID]
+    assert record.tokens == len(losses) == 5
+    assert record.curve[-1]["train_loss"] == pytest.approx(sum(losses) / 5, rel=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_same_seed_gives_the_same_weights(
+    encoded: Callable[..., EncodedText], small_model: Callable[..., TransformerLanguageModel], precision: str
+) -> None:
+    settings = SETTINGS.model_copy(update={"dropout": 0.3, "precision": precision, "epochs": 1.5})
+    text = encoded(["a b c", "d d", "b c d a", "c"] * 20)
+    results = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(len(results))  # the state around the training does not count
+        model = small_model()
+        before = torch.random.get_rng_state()
+        train(model, text, settings, seed)
+        assert torch.equal(torch.random.get_rng_state(), before)
+        results.append(weights(model))
+    assert torch.equal(results[0], results[1])
+    assert not torch.equal(results[0], results[2])
+
+
+def test_part_of_an_epoch_is_trained_on(
+    encoded: Callable[..., EncodedText], small_model: Callable[..., TransformerLanguageModel]
+) -> None:
+    text = encoded(["a b c"] * 160)  # 640 targets, ten batches of 64
+    record = train(small_model(), text, SETTINGS.model_copy(update={"epochs": 1.3}), 1, valid=text)
+    assert record.steps == 13
+    assert [point["epoch"] for point in record.curve if "valid_loss" in point] == [0.0, 1.0, 1.3]
+
+
+def test_the_learning_rate_rises_to_its_peak_and_falls_to_zero() -> None:
+    factors = [rate_factor(step, 100, 0.1) for step in range(101)]
+    assert factors[:10] == pytest.approx([0.1 * step for step in range(1, 11)])
+    assert factors[10] == 1.0
+    assert factors[55] == pytest.approx(0.5)
+    assert factors[100] == pytest.approx(0.0)
+    assert rate_factor(0, 1, 0.0) == 1.0
+
+
+def test_a_loss_that_is_no_number_ends_the_training_with_its_step(
+    encoded: Callable[..., EncodedText], small_model: Callable[..., TransformerLanguageModel]
+) -> None:
+    model = small_model()
+    with torch.no_grad():
+        model.final_norm.bias[0] = math.nan
+    with pytest.raises(ModelError, match=r"the training loss is nan at step 10 of .*learning_rate than 0.02"):
+        train(model, encoded(["a b c d"] * 200), SETTINGS, 1)
+
+
+def test_a_signal_ends_the_training_and_the_process_says_so(
+    encoded: Callable[..., EncodedText], small_model: Callable[..., TransformerLanguageModel]
+) -> None:
+    text, before = encoded(["a b c d"] * 200), signal.getsignal(signal.SIGINT)
+
+    def send(kind: signal.Signals) -> None:
+        train(small_model(), text, SETTINGS, 1, on_log=lambda step, values: signal.raise_signal(kind))
+
+    try:
+        with pytest.raises(SystemExit) as ended:
+            send(signal.SIGTERM)
+        assert ended.value.code == 128 + signal.SIGTERM
+        with pytest.raises(KeyboardInterrupt):
+            send(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_training_leaves_no_files_behind(
+    encoded: Callable[..., EncodedText],
+    small_model: Callable[..., TransformerLanguageModel],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    train(small_model(), encoded(["a b c"] * 10), SETTINGS, 1)
+    assert not list((tmp_path / "work").iterdir())

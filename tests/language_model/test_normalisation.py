@@ -1,0 +1,77 @@
+"""What counts as a word."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.corpora.masked_text import Marker, escape, format_masked
+from tasks.language_model.normalisation import normalise, normalise_masked
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Hello, World!", ["hello", "world"]),
+        ("don't stop", ["don't", "stop"]),
+        ("don’t ‘quote’ it", ["don't", "quote", "it"]),
+        ("don´t or don`t", ["don't", "or", "don't"]),
+        ("well-known state-of-the-art", ["well", "known", "state", "of", "the", "art"]),
+        ("3.5 % of $1,000 in 2019", ["3", "5", "of", "1", "000", "in", "2019"]),
+        ("the dogs' bowls, 'tis", ["the", "dogs", "bowls", "tis"]),
+        ("rock 'n' roll", ["rock", "n", "roll"]),
+        ("''quoted'' a''b", ["quoted", "a", "b"]),
+        ("Ｆｕｌｌ ﬁne", ["full", "fine"]),
+        ("co\u00adoperate", ["cooperate"]),
+        ("snake_case", ["snake", "case"]),
+        ("Café CAFÉ Cafe\u0301", ["café", "café", "café"]),
+        ("नमस्ते दुनिया", ["नमस्ते", "दुनिया"]),
+        ("❤️ ok 👍🏽", ["ok"]),
+        ("a\tb\u2028c\u00a0d", ["a", "b", "c", "d"]),
+        ("", []),
+        ("... !? --- '", []),
+        ("[MASK] and <unk>", ["mask", "and", "unk"]),
+    ],
+)
+def test_words_of_a_text(text: str, words: list[str]) -> None:
+    assert normalise(text) == words
+
+
+@given(st.text())
+def test_normalising_twice_changes_nothing(text: str) -> None:
+    words = normalise(text)
+    assert normalise(" ".join(words)) == words
+
+
+@given(st.text())
+def test_a_word_is_lower_case_and_holds_no_space_bracket_or_outer_apostrophe(text: str) -> None:
+    for word in normalise(text):
+        assert word
+        assert not set(word) & set(" <>[]")
+        assert word.strip("'") == word
+
+
+@pytest.mark.parametrize(
+    ("line", "entries"),
+    [
+        ("I met [PERSON] in [MASK].", ["i", "met", "[PERSON]", "in", "[MASK]"]),
+        ("[MASK][MASK] twice", ["[MASK]", "[MASK]", "twice"]),
+        ("[PERSON]'s house", ["[PERSON]", "house"]),
+        ("[PERSON]’s house", ["[PERSON]", "house"]),
+        ("the pre[MASK]ed one", ["the", "[MASK]", "one"]),
+        ("a [MASK]-based plan", ["a", "[MASK]", "based", "plan"]),
+        ("he said '[MASK] is'", ["he", "said", "[MASK]", "is"]),
+        (r"a literal [\MASK] and [MASK]", ["a", "literal", "mask", "and", "[MASK]"]),
+        ("[mask] is a word", ["mask", "is", "a", "word"]),
+    ],
+)
+def test_words_and_markers_of_a_masked_line(line: str, entries: list[str]) -> None:
+    assert normalise_masked(line) == entries
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\n")), min_size=2, max_size=5))
+def test_user_text_never_becomes_a_marker(texts: list[str]) -> None:
+    assert not any(entry.startswith("[") for text in texts for entry in normalise_masked(escape(text)))
+    pieces: list[str | Marker] = []
+    for text in texts:
+        pieces += [text, Marker()] if text else [Marker()]
+    assert normalise_masked(format_masked(pieces)).count("[MASK]") == len(texts)
