@@ -1,0 +1,88 @@
+"""What came out, in a few sentences that are computed from the rows."""
+
+import math
+from dataclasses import dataclass
+
+from tasks.reports.estimate import estimate
+from tasks.reports.summary_table import Line, Table, technique_name
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A number to be seen first, with its name and what it means."""
+
+    name: str
+    value: str
+    meaning: str
+
+
+def facts(table: Table) -> list[Fact]:
+    """Pretrained model and Oracle, and for each technique the best fill by a model."""
+    found = []
+    pretrained, oracle = _reference(table, "pretrained"), _reference(table, "oracle")
+    if pretrained is not None:
+        found.append(Fact("Pretrained model", f"{pretrained:.1f}", "saw no private text"))
+    if oracle is not None:
+        meaning = f"adapted on the raw text: {1 - oracle / pretrained:.0%} lower" if pretrained else "on the raw text"
+        found.append(Fact("Oracle", f"{oracle:.1f}", meaning))
+    for technique in table.techniques:
+        best = _best(table, technique)
+        if best is not None:
+            line, value = best
+            share = table.masked_fraction(technique)
+            meaning = f"best fill by a model: {line.label}"
+            name = technique_name(technique).capitalize() + (f", {share:.1%} masked" if share is not None else "")
+            found.append(Fact(name, f"{value:.1f}", meaning))
+    return found
+
+
+def sentences(table: Table) -> list[str]:
+    """Per technique: how much of the gap from Baseline1 to Oracle the best fill closes, and how the control does."""
+    said = []
+    for technique in table.techniques:
+        best, baseline, oracle = (
+            _best(table, technique),
+            _number(table, "baseline1", technique),
+            _reference(table, "oracle"),
+        )
+        if best is None or baseline is None or oracle is None:
+            continue
+        line, value = best
+        closed = (math.log(baseline) - math.log(value)) / (math.log(baseline) - math.log(oracle))
+        if value < baseline:
+            gap = f"the gap between Baseline1 ({baseline:.1f}) and Oracle ({oracle:.1f})"
+            text = f"{line.label} closes {closed:.0%} of {gap}"
+        else:
+            text = f"no model's fill is below Baseline1 ({baseline:.1f}); the best, {line.label}, has {value:.1f}"
+        control = _best(table, technique, control=True)
+        if control is not None:
+            other, guess = control
+            if guess <= value:
+                text += f"; the control {other.label}, which sees no context, does as well or better ({guess:.1f})"
+            else:
+                text += f"; the control {other.label}, which sees no context, has {guess:.1f}"
+        said.append(f"{technique_name(technique).capitalize()}: {text}.")
+    return said
+
+
+def _reference(table: Table, method: str) -> float | None:
+    return _number(table, method, table.techniques[0]) if table.techniques else None
+
+
+def _number(table: Table, method: str, technique: str) -> float | None:
+    for line in table.lines:
+        if line.method == method:
+            number = estimate(line.by_technique[technique], "perplexity")
+            return number.value if number else None
+    return None
+
+
+def _best(table: Table, technique: str, *, control: bool = False) -> tuple[Line, float] | None:
+    """The lowest perplexity among fills by a model, or among the controls."""
+    references = ("pretrained", "oracle", "baseline0", "baseline1")
+    found = []
+    for line in table.lines:
+        number = estimate(line.by_technique[technique], "perplexity")
+        if line.method not in references and (line.filler is None) == control and number is not None:
+            found.append((line, number.value))
+    return min(found, key=lambda pair: pair[1], default=None)

@@ -1,0 +1,48 @@
+"""Write the report page: results/report.html.
+
+One file without anything from elsewhere, to be opened in a browser, sent or printed: the tables with intervals, what
+they say of the paper's claims, plots, the paper's tables beside ours, and how each number was made. It holds numbers
+only, never text of a corpus.
+
+example:
+  palimpsest report --output results/report.html
+"""
+
+import argparse
+
+from tasks.atomic_file import atomic_writer
+
+SUMMARY = "write the report page, one HTML file"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument(
+        "--summary",
+        default="results/summary.json",
+        metavar="FILE",
+        help="rows of 'palimpsest summarise' (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--reports", default="results/reports", metavar="FOLDER", help="reports of the stages (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--output", default="results/report.html", metavar="FILE", help="the page (default: %(default)s)"
+    )
+
+
+def sections(arguments: argparse.Namespace) -> list[str]:
+    """The page depends on no parameter: all settings come from the reports."""
+    return []
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Render the page and write it."""
+    from dashboards.report_page import report_page
+    from tasks.reports.report_index import ReportIndex
+    from tasks.reports.summary_rows import read_summary
+
+    page = report_page(read_summary(arguments.summary), ReportIndex(arguments.reports))
+    with atomic_writer(arguments.output) as stream:
+        stream.write(page)
+    print(f"report page in {arguments.output}")

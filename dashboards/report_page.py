@@ -1,0 +1,94 @@
+"""The report page: one HTML file with everything in it, readable offline, light, dark and printed."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dashboards import provenance
+from dashboards.comparison_plot import PAPER_SHAPES, comparison_plots
+from dashboards.curve_plot import curve_plots
+from dashboards.headline import facts, sentences
+from dashboards.interval_plot import interval_plots
+from dashboards.paper_claims import verdicts
+from dashboards.paper_results import CITATION
+from dashboards.result_tables import (
+    fill_rows,
+    masked_share_rows,
+    masked_share_techniques,
+    number_rows,
+    paper_table,
+)
+from dashboards.series import series_of
+from dashboards.trade_off_plot import leakage_plots, masked_share_plot
+from tasks.reports.report_index import ReportIndex
+from tasks.reports.summary_table import Table, tables, technique_name
+
+_FOLDER = Path(__file__).parent
+
+
+def report_page(rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> str:
+    """The page for the rows of a summary and the reports that they were made from."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # The panels escape their texts themselves.
+    environment.filters["drawing"] = Markup
+    found = tables(rows)
+    signatures = list(dict.fromkeys(row["signature"] for row in rows))
+    return environment.get_template("report_page.html").render(
+        style=Markup((_FOLDER / "report_page.css").read_text(encoding="utf-8")),
+        datasets=[_dataset(table, rows, index) for table in found],
+        paper=paper_table(found),
+        paper_shapes=PAPER_SHAPES,
+        citation=CITATION,
+        masked_techniques=masked_share_techniques(found),
+        masked_rows=masked_share_rows(found),
+        corpora=provenance.corpora(index),
+        models=provenance.models(index),
+        techniques=provenance.settings_of_stages(rows, index, "mask"),
+        methods=provenance.settings_of_stages(rows, index, "fill"),
+        origins=provenance.origins(rows, index),
+        costs=provenance.costs(index),
+        warnings=provenance.warnings(index),
+        machines=provenance.machines(index),
+        commits=provenance.commits(index),
+        between=provenance.measured_between(index),
+        signatures=signatures,
+        cells=len(rows),
+    )
+
+
+def _dataset(table: Table, rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> dict[str, Any]:
+    """Everything that the page shows of one dataset."""
+    mine = [row for row in rows if row["dataset"] == table.dataset]
+    unknown = [row["oov_rate"] for row in mine if row["oov_rate"] is not None]
+    return {
+        "name": table.dataset,
+        "anchor": f"dataset-{table.dataset}",
+        "techniques": [(technique_name(name), table.masked_fraction(name)) for name in table.techniques],
+        "facts": facts(table),
+        "sentences": sentences(table),
+        "all_words": number_rows(table, "perplexity"),
+        "known_words": number_rows(table, "perplexity_known"),
+        "interval_plots": interval_plots(table, "perplexity", "perplexity, all words"),
+        "known_plots": interval_plots(table, "perplexity_known", "perplexity, known words"),
+        "comparison_plots": comparison_plots(table),
+        "masked_share_plot": masked_share_plot(table),
+        "leakage_plots": leakage_plots(table),
+        "fills": fill_rows(table),
+        "valid_curves": curve_plots(table, index.reports, "valid_loss", "step; loss in nats on unmasked text"),
+        "train_curves": curve_plots(table, index.reports, "train_loss", "step; loss in nats on own text"),
+        "looks": list(series_of(table.lines).values()),
+        "claims": verdicts(table),
+        "oov_rate": f"{max(unknown):.1%}" if unknown else None,
+        "words": f"{max(row['words'] for row in mine):,}",
+        "sentences_count": f"{max(row['sentences'] for row in mine):,}",
+        "seeds": len({row["seed"] for row in mine if row["seed"] is not None}),
+    }

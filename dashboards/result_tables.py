@@ -1,0 +1,221 @@
+"""The rows of the page's tables: numbers as text, with what a reader must know of each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dashboards.paper_results import DATASETS, MASKED_SHARES, RESULTS, TECHNIQUES, printed
+from dashboards.series import Series, series_of
+from tasks.reports.estimate import direction, estimate
+from tasks.reports.summary_table import Line, Row, Table, method_name, number_text, technique_name
+
+_SIGNS = {-1: "▼", 0: "≈", 1: "▲"}
+_SAID = {-1: "below", 0: "not told apart from", 1: "above"}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A perplexity relative to a reference."""
+
+    reference: str
+    difference: str
+    """``+42.5%``."""
+    sign: str
+    """``▼`` below or ``▲`` above by an interval that excludes 1, else ``≈``."""
+    said: str
+    """The sign in words."""
+    kind: str
+    """``below``, ``above`` or ``alike``: class in the style sheet."""
+
+
+@dataclass(frozen=True)
+class NumberCell:
+    """One number of a table."""
+
+    value: str
+    interval: str
+    comparisons: list[Comparison]
+    best: bool
+    """Whether it is the lowest of its technique among fills."""
+    columns: int = 1
+
+
+@dataclass(frozen=True)
+class NumberRow:
+    """One line of a table."""
+
+    look: Series
+    group: str
+    """``reference``, ``baseline``, ``filler`` or ``control``."""
+    first_of_group: bool
+    cells: list[NumberCell]
+
+
+def number_rows(table: Table, field: str) -> list[NumberRow]:
+    """The lines of the table of one measure; pretrained and Oracle span all techniques."""
+    looks = series_of(table.lines)
+    best = {technique: _best(table, technique, field) for technique in table.techniques}
+    rows: list[NumberRow] = []
+    for line in table.lines:
+        group = group_of(line)
+        if group == "reference":
+            cells = [_cell(line.by_technique[table.techniques[0]], field, False, len(table.techniques))]
+        else:
+            cells = [_cell(line.by_technique[name], field, best[name] is line, 1) for name in table.techniques]
+        first = bool(rows) and rows[-1].group != group
+        rows.append(NumberRow(looks[line.filler, line.method], group, first, cells))
+    return rows
+
+
+def group_of(line: Line) -> str:
+    """What kind of method a line is."""
+    if line.method in ("pretrained", "oracle"):
+        return "reference"
+    if line.method.startswith("baseline"):
+        return "baseline"
+    return "filler" if line.filler else "control"
+
+
+def _best(table: Table, technique: str, field: str) -> Line | None:
+    found = []
+    for line in table.lines:
+        number = estimate(line.by_technique[technique], field)
+        if group_of(line) in ("filler", "control") and number is not None:
+            found.append((number.value, line))
+    return min(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def _cell(rows: Sequence[Row], field: str, best: bool, columns: int) -> NumberCell:
+    number = estimate(rows, field)
+    if number is None:
+        return NumberCell("–", "", [], False, columns)
+    value, _, rest = number_text(number).partition(" ")
+    interval = rest.strip("[]").replace(", ", "–") if rest.startswith("[") else rest
+    if number.deviation is not None:
+        interval = f"± {number.deviation:.1f}, {number.seeds} seeds: {number.low:.1f}–{number.high:.1f}"
+    known = field.removeprefix("perplexity")
+    comparisons = [
+        comparison
+        for name, ratio in (("Oracle", f"ratio_to_oracle{known}"), ("Baseline1", f"ratio_to_baseline1{known}"))
+        if (comparison := _comparison(rows, name, ratio)) is not None
+    ]
+    return NumberCell(value, interval, comparisons, best, columns)
+
+
+def _comparison(rows: Sequence[Row], name: str, field: str) -> Comparison | None:
+    ratio = estimate(rows, field)
+    if ratio is None:
+        return None
+    way = direction(rows, field)
+    difference = f"{ratio.value - 1:+.1%}".replace("-", "−")
+    kind = {-1: "below", 0: "alike", 1: "above"}[way]
+    return Comparison(name, difference, _SIGNS[way], f"{_SAID[way]} {name}", kind)
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """The paper's numbers beside ours."""
+
+    groups: list[tuple[str, str, list[str]]]
+    """Name, what it is, and techniques of each group of columns."""
+    rows: list[tuple[str, bool, list[tuple[str, int, bool]]]]
+    """Name, whether the row is ours alone, and of each cell text, width and whether a group of columns begins there."""
+
+
+def paper_table(tables: Sequence[Table]) -> PaperTable:
+    """Tables 3 to 6 with our datasets in front; a row per method and filler, the same methods below each other."""
+    groups = [
+        (table.dataset, "perplexity, here", [technique_name(name) for name in table.techniques]) for table in tables
+    ]
+    groups += [(name, what, [technique_name(technique) for technique in TECHNIQUES]) for name, what in DATASETS.items()]
+    ours = {_paper_name(line): line for table in tables for line in table.lines}
+    names = sorted([*RESULTS, *(name for name in ours if name not in RESULTS)], key=_order)
+    rows = []
+    for name in names:
+        lines = [next((line for line in table.lines if _paper_name(line) == name), None) for table in tables]
+        cells = [_our_cells(line, table) for line, table in zip(lines, tables, strict=True)]
+        cells += [_paper_cells(name, dataset) for dataset in DATASETS]
+        edged = [(text, columns, place == 0) for group in cells for place, (text, columns) in enumerate(group)]
+        rows.append((name, name not in RESULTS, edged))
+    return PaperTable(groups, rows)
+
+
+def _paper_name(line: Line) -> str:
+    return method_name(line.method) + (f", {line.filler}" if line.filler else "")
+
+
+def _order(name: str) -> tuple[int, str, str]:
+    """References, baselines, Top-1, Top-K, fine-tuned ones, then what the paper does not have."""
+    method, _, filler = name.partition(", ")
+    known = list(dict.fromkeys(printed_name.partition(", ")[0] for printed_name in RESULTS))
+    return (known.index(method) if method in known else len(known), method if method not in known else "", filler)
+
+
+def _our_cells(line: Line | None, table: Table) -> list[tuple[str, int]]:
+    if line is None:
+        return [("", 1)] * len(table.techniques)
+    if group_of(line) == "reference":
+        number = estimate(line.by_technique[table.techniques[0]], "perplexity")
+        return [(f"{number.value:.1f}" if number else "", len(table.techniques))]
+    numbers = [estimate(line.by_technique[technique], "perplexity") for technique in table.techniques]
+    return [(f"{number.value:.1f}" if number else "", 1) for number in numbers]
+
+
+def _paper_cells(name: str, dataset: str) -> list[tuple[str, int]]:
+    entry = RESULTS.get(name, {}).get(dataset)
+    if isinstance(entry, str):
+        return [(entry, len(TECHNIQUES))]
+    return [(printed(name, dataset, technique) or "", 1) for technique in TECHNIQUES]
+
+
+def masked_share_rows(tables: Sequence[Table]) -> list[tuple[str, list[str], bool]]:
+    """Name of the corpus, share masked by each technique of ours or the paper's, whether it is ours."""
+    techniques = list(dict.fromkeys([*(name for table in tables for name in table.techniques), *TECHNIQUES]))
+    rows: list[tuple[str, list[str], bool]] = []
+    for table in tables:
+        shares = [table.masked_fraction(name) if name in table.techniques else None for name in techniques]
+        rows.append((table.dataset, [f"{share:.1%}" if share is not None else "" for share in shares], True))
+    for corpus, numbers in MASKED_SHARES.items():
+        by_name = dict(zip(TECHNIQUES, numbers, strict=True))
+        rows.append((corpus, [f"{by_name[name]}%" if name in by_name else "" for name in techniques], False))
+    return rows
+
+
+def masked_share_techniques(tables: Sequence[Table]) -> list[str]:
+    """Headings of ``masked_share_rows``."""
+    names = dict.fromkeys([*(name for table in tables for name in table.techniques), *TECHNIQUES])
+    return [technique_name(name) for name in names]
+
+
+def fill_rows(table: Table) -> list[dict[str, Any]]:
+    """Per technique and method: markers, different fills, fills against the rule, words that came back."""
+    rows = []
+    for technique in table.techniques:
+        for line in table.lines:
+            markers = estimate(line.by_technique[technique], "markers")
+            if group_of(line) not in ("filler", "control") or markers is None:
+                continue
+            numbers = {
+                name: estimate(line.by_technique[technique], name)
+                for name in ("distinct_fills", "fallback_count", "restoration_rate", "restoration_by_frequency")
+            }
+            rows.append(
+                {
+                    "technique": technique_name(technique),
+                    "method": line.label,
+                    "markers": f"{markers.value:,.0f}",
+                    "distinct": _count(numbers["distinct_fills"]),
+                    "fallbacks": _count(numbers["fallback_count"]),
+                    "restored": _share(numbers["restoration_rate"]),
+                    "guessed": _share(numbers["restoration_by_frequency"]),
+                }
+            )
+    return rows
+
+
+def _count(number: Any) -> str:
+    return f"{number.value:,.0f}" if number else "–"
+
+
+def _share(number: Any) -> str:
+    return f"{number.value:.2%}" if number else "–"

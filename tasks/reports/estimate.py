@@ -1,0 +1,47 @@
+"""A number of the table: one seed with its confidence interval, or several seeds with mean and spread."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What is known of a quantity from one or several seeds."""
+
+    value: float
+    """The number of the one seed, or the mean over seeds."""
+    low: float | None
+    """Lower limit of the interval: of the one seed's bootstrap, or the smallest number of all seeds."""
+    high: float | None
+    """Upper limit of the interval, or the largest number of all seeds."""
+    deviation: float | None
+    """Standard deviation over seeds (divided by n - 1); ``None`` with one seed."""
+    seeds: int
+    """How many seeds."""
+
+
+def estimate(rows: Sequence[Mapping[str, Any]], field: str) -> Estimate | None:
+    """The estimate of ``field`` over the rows of one cell's seeds; ``None`` where a seed has no number.
+
+    A bootstrap over sentences does not see what another seed would give, so with several seeds the spread over them
+    takes the place of the interval.
+    """
+    values = [row[field] for row in rows]
+    if not values or any(value is None for value in values):
+        return None
+    if len(values) == 1:
+        low, high = rows[0].get(f"{field}_ci") or (None, None)
+        return Estimate(values[0], low, high, None, 1)
+    return Estimate(statistics.fmean(values), min(values), max(values), statistics.stdev(values), len(values))
+
+
+def direction(rows: Sequence[Mapping[str, Any]], ratio_field: str) -> int:
+    """-1 where the interval of the ratio lies below 1 for every seed, 1 where above 1 for every seed, else 0."""
+    intervals = [row.get(f"{ratio_field}_ci") for row in rows]
+    if not intervals or any(interval is None for interval in intervals):
+        return 0
+    if all(interval[1] < 1 for interval in intervals if interval):
+        return -1
+    return 1 if all(interval[0] > 1 for interval in intervals if interval) else 0

@@ -1,0 +1,88 @@
+"""Which cells an experiment has, and where the graph keeps what is known of each.
+
+The cells come from ``compare`` in ``params.yaml``, never from the files that happen to be there: a stage that did not
+run is then an error and not a shorter table. Paths and stage names follow ``dvc.yaml``.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tasks.params import CompareSettings
+from tasks.reports.cell import Cell
+
+PRETRAINED = "pretrained"
+ORACLE = "oracle"
+BASELINES = ("baseline0", "baseline1")
+
+
+def expected_cells(compare: CompareSettings) -> list[Cell]:
+    """All cells in the order of the table: per dataset pretrained and Oracle, then per technique the methods."""
+    return [cell for dataset in compare.datasets for cell in _cells_of(dataset, compare)]
+
+
+def _cells_of(dataset: str, compare: CompareSettings) -> Iterator[Cell]:
+    yield Cell(dataset=dataset, method=PRETRAINED)
+    for seed in compare.seeds:
+        yield Cell(dataset=dataset, method=ORACLE, seed=seed)
+    for technique in compare.techniques:
+        columns = [
+            *((None, baseline) for baseline in compare.baselines),
+            *((filler, method) for filler in compare.fillers for method in compare.methods),
+            *((None, control) for control in compare.controls),
+        ]
+        for filler, method in columns:
+            for seed in compare.seeds:
+                yield Cell(dataset=dataset, technique=technique, method=method, filler=filler, seed=seed)
+
+
+def is_filled(cell: Cell) -> bool:
+    """Whether the cell's language model was trained on a filled corpus (by a filler or by a control)."""
+    return cell.technique is not None and cell.method not in BASELINES
+
+
+def _kind(cell: Cell) -> str:
+    if cell.technique is None:
+        return str(cell.method)
+    if cell.method in BASELINES:
+        return "baseline"
+    return "filled" if cell.filler else "control"
+
+
+def stage_name(cell: Cell, step: str) -> str:
+    """The stage of ``dvc.yaml`` that computes a ``step`` (``evaluate``, ``adapt``) of a cell.
+
+    ``evaluate_filled@chat-allow_list-minilm-top_k-1``.
+    """
+    if step == "adapt" and cell.method == PRETRAINED:
+        return "pretrain"
+    parts = (cell.dataset, cell.technique, cell.filler, cell.method, cell.seed)
+    if cell.technique is None:
+        parts = (cell.dataset, None, None, None, cell.seed)
+    return f"{step}_{_kind(cell)}@" + "-".join(str(part) for part in parts if part is not None)
+
+
+def perplexity_report(cell: Cell) -> Path:
+    """Path below the folder of reports of what evaluation measured."""
+    return Path("perplexity") / f"{cell.path}.json"
+
+
+def training_report(cell: Cell) -> Path:
+    """Path below the folder of reports of what the training of the cell's language model measured."""
+    if cell.method == PRETRAINED:
+        return Path("language_model") / "pretrained.json"
+    return Path("adapt") / f"{cell.path}.json"
+
+
+def mask_report(cell: Cell) -> Path | None:
+    """Path below the folder of reports of what masking measured; ``None`` where nothing was masked."""
+    return Path("mask") / str(cell.dataset) / f"{cell.technique}.json" if cell.technique else None
+
+
+def fill_report(cell: Cell) -> Path | None:
+    """Path below the folder of reports of what filling measured; ``None`` where nothing was filled."""
+    return Path("fill") / f"{cell.path}.json" if is_filled(cell) else None
+
+
+def score_file(cell: Cell) -> Path:
+    """Path below the folder of scores of the per-sentence scores."""
+    return Path(f"{cell.path}.tsv")

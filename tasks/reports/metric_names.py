@@ -1,0 +1,26 @@
+"""The fixed names under which MLflow holds the numbers of a cell."""
+
+NUMBERS = (
+    "perplexity",
+    "perplexity_known",
+    "oov_rate",
+    "masked_fraction",
+    "restoration_rate",
+    "restoration_by_frequency",
+    "ratio_to_oracle",
+    "ratio_to_oracle_known",
+    "ratio_to_baseline1",
+    "ratio_to_baseline1_known",
+    "distinct_fills",
+    "wer",
+    "insertions",
+    "deletions",
+    "substitutions",
+)
+"""Columns of the summary that are metrics; one with an interval has ``_low`` and ``_high`` too."""
+
+CELL_METRICS = frozenset(name + end for name in NUMBERS for end in ("", "_low", "_high"))
+"""Every metric of a cell; all other metrics of its run are curves over optimiser steps."""
+
+CURVES = ("train_loss", "valid_loss", "valid_perplexity", "learning_rate")
+"""Curves that a training report holds: losses in nats a target."""

@@ -1,0 +1,60 @@
+"""Bring MLflow to the state of the reports: one run per cell.
+
+The reports are the truth and MLflow is a view of them. Runs are found by a key made of the cell and a hash of what
+led to it, so publishing again changes nothing, and an empty or lost store is filled again. Curves that training did
+not log live are taken from the reports. Runs of an earlier state of a cell stay and get the tag
+palimpsest.current = false. Only numbers, parameters and hashes are sent, never text.
+
+example:
+  palimpsest publish
+  MLFLOW_TRACKING_URI=http://127.0.0.1:5000 palimpsest publish
+"""
+
+import argparse
+
+from tasks.params import DEFAULT_PATH, read_sections
+from tasks.reports.publication import publish
+from tasks.reports.run_record import run_record
+from tasks.reports.stage_report import write_json
+from tasks.reports.summary_rows import read_summary
+
+SUMMARY = "bring MLflow to the state of the reports"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument(
+        "--params",
+        default=DEFAULT_PATH,
+        metavar="FILE",
+        help="parameters; the section 'tracking' says where MLflow's store is (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--summary",
+        default="results/summary.json",
+        metavar="FILE",
+        help="rows of 'palimpsest summarise' (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--reports", default="results/reports", metavar="FOLDER", help="reports of the stages (default: %(default)s)"
+    )
+    parser.add_argument("--output", metavar="FILE", help="write how many runs there are and their keys, as JSON")
+
+
+def sections(arguments: argparse.Namespace) -> list[str]:
+    """Publishing depends on no parameter: where the store is changes no number."""
+    return []
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Publish every row of the summary."""
+    settings = read_sections(arguments.params, ["tracking"])["tracking"]
+    rows = read_summary(arguments.summary)
+    result = publish([run_record(row, arguments.reports) for row in rows], settings)
+    if arguments.output:
+        write_json(arguments.output, {"runs": len(rows), "keys": [row["key"] for row in rows]})
+    superseded = f", {result.superseded} earlier superseded" if result.superseded else ""
+    print(
+        f"{len(rows)} runs in {result.uri}, experiment {settings.experiment}: {result.created} created, "
+        f"{result.completed} completed, {result.unchanged} unchanged{superseded}"
+    )

@@ -1,0 +1,183 @@
+"""What each stage says of itself: what was measured, with what and from what.
+
+The report file is the truth; MLflow and the report page are views of it. It holds numbers, parameters, hashes
+and versions, and never a word of a corpus.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tasks.atomic_file import atomic_writer
+from tasks.errors import CorpusError
+
+REPORT_VERSION = 1
+_REPORTED_PACKAGES = ("palimpsest", "torch", "lightning", "transformers", "spacy", "numpy", "dvc")
+
+
+@dataclass
+class StageReport:
+    """A report under construction; ``recorded_stage`` fills in what is the same for every stage."""
+
+    stage: str
+    cell: dict[str, Any]
+    parameters: dict[str, Any]
+    seed: int | None
+    inputs: dict[str, str]
+    measured: dict[str, Any] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    def measure(self, **values: Any) -> None:
+        """Add measured values; names carry their unit (``wall_seconds``), undefined is ``None``, never 0."""
+        self.measured.update(values)
+
+    def warn(self, message: str) -> None:
+        """Add one sentence that a reader of the numbers must know; no corpus text."""
+        self.warnings.append(message)
+
+
+@contextmanager
+def recorded_stage(
+    stage: str,
+    report_path: str | Path | None,
+    *,
+    cell: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    inputs: Sequence[str | Path] = (),
+    outputs: Sequence[str | Path] = (),
+) -> Iterator[StageReport]:
+    """Time a stage, hash its inputs before and its outputs after, and write ``report_path`` when it succeeds.
+
+    Inputs and outputs are files or folders; ``-`` (a standard stream) is left out. Without ``report_path`` nothing
+    is hashed or written, so a command used alone pays nothing.
+    """
+    hashing = report_path is not None
+    report = StageReport(
+        stage=stage,
+        cell=dict(cell or {}),
+        parameters=dict(parameters or {}),
+        seed=seed,
+        inputs={str(path): content_hash(path) for path in inputs if hashing and str(path) != "-"},
+    )
+    started = datetime.now(UTC)
+    clock, processor = time.perf_counter(), time.process_time()
+    yield report
+    wall_seconds, processor_seconds = time.perf_counter() - clock, time.process_time() - processor
+    if report_path is None:
+        return
+    report.outputs = {str(path): content_hash(path) for path in outputs if str(path) != "-"}
+    document = {
+        "version": REPORT_VERSION,
+        "stage": report.stage,
+        "dvc_stage": os.environ.get("DVC_STAGE"),
+        "cell": report.cell,
+        "measured": report.measured,
+        "warnings": report.warnings,
+        "parameters": report.parameters,
+        "seed": report.seed,
+        "inputs": report.inputs,
+        "outputs": report.outputs,
+        "command": ["palimpsest", *sys.argv[1:]],
+        "code": code_state(),
+        "environment": environment(),
+        "started": started.isoformat(timespec="seconds"),
+        "wall_seconds": round(wall_seconds, 3),
+        "processor_seconds": round(processor_seconds, 3),
+        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    }
+    write_json(report_path, document)
+
+
+def write_json(path: str | Path, document: Any, *, private: bool = False) -> None:
+    """Write a JSON document with stable formatting; NaN and infinity raise ``ValueError``."""
+    with atomic_writer(path, private=private) as stream:
+        json.dump(document, stream, indent=2, ensure_ascii=False, allow_nan=False)
+        stream.write("\n")
+
+
+def read_report(path: str | Path) -> dict[str, Any]:
+    """Read a report; ``CorpusError`` where it is missing or of another version."""
+    try:
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CorpusError(f"report {str(path)!r} does not exist; run the stage that writes it") from None
+    except ValueError as error:
+        raise CorpusError(f"report {str(path)!r} is not JSON ({error}); run the stage that writes it again") from None
+    if not isinstance(document, dict) or document.get("version") != REPORT_VERSION:
+        raise CorpusError(f"report {str(path)!r} is not of version {REPORT_VERSION}; run its stage again")
+    return document
+
+
+def content_hash(path: str | Path) -> str:
+    """SHA-256 of a file, or of the sorted relative names and hashes of the files of a folder."""
+    path = Path(path)
+    if not path.exists():
+        raise CorpusError(f"input {str(path)!r} does not exist; run the stage that makes it, or mend the path")
+    if path.is_dir():
+        digest = hashlib.sha256()
+        for file in sorted(file for file in path.rglob("*") if file.is_file()):
+            digest.update(f"{file.relative_to(path).as_posix()}\0{content_hash(file)}\n".encode())
+        return digest.hexdigest()
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@cache
+def code_state() -> dict[str, Any]:
+    """Commit of the checkout and whether tracked files differ from it; ``None`` outside a git checkout."""
+    folder = Path(__file__).parent
+
+    def git(*arguments: str) -> str | None:
+        try:
+            result = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=30)
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return result.stdout.strip() if result.returncode == 0 else None
+
+    changes = git("status", "--porcelain", "--untracked-files=no", "--", ":(top)", ":(top,exclude)dvc.lock")
+    return {"commit": git("rev-parse", "HEAD"), "dirty": None if changes is None else bool(changes)}
+
+
+@cache
+def environment() -> dict[str, Any]:
+    """Versions and hardware that can change a number."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    packages: dict[str, str | None] = {}
+    for name in _REPORTED_PACKAGES:
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            packages[name] = None
+    return {
+        "python": platform.python_version(),
+        "packages": packages,
+        "processor": _processor_name(),
+        "cores": os.cpu_count(),
+        "system": platform.system(),
+    }
+
+
+def _processor_name() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as stream:
+            for line in stream:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

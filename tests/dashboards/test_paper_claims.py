@@ -1,0 +1,88 @@
+from dashboards.headline import facts, sentences
+from dashboards.paper_claims import FAILS, HOLDS, MIXED, OPEN, verdicts
+from tasks.reports.summary_table import tables
+
+ORACLE = 100.0
+
+
+def row(method, technique, perplexity, filler=None, baseline=None):
+    """A row whose intervals are one per cent wide to both sides."""
+    ratio = perplexity / baseline if baseline else None
+    return {
+        "dataset": "chat",
+        "technique": technique,
+        "method": method,
+        "filler": filler,
+        "seed": 1,
+        "masked_fraction": 0.1,
+        "perplexity": perplexity,
+        "perplexity_ci": [perplexity * 0.99, perplexity * 1.01],
+        "ratio_to_oracle": perplexity / ORACLE if method != "oracle" else None,
+        "ratio_to_baseline1": ratio,
+        "ratio_to_baseline1_ci": [ratio * 0.99, ratio * 1.01] if ratio else None,
+    }
+
+
+def table(allow, threshold):
+    """Top-1, Top-K and Unigram of two techniques, with Baseline0 400 and Baseline1 200."""
+    rows = [row("oracle", None, ORACLE)]
+    for technique, (top_1, top_k, unigram) in (("allow_list", allow), ("vocabulary_threshold", threshold)):
+        rows.append(row("baseline0", technique, 400.0, baseline=200.0))
+        rows.append(row("baseline1", technique, 200.0))
+        rows.append(row("top_1", technique, top_1, "minilm", 200.0))
+        rows.append(row("top_k", technique, top_k, "minilm", 200.0))
+        rows.append(row("unigram", technique, unigram, None, 200.0))
+    return tables(rows)[0]
+
+
+def test_all_claims_hold_where_the_numbers_say_so():
+    claims = verdicts(table((150.0, 140.0, 190.0), (130.0, 120.0, 190.0)))
+    assert len(claims) == 8
+    assert [claim.verdict for claim in claims[:4]] == [HOLDS, HOLDS, OPEN, HOLDS]
+    assert claims[0].evidence.startswith("4 of 4 filled corpora are below both")
+    assert "allow list: 140.0 against 150.0" in claims[1].evidence
+
+
+def test_none_holds_where_the_numbers_say_the_contrary():
+    claims = verdicts(table((210.0, 220.0, 190.0), (230.0, 240.0, 190.0)))
+    assert [claim.verdict for claim in claims[:4]] == [FAILS, FAILS, OPEN, FAILS]
+    assert "Top-K (vocabulary threshold)" in claims[0].evidence
+
+
+def test_a_difference_within_the_interval_is_no_win_over_baseline1():
+    """199 is below 200, but its interval reaches above."""
+    claims = verdicts(table((199.0, 140.0, 190.0), (130.0, 120.0, 190.0)))
+    assert claims[0].verdict == MIXED
+    assert "Not so: Top-1 (allow list)." in claims[0].evidence
+
+
+def test_the_control_is_not_a_filling_method_of_the_paper():
+    claims = verdicts(table((150.0, 140.0, 900.0), (130.0, 120.0, 900.0)))
+    assert claims[0].verdict == HOLDS
+
+
+def test_what_was_not_measured_is_said():
+    claims = verdicts(tables([row("oracle", None, ORACLE), row("baseline1", "allow_list", 200.0)])[0])
+    assert {claim.verdict for claim in claims} == {OPEN}
+
+
+def test_the_headline_says_how_much_of_the_gap_is_closed():
+    """From 200 to 100 is one halving; 141.42 is half of it, by the logarithm."""
+    said = sentences(table((150.0, 141.4214, 120.0), (130.0, 300.0, 250.0)))
+    assert said[0] == (
+        "Allow list: Top-K closes 50% of the gap between Baseline1 (200.0) and Oracle (100.0); the control Unigram, "
+        "which sees no context, does as well or better (120.0)."
+    )
+    assert said[1].endswith("which sees no context, has 250.0.")
+
+
+def test_a_fill_above_the_baseline_is_said_too():
+    said = sentences(table((250.0, 240.0, 190.0), (130.0, 120.0, 190.0)))
+    assert "no model's fill is below Baseline1 (200.0); the best, Top-K, has 240.0" in said[0]
+
+
+def test_facts_name_the_best_fill_by_a_model():
+    found = {fact.name: fact for fact in facts(table((150.0, 140.0, 120.0), (130.0, 135.0, 190.0)))}
+    assert found["Allow list, 10.0% masked"].value == "140.0"
+    assert found["Vocabulary threshold, 10.0% masked"].meaning == "best fill by a model: Top-1"
+    assert found["Oracle"].value == "100.0"

@@ -1,0 +1,38 @@
+import pytest
+
+from dashboards.comparison_plot import paper_ratios
+from dashboards.paper_results import DATASETS, RESULTS, printed, readable_range
+
+
+def test_every_number_of_the_tables_is_there():
+    """Ten methods have a triple for each of four tables; Oracle has one number each; two systems have a WER alone."""
+    triples = [entry for methods in RESULTS.values() for entry in methods.values() if isinstance(entry, tuple)]
+    single = [entry for methods in RESULTS.values() for entry in methods.values() if isinstance(entry, str)]
+    assert len(triples) == 9 * 4
+    assert len(single) == 4 + 2
+    assert all(set(methods) <= set(DATASETS) for methods in RESULTS.values())
+
+
+def test_numbers_stand_where_the_paper_has_them():
+    assert printed("Top-K fine-tuned, RoBERTa", "Fisher", "allow_list") == "65.3"
+    assert printed("Baseline0", "WSJ", "entity_tagger") == "204.?"
+    assert printed("Oracle", "Reddit", "vocabulary_threshold") == "76.0"
+    assert printed("Top-1, BERT", "Fisher", "another_technique") is None
+    assert printed("Sample", "Fisher", "allow_list") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [("41.?", 41.0, 41.9), ("37.3", 37.3, 37.3), ("11.1?", 11.10, 11.19), ("204.?", 204.0, 204.9)],
+)
+def test_an_unread_digit_is_a_range(text, low, high):
+    assert readable_range(text) == pytest.approx((low, high))
+
+
+def test_ratios_to_oracle_of_the_same_corpus():
+    points = {(corpus, method): (low, high) for corpus, method, low, high in paper_ratios("allow_list", "Baseline0")}
+    assert points["Fisher", "Baseline0"] == pytest.approx((120.1 / 37.3, 120.1 / 37.3))
+    assert len(points) == 3
+    top_k = paper_ratios("entity_tagger", "Top-K")
+    assert {method for _, method, *_ in top_k} == {"Top-K, BERT", "Top-K, RoBERTa"}
+    assert all(low < high for *_, low, high in top_k)

