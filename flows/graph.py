@@ -1,0 +1,225 @@
+"""The graph of the experiment as DVC has it: stages with every matrix and foreach resolved, and their edges.
+
+``dvc.yaml`` is the only place where the graph is written down. This module asks DVC for it, in process, and
+restates nothing: names, commands and edges are those of ``dvc stage list`` and ``dvc dag``.
+"""
+
+import heapq
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import chdir, contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasks.errors import ResourceError, StageError
+from tasks.spelling import nearest
+
+if TYPE_CHECKING:
+    from dvc.repo import Repo
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One stage, as DVC resolved it; paths are relative to the checkout."""
+
+    name: str
+    """What DVC calls it: ``pretrain``, ``mask@chat-allow_list``, ``data/raw/mail.dvc``."""
+    command: str
+    """Its shell command; empty for data added with ``dvc add``."""
+    dependencies: tuple[str, ...]
+    parameters: tuple[str, ...]
+    """Key paths of ``params.yaml``; of another file with that file's name and a colon before them."""
+    outputs: tuple[str, ...]
+    upstream: tuple[str, ...]
+    """Stages that make a dependency of this one, in the order of the graph."""
+
+    @property
+    def step(self) -> str:
+        """The name in ``dvc.yaml`` that a matrix or foreach expands: ``mask`` of ``mask@chat-allow_list``."""
+        return self.name.split("@", 1)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """All stages by name, each after all stages that it depends on."""
+
+    nodes: dict[str, Node]
+
+    def downstream(self) -> dict[str, list[str]]:
+        """For each stage, the stages that depend on it directly."""
+        following: dict[str, list[str]] = {name: [] for name in self.nodes}
+        for node in self.nodes.values():
+            for name in node.upstream:
+                following[name].append(node.name)
+        return following
+
+    def longest_chains(self) -> dict[str, int]:
+        """For each stage, how many stages the longest chain has that starts with it; 1 where nothing follows."""
+        following = self.downstream()
+        lengths: dict[str, int] = {}
+        for name in reversed(self.nodes):
+            lengths[name] = 1 + max((lengths[successor] for successor in following[name]), default=0)
+        return lengths
+
+    def select(self, patterns: Iterable[str]) -> "Graph":
+        """The stages that the patterns name, with everything upstream of them; all where there is no pattern.
+
+        A pattern is a stage's name, the name of a step (``mask`` for every ``mask@…``), or has wildcards
+        (``*@chat-allow_list*``). ``StageError`` where one matches nothing.
+        """
+        patterns = list(patterns)
+        if not patterns:
+            return self
+        chosen: set[str] = set()
+        for pattern in patterns:
+            found = {node.name for node in self.nodes.values() if pattern == node.step}
+            found |= {name for name in self.nodes if fnmatchcase(name, pattern)}
+            if not found:
+                known = [*self.nodes, *(node.step for node in self.nodes.values())]
+                raise StageError(
+                    f"no stage matches {pattern!r}{nearest(pattern, known)}; 'palimpsest plan' lists the stages"
+                )
+            chosen |= found
+        for name in reversed(self.nodes):
+            if name in chosen:
+                chosen.update(self.nodes[name].upstream)
+        return Graph({name: node for name, node in self.nodes.items() if name in chosen})
+
+
+def project_folder(start: str | Path = ".") -> Path:
+    """Root of the DVC project that holds ``start``; ``StageError`` where there is none, or none with a ``dvc.yaml``."""
+    from dvc.exceptions import NotDvcRepoError
+    from dvc.repo import Repo
+
+    place = os.path.abspath(start)
+    try:
+        root = Path(Repo.find_root(place))
+    except NotDvcRepoError:
+        raise StageError(
+            f"{place!r} is not inside a DVC project; run this in the folder that holds dvc.yaml and .dvc"
+        ) from None
+    if not (root / "dvc.yaml").is_file():
+        raise StageError(f"there is no dvc.yaml in {str(root)!r}; run this in the project's folder")
+    return root
+
+
+@contextmanager
+def open_repository(root: str | Path) -> Iterator["Repo"]:
+    """Open the DVC repository whose root is ``root`` and work in that folder inside the block.
+
+    DVC's own errors become one-line errors of ours: ``StageError`` where the graph cannot be read, ``ResourceError``
+    where another process holds DVC's lock.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.lock import LockError
+    from dvc.repo import Repo
+
+    # DVC prints hints and progress through a logger that its import sets up; what matters comes as an exception.
+    logging.getLogger("dvc").setLevel(logging.ERROR)
+    with chdir(root):
+        try:
+            with Repo(str(root)) as repository:
+                yield repository
+        except LockError as error:
+            raise ResourceError(
+                "another DVC process holds the project's lock; wait for it to end and run this again "
+                f"({_one_line(error)})"
+            ) from None
+        except DvcException as error:
+            text = _one_line(error)
+            if "'dvc.lock'" in text:
+                text += "; 'palimpsest run' sets a dvc.lock aside that was cut off, and restores from DVC's cache"
+            raise StageError(f"DVC cannot read the graph: {text}") from None
+
+
+def dvc_stages(repository: "Repo") -> dict[str, tuple[Any, list[str]]]:
+    """DVC's stage objects by name, in the order of the graph, each with the names of the stages it depends on.
+
+    Read under DVC's lock, so that no other process is half way through writing ``dvc.lock``. Data added with
+    ``dvc add`` counts only where a stage depends on it, as for ``dvc repro``.
+    """
+    from dvc.repo.reproduce import get_active_graph
+    from dvc.stage import PipelineStage
+
+    with repository.lock:
+        repository._reset()
+        index = repository.index
+        # A frozen stage does not wait for its inputs; DVC's own runs cut its edges with the same function.
+        edges = get_active_graph(index.graph)
+    position = {stage: place for place, stage in enumerate(index.stages)}
+    wanted: set[Any] = set()
+    waiting = [stage for stage in index.stages if isinstance(stage, PipelineStage)]
+    while waiting:
+        stage = waiting.pop()
+        if stage not in wanted:
+            wanted.add(stage)
+            waiting.extend(edges.successors(stage))
+    ordered = _topological(wanted, edges, position)
+    place = {stage: number for number, stage in enumerate(ordered)}
+    return {
+        stage.addressing: (
+            stage,
+            [above.addressing for above in sorted(edges.successors(stage), key=place.__getitem__)],
+        )
+        for stage in ordered
+    }
+
+
+def read_graph(repository: "Repo") -> Graph:
+    """The graph of the repository; a few hundredths of a second for a hundred stages."""
+    return graph_of(dvc_stages(repository))
+
+
+def graph_of(stages: Mapping[str, tuple[Any, list[str]]]) -> Graph:
+    """The graph of DVC's stage objects, as ``dvc_stages`` gives them."""
+    return Graph({name: _node(name, stage, upstream) for name, (stage, upstream) in stages.items()})
+
+
+def _node(name: str, stage: Any, upstream: list[str]) -> Node:
+    from dvc.dependency import ParamsDependency
+
+    parameters = []
+    for dependency in stage.params:
+        file = os.path.relpath(dependency.fs_path)
+        prefix = "" if file == ParamsDependency.DEFAULT_PARAMS_FILE else f"{file}:"
+        parameters += [f"{prefix}{key}" for key in dependency.params or ["*"]]
+    commands = stage.cmd if isinstance(stage.cmd, list) else [stage.cmd or ""]
+    return Node(
+        name=name,
+        command="\n".join(commands),
+        dependencies=tuple(str(entry) for entry in stage.deps if not isinstance(entry, ParamsDependency)),
+        parameters=tuple(parameters),
+        outputs=tuple(str(entry) for entry in stage.outs),
+        upstream=tuple(upstream),
+    )
+
+
+def _topological(stages: set[Any], edges: Any, position: Mapping[Any, int]) -> list[Any]:
+    """Every stage after those it depends on; among the free ones the order of ``dvc.yaml``."""
+    open_inputs = {stage: edges.out_degree(stage) for stage in stages}
+    free = [(position[stage], stage) for stage in stages if not open_inputs[stage]]
+    heapq.heapify(free)
+    ordered = []
+    while free:
+        _, stage = heapq.heappop(free)
+        ordered.append(stage)
+        for following in edges.predecessors(stage):
+            if following in open_inputs:
+                open_inputs[following] -= 1
+                if not open_inputs[following]:
+                    heapq.heappush(free, (position[following], following))
+    return ordered
+
+
+def _one_line(error: BaseException) -> str:
+    parts = []
+    cause: BaseException | None = error
+    while cause is not None:
+        text = " ".join(str(cause).split())
+        if text and text not in parts:
+            parts.append(text)
+        cause = cause.__cause__
+    return ": ".join(parts)

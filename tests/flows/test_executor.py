@@ -1,0 +1,184 @@
+"""What DVC did with a stage is read from what DVC 3.67 itself says; these tests run it."""
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from scratch_project import Project
+
+from flows.executor import Executor, State, lock_is_held, log_name, reason_of, state_of
+from flows.processes import Processes
+
+
+@pytest.fixture
+def executor(project: Project) -> Iterator[Executor]:
+    with Processes(project.folder) as processes:
+        yield Executor(processes, project.folder)
+
+
+def set_command(project: Project, command: str) -> None:
+    project.replace("dvc.yaml", "cmd: cat in.txt in.txt > raw.txt", f"cmd: {command}")
+
+
+def test_a_stage_runs_then_is_unchanged_then_is_restored(project: Project, executor: Executor) -> None:
+    ran = executor.run("raw")
+    assert (ran.state, ran.error, ran.log) == (State.RAN, None, ".palimpsest/logs/raw.log")
+    assert project.read("raw.txt") == "one\none\n"
+    assert executor.run("raw").state is State.UNCHANGED
+    (project.folder / "raw.txt").unlink()
+    (project.folder / "dvc.lock").unlink()
+    assert executor.run("raw").state is State.RESTORED
+    assert project.read("raw.txt") == "one\none\n"
+    assert "Running stage" not in project.dvc("repro", "raw")
+
+
+def test_added_data_is_verified_then_unchanged(project: Project, executor: Executor) -> None:
+    project.dvc("add", "--quiet", "in.txt")
+    assert executor.run("in.txt.dvc").state is State.UNCHANGED
+    project.write("in.txt", "two\n")
+    assert executor.run("in.txt.dvc").state is State.RAN
+
+
+def test_a_failed_command_shows_our_error_line_and_nothing_else(project: Project, executor: Executor) -> None:
+    set_command(project, r"echo the private words; printf 'palimpsest\072 error\072 K is 0\n' >&2; exit 1")
+    failed = executor.run("raw")
+    assert (failed.state, failed.error) == (State.FAILED, "K is 0")
+    log = project.folder / ".palimpsest" / "logs" / "raw.log"
+    assert "the private words" in log.read_text(encoding="utf-8")
+    assert log.stat().st_mode & 0o777 == 0o600
+    assert log.parent.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        ("echo private words >&2; exit 3", "its command ended with status 3"),
+        ("kill -9 $$", "its command was killed (SIGKILL), as the system does when memory runs out"),
+        ("kill -15 $$", "its command was killed by SIGTERM"),
+        ("'true'", "output 'raw.txt' does not exist"),
+    ],
+)
+def test_other_failures_are_told_without_quoting_output(
+    project: Project, executor: Executor, command: str, error: str
+) -> None:
+    set_command(project, command)
+    failed = executor.run("raw")
+    assert (failed.state, failed.error) == (State.FAILED, error)
+    assert "raw" not in (project.read("dvc.lock") if (project.folder / "dvc.lock").exists() else "")
+
+
+def test_a_missing_input_fails(project: Project, executor: Executor) -> None:
+    (project.folder / "in.txt").unlink()
+    failed = executor.run("raw")
+    assert failed.state is State.FAILED
+    assert failed.error is not None
+    assert "in.txt" in failed.error
+
+
+def test_output_that_imitates_dvc_does_not_change_the_state(project: Project, executor: Executor) -> None:
+    set_command(project, "echo \"Stage 'raw' didn't change, skipping\"; echo x > raw.txt")
+    assert executor.run("raw").state is State.RAN
+
+
+def test_a_busy_path_is_waited_for(project: Project, executor: Executor) -> None:
+    """Another living process has locked an input for writing; it lets go once DVC has been told so."""
+    log = project.folder / ".palimpsest" / "logs" / "raw.log"
+    rwlock = project.folder / ".dvc" / "tmp" / "rwlock"
+    rwlock.parent.mkdir(parents=True, exist_ok=True)
+    holder = {"pid": os.getpid(), "cmd": " ".join(sys.argv)}
+    rwlock.write_text(json.dumps({"write": {str(project.folder / "in.txt"): holder}}), encoding="utf-8")
+    outcomes = []
+    thread = threading.Thread(target=lambda: outcomes.append(executor.run("raw")))
+    thread.start()
+    wait_for(project, ".palimpsest/logs/raw.log", "is busy, it is being blocked by")
+    rwlock.write_text("{}", encoding="utf-8")
+    thread.join()
+    assert outcomes[0].state is State.RAN
+    assert "is busy, it is being blocked by" in log.read_text(encoding="utf-8")
+
+
+def test_a_busy_path_is_not_waited_for_forever(
+    project: Project, executor: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.executor.LOCK_PATIENCE_SECONDS", 0.0)
+    rwlock = project.folder / ".dvc" / "tmp" / "rwlock"
+    rwlock.parent.mkdir(parents=True, exist_ok=True)
+    holder = {"pid": os.getpid(), "cmd": "somebody"}
+    rwlock.write_text(json.dumps({"write": {str(project.folder / "in.txt"): holder}}), encoding="utf-8")
+    failed = executor.run("raw")
+    assert failed.state is State.FAILED
+    assert "is busy" in str(failed.error)
+
+
+def test_independent_stages_overlap(project: Project, executor: Executor) -> None:
+    stages = "".join(
+        f"  {name}:\n    cmd: date +%s.%N > {name}.start; sleep 1; date +%s.%N > {name}.end\n    deps: [in.txt]\n"
+        f"    outs: [{name}.start, {name}.end]\n"
+        for name in ("left", "right")
+    )
+    project.write("dvc.yaml", f"stages:\n{stages}")
+    threads = [threading.Thread(target=executor.run, args=(name,)) for name in ("left", "right")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert float(project.read("right.start")) < float(project.read("left.end"))
+    assert float(project.read("left.start")) < float(project.read("right.end"))
+    assert "Running stage" not in project.dvc("repro")
+
+
+def test_stopping_ends_a_running_stage_within_seconds(project: Project, executor: Executor) -> None:
+    set_command(project, "touch begun; sleep 60; touch raw.txt")
+    outcomes = []
+    thread = threading.Thread(target=lambda: outcomes.append(executor.run("raw")))
+    thread.start()
+    wait_for(project, "begun")
+    started = time.monotonic()
+    executor.stop()
+    thread.join()
+    assert time.monotonic() - started < 5
+    assert (outcomes[0].state, outcomes[0].error) == (State.FAILED, "stopped before it had finished")
+    assert executor.run("raw").state is State.SKIPPED
+    assert project.read(".dvc/tmp/rwlock") == "{}"
+
+
+def test_stages_find_the_commands_of_this_environment_first(project: Project, executor: Executor) -> None:
+    set_command(project, "command -v python > raw.txt; umask >> raw.txt")
+    assert executor.run("raw").state is State.RAN
+    python, mask = project.read("raw.txt").split("\n")[:2]
+    assert os.path.dirname(python) == os.path.dirname(sys.executable)
+    assert int(mask, 8) == 0o077
+
+
+def test_a_name_with_a_path_makes_a_flat_log_name() -> None:
+    assert log_name("data/raw/mail.dvc") == "data_raw_mail.dvc.log"
+    assert log_name("sub/dvc.yaml:mask@chat-allow_list") == "sub_dvc.yaml_mask@chat-allow_list.log"
+
+
+def test_dvc_is_not_understood_where_it_says_nothing_known() -> None:
+    assert state_of("Stage 'other' didn't change, skipping\n", "raw") is None
+    assert reason_of("", 255, "raw") == "DVC ended with status 255"
+    assert reason_of("", -9, "raw") == "DVC was killed by SIGKILL"
+
+
+def test_an_internal_error_of_ours_is_the_reason() -> None:
+    text = "Running stage 'raw':\nwords\npalimpsest: internal error: KeyError at a.py:3 in f.\nERROR: failed\n"
+    assert reason_of(text, 255, "raw") == "internal error: KeyError at a.py:3 in f."
+
+
+def test_a_lock_error_of_the_command_itself_is_no_reason_to_run_it_again() -> None:
+    held = "ERROR: failed to reproduce 'raw': '/in.txt' is busy, it is being blocked by:\n"
+    assert lock_is_held(held, "raw")
+    assert lock_is_held("ERROR: Unable to acquire lock. Most likely another DVC process is running\n", "raw")
+    assert not lock_is_held(f"Running stage 'raw':\n{held}", "raw")
+
+
+def wait_for(project: Project, path: str, text: str = "") -> None:
+    deadline = time.monotonic() + 30
+    while not (project.folder / path).exists() or text not in project.read(path):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

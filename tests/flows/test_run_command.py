@@ -1,0 +1,207 @@
+"""``palimpsest run`` as users start it: real Prefect flows on a small graph."""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from scratch_project import ALL, CHECKOUT, Project
+
+from flows.prefect_api import TemporaryServer
+from flows.processes import Processes
+from flows.run_lock import is_alive
+
+SLOW_TABLE = "cat filled/*.txt > table.txt"
+
+
+@pytest.fixture(scope="module")
+def prefect_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Prefect server that is there already, as PREFECT_API_URL would name it."""
+    folder = tmp_path_factory.mktemp("prefect server")
+    home = tmp_path_factory.getbasetemp() / "tools" / "prefect"
+    home.mkdir(parents=True, exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PREFECT_HOME", str(home))
+        patch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+        processes = Processes(folder)
+    with processes:
+        yield TemporaryServer(processes, folder).wait()
+
+
+def ask(url: str, path: str, question: dict[str, Any]) -> Any:
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=30)
+    connection.request("POST", parts.path + path, json.dumps(question), {"Content-Type": "application/json"})
+    return json.loads(connection.getresponse().read())
+
+
+def states(text: str) -> dict[str, str]:
+    return {stage["name"]: stage["state"] for stage in json.loads(text)["stages"]}
+
+
+def start(project: Project, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tasks.cli", "run", *arguments],
+        cwd=project.folder,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT), **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(path: Path, run: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 90
+    while not path.exists():
+        assert run.poll() is None, run.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def processes_in(folder: Path) -> list[int]:
+    """Living processes whose working folder is the project."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and Path(os.readlink(entry / "cwd")) == folder and is_alive(int(entry.name)):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_a_failing_branch_does_not_stop_the_others(project: Project, prefect_url: str) -> None:
+    project.replace("dvc.yaml", "mkdir -p masked; ", "mkdir -p masked; test ${item.technique} = list && ")
+    done = project.palimpsest("run", "--json", PREFECT_API_URL=prefect_url)
+    assert done.returncode == 1, done.stderr
+    expected = {name: "skipped" if "tagger" in name else "ran" for name in ALL}
+    assert states(done.stdout) == expected | {"mask@tagger": "failed", "table": "skipped"}
+    (failed,) = [stage for stage in json.loads(done.stdout)["stages"] if stage["state"] == "failed"]
+    assert failed["error"] == "its command ended with status 1"
+
+    # Prefect's own record: one task a stage that was started, named by it, and a failed flow run.
+    tasks = {task["name"]: task["state_type"] for task in ask(prefect_url, "/task_runs/filter", {})}
+    started = [name for name, state in states(done.stdout).items() if state == "ran"]
+    assert tasks == dict.fromkeys(started, "COMPLETED") | {"mask@tagger": "FAILED"}
+    (flow,) = ask(prefect_url, "/flow_runs/filter", {})
+    assert (flow["state_type"], flow["parameters"]) == ("FAILED", {})
+
+    # A server that is configured is used; no other is started.
+    assert not (project.folder / ".palimpsest" / "logs" / "prefect-server.log").exists()
+
+
+def test_ctrl_c_ends_within_seconds_and_leaves_a_resumable_state(project: Project, prefect_url: str) -> None:
+    project.replace("dvc.yaml", SLOW_TABLE, f"touch begun; sleep ${{sleep}}; {SLOW_TABLE}")
+    project.write("dvc.yaml", "vars: [{sleep: 60}]\n" + project.read("dvc.yaml"))
+    run = start(project, PREFECT_API_URL=prefect_url)
+    wait_for(project.folder / "begun", run)
+    started = time.monotonic()
+    run.send_signal(signal.SIGINT)
+    output, errors = run.communicate(timeout=60)
+    assert time.monotonic() - started < 12
+    assert run.returncode == 128 + signal.SIGINT
+    assert "stopped; finished stages are kept" in errors
+    assert "failed     table" in output
+    assert "output: .palimpsest/logs/table.log" in output
+    assert "7 ran, 1 failed" in output
+    assert processes_in(project.folder) == []
+    assert project.read(".dvc/tmp/rwlock") == "{}"
+    project.replace("dvc.yaml", "sleep: 60", "sleep: 0")
+    assert "Running stage 'table'" in (rest := project.dvc("repro"))
+    assert rest.count("Running stage") == 1
+
+
+def test_a_killed_run_leaves_nothing_behind_and_the_next_one_goes_on(project: Project, prefect_url: str) -> None:
+    """Also: a second run meanwhile is refused, and each driver finds nothing left to do after the other."""
+    project.replace("dvc.yaml", SLOW_TABLE, f"touch begun; test -e quick || sleep 60; {SLOW_TABLE}")
+    run = start(project)
+    wait_for(project.folder / "begun", run)
+    refused = project.palimpsest("run")
+    assert refused.returncode == 1
+    assert f"another 'palimpsest run' (process {run.pid}) is at work in this checkout" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+    assert refused.stdout == ""
+    run.kill()
+    run.wait()
+    deadline = time.monotonic() + 10
+    while left := processes_in(project.folder):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
+
+    project.write("quick", "")
+    again = project.palimpsest("run", "--json", PREFECT_API_URL=prefect_url)
+    assert again.returncode == 0, again.stderr
+    assert states(again.stdout) == dict.fromkeys(ALL, "unchanged") | {"table": "ran"}
+    assert "Running stage" not in project.dvc("repro")
+    assert processes_in(project.folder) == []
+
+    # Nothing to do: no server is started, and the outcome is the same.
+    server_log = project.folder / ".palimpsest" / "logs" / "prefect-server.log"
+    server_log.unlink()
+    nothing = project.palimpsest("run", "--json")
+    assert states(nothing.stdout) == dict.fromkeys(ALL, "unchanged")
+    assert not server_log.exists()
+
+
+def test_after_dvc_repro_there_is_nothing_to_run_and_results_are_shown(finished: Project) -> None:
+    finished.replace("dvc.yaml", "table.txt", "results/summary.md")
+    finished.replace("dvc.yaml", "cat filled/*.txt >", "mkdir -p results; cat filled/*.txt >")
+    finished.dvc("repro", "--quiet")
+    done = finished.palimpsest("run")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[0] == "8 stages: 0 will run, 0 will run if their inputs change, 8 unchanged"
+    assert finished.read("results/summary.md").strip() in done.stdout
+    assert done.stderr == ""
+    partly = finished.palimpsest("run", "fill@list-top_1")
+    assert "3 unchanged" in partly.stdout
+    assert finished.read("results/summary.md").strip() not in partly.stdout
+
+
+def test_all_problems_of_the_parameters_are_told_before_anything_starts(project: Project) -> None:
+    project.replace("params.yaml", "k: 10", "k: ten")
+    project.replace("params.yaml", "evaluation: {", "evaluation: {colour: red, ")
+    done = project.palimpsest("run")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "2 problems" in done.stderr
+    assert "filling.top_k.k" in done.stderr
+    assert "evaluation.colour" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (project.folder / ".palimpsest").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "--jobs", "0"], "--jobs: 0 is not allowed"),
+        (["run", "fil"], "no stage matches 'fil' (did you mean 'fill'?)"),
+        (["plan", "nothing-like-it"], "no stage matches 'nothing-like-it'"),
+    ],
+)
+def test_wrong_options_are_one_line_errors(project: Project, arguments: list[str], said: str) -> None:
+    done = project.palimpsest(*arguments)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_outside_a_project_there_is_one_line(tmp_path: Path) -> None:
+    done = Project(tmp_path).palimpsest("run")
+    assert done.returncode == 1
+    assert "is not inside a DVC project" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_help_is_written_for_newcomers(project: Project) -> None:
+    for command in ("plan", "run"):
+        text = project.palimpsest(command, "--help").stdout
+        assert "palimpsest " + command in text
+        assert "STAGE" in text

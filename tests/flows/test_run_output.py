@@ -1,0 +1,163 @@
+"""What a run prints: the short plan, the table of states, the results, the bar."""
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from flows import prefect_api
+from flows.changes import Change, Kind
+from flows.driver import _explained
+from flows.executor import Outcome, State
+from flows.graph import Graph, Node
+from flows.plan import Action, Plan, PlannedStage
+from flows.run_command import as_json, final_lines, result_lines, short_plan
+from flows.run_progress import Bar, Lines
+from flows.time_left import TimeLeft
+from tasks.errors import ResourceError
+
+
+def made_plan(count: int = 5) -> Plan:
+    """``count`` stages with the same reason, one that waits for them and makes the results, one unchanged."""
+    change = Change(Kind.PARAMETER, "filling.top_k.k", "parameter filling.top_k.k changed from 10 to 5")
+    names = [f"fill@{number}" for number in range(count)]
+    nodes = {name: Node(name, "true", (), (), (), ()) for name in names}
+    outputs = ("results/summary.md", "results/report.html")
+    nodes |= {"table": Node("table", "true", (), (), outputs, tuple(names)), "raw": Node("raw", "true", (), (), (), ())}
+    stages = {name: PlannedStage(name, Action.RUN, (change,), (), False) for name in names}
+    stages["table"] = PlannedStage("table", Action.PERHAPS, (), tuple(names), False)
+    stages["raw"] = PlannedStage("raw", Action.UNCHANGED, (), (), False)
+    return Plan(Graph(nodes), stages)
+
+
+def test_the_short_plan_has_the_counts_and_each_reason_once() -> None:
+    assert short_plan(made_plan()) == [
+        "7 stages: 5 will run, 1 will run if their inputs change, 1 unchanged",
+        "  parameter filling.top_k.k changed from 10 to 5: fill@0, fill@1, fill@2 and 2 more",
+    ]
+
+
+def test_the_short_plan_is_short() -> None:
+    plan = made_plan(1)
+    changes = tuple(Change(Kind.INPUT, str(number), f"input {number} changed") for number in range(20))
+    plan = Plan(plan.graph, {"fill@0": PlannedStage("fill@0", Action.RUN, changes, (), False)})
+    assert len(short_plan(plan, shown=12)) == 14
+    assert short_plan(plan, shown=12)[-1] == "  and 8 more reasons; 'palimpsest plan' has all"
+
+
+def test_the_table_lists_what_was_done_and_counts_the_rest() -> None:
+    outcomes = {
+        "raw": Outcome("raw", State.UNCHANGED),
+        "mask@a": Outcome("mask@a", State.RAN, 65.0, log="a.log"),
+        "mask@b": Outcome("mask@b", State.FAILED, 1.0, "no such file", ".palimpsest/logs/b.log"),
+        "table": Outcome("table", State.SKIPPED, error="mask@b did not finish"),
+    }
+    assert final_lines(outcomes, 70.0) == [
+        "",
+        "ran        mask@a     1:05",
+        "failed     mask@b     0:01  no such file",
+        "           output: .palimpsest/logs/b.log",
+        "skipped    table            mask@b did not finish",
+        "",
+        "1 ran, 1 unchanged, 1 failed, 1 skipped; 1:10",
+    ]
+    document = json.loads(json.dumps(as_json(outcomes, 70.0)))
+    assert document["counts"] == {"ran": 1, "restored": 0, "unchanged": 1, "failed": 1, "skipped": 1}
+    assert document["stages"][1] == {"name": "mask@a", "state": "ran", "seconds": 65.0, "error": None, "log": "a.log"}
+
+
+def test_results_are_shown_only_where_this_run_stands_behind_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan, done = made_plan(), {"table": Outcome("table", State.UNCHANGED)}
+    assert result_lines(plan, done) == []
+    Path("results").mkdir()
+    Path("results/summary.md").write_text("| a |\n", encoding="utf-8")
+    Path("results/report.html").write_text("page", encoding="utf-8")
+    assert result_lines(plan, done) == ["", "| a |", "", f"report page: {tmp_path / 'results' / 'report.html'}"]
+    skipped = {"table": Outcome("table", State.SKIPPED)}
+    assert result_lines(plan, skipped) == [
+        "",
+        "results/summary.md is of an earlier run",
+        "",
+        "results/report.html is of an earlier run",
+    ]
+    assert result_lines(Plan(plan.graph.select(["raw"]), plan.stages), {}) == []
+
+
+def test_without_a_terminal_each_ended_stage_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with Lines(3) as lines:
+        lines("raw", Outcome("raw", State.UNCHANGED))
+        lines("mask@a", None)
+        lines("mask@a", Outcome("mask@a", State.RAN, 65.0, log="a.log"))
+        lines("table", Outcome("table", State.SKIPPED))
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "[2/3] ran        mask@a  1:05\n[3/3] skipped    table  0:00\n"
+
+
+def test_the_bar_names_what_runs_and_what_failed() -> None:
+    graph = made_plan().graph
+    with Bar(7, TimeLeft(graph, 2, {"fill@0": 30.0})) as bar:
+        (task,) = bar._progress.tasks
+        assert task.description == "starting"
+        bar("fill@0", None)
+        bar("fill@1", None)
+        assert task.description == "fill@0, fill@1"
+        # Six more stages as long as the known one, two at a time: a bit less than 7 * 30 / 2 seconds.
+        assert task.fields["clocks"] in ("0:00, about 1:45 left", "0:00, about 1:44 left")
+        bar("fill@0", Outcome("fill@0", State.FAILED))
+        assert task.description == "1 failed; fill@1"
+        assert task.completed == 1
+
+
+def test_a_lost_prefect_api_is_explained_and_a_defect_is_not() -> None:
+    error = RuntimeError("crashed")
+    error.__cause__ = httpx.ConnectError("refused")
+    explained = _explained(error)
+    assert isinstance(explained, ResourceError)
+    assert "Prefect's API does not answer (ConnectError)" in str(explained)
+    defect = KeyError("x")
+    assert _explained(defect) is defect
+
+
+def test_prefect_is_configured_in_the_checkout_unless_the_user_has_done_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prefect_api.os, "environ", {"HOME": str(tmp_path)})
+    prefect_api.configure(tmp_path / "project")
+    environment = prefect_api.os.environ
+    assert environment["PREFECT_HOME"] == str(tmp_path / "project" / ".palimpsest" / "prefect")
+    assert Path(environment["PREFECT_HOME"]).stat().st_mode & 0o777 == 0o700
+    assert environment["PREFECT_SERVER_ANALYTICS_ENABLED"] == "false"
+    assert environment["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] == "CRITICAL"
+    assert not prefect_api.likely_configured()
+    environment["PREFECT_API_URL"] = "http://prefect.example/api"
+    assert prefect_api.likely_configured()
+
+
+def test_a_prefect_profile_of_the_user_is_left_in_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".prefect").mkdir()
+    (tmp_path / ".prefect" / "profiles.toml").write_text("active = 'mine'\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("PREFECT_HOME")
+    monkeypatch.setattr(
+        prefect_api.os, "environ", {**prefect_api.os.environ, "PREFECT_SERVER_ANALYTICS_ENABLED": "true"}
+    )
+    prefect_api.configure(tmp_path / "project", verbose=True)
+    environment = prefect_api.os.environ
+    assert "PREFECT_HOME" not in environment
+    assert environment["PREFECT_SERVER_ANALYTICS_ENABLED"] == "true"
+    assert "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL" not in environment
+    assert prefect_api.likely_configured()
+
+
+def test_a_proxy_is_bypassed_for_the_temporary_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "example.org")
+    monkeypatch.delenv("no_proxy", raising=False)
+    for _ in range(2):
+        prefect_api._bypass_proxy("127.0.0.1")
+    assert prefect_api.os.environ["NO_PROXY"] == "example.org,127.0.0.1"
+    monkeypatch.setenv("no_proxy", "")
