@@ -26,10 +26,12 @@ def interval_plots(table: Table, field: str, axis: str) -> list[Drawing]:
         for technique in table.techniques
         for line in table.lines
     }
+    # The pretrained model is often many times worse: on its scale, what is compared would lie in one point.
+    compared = [line.label for line in table.lines if line.method != "pretrained"]
     limits = [
         limit
-        for number in numbers.values()
-        if number is not None
+        for (_, label), number in numbers.items()
+        if number is not None and (label in compared or not compared)
         for limit in (number.value, number.low or number.value, number.high or number.value)
     ]
     if not limits:
@@ -74,11 +76,15 @@ def _references(
     numbers: dict[tuple[str, str], Estimate | None],
     scale: Scale,
 ) -> None:
-    """Vertical lines with their names above; the names keep clear of each other."""
+    """Vertical lines with their names above; a value beyond the scale is written at its end, with an arrow."""
     bottom, top = panel.y_range
     for line in table.lines:
         number = numbers[technique, line.label]
         if line.method not in _REFERENCES or number is None:
+            continue
+        if number.value > scale.high:
+            text = f"{line.label} {number.value:.1f} \N{RIGHTWARDS ARROW}"
+            panel.text(panel.width - panel.right, 12, text, f"label {line.method}", "end")
             continue
         x = scale(number.value)
         above = 26 if line.method == "oracle" else 12
