@@ -15,6 +15,7 @@ from typing import Any
 from flows import prefect_api
 from flows.executor import STOPPED, Executor, Finish, Observer, Outcome, State
 from flows.plan import Action, Plan
+from flows.private_folders import close_private_folders
 from flows.processes import Processes
 from tasks.errors import ResourceError
 
@@ -44,6 +45,7 @@ def drive(
     SIGINT and SIGTERM stop running stages within seconds; what was finished stays finished. Only from the main thread.
     Raises what kept the flow from being run at all.
     """
+    close_private_folders(folder)
     prefect_api.configure(folder, verbose=verbose)
     flow = _Flow()
     with _received_signals() as received, Processes(folder, inherited=inherited) as processes:

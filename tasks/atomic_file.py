@@ -18,9 +18,14 @@ def atomic_writer(path: str | Path, *, private: bool = False, binary: bool = Fal
 
     On any error (a full disk, an exception in the block, a signal turned into an exception) the earlier file
     stays as it was. Text is UTF-8 with ``\\n`` line ends. A ``private`` file has mode 0600 from its first byte,
-    and a folder made for it 0700.
+    and a folder made for it 0700. What is no regular file (``/dev/null``, a pipe) is written to directly, and behind a
+    symbolic link the file it points to is replaced, not the link.
     """
-    target = Path(path)
+    target = Path(path).resolve()
+    if target.exists() and not target.is_file() and not target.is_dir():
+        with open(target, "wb") if binary else open(target, "w", encoding="utf-8", newline="\n") as stream:
+            yield stream
+        return
     make_folder(target.parent, private=private)
     # mkstemp creates with mode 0600, so a private file is never readable by others, not even for a moment.
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".partial")

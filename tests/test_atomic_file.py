@@ -58,3 +58,24 @@ def test_every_folder_made_for_a_private_one_is_private(tmp_path):
 def test_an_existing_folder_keeps_its_mode(tmp_path):
     (tmp_path / "mine").mkdir(mode=0o755)
     assert mode(make_folder(tmp_path / "mine", private=True)) == 0o755
+
+
+def test_a_device_is_written_to_and_stays_what_it_is(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with atomic_writer(pipe, private=True) as stream:
+        stream.write("x")
+    assert os.read(reader, 10) == b"x"
+    os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_behind_a_link_the_file_is_replaced_and_not_the_link(tmp_path):
+    (tmp_path / "real.txt").write_text("earlier", encoding="utf-8")
+    link = tmp_path / "link.txt"
+    link.symlink_to(tmp_path / "real.txt")
+    with atomic_writer(link) as stream:
+        stream.write("new")
+    assert link.is_symlink()
+    assert (tmp_path / "real.txt").read_text(encoding="utf-8") == "new"
