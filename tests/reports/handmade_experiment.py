@@ -66,6 +66,7 @@ def make_experiment(folder: Path, state: str = "", **changes: Any) -> Path:
     """
     k = changes.pop("k", 10)
     document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    document["language_model"]["adaptation"]["epochs"] = 2.0
     document["compare"] = {
         "datasets": ["chat"],
         "techniques": ["allow_list", "vocabulary_threshold", "entity_tagger"],
