@@ -1,0 +1,291 @@
+"""The whole graph, small: through ``dvc repro`` and through ``palimpsest run``, with private canaries planted.
+
+The corpora are made here from templates (synthetic, and called so), the filler is a tiny untrained BERT made here:
+what is tested is the machinery from raw text to tracking store, not the quality of a number.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent.parent
+CANARIES = ("Zyxwquill", "Vexmorthane", "quorblatt77@hiddenmail.example")
+"""Strings that stand in the private corpus alone. No technique of this run keeps them."""
+
+PARAMETERS = {
+    "compare": {
+        "datasets": ["mail"],
+        "techniques": ["allow_list"],
+        "baselines": ["baseline1"],
+        "fillers": ["tiny"],
+        "methods": ["top_k"],
+        "controls": ["unigram"],
+        "seeds": [1],
+    },
+    "generic": {
+        "kind": "files",
+        "source": "data/raw/generic.txt",
+        "cleaning": {"minimum_words": 3, "valid_sentences": 20, "test_sentences": 20},
+    },
+    "word_counts": {"published_share": 0.0},
+    "corpora": {
+        "mail": {
+            "kind": "files",
+            "source": "data/raw/mail.txt",
+            "cleaning": {"minimum_words": 3, "valid_sentences": 20, "test_sentences": 30},
+        }
+    },
+    "masking": {"allow_list": {"kind": "allow_list"}},
+    "fillers": {"tiny": {"kind": "masked_lm", "model": "./data/raw/tiny_untrained_bert"}},
+    "filling": {"top_k": {"kind": "top_k", "k": 5}, "unigram": {"kind": "unigram"}},
+    "language_model": {
+        "vocabulary": {"size": 400, "minimum_count": 1},
+        "architecture": {"layers": 1, "heads": 2, "width": 16, "maximum_tokens": 32},
+        "pretraining": {"epochs": 1.0, "batch_tokens": 256, "learning_rate": 0.01, "seed": 1},
+        "adaptation": {"epochs": 1.0, "batch_tokens": 256, "learning_rate": 0.01},
+    },
+    "evaluation": {"bootstrap_samples": 100, "confidence": 0.95, "seed": 1},
+    "resources": {"threads": 1, "parallel_stages": 2},
+    "tracking": {"uri": "sqlite:///mlflow.db", "experiment": "palimpsest", "live": True, "log_every_steps": 1},
+}
+
+SUBJECTS = [
+    "the manager",
+    "my brother",
+    "the new teacher",
+    "our neighbour",
+    "her friend",
+    "the old doctor",
+    "a customer",
+]
+VERBS = ["called", "visited", "paid", "thanked", "helped", "found", "asked", "wrote to", "waited for", "talked about"]
+OBJECTS = ["the office", "a large house", "the same train", "his sister", "the small shop", "our garden", "a good book"]
+TIMES = ["yesterday", "last week", "in the morning", "before lunch", "after the meeting", "two days ago", "again"]
+NAMES = ["Marigold", "Thaddeus", "Springfield", "Oxbridge", "Fennimore", "Lockwood", "Acme"]
+
+
+def sentences(count: int, names: list[str], seed: int) -> list[str]:
+    generator = random.Random(seed)
+    lines = []
+    for _ in range(count):
+        words = [generator.choice(part) for part in (SUBJECTS, VERBS, OBJECTS, TIMES)]
+        lines.append(f"{' '.join(words).capitalize()} with {generator.choice(names)}.")
+    return lines
+
+
+def make_tiny_filler(folder: Path) -> None:
+    """A BERT of 2 layers with untrained weights and a word-level WordPiece vocabulary."""
+    import torch
+
+    from tasks.torch_setup import stand_in_for_torchaudio_extension
+
+    stand_in_for_torchaudio_extension()
+    from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
+
+    words = sorted(
+        {word.lower() for part in (SUBJECTS, VERBS, OBJECTS, TIMES, NAMES) for text in part for word in text.split()}
+    )
+    folder.mkdir(parents=True)
+    vocabulary = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        ".",
+        ",",
+        "with",
+        *words,
+        "harbour",
+        "violet",
+        "kettle",
+        "meadow",
+    ]
+    vocabulary = list(dict.fromkeys(vocabulary))
+    (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n", encoding="utf-8")
+    BertTokenizerFast(vocab=str(folder / "vocab.txt"), do_lower_case=True).save_pretrained(folder)
+    torch.manual_seed(0)
+    configuration = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+    )
+    BertForMaskedLM(configuration).save_pretrained(folder)
+
+
+def environment() -> dict[str, str]:
+    """As after a fresh log-in: our commands on PATH, no tracking server, no git user."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("MLFLOW_", "GIT_", "DVC_"))}
+    variables["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{variables['PATH']}"
+    # An empty home: no git user, no settings of Prefect or DVC.
+    variables["HOME"] = variables["XDG_CONFIG_HOME"] = tempfile.gettempdir() + "/palimpsest-empty-home"
+    Path(variables["HOME"]).mkdir(exist_ok=True)
+    return variables
+
+
+def run(folder: Path, *command: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+    result = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True)
+    assert result.returncode == expect, result.stdout + result.stderr
+    return result
+
+
+def make_checkout(folder: Path) -> Path:
+    """A checkout of the project's files at a path with a space, with corpora, filler and parameters of our own."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.splitlines()
+    for name in listed:
+        if (ROOT / name).is_file() and not name.startswith(("tests/", "dvc.lock")):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    run(folder, "git", "init", "--quiet")
+    raw = folder / "data" / "raw"
+    raw.mkdir(parents=True)
+    private = [f"Yesterday {name} called the manager about a small house." for name in CANARIES * 6]
+    private = [f"{line} {number}" for number, line in enumerate(private)]
+    (raw / "generic.txt").write_text("\n".join(sentences(400, NAMES, seed=1)) + "\n", encoding="utf-8")
+    (raw / "mail.txt").write_text("\n".join(sentences(300, NAMES, seed=2) + private) + "\n", encoding="utf-8")
+    make_tiny_filler(raw / "tiny_untrained_bert")
+    (folder / "params.yaml").write_text(yaml.safe_dump(PARAMETERS, sort_keys=False), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def by_dvc(tmp_path_factory) -> Path:
+    folder = make_checkout(tmp_path_factory.mktemp("by dvc"))
+    run(folder, "dvc", "repro")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def by_prefect(tmp_path_factory) -> Path:
+    """Started, killed in the middle with SIGKILL, and started again."""
+    folder = make_checkout(tmp_path_factory.mktemp("by prefect"))
+    process = subprocess.Popen(
+        ["palimpsest", "run"], cwd=folder, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 120
+    while not (folder / "models" / "pretrained").exists() and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    finished = set(locked_stages(folder))
+    result = run(folder, "palimpsest", "run", "--json")
+    states = {stage["name"]: stage["state"] for stage in json.loads(result.stdout)["stages"]}
+    (folder / ".palimpsest" / "states.json").write_text(json.dumps([sorted(finished), states]), encoding="utf-8")
+    return folder
+
+
+def locked_stages(folder: Path) -> dict:
+    path = folder / "dvc.lock"
+    return yaml.safe_load(path.read_text(encoding="utf-8"))["stages"] if path.exists() else {}
+
+
+def summary(folder: Path) -> list[dict]:
+    return json.loads((folder / "results" / "summary.json").read_text(encoding="utf-8"))
+
+
+def test_both_drivers_give_the_same_summary(by_dvc, by_prefect):
+    rows = summary(by_dvc)
+    assert [row["method"] for row in rows] == ["pretrained", "oracle", "baseline1", "top_k", "unigram"]
+    assert all(row["perplexity"] > 1 for row in rows)
+    assert rows == summary(by_prefect)
+
+
+def test_each_driver_finds_nothing_left_to_do_after_the_other(by_dvc, by_prefect):
+    output = run(by_prefect, "dvc", "repro").stdout
+    assert "Running stage" not in output
+    assert "Data and pipelines are up to date." in output
+    result = json.loads(run(by_dvc, "palimpsest", "run", "--json").stdout)
+    assert {stage["state"] for stage in result["stages"]} == {"unchanged"}
+
+
+def test_a_killed_run_goes_on_without_redoing_finished_stages(by_prefect):
+    finished, states = json.loads((by_prefect / ".palimpsest" / "states.json").read_text(encoding="utf-8"))
+    assert "pretrain" in states
+    assert "generic" in finished
+    assert {name: states[name] for name in finished} == dict.fromkeys(finished, "unchanged")
+    assert "ran" in states.values()
+
+
+def test_a_changed_parameter_reruns_its_branch_alone(by_dvc):
+    before = (by_dvc / "params.yaml").read_text(encoding="utf-8")
+    changed = yaml.safe_load(before)
+    changed["filling"]["top_k"]["k"] = 3
+    (by_dvc / "params.yaml").write_text(yaml.safe_dump(changed, sort_keys=False), encoding="utf-8")
+    plan = json.loads(run(by_dvc, "palimpsest", "plan", "--json").stdout)
+    touched = {stage["name"]: stage["reasons"] for stage in plan["stages"] if stage["action"] != "unchanged"}
+    assert set(touched) == {
+        "fill@mail-allow_list-tiny-top_k-1",
+        "adapt_filled@mail-allow_list-tiny-top_k-1",
+        "evaluate_filled@mail-allow_list-tiny-top_k-1",
+        "summarise",
+        "report",
+        "publish",
+    }
+    assert "filling.top_k.k" in " ".join(touched["fill@mail-allow_list-tiny-top_k-1"])
+    (by_dvc / "params.yaml").write_text(before, encoding="utf-8")
+
+
+def test_one_run_per_cell_and_publishing_again_changes_nothing(by_dvc):
+    def tracked() -> tuple:
+        with sqlite3.connect(by_dvc / "mlflow.db") as store:
+            runs = store.execute("select run_uuid, end_time, status from runs order by 1").fetchall()
+            return (
+                runs,
+                store.execute("select count(*) from metrics").fetchone(),
+                store.execute("select count(*) from tags").fetchone(),
+            )
+
+    before = tracked()
+    assert len(before[0]) == len(summary(by_dvc))
+    run(by_dvc, "palimpsest", "publish")
+    assert tracked() == before
+
+
+def test_where_a_number_comes_from(by_dvc):
+    origin = json.loads(run(by_dvc, "palimpsest", "where-from", "mail/allow_list/tiny-top_k-1", "--json").stdout)
+    text = json.dumps(origin)
+    assert "dvc repro evaluate_filled@mail-allow_list-tiny-top_k-1" in text
+    assert "data/private/corpora/mail" in text
+
+
+def test_private_text_stays_in_private_places(by_prefect):
+    """Canaries may be found in the raw data, in data/private and in DVC's cache, nowhere else."""
+    allowed = ("data/raw/", "data/private/", ".dvc/cache/", ".git/")
+    searched, holders = 0, []
+    for path in by_prefect.rglob("*"):
+        name = path.relative_to(by_prefect).as_posix()
+        if not path.is_file() or name.startswith(allowed):
+            continue
+        searched += 1
+        content = path.read_bytes().lower()
+        holders += [name for canary in CANARIES if canary.lower().encode() in content]
+    assert searched > 40
+    assert holders == []
+    raw = (by_prefect / "data" / "private" / "corpora" / "mail" / "train.txt").read_text(encoding="utf-8")
+    assert any(canary in raw for canary in CANARIES)
+
+
+def test_private_files_are_closed_to_others(by_prefect):
+    private = [path for path in (by_prefect / "data" / "private").rglob("*") if path.name != ".gitignore"]
+    assert len(private) > 5
+    open_to_others = [path for path in private if stat.S_IMODE(path.stat().st_mode) & 0o077]
+    assert open_to_others == []
+    assert stat.S_IMODE((by_prefect / ".dvc" / "cache").stat().st_mode) & 0o077 == 0
