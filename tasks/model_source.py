@@ -6,6 +6,7 @@ from pathlib import Path
 from tasks.errors import ModelError
 
 PACKAGE_PREFIX = "package:"
+_HUB_TIMEOUT_SECONDS = 10
 
 
 def locate_model(model: str) -> str:
@@ -13,7 +14,7 @@ def locate_model(model: str) -> str:
 
     ``package:NAME/FOLDER`` becomes the folder inside the installed package ``NAME``; an existing folder stays;
     anything else is taken for a hub name. Raises ``ModelError`` where a package or its folder is missing, or where
-    a path is given that does not exist.
+    a path is given that does not exist. Where the hub cannot be reached, only its local cache is asked from then on.
     """
     if model.startswith(PACKAGE_PREFIX):
         return str(_inside_package(model))
@@ -21,7 +22,22 @@ def locate_model(model: str) -> str:
         return model
     if model.startswith((".", "/", "~")) or model.count("/") > 1:
         raise ModelError(f"model folder {model!r} does not exist; give a folder, a hub name or package:NAME/FOLDER")
+    _go_offline_without_hub()
     return model
+
+
+def _go_offline_without_hub() -> None:
+    """Ask the hub once: its library would repeat every request six times, with a line of log for each, for a minute."""
+    from huggingface_hub import constants
+    from huggingface_hub.utils import get_session
+
+    if constants.HF_HUB_OFFLINE:
+        return
+    try:
+        get_session().head(constants.ENDPOINT, timeout=_HUB_TIMEOUT_SECONDS)
+    except Exception:
+        # Whatever the reason (no network, no name, a proxy): what is in the cache can still be loaded.
+        constants.HF_HUB_OFFLINE = True
 
 
 def _inside_package(model: str) -> Path:

@@ -1,0 +1,39 @@
+"""The folder of a filler: weights in safetensors, configuration and tokenizer, all that ``from_pretrained`` needs."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tasks.atomic_file import PUBLIC_MODE, make_folder
+from tasks.errors import ParameterError
+
+
+def check_filler_folder(path: str | Path) -> None:
+    """Refuse to write over a folder that is no filler; ``ParameterError`` names it."""
+    folder = Path(path)
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not (folder / "config.json").exists()):
+        raise ParameterError(
+            f"--output {str(path)!r} exists and is no filler; name a folder that is new, empty or a filler's"
+        )
+
+
+def save_filler(model: Any, tokenizer: Any, path: str | Path) -> None:
+    """Write the folder; an earlier one stays until the new one is complete."""
+    target = Path(path)
+    check_filler_folder(target)
+    make_folder(target.parent)
+    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+    try:
+        fresh, old = temporary / "new", temporary / "old"
+        model.save_pretrained(fresh, safe_serialization=True)
+        tokenizer.save_pretrained(fresh)
+        for file in fresh.iterdir():
+            file.chmod(PUBLIC_MODE)
+        fresh.chmod(0o755)
+        if target.exists():
+            os.replace(target, old)
+        os.replace(fresh, target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

@@ -1,0 +1,33 @@
+"""Randomness that belongs to a marker: the same for a seed, line and marker, whatever else is filled beside it.
+
+A counter-based generator (Philox) is keyed by seed, line number and marker index, so a fill does not depend on batch
+size, on the order of filling, or on whether the corpus is filled in one run or in shards.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.errors import ParameterError
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A slot in the corpus: line number (from 1) and index of its first marker (from 0)."""
+
+    line: int
+    marker: int
+
+
+class MarkerRandomness:
+    """Generators of one seed."""
+
+    def __init__(self, seed: int) -> None:
+        if not 0 <= seed < 2**63:
+            raise ParameterError(f"seed {seed!r} is not allowed; use a whole number from 0 to 2**63 - 1")
+        self._seed = seed
+
+    def at(self, place: Place) -> np.random.Generator:
+        """The generator of one slot."""
+        key = np.array([self._seed, (place.line << 32) + place.marker], dtype=np.uint64)
+        return np.random.Generator(np.random.Philox(key=key))

@@ -1,0 +1,40 @@
+"""Sample: a draw from the filler's whole distribution over words that are off the list of kept words.
+
+The paper has no such method. With its Top-K, a small filler's K best words are nearly all on the list, so the off-list
+rule hardly ever finds a substitute of the masked word's kind; here the words on the list are taken out before choosing.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tasks.errors import ModelError
+from tasks.filling.choice import Chosen
+from tasks.filling.marker_randomness import MarkerRandomness, Place
+
+
+class DrawOffList:
+    """Draws word ``w`` with probability proportional to ``exp(score_w / temperature)`` over the words off the list.
+
+    The draw is an exponential race: the word whose ``E_w / p_w`` is smallest wins, with ``E_w`` independent standard
+    exponentials. Unlike a search in cumulated probabilities it does not turn on the last bits of the scores, which
+    depend on what else is in the batch.
+    """
+
+    def __init__(self, temperature: float, off_list: np.ndarray, randomness: MarkerRandomness) -> None:
+        """``off_list``: ``(W,)`` booleans, which candidate words are not on the list of kept words."""
+        self._allowed = np.flatnonzero(off_list)
+        if self._allowed.size == 0:
+            raise ModelError("every word that this filler can write is on the list of kept words: nothing to sample")
+        self._temperature, self._randomness = temperature, randomness
+
+    def choose(self, scores: np.ndarray, places: Sequence[Place]) -> Chosen:
+        """Choose from ``(B, W)`` scores."""
+        logits = scores[:, self._allowed] / np.float32(self._temperature)
+        weights = np.exp(logits - logits.max(axis=1, keepdims=True))  # (B, W off the list), at most 1
+        winners = np.empty(len(scores), dtype=np.int64)
+        for row, place in enumerate(places):
+            clocks = self._randomness.at(place).standard_exponential(self._allowed.size, dtype=np.float32)
+            # The smallest positive number instead of 0 keeps 0 / 0 out of the race.
+            winners[row] = np.argmax(weights[row] / np.maximum(clocks, np.finfo(np.float32).tiny))
+        return Chosen(self._allowed[winners], np.zeros(len(scores), dtype=bool))

@@ -1,0 +1,52 @@
+"""How often words occur in generic text: what ``unigram`` draws from, and what guessing by frequency would restore."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tasks.corpora.word_counts import read_word_counts
+from tasks.corpora.words import fold
+from tasks.errors import CorpusError
+from tasks.filling.candidate_words import is_word
+from tasks.filling.kept_words import KeptWords
+
+
+@dataclass(frozen=True)
+class WordFrequencies:
+    """Cased words and their counts; entries that may not stand for a marker (single letters) are left out."""
+
+    words: tuple[str, ...]
+    counts: np.ndarray
+    """``(W,)`` int64."""
+
+    @classmethod
+    def of(cls, counts: Iterable[tuple[str, int]]) -> "WordFrequencies":
+        """Take the words of a word list."""
+        kept = [(word, count) for word, count in counts if count > 0 and is_word(word)]
+        return cls(tuple(word for word, _ in kept), np.array([count for _, count in kept], dtype=np.int64))
+
+    @classmethod
+    def read(cls, path: str | Path) -> "WordFrequencies":
+        """Read ``word_counts.tsv``; ``CorpusError`` where it is missing, damaged or holds no word."""
+        frequencies = cls.of(read_word_counts(path))
+        if not frequencies.words:
+            raise CorpusError(
+                f"word counts {str(path)!r} hold no word; 'palimpsest count-words' makes them from a text"
+            )
+        return frequencies
+
+    def folded(self) -> set[str]:
+        """The words, folded."""
+        return set(map(fold, self.words))
+
+    def off_list_probabilities(self, kept: KeptWords) -> dict[str, float]:
+        """Folded word to the chance that a draw by frequency among the words off the list gives it."""
+        counts: dict[str, int] = {}
+        for word, count, allowed in zip(self.words, self.counts.tolist(), kept.off_list(self.words), strict=True):
+            if allowed:
+                folded = fold(word)
+                counts[folded] = counts.get(folded, 0) + count
+        total = sum(counts.values())
+        return {word: count / total for word, count in counts.items()}

@@ -1,0 +1,40 @@
+import pytest
+
+from tasks.filling.casing import Casing, usual_forms
+from tasks.filling.masked_sentence import read_masked_line
+
+FORMS = {"london": "London", "nasa": "NASA", "i": "I"}
+
+
+def write(line, *words, cased=False, forms=FORMS):
+    sentence = read_masked_line(line, 1, merge_markers=True)
+    return sentence.filled(Casing(forms, filler_is_cased=cased).write(sentence.texts, words))
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "expected"),
+    [
+        ("[MASK] is nice. [MASK] too! (see [MASK])", ["it", "he", "them"], "It is nice. He too! (see them)"),
+        ('"[MASK] went to [MASK]," he said', ["they", "london"], '"They went to London," he said'),
+        ("We wait... [MASK] comes", ["he"], "We wait... he comes"),
+        ("He met [MASK] of [MASK]", ["people", "nasa"], "He met people of NASA"),
+        ("and i went to [MASK]", ["london"], "and i went to london"),
+        ("so we went to [MASK]", ["london"], "so we went to london"),
+        ("so we went to [MASK] in May", ["london"], "so we went to London in May"),
+        ("I LOVE [MASK]", ["cats"], "I LOVE CATS"),
+        ("Maybe [MASK] and [MASK] will", ["he", "i"], "Maybe he and I will"),
+        ("[MASK]", ["london"], "London"),
+        ("[MASK], [MASK]", ["yes", "no"], "Yes, no"),
+    ],
+)
+def test_fills_of_a_lower_case_filler_follow_their_line(line, words, expected):
+    assert write(line, *words) == expected
+
+
+def test_a_cased_filler_is_believed_but_at_the_start():
+    assert write("[MASK] met [MASK]", "tom", "london", cased=True) == "Tom met london"
+
+
+def test_usual_forms_are_those_hardly_ever_in_lower_case():
+    counts = [("London", 95), ("LONDON", 2), ("london", 3), ("However", 60), ("however", 40), ("cat", 5), ("NASA", 9)]
+    assert usual_forms(counts) == {"london": "London", "nasa": "NASA"}

@@ -1,0 +1,197 @@
+import io
+import json
+import math
+import sys
+
+import pytest
+from tiny_masked_models import bert_of_bias, random_bert, save, word_piece_tokenizer
+from transformers import AutoModelForMaskedLM, BertModel
+
+from tasks.cli import main
+from tasks.corpora.sidecar import MaskedSpan, write_sidecar
+
+TOKENIZER = word_piece_tokenizer()
+
+
+@pytest.fixture(scope="module")
+def filler(tmp_path_factory):
+    model = bert_of_bias(TOKENIZER, {"cat": math.log(4), "dog": math.log(2), "tom": 0.0}, others=-30.0)
+    return save(model, TOKENIZER, tmp_path_factory.mktemp("fillers") / "tiny")
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "masked.txt").write_text("the [MASK] sat\n\n[MASK] [MASK] ran\nno marker\n", encoding="utf-8")
+    (tmp_path / "kept_words.txt").write_text("cat\nthe\n", encoding="utf-8")
+    (tmp_path / "word_counts.tsv").write_text("the\t90\nTom\t6\ndog\t3\nParis\t1\n", encoding="utf-8")
+    spans = [
+        [MaskedSpan(4, 7, "MASK", "allow_list", "dog", 0)],
+        [],
+        [MaskedSpan(0, 3, "MASK", "allow_list", "Tom", 0), MaskedSpan(4, 9, "MASK", "allow_list", "Paris", 1)],
+        [],
+    ]
+    write_sidecar(tmp_path / "sidecar.jsonl", spans)
+    return tmp_path
+
+
+def fill(corpus, *options):
+    arguments = ["--input", str(corpus / "masked.txt"), "--output", str(corpus / "filled.txt"), *options]
+    return main(["fill", *map(str, arguments)])
+
+
+def test_fill_writes_lines_and_report(corpus, filler):
+    status = fill(
+        corpus, "--filler", filler, "--method", "top_k", "--k", 3, "--kept-words", corpus / "kept_words.txt",
+        "--word-counts", corpus / "word_counts.tsv", "--sidecar", corpus / "sidecar.jsonl",
+        "--report", corpus / "report.json", "--dataset", "chat", "--technique", "allow_list", "--filler-name", "tiny",
+    )  # fmt: skip
+    assert status == 0
+    lines = (corpus / "filled.txt").read_text(encoding="utf-8").splitlines()
+    assert lines[0] in ("the dog sat", "the tom sat", "the Tom sat")
+    assert lines[1] == ""
+    assert lines[2] in ("Dog ran", "Tom ran")
+    assert lines[3] == "no marker"
+    report = json.loads((corpus / "report.json").read_text(encoding="utf-8"))
+    measured = report["measured"]
+    assert (measured["lines"], measured["markers"], measured["fills"]) == (4, 3, 2)
+    assert measured["fallback_count"] == 0
+    assert measured["off_list_share"] == 1.0
+    restored = (lines[0] == "the dog sat") + (lines[2] == "Tom ran")
+    assert measured["restoration_rate"] == restored / 2
+    # Off the list 6 + 3 + 1 occurrences: dog in 3 of 10 cases; Tom or Paris in 7 of 10.
+    assert measured["expected_restoration_by_frequency"] == pytest.approx((0.3 + 0.7) / 2)
+    assert measured["forward_seconds"] > 0
+    assert report["cell"] == {
+        "dataset": "chat", "technique": "allow_list", "method": "top_k", "filler": "tiny", "seed": 1,
+    }  # fmt: skip
+    assert "Tom" not in (corpus / "report.json").read_text(encoding="utf-8")
+
+
+def test_a_fallback_is_counted_and_undefined_is_null(corpus, filler):
+    options = ["--filler", filler, "--method", "top_k", "--k", 1, "--kept-words", corpus / "kept_words.txt"]
+    assert fill(corpus, *options, "--report", corpus / "report.json") == 0
+    measured = json.loads((corpus / "report.json").read_text(encoding="utf-8"))["measured"]
+    assert measured["fallback_count"] == 2
+    assert measured["off_list_share"] == 0.0
+    assert measured["restoration_rate"] is None
+    assert measured["expected_restoration_by_frequency"] is None
+
+
+def test_unigram_needs_no_torch(corpus, tmp_path):
+    import subprocess
+
+    code = (
+        "import sys; from tasks.cli import main; status = main(sys.argv[1:]); "
+        "assert 'torch' not in sys.modules and 'transformers' not in sys.modules; sys.exit(status)"
+    )
+    arguments = ["fill", "--input", corpus / "masked.txt", "--output", "-", "--method", "unigram"]
+    options = ["--word-counts", corpus / "word_counts.tsv", "--kept-words", corpus / "kept_words.txt"]
+    command = [sys.executable, "-c", code, *map(str, arguments + options)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert len(lines) == 4
+    assert lines[0] in ("the Tom sat", "the dog sat", "the Paris sat")
+    assert "filled 2 places" in result.stderr
+
+
+def test_fill_reads_standard_input(corpus, filler, monkeypatch, capsys):
+    class Input:
+        buffer = io.BytesIO(b"the [MASK]\n")
+
+    monkeypatch.setattr(sys, "stdin", Input())
+    assert (
+        main(["fill", "--input", "-", "--output", str(corpus / "out.txt"), "--filler", filler, "--method", "top_1"])
+        == 0
+    )
+    assert (corpus / "out.txt").read_text(encoding="utf-8") == "the cat\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--method", "top_2", "--filler", "{filler}"], "'top_2' is not known (did you mean 'top_k'?)"),
+        (["--method", "top_1"], "needs a filler"),
+        (["--method", "unigram"], "needs --word-counts"),
+        (["--method", "unigram", "--filler", "{filler}"], "uses no filler"),
+        (["--method", "top_1", "--filler", "{filler}", "--k", "3"], "k: unknown key"),
+        (["--method", "top_k", "--filler", "{filler}", "--k", "0"], "k: "),
+        (["--method", "top_k", "--filler", "{filler}", "--k", "11"], "k=11 is more than the 10 words"),
+        (["--method", "sample", "--filler", "{filler}", "--temperature", "0"], "temperature"),
+        (["--method", "top_k", "--filler", "{filler}", "--seed", "-1"], "seed -1"),
+        (["--method", "top_1", "--filler", "/no/such/model"], "does not exist"),
+        (["--method", "top_1", "--filler", "package:no_such_package/model"], "not installed"),
+        (["--method", "top_1", "--filler", "{filler}", "--threads", "0"], "--threads 0"),
+        (["--method", "top_1", "--filler", "{filler}", "--kept-words", "/no/list"], "'/no/list'"),
+        (["--method", "top_1", "--filler", "{filler}", "--params", "/no/params.yaml"], "/no/params.yaml"),
+    ],
+)
+def test_a_wrong_option_is_one_line_and_leaves_the_output(corpus, filler, capsys, options, message):
+    (corpus / "filled.txt").write_text("earlier", encoding="utf-8")
+    assert fill(corpus, *[option.format(filler=filler) for option in options]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert (corpus / "filled.txt").read_text(encoding="utf-8") == "earlier"
+
+
+def test_a_sidecar_of_another_text_is_an_error(corpus, filler, capsys):
+    for text, message in (
+        ("the [MASK] sat\n", "more lines"),
+        ("the [MASK] sat\n\nran\nno marker\n", "line 3: the sidecar has 2 markers"),
+        ("the [MASK] sat\n\n[MASK] [MASK] ran\n\n\n", "ends before line 5"),
+    ):
+        (corpus / "masked.txt").write_text(text, encoding="utf-8")
+        assert fill(corpus, "--filler", filler, "--method", "top_1", "--sidecar", corpus / "sidecar.jsonl") == 1
+        assert message in capsys.readouterr().err
+        assert not (corpus / "filled.txt").exists()
+
+
+def test_train_filler_writes_a_folder_that_fills(tmp_path, capsys):
+    body = save(BertModel(random_bert(TOKENIZER).config), TOKENIZER, tmp_path / "body")
+    (tmp_path / "train.txt").write_text("red cat\n" * 200, encoding="utf-8")
+    (tmp_path / "valid.txt").write_text("red cat\nred cat\n", encoding="utf-8")
+    arguments = ["--model", body, "--train-head", "--text", tmp_path / "train.txt", "--valid", tmp_path / "valid.txt"]
+    settings = ["--steps", 60, "--batch-pieces", 64, "--learning-rate", 0.02, "--body-learning-rate", 0.02]
+    output = ["--output", tmp_path / "filler", "--report", tmp_path / "report.json"]
+    assert main(["train-filler", *map(str, arguments + settings + output)]) == 0
+    measured = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["measured"]
+    assert measured["steps"] == 60
+    assert measured["valid_top_1_accuracy"] == 1.0
+    assert len(measured["fresh_weights"]) == 5
+    AutoModelForMaskedLM.from_pretrained(tmp_path / "filler")
+    (tmp_path / "masked.txt").write_text("red [MASK]\n", encoding="utf-8")
+    filler = ["--filler", str(tmp_path / "filler"), "--method", "top_1"]
+    assert (
+        main(["fill", "--input", str(tmp_path / "masked.txt"), "--output", str(tmp_path / "filled.txt"), *filler]) == 0
+    )
+    assert (tmp_path / "filled.txt").read_text(encoding="utf-8") == "red cat\n"
+
+
+def test_train_filler_copies_a_model_that_has_a_head(tmp_path, filler):
+    assert main(["train-filler", "--model", filler, "--output", str(tmp_path / "copy")]) == 0
+    model = AutoModelForMaskedLM.from_pretrained(tmp_path / "copy")
+    original = AutoModelForMaskedLM.from_pretrained(filler)
+    assert all((model.state_dict()[name] == weight).all() for name, weight in original.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "no model is given"),
+        (["--model", "{body}"], "no masked-LM head"),
+        (["--model", "{body}", "--train-head"], "give --text"),
+        (["--model", "{body}", "--steps", "5"], "--steps belongs to the training of a head"),
+        (["--model", "{body}", "--train-head", "--text", "/no/text", "--steps", "0"], "steps"),
+        (["--model", "{body}", "--train-head", "--text", "/no/text"], "'/no/text' does not exist"),
+        (["--params", "params.yaml"], "needs --filler"),
+    ],
+)
+def test_wrong_training_options_are_one_line(tmp_path, capsys, options, message):
+    body = save(BertModel(random_bert(TOKENIZER).config), TOKENIZER, tmp_path / "body")
+    options = [option.format(body=body) for option in options]
+    assert main(["train-filler", "--output", str(tmp_path / "out"), *options]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,85 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.corpora.masked_text import Marker, format_masked
+from tasks.filling.casing import Casing
+from tasks.filling.filled_corpus import FillingTally, fill_lines
+from tasks.filling.kept_words import KeptWords
+from tasks.filling.marker_randomness import MarkerRandomness
+from tasks.filling.masked_sentence import Slot, check_unchanged, read_masked_line
+from tasks.filling.unigram import UnigramFiller
+from tasks.filling.word_frequencies import WordFrequencies
+
+
+def test_consecutive_markers_become_one_slot():
+    sentence = read_masked_line("[MASK] [MASK] lives in [MASK][MASK] \t[MASK].", 3, merge_markers=True)
+    assert sentence.texts == ("", " lives in ", ".")
+    assert sentence.slots == (Slot("MASK", 0, 1), Slot("MASK", 2, 4))
+    assert sentence.filled(["Tom", "Paris"]) == "Tom lives in Paris."
+
+
+def test_markers_stay_apart_where_they_are_not_merged():
+    sentence = read_masked_line("[MASK] [MASK] lives", 1, merge_markers=False)
+    assert sentence.filled(["Tom", "Smith"]) == "Tom Smith lives"
+
+
+def test_markers_of_different_classes_merge_to_a_plain_one():
+    assert read_masked_line("[PERSON] [PERSON]", 1, merge_markers=True).slots == (Slot("PERSON", 0, 1),)
+    assert read_masked_line("[PERSON] [DATE] x", 1, merge_markers=True).slots == (Slot("MASK", 0, 1),)
+
+
+def test_markers_with_punctuation_between_them_do_not_merge():
+    assert len(read_masked_line("[MASK], [MASK] and [MASK]-[MASK]", 1, merge_markers=True).slots) == 4
+
+
+def test_glued_markers_keep_their_surroundings():
+    sentence = read_masked_line("re-[MASK], ([MASK]'s) x[MASK]y", 1, merge_markers=True)
+    assert sentence.filled(["a", "b", "c"]) == "re-a, (b's) xcy"
+
+
+def test_escaped_markers_are_text():
+    sentence = read_masked_line(r"[\MASK] is no [MASK] and [\\MASK] neither", 1, merge_markers=True)
+    assert sentence.filled(["marker"]) == r"[MASK] is no marker and [\MASK] neither"
+
+
+@pytest.mark.parametrize(
+    ("filled", "words"),
+    [
+        ("Tom lived in Paris", ["Tom", "Paris"]),
+        ("Tom lives in Paris ", ["Tom", "Paris"]),
+        ("Tom lives in ", ["Tom", ""]),
+        ("Tom lives in Paris", ["Tom", "Rome"]),
+        ("Tom lives in Paris", ["Tom"]),
+    ],
+)
+def test_a_changed_line_is_noticed(filled, words):
+    line = "[MASK] [MASK] lives in [MASK]"
+    sentence = read_masked_line(line, 7, merge_markers=True)
+    check_unchanged(line, "Tom lives in Paris", sentence, ["Tom", "Paris"])
+    with pytest.raises(RuntimeError, match="line 7"):
+        check_unchanged(line, filled, sentence, words)
+
+
+PARTS = ["a", "I", " ", "[", "]", "\\", "MASK", "[MASK]", "[\\MASK]", "PERSON", ".", "é", "\u200b", "\t"]
+TEXTS = st.lists(st.sampled_from(PARTS), min_size=1, max_size=8).map("".join)
+MARKERS = st.sampled_from(["MASK", "PERSON", "DATE"]).map(Marker)
+
+
+@given(st.lists(st.one_of(TEXTS, MARKERS), max_size=12), st.booleans())
+def test_filling_never_changes_an_unmasked_character(pieces, merge):
+    line = format_masked(pieces)
+    frequencies = WordFrequencies.of([("paris", 3), ("London", 2), ("seven", 1)])
+    filler = UnigramFiller(frequencies, KeptWords().off_list(frequencies.words), MarkerRandomness(1))
+    (filled,) = fill_lines(
+        [line], filler, Casing({}, filler_is_cased=True), FillingTally(KeptWords()), merge_markers=merge
+    )
+    fill = "(?i:paris|london|seven)"
+    pattern = "".join(fill if isinstance(piece, Marker) else re.escape(piece) for piece in pieces)
+    if merge:
+        # A run of markers with white space between them has one fill.
+        runs = re.compile(rf"{re.escape(fill)}(?:(?:\\\s|\s)*{re.escape(fill)})+")
+        pattern = runs.sub(lambda _: fill, pattern)
+    assert re.fullmatch(pattern, filled)

@@ -1,0 +1,148 @@
+"""Masked LMs that are small enough to know their right answers by hand."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast, RobertaConfig, RobertaForMaskedLM
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+WORDS = (
+    "the",
+    "cat",
+    "dog",
+    "sat",
+    "ran",
+    "on",
+    "mat",
+    "tom",
+    "paris",
+    "red",
+    "'",
+    "s",
+    "-",
+    ",",
+    ".",
+    "re",
+    "##ing",
+    "##s",
+)
+
+
+def word_piece_tokenizer(words: Sequence[str] = WORDS) -> PreTrainedTokenizerFast:
+    """An uncased tokenizer of BERT's kind."""
+    vocabulary = {piece: entry for entry, piece in enumerate((*SPECIAL, *words))}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+    )
+
+
+def byte_pair_tokenizer(text: str) -> PreTrainedTokenizerFast:
+    """A cased byte-level tokenizer of RoBERTa's kind, trained until every word of the text is one piece."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=2000,
+        special_tokens=["<s>", "<pad>", "</s>", "<unk>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([text] * 3, trainer)
+    wrapped = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", cls_token="<s>", sep_token="</s>",
+        pad_token="<pad>", unk_token="<unk>",
+    )  # fmt: skip
+    from tokenizers import AddedToken
+
+    wrapped.add_special_tokens({"mask_token": AddedToken("<mask>", lstrip=True, special=True)})
+    wrapped.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    return wrapped
+
+
+def random_bert(tokenizer: PreTrainedTokenizerFast, *, positions: int = 64, seed: int = 0) -> BertForMaskedLM:
+    """A BERT with random weights, large enough that its answers depend on the sentence."""
+    torch.manual_seed(seed)
+    configuration = BertConfig(
+        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=positions, initializer_range=0.8, tie_word_embeddings=True,
+    )  # fmt: skip
+    return BertForMaskedLM(configuration).eval()
+
+
+def random_roberta(tokenizer: PreTrainedTokenizerFast, *, seed: int = 0) -> RobertaForMaskedLM:
+    """A RoBERTa with random weights; positions are counted from the padding entry on, as RoBERTa's are."""
+    torch.manual_seed(seed)
+    configuration = RobertaConfig(
+        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=34, pad_token_id=1, initializer_range=0.8,
+    )  # fmt: skip
+    return RobertaForMaskedLM(configuration).eval()
+
+
+def bert_of_bias(tokenizer: PreTrainedTokenizerFast, scores: Mapping[str, float], *, others: float) -> BertForMaskedLM:
+    """A BERT that ignores the sentence: the score of every piece is its bias, ``others`` where none is given."""
+    model = random_bert(tokenizer)
+    head = model.cls.predictions
+    with torch.no_grad():
+        head.transform.LayerNorm.weight.zero_()
+        head.transform.LayerNorm.bias.zero_()
+        head.bias.fill_(others)
+        for piece, score in scores.items():
+            head.bias[tokenizer.get_vocab()[piece]] = score
+    return model
+
+
+def bert_that_avoids_repetition(tokenizer: PreTrainedTokenizerFast, first: str, second: str) -> BertForMaskedLM:
+    """A BERT that writes ``first``, and ``second`` once ``first`` stands anywhere in the sentence.
+
+    One dimension per piece: embeddings are one-hot, attention is uniform over the sentence and copies, so the
+    dimension of a piece is positive at every position where the piece occurs in the sentence, and negative where not.
+    """
+    size = len(tokenizer)
+    size += size % 2
+    configuration = BertConfig(
+        vocab_size=len(tokenizer), hidden_size=size, num_hidden_layers=1, num_attention_heads=1, intermediate_size=2,
+        max_position_embeddings=64, tie_word_embeddings=False,
+    )  # fmt: skip
+    model = BertForMaskedLM(configuration).eval()
+    entry = tokenizer.get_vocab()
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            weight.fill_(1.0 if name.endswith("LayerNorm.weight") else 0.0)
+        identity = torch.eye(size)
+        model.bert.embeddings.word_embeddings.weight.copy_(identity[: len(tokenizer)])
+        layer = model.bert.encoder.layer[0].attention
+        layer.self.value.weight.copy_(identity)
+        layer.output.dense.weight.copy_(20 * identity)
+        model.cls.predictions.transform.dense.weight.copy_(identity)
+        decoder = model.cls.predictions.decoder
+        decoder.weight[entry[second], entry[first]] = 100.0
+        bias = torch.full((len(tokenizer),), -50.0)
+        bias[entry[first]] = 1.0
+        bias[entry[second]] = 0.0
+        decoder.bias.copy_(bias)
+        model.cls.predictions.bias.copy_(bias)
+    return model
+
+
+def save(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, folder: Path) -> str:
+    """Write a model folder as the hub's are, and return its path."""
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
