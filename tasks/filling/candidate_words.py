@@ -8,6 +8,7 @@ A vocabulary of pieces holds much that is no word. These entries are never writt
 - whatever is not exactly one word to ``corpora.words``: bare punctuation, ``and/or``, an ending that stands alone;
 - single characters other than ``a``, ``i`` and digits (initials, list marks, letters of other scripts), and
   typographic forms (``ﬁ``);
+- digits that begin with a zero: ``000`` is what tokenizers leave of ``1,000``;
 - debris of contractions: ``didn``, ``ll``, ``ve``: pieces that tokenizers make by cutting at the apostrophe;
 - with a word list (``--word-counts``), what never stands alone in that text, where the entry is likely to be the mere
   beginning of words: any entry of a vocabulary with space signs (``Ġconf``), and entries of WordPiece of up to
@@ -105,6 +106,8 @@ def is_word(text: str) -> bool:
         return False
     if len(text) == 1:
         return text in _SINGLE_CHARACTER_WORDS
+    if text.isdigit() and text[0] == "0":
+        return False
     return fold(text) not in _DEBRIS
 
 

@@ -82,7 +82,8 @@ def fill_lines(
     """Yield one filled line, unescaped, per masked line.
 
     ``spans`` (the sidecar) and ``restoration`` come together. Raises ``CorpusError`` where the sidecar has another
-    number of lines, and ``RuntimeError`` where a line's unmasked text would have changed."""
+    number of lines, and ``RuntimeError`` where a line's unmasked text would have changed.
+    """
     remaining = enumerate(lines, start=1)
     records = iter(spans) if spans is not None else None
     while shard := list(islice(remaining, SHARD_LINES)):

@@ -30,7 +30,8 @@ def initialise_fresh_weights(
 
     ``piece_counts``: ``(V,)`` how often each piece is a word to predict. A square matrix becomes the identity, a bias
     over the vocabulary the log frequencies, a matrix over the vocabulary the word embeddings; norms are neutral and
-    other biases 0. Any other matrix is drawn from a normal distribution of the model's own width."""
+    other biases 0. Any other matrix is drawn from a normal distribution of the model's own width.
+    """
     import torch
 
     names = []

@@ -25,7 +25,8 @@ def scores_at(
     """Vocabulary scores ``(N, V)`` at the places ``(rows[n], positions[n])`` of ``(B, T)`` pieces.
 
     ``attention`` is ``(B, T)``, 0 where there is padding, or ``None`` without padding. The output ``(B, T, H)`` of the
-    module ``cut`` (the body, if ``None``) is replaced by the ``(N, 1, H)`` of the places."""
+    module ``cut`` (the body, if ``None``) is replaced by the ``(N, 1, H)`` of the places.
+    """
 
     def keep_places(_module: Any, _arguments: Any, output: Any) -> Any:
         hidden = output if isinstance(output, torch.Tensor) else output[0]

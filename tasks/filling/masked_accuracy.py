@@ -24,7 +24,8 @@ def masked_accuracy(model: Any, tokenizer: Any, lines: Sequence[str], *, name: s
 
     Returns ``valid_words`` (how many), ``valid_loss`` (nats per word over the whole vocabulary), ``valid_perplexity``,
     ``valid_top_1_accuracy`` and ``valid_top_10_accuracy`` (shares). Raises ``CorpusError`` where no line has a word to
-    mask."""
+    mask.
+    """
     import torch
 
     from tasks.filling.marker_scores import earliest_cut, scores_at

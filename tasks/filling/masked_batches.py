@@ -2,7 +2,8 @@
 
 Only words that are a single piece are masked, always by the mask token itself: a marker never stands for part of a
 word, and what the filler never writes (``candidate_words``) is not practised either. Sentences stand alone, as they do
-when they are filled, those of about equal length together."""
+when they are filled, those of about equal length together.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -11,7 +11,8 @@ def test_a_word_may_stand_for_a_marker(word):
 
 
 @pytest.mark.parametrize(
-    "piece", [",", "...", "b", "é", "ﬁ", "didn", "Didn", "ll", "ve", "two words", "Tom's", "and/or", "", "th", "²"]
+    "piece",
+    [",", "...", "b", "é", "ﬁ", "didn", "Didn", "ll", "ve", "two words", "Tom's", "and/or", "", "th", "²", "000"],
 )
 def test_what_is_no_word_may_not(piece):
     assert not is_word(piece)

@@ -220,3 +220,13 @@ def test_scores_that_are_no_numbers_are_an_error():
         model.cls.predictions.bias[3] = float("nan")
     with pytest.raises(ModelError, match="not numbers"):
         filled(model, WORD_PIECES, ["the [MASK]"])
+
+
+def test_a_hub_that_cannot_be_reached_is_asked_once(monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(ModelError, match="neither a folder nor reachable on the hub"):
+        MaskedLanguageModel.load("no-such-owner/no-such-model")
+    assert constants.HF_HUB_OFFLINE
