@@ -23,31 +23,42 @@ def atomic_writer(path: str | Path, *, private: bool = False, binary: bool = Fal
     """
     target = Path(path).resolve()
     if target.exists() and not target.is_file() and not target.is_dir():
-        with open(target, "wb") if binary else open(target, "w", encoding="utf-8", newline="\n") as stream:
+        with (
+            _errors_name(target),
+            open(target, "wb") if binary else open(target, "w", encoding="utf-8", newline="\n") as stream,
+        ):
             yield stream
         return
     make_folder(target.parent, private=private)
     # mkstemp creates with mode 0600, so a private file is never readable by others, not even for a moment.
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".partial")
     try:
-        # The open file owns the handle: closing it before os.replace makes a full disk show up here.
-        with (
-            os.fdopen(handle, "wb")
-            if binary
-            else os.fdopen(handle, "w", encoding="utf-8", newline="\n", errors="strict")
-        ) as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, PRIVATE_MODE if private else PUBLIC_MODE)
-        os.replace(temporary, target)
+        with _errors_name(target):
+            # The open file owns the handle: closing it before os.replace makes a full disk show up here.
+            with (
+                os.fdopen(handle, "wb")
+                if binary
+                else os.fdopen(handle, "w", encoding="utf-8", newline="\n", errors="strict")
+            ) as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.chmod(temporary, PRIVATE_MODE if private else PUBLIC_MODE)
+            os.replace(temporary, target)
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+@contextmanager
+def _errors_name(target: Path) -> Iterator[None]:
+    """Let an error of the system that names no file name this one."""
+    try:
+        yield
     except OSError as error:
         if error.filename is None:
             error.filename = str(target)
         raise
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
 
 
 def make_folder(path: str | Path, *, private: bool = False) -> Path:

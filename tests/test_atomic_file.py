@@ -60,6 +60,13 @@ def test_an_existing_folder_keeps_its_mode(tmp_path):
     assert mode(make_folder(tmp_path / "mine", private=True)) == 0o755
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_device_is_named():
+    with pytest.raises(OSError, match="No space left") as error, atomic_writer("/dev/full") as stream:
+        stream.write("new")
+    assert error.value.filename == "/dev/full"
+
+
 def test_a_device_is_written_to_and_stays_what_it_is(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
