@@ -10,7 +10,6 @@ Memory is what the process grows by at its peak, from just before training.
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from tasks.reports.stage_report import peak_memory_bytes
 
 WORDS, WIDTH, LAYERS, HEADS, MAXIMUM_TOKENS = 20_000, 128, 3, 4, 128
 BATCH_TOKENS, STEPS, WARM_STEPS = 1024, 14, 4
@@ -106,7 +107,7 @@ def _batches(text: Any) -> list[Any]:
 
 
 def _resident_peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return peak_memory_bytes() / 2**20
 
 
 class _Clock:
