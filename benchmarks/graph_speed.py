@@ -73,7 +73,6 @@ def measure(folder: Path, stages: int) -> list[dict[str, Any]]:
             plan / peer_idle,
             1.0,
         ),
-        # Equal but for a tenth, which is how much both differ from one time to the next.
         row(f"run with nothing to do, {stages} stages", ours_idle, peer_idle, "s", ours_idle / peer_idle, 1.0),
         # The target is a difference, so the claim is one: seconds that a stage takes longer than under dvc repro.
         row(f"added per stage, {stages} stages", per_stage, peer_per_stage, "s", per_stage - peer_per_stage, 1.0),
