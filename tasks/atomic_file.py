@@ -1,6 +1,7 @@
-"""Files that are either the old one or the complete new one, and private files that only their owner can read."""
+"""Files and folders that are either the old or the complete new one, and private ones for their owner alone."""
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import IO
 PRIVATE_MODE = 0o600
 PRIVATE_FOLDER_MODE = 0o700
 PUBLIC_MODE = 0o644
+PUBLIC_FOLDER_MODE = 0o755
 
 
 @contextmanager
@@ -48,6 +50,40 @@ def atomic_writer(path: str | Path, *, private: bool = False, binary: bool = Fal
     finally:
         if os.path.exists(temporary):
             os.unlink(temporary)
+
+
+@contextmanager
+def atomic_folder(path: str | Path, *, private: bool = False) -> Iterator[Path]:
+    """Yield a new folder beside ``path`` to write into, and put it in place when the block ends without an error.
+
+    On any error the earlier folder stays as it was. The folder has mode 0755, a ``private`` one 0700; the modes of
+    the files in it are the writer's.
+    """
+    folder = Path(path)
+    make_folder(folder.parent, private=private)
+    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".partial"))
+    try:
+        yield temporary
+        temporary.chmod(PRIVATE_FOLDER_MODE if private else PUBLIC_FOLDER_MODE)
+        _put_in_place(temporary, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _put_in_place(temporary: Path, folder: Path) -> None:
+    """Rename over ``folder``; a folder that holds files cannot be renamed over, so it steps aside first."""
+    if not folder.exists():
+        os.rename(temporary, folder)
+        return
+    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".old"))
+    os.rename(folder, aside / folder.name)
+    try:
+        os.rename(temporary, folder)
+    except OSError:
+        os.rename(aside / folder.name, folder)
+        raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 @contextmanager

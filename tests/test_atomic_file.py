@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from tasks.atomic_file import atomic_writer, make_folder
+from tasks.atomic_file import atomic_folder, atomic_writer, make_folder
 
 
 def mode(path):
@@ -86,3 +86,34 @@ def test_behind_a_link_the_file_is_replaced_and_not_the_link(tmp_path):
         stream.write("new")
     assert link.is_symlink()
     assert (tmp_path / "real.txt").read_text(encoding="utf-8") == "new"
+
+
+def test_a_folder_is_replaced_whole(tmp_path):
+    for content in ("earlier", "new"):
+        with atomic_folder(tmp_path / "model", private=True) as fresh:
+            (fresh / "weights").write_text(content, encoding="utf-8")
+    assert (tmp_path / "model" / "weights").read_text(encoding="utf-8") == "new"
+    assert mode(tmp_path / "model") == 0o700
+    assert list(tmp_path.iterdir()) == [tmp_path / "model"]
+
+
+def test_a_folder_that_cannot_be_put_in_place_leaves_the_earlier_one(tmp_path, monkeypatch):
+    with atomic_folder(tmp_path / "model") as fresh:
+        (fresh / "weights").write_text("earlier", encoding="utf-8")
+    rename = os.rename
+
+    def fail_for_the_new_one(source, target):
+        if str(source).endswith(".partial"):
+            raise OSError("refused")
+        rename(source, target)
+
+    monkeypatch.setattr("os.rename", fail_for_the_new_one)
+
+    def replace():
+        with atomic_folder(tmp_path / "model") as fresh:
+            (fresh / "weights").write_text("new", encoding="utf-8")
+
+    with pytest.raises(OSError, match="refused"):
+        replace()
+    assert (tmp_path / "model" / "weights").read_text(encoding="utf-8") == "earlier"
+    assert list(tmp_path.iterdir()) == [tmp_path / "model"]

@@ -1,12 +1,9 @@
 """The folder of a filler: weights in safetensors, configuration and tokenizer, all that ``from_pretrained`` needs."""
 
-import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from tasks.atomic_file import PUBLIC_MODE, make_folder
+from tasks.atomic_file import PUBLIC_MODE, atomic_folder
 from tasks.errors import ParameterError
 
 
@@ -23,17 +20,8 @@ def save_filler(model: Any, tokenizer: Any, path: str | Path) -> None:
     """Write the folder; an earlier one stays until the new one is complete."""
     target = Path(path)
     check_filler_folder(target)
-    make_folder(target.parent)
-    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
-    try:
-        fresh, old = temporary / "new", temporary / "old"
+    with atomic_folder(target) as fresh:
         model.save_pretrained(fresh, safe_serialization=True)
         tokenizer.save_pretrained(fresh)
         for file in fresh.iterdir():
             file.chmod(PUBLIC_MODE)
-        fresh.chmod(0o755)
-        if target.exists():
-            os.replace(target, old)
-        os.replace(fresh, target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)

@@ -6,16 +6,13 @@ damaged or mixed-up folder is found out when it is read. Nothing is pickled.
 
 import hashlib
 import json
-import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from safetensors.torch import load as read_tensors
 from safetensors.torch import save as tensors_as_bytes
 
-from tasks.atomic_file import PRIVATE_FOLDER_MODE, atomic_writer, make_folder
+from tasks.atomic_file import atomic_folder, atomic_writer
 from tasks.errors import ModelError
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer import TransformerLanguageModel
@@ -25,7 +22,6 @@ from tasks.params import as_plain, check_settings
 WEIGHTS, VOCABULARY, SETTINGS = "model.safetensors", "vocabulary.txt", "settings.json"
 KIND = "transformer"
 FORMAT = 1
-_PUBLIC_FOLDER_MODE = 0o755
 
 
 def save_model(
@@ -37,9 +33,7 @@ def save_model(
     """
     folder = Path(folder)
     check_replaceable(folder)
-    make_folder(folder.parent, private=private)
-    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".partial"))
-    try:
+    with atomic_folder(folder, private=private) as fresh:
         weights = tensors_as_bytes({name: tensor.contiguous() for name, tensor in model.state_dict().items()})
         document = {
             "format": FORMAT,
@@ -48,32 +42,12 @@ def save_model(
             "vocabulary": vocabulary.hash,
             "weights": hashlib.sha256(weights).hexdigest(),
         }
-        with atomic_writer(temporary / WEIGHTS, private=private, binary=True) as stream:
+        with atomic_writer(fresh / WEIGHTS, private=private, binary=True) as stream:
             stream.write(weights)
-        with atomic_writer(temporary / VOCABULARY, private=private) as stream:
+        with atomic_writer(fresh / VOCABULARY, private=private) as stream:
             stream.write("\n".join(vocabulary.tokens) + "\n")
-        with atomic_writer(temporary / SETTINGS, private=private) as stream:
+        with atomic_writer(fresh / SETTINGS, private=private) as stream:
             stream.write(json.dumps(document, indent=2) + "\n")
-        temporary.chmod(PRIVATE_FOLDER_MODE if private else _PUBLIC_FOLDER_MODE)
-        _put_in_place(temporary, folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _put_in_place(temporary: Path, folder: Path) -> None:
-    """Rename over ``folder``; a folder that holds files cannot be renamed over, so it steps aside first."""
-    if not folder.exists():
-        os.rename(temporary, folder)
-        return
-    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".old"))
-    os.rename(folder, aside / folder.name)
-    try:
-        os.rename(temporary, folder)
-    except OSError:
-        os.rename(aside / folder.name, folder)
-        raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def check_replaceable(folder: str | Path) -> None:
