@@ -53,7 +53,7 @@ def _medians(rounds: int, *actions: Callable[[], object]) -> list[float]:
 
 def list_masking(sentences: list[str]) -> list[dict[str, Any]]:
     """Words per second of the allow list, and of the peer."""
-    from tasks.masking.allow_list import allow_list
+    from tasks.masking.lists.allow_list import allow_list
     from tasks.masking.settings import AllowList
     from tasks.masking.technique import MaskingTally
 
@@ -86,9 +86,9 @@ def list_masking(sentences: list[str]) -> list[dict[str, Any]]:
 
 def spacy_tagging(sentences: list[str]) -> dict[str, Any]:
     """Words per second of the entity tagger, and of ``nlp.pipe`` alone."""
-    from tasks.masking.entity_tagger import entity_tagger
     from tasks.masking.settings import EntityTagger, SpacyTagger
-    from tasks.masking.spacy_tagger import load_pipeline
+    from tasks.masking.taggers.entity_tagger import entity_tagger
+    from tasks.masking.taggers.spacy_tagger import load_pipeline
     from tasks.masking.technique import MaskingTally
 
     settings = SpacyTagger(kind="spacy", model=SPACY_MODEL)
@@ -118,7 +118,7 @@ def spacy_tagging(sentences: list[str]) -> dict[str, Any]:
 
 
 _MEASURE_MEMORY = """
-from tasks.masking.allow_list import allow_list
+from tasks.masking.lists.allow_list import allow_list
 from tasks.masking.settings import AllowList
 from tasks.masking.technique import MaskingTally
 lines = (f"word{number % 900000}, and Tom number {number}" for number in range(LINES))

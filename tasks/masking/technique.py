@@ -26,6 +26,10 @@ class Finding:
     """Its class, one of ``masked_text.CLASSES``."""
     source: str
     """Technique, detector or rule that found it."""
+    score: float | None = None
+    """How sure the detector is, from 0 to 1; ``None`` where it does not say."""
+    reason: str = ""
+    """Why, for a person to read: the rule, or the entity type and recogniser. Never holds the word itself."""
 
 
 @dataclass

@@ -15,15 +15,15 @@ def load_technique(
     """
     match settings.kind:
         case "allow_list":
-            from tasks.masking.allow_list import allow_list
+            from tasks.masking.lists.allow_list import allow_list
 
             return allow_list(settings)
         case "vocabulary_threshold":
-            from tasks.masking.vocabulary_threshold import vocabulary_threshold
+            from tasks.masking.lists.vocabulary_threshold import vocabulary_threshold
 
             return vocabulary_threshold(settings, word_counts, vocabulary)
         case "entity_tagger":
-            from tasks.masking.entity_tagger import entity_tagger
+            from tasks.masking.taggers.entity_tagger import entity_tagger
 
             return entity_tagger(settings, threads)
         case _:

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.corpora.masked_text import Marker, parse_masked
-from tasks.masking import kept_words
-from tasks.masking.kept_words import KeptWords
+from tasks.masking.lists import kept_words
+from tasks.masking.lists.kept_words import KeptWords
 from tasks.masking.technique import MaskingTally, Technique
 
 KEPT = ["The", "cat", "it's", "a", "is", "don’t", "person"]

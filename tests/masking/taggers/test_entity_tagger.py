@@ -1,8 +1,8 @@
 import pytest
 
 from tasks.errors import ModelError, ParameterError
-from tasks.masking.entity_tagger import TaggedEntities
-from tasks.masking.tagger import EntitySpan, Tagger
+from tasks.masking.taggers.entity_tagger import TaggedEntities
+from tasks.masking.taggers.tagger import EntitySpan, Tagger
 from tasks.masking.technique import MaskingTally
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from tasks.errors import ModelError
 from tasks.masking.settings import SpacyTagger
-from tasks.masking.tagger import EntitySpan, Tagger
-from tasks.masking.windows import Window, windows
+from tasks.masking.taggers.tagger import EntitySpan, Tagger
+from tasks.masking.taggers.windows import Window, windows
 
 _FINDS_ENTITIES = ("ner", "beam_ner", "entity_ruler", "span_ruler")
 _LONGEST = 8000

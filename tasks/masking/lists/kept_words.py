@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from tasks.corpora.masked_text import MASK, Marker, escape
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold, word_spans
+from tasks.masking.lists.word_class import word_class
 from tasks.masking.technique import Finding, MarkerStyle, MaskingTally, Technique, masked_spans
-from tasks.masking.word_class import word_class
 
 MASKED = str(Marker(MASK))
 _LONGEST_REMEMBERED = 48

@@ -6,7 +6,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 from tasks.errors import ModelError
 from tasks.masking.settings import TransformersTagger
-from tasks.masking.transformers_tagger import TransformersModel
+from tasks.masking.taggers.transformers_tagger import TransformersModel
 from tasks.torch_setup import stand_in_for_torchaudio_extension
 
 LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]

@@ -1,8 +1,8 @@
 import pytest
 
 from tasks.errors import CorpusError, ParameterError
+from tasks.masking.lists.vocabulary_threshold import vocabulary_threshold
 from tasks.masking.settings import VocabularyThreshold
-from tasks.masking.vocabulary_threshold import vocabulary_threshold
 from tasks.params import check_settings
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tasks.errors import ModelError
 from tasks.masking.settings import TransformersTagger
-from tasks.masking.tagger import EntitySpan, Tagger, blocks
+from tasks.masking.taggers.tagger import EntitySpan, Tagger, blocks
 from tasks.model_source import locate_model, unreachable
 from tasks.torch_setup import set_up_torch
 

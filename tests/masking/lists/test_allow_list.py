@@ -2,7 +2,7 @@ import pytest
 
 from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
-from tasks.masking.allow_list import SHIPPED_LIST, allow_list, read_word_list
+from tasks.masking.lists.allow_list import SHIPPED_LIST, allow_list, read_word_list
 from tasks.masking.settings import AllowList
 
 FIRST_NAMES = """James Mary Robert Patricia John Jennifer Michael Linda David Elizabeth William Barbara

@@ -11,9 +11,9 @@ from typing import Any
 
 from tasks.corpora.words import word_spans
 from tasks.errors import ModelError
-from tasks.masking.entity_classes import classes_in_force
 from tasks.masking.settings import EntityTagger
-from tasks.masking.tagger import EntitySpan, Tagger, load_tagger
+from tasks.masking.taggers.entity_classes import classes_in_force
+from tasks.masking.taggers.tagger import EntitySpan, Tagger, load_tagger
 from tasks.masking.technique import Finding, Technique
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from tasks.corpora.text_lines import read_lines
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError
-from tasks.masking.kept_words import KeptWords
+from tasks.masking.lists.kept_words import KeptWords
 from tasks.masking.settings import AllowList
 
 SHIPPED_LIST = Path(__file__).parent / "allow_list.txt"

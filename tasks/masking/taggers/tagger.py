@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
 
+from tasks.errors import ModelError
 from tasks.masking.settings import TaggerSettings
 
 _Item = TypeVar("_Item")
@@ -20,6 +21,10 @@ class EntitySpan:
     end: int
     """One past the last character."""
     label: str
+    score: float | None = None
+    """How sure the model is, from 0 to 1; ``None`` where it does not say."""
+    source: str = ""
+    """Which part of the model, such as a recogniser by pattern; empty where it has no parts."""
 
 
 class Tagger(ABC):
@@ -40,13 +45,17 @@ class Tagger(ABC):
 
 def load_tagger(settings: TaggerSettings, threads: int) -> Tagger:
     """Load the model that the settings name; ``ModelError`` where it cannot be found or used."""
-    if settings.kind == "spacy":
-        from tasks.masking.spacy_tagger import SpacyModel
+    match settings.kind:
+        case "spacy":
+            from tasks.masking.taggers.spacy_tagger import SpacyModel
 
-        return SpacyModel(settings)
-    from tasks.masking.transformers_tagger import TransformersModel
+            return SpacyModel(settings)
+        case "transformers":
+            from tasks.masking.taggers.transformers_tagger import TransformersModel
 
-    return TransformersModel(settings, threads)
+            return TransformersModel(settings, threads)
+        case _:
+            raise ModelError(f"no tagger of kind {settings.kind!r}")
 
 
 def blocks(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
