@@ -1,0 +1,188 @@
+"""Train, valid and test files of labelled text, filled from templates."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count as count_from
+from pathlib import Path
+
+from tasks.corpora.document import Part
+from tasks.errors import CorpusError
+from tasks.labelled_text.labelled_lines import LabelledLine, write_labelled
+from tasks.labelled_text.sentence_variants import joined, lower_cased, spaced, unpunctuated, upper_cased
+from tasks.labelled_text.settings import LabelledTextSettings
+from tasks.labelled_text.slots import SLOT_KINDS, Gazetteer
+from tasks.labelled_text.template import Template
+from tasks.labelled_text.template_division import PARTS, part_of
+from tasks.labelled_text.template_filling import fill_template
+
+_ATTEMPTS = 4
+"""How often a line is drawn whose text stands in the part already, before it comes in again."""
+_SENTENCE_ENDS = (".", "!", "?", "…", ")")
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateFile:
+    """Templates of one register: two sentences of a line come from one of these."""
+
+    name: str
+    templates: Sequence[Template]
+    learned: bool = False
+
+
+@dataclass
+class GenerationTally:
+    """What was made, by part."""
+
+    templates: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
+    lines: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
+    lines_without_span: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
+    spans: Counter[str] = field(default_factory=Counter)
+    lower_cased: int = 0
+    """Lines that were lower-cased though their template has capitals."""
+    lower_values: int = 0
+    """Lines of templates without capitals whose values were lower-cased."""
+    upper_cased: int = 0
+    joined: int = 0
+    repeated: int = 0
+    """Lines whose text stands in the part already: a template without slots says the same each time."""
+
+
+def write_generated(
+    folder: Path, files: Sequence[TemplateFile], settings: LabelledTextSettings, *, private: bool = False
+) -> GenerationTally:
+    """Write ``train.jsonl``, ``valid.jsonl`` and ``test.jsonl``; the same settings write the same bytes.
+
+    Raises ``CorpusError`` where a part that is to have lines has no template.
+    """
+    tally = GenerationTally()
+    by_part = _divided(files, settings)
+    sizes = _sizes(settings)
+    for part in PARTS:
+        tally.templates[part] = len({template.identity for file in by_part[part] for template in file.templates})
+        if sizes[part] and not by_part[part]:
+            raise CorpusError(
+                f"no template falls into the {part} part; bring more templates, or set {part}_share to 0"
+                if part != "train"
+                else "no template falls into the train part; bring more templates"
+            )
+    for part in PARTS:
+        lines = _lines(part, by_part[part], sizes[part], settings, tally)
+        write_labelled(folder / f"{part}.jsonl", lines, private=private)
+    return tally
+
+
+def _sizes(settings: LabelledTextSettings) -> dict[Part, int]:
+    valid, test = round(settings.sentences * settings.valid_share), round(settings.sentences * settings.test_share)
+    return {"train": settings.sentences - valid - test, "valid": valid, "test": test}
+
+
+def _divided(files: Sequence[TemplateFile], settings: LabelledTextSettings) -> dict[Part, list[TemplateFile]]:
+    parts: dict[Part, list[TemplateFile]] = {part: [] for part in PARTS}
+    for file in files:
+        templates: dict[Part, dict[str, Template]] = {part: {} for part in PARTS}
+        for template in file.templates:
+            templates[part_of(template, settings.valid_share, settings.test_share)][str(template)] = template
+        for part in PARTS:
+            if templates[part]:
+                parts[part].append(TemplateFile(file.name, list(templates[part].values()), file.learned))
+    return parts
+
+
+class _Choice:
+    """Draws templates of one part: by origin, by whether they have labelled slots, then evenly."""
+
+    def __init__(self, files: Sequence[TemplateFile], settings: LabelledTextSettings) -> None:
+        self._settings = settings
+        self._groups: dict[tuple[bool, bool], list[tuple[TemplateFile, Template]]] = {}
+        for file in files:
+            for template in file.templates:
+                key = (file.learned, _is_negative(template))
+                self._groups.setdefault(key, []).append((file, template))
+
+    def kind_of_line(self, random_numbers: random.Random) -> tuple[bool, bool]:
+        """Whether a line's templates are learned ones, and whether they have no labelled slot."""
+        learned = random_numbers.random() < self._settings.learned_share
+        negative = random_numbers.random() < self._settings.negative_share
+        # What is not there gives way: first the wish for a negative or positive template, then the origin.
+        wishes = ((learned, negative), (learned, not negative), (not learned, negative), (not learned, not negative))
+        return next(wish for wish in wishes if wish in self._groups)
+
+    def draw(self, kind: tuple[bool, bool], random_numbers: random.Random) -> tuple[TemplateFile, Template]:
+        """A template of a kind, and the file that it is from."""
+        return random_numbers.choice(self._groups[kind])
+
+
+def _is_negative(template: Template) -> bool:
+    return all(SLOT_KINDS[slot.kind].label is None for slot in template.slots)
+
+
+def _lines(
+    part: Part, files: Sequence[TemplateFile], size: int, settings: LabelledTextSettings, tally: GenerationTally
+) -> Iterator[LabelledLine]:
+    # Text as a seed is hashed with SHA-512, the same in every process.
+    random_numbers = random.Random(f"{settings.seed} {part}")
+    choice = _Choice(files, settings) if size else None
+    gazetteer = Gazetteer(part, settings.reserved_share)
+    seen: set[str] = set()
+    for number in count_from(1):
+        if choice is None or number > size:
+            return
+        kind = choice.kind_of_line(random_numbers)
+        for _ in range(_ATTEMPTS):
+            line, notes = _one_line(choice, kind, gazetteer, random_numbers, settings, number)
+            if line.text not in seen:
+                break
+        else:
+            notes["repeated"] += 1
+        seen.add(line.text)
+        for name, added in notes.items():
+            setattr(tally, name, getattr(tally, name) + added)
+        tally.lines[part] += 1
+        tally.lines_without_span[part] += not line.spans
+        tally.spans.update(span.label for span in line.spans)
+        yield line
+
+
+def _one_line(
+    choice: _Choice,
+    kind: tuple[bool, bool],
+    gazetteer: Gazetteer,
+    random_numbers: random.Random,
+    settings: LabelledTextSettings,
+    number: int,
+) -> tuple[LabelledLine, Counter[str]]:
+    """A line, and what was done to it."""
+    notes: Counter[str] = Counter()
+    file, template = choice.draw(kind, random_numbers)
+    line = fill_template(template, gazetteer, random_numbers, number)
+    literal = "".join(piece for piece in template.pieces if isinstance(piece, str))
+    if random_numbers.random() < settings.joined_share:
+        other = random_numbers.choice(file.templates)
+        # A line without private values stays one.
+        fits = other.identity != template.identity and not (kind[1] and not _is_negative(other))
+        if fits and line.text.rstrip().endswith(_SENTENCE_ENDS):
+            line = joined(line, fill_template(other, gazetteer, random_numbers, number))
+            literal += "".join(piece for piece in other.pieces if isinstance(piece, str))
+            notes["joined"] += 1
+    if settings.unlabelled:
+        kept = tuple(span for span in line.spans if span.label not in settings.unlabelled)
+        line = LabelledLine(line.text, kept, number, line.template)
+    # Each is drawn whether it is used or not, so that one share does not change what the others draw.
+    case, values_case, mark, space = (random_numbers.random() for _ in range(4))
+    if mark < settings.unpunctuated_share:
+        line = unpunctuated(line)
+    if space < settings.spaced_share:
+        line = spaced(line)
+    if case < settings.lower_case_share:
+        line = lower_cased(line)
+        notes["lower_cased"] += literal != literal.lower()
+        notes["lower_values"] += literal == literal.lower()
+    elif case > 1 - settings.upper_case_share:
+        line = upper_cased(line)
+        notes["upper_cased"] += 1
+    elif literal == literal.lower() and any(map(str.isalpha, literal)) and values_case < settings.lower_values_share:
+        line = lower_cased(line)
+        notes["lower_values"] += 1
+    return line, notes

@@ -1,0 +1,165 @@
+"""A labelled file: JSON lines ``{"text": "...", "spans": [{"start": 0, "end": 4, "label": "PERSON"}]}``.
+
+Offsets count characters (code points) of the text, ``end`` is one past the last one. Spans may overlap or nest and
+may stand in any order; other keys are allowed and, but for a line's ``template`` and ``document`` (an id), not read.
+Lines end at ``\\n`` or ``\\r\\n``; a byte order mark at the start and blank lines at the end are ignored. A blank line
+before the last labelled one is an error: it would shift the numbers of the lines behind it for programs that leave it
+out.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.corpora.text_lines import STANDARD_STREAM, line_writer, read_lines
+from tasks.errors import CorpusError
+
+NAMED_LINES = 20
+"""An error names at most so many bad lines, and the number of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledSpan:
+    """One labelled stretch of a text."""
+
+    start: int
+    """First character, counted from 0."""
+    end: int
+    """One past the last character; greater than ``start``."""
+    label: str
+    """The label as the file writes it; never empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledLine:
+    """One line of a labelled file."""
+
+    text: str
+    """The text; it may hold line ends."""
+    spans: tuple[LabelledSpan, ...]
+    """The labelled stretches, in the order of the file."""
+    number: int
+    """Line of the file, counted from 1."""
+    template: str | None = None
+    """Id of the template that made it; ``None`` for text that no template made."""
+    document: str | None = None
+    """Id of the document that it belongs to; ``None`` where every line is one by itself."""
+
+
+def read_labelled(path: str | Path) -> Iterator[LabelledLine]:
+    """Yield each line of a labelled file (``-``: standard input); memory does not grow with the file.
+
+    After the first bad line nothing more is yielded: the rest is only checked. Raises ``CorpusError`` that names all
+    bad lines by number, each with its reason (the first 20 and the count), and where the file is missing, not UTF-8
+    or has no labelled line. It never quotes text.
+    """
+    name = "standard input" if str(path) == STANDARD_STREAM else str(path)
+    bad: list[tuple[int, str]] = []
+    bad_lines = lines = 0
+    blank: list[int] = []
+    for number, raw in enumerate(read_lines(path), start=1):
+        if not raw.strip():
+            blank.append(number)
+            continue
+        for line_number in blank:
+            bad_lines += 1
+            bad = [*bad, (line_number, "is blank")] if len(bad) < NAMED_LINES else bad
+        blank.clear()
+        line, reason = _parse(raw, number)
+        lines += 1
+        if line is None:
+            bad_lines += 1
+            if len(bad) < NAMED_LINES:
+                bad.append((number, reason))
+        elif not bad_lines:
+            yield line
+    if bad_lines:
+        named = "; ".join(f"line {number}: {reason}" for number, reason in bad)
+        more = f"; and {bad_lines - len(bad)} more" if bad_lines > len(bad) else ""
+        counted = f"{bad_lines} bad line" + ("s" if bad_lines > 1 else "")
+        raise CorpusError(
+            f"{name}: {counted}: {named}{more}; a line is "
+            '{"text": "...", "spans": [{"start": 0, "end": 4, "label": "PERSON"}]}'
+        )
+    if not lines:
+        raise CorpusError(f"labelled file {name!r} is empty; it needs at least one line")
+
+
+def write_labelled(path: str | Path, lines: Iterable[LabelledLine], *, private: bool = False) -> int:
+    """Write labelled lines to a file (or ``-``) and return how many; ``number`` is not written: it is the line's."""
+    count = 0
+    with line_writer(path, private=private) as stream:
+        for line in lines:
+            record: dict[str, Any] = {
+                "text": line.text,
+                "spans": [{"start": span.start, "end": span.end, "label": span.label} for span in line.spans],
+            }
+            if line.template is not None:
+                record["template"] = line.template
+            if line.document is not None:
+                record["document"] = line.document
+            stream.write(json.dumps(record, ensure_ascii=False) + "\n")
+            count += 1
+    return count
+
+
+def _parse(raw: str, number: int) -> tuple[LabelledLine | None, str]:
+    """The line, or ``None`` and the reason why it is none."""
+    try:
+        record = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None, "is not JSON"
+    if not isinstance(record, dict):
+        return None, "is not a JSON object"
+    missing = [key for key in ("text", "spans") if key not in record]
+    if missing:
+        return None, f"has no key {missing[0]!r}"
+    text, records = record["text"], record["spans"]
+    if not isinstance(text, str):
+        return None, "'text' is not a string"
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        return None, "'text' holds half of a surrogate pair"
+    if not isinstance(records, list):
+        return None, "'spans' is not a list"
+    template, document = record.get("template"), record.get("document")
+    spans = []
+    for position, span in enumerate(records, start=1):
+        reason = _why_not_a_span(span, len(text))
+        if reason:
+            return None, f"span {position} {reason}"
+        spans.append(LabelledSpan(span["start"], span["end"], span["label"]))
+    if document is not None and (isinstance(document, bool) or not isinstance(document, str | int)):
+        return None, "'document' is neither a string nor an integer"
+    line = LabelledLine(
+        text,
+        tuple(spans),
+        number,
+        template if isinstance(template, str) else None,
+        None if document is None else str(document),
+    )
+    return line, ""
+
+
+def _why_not_a_span(span: Any, length: int) -> str:
+    """What is wrong with one span of a text of ``length`` characters; empty where nothing is."""
+    if not isinstance(span, dict):
+        return "is not a JSON object"
+    for key in ("start", "end", "label"):
+        if key not in span:
+            return f"has no key {key!r}"
+    for key in ("start", "end"):
+        # A JSON true is a Python int; it is no offset.
+        if not isinstance(span[key], int) or isinstance(span[key], bool):
+            return f"has a {key!r} that is not an integer"
+    if not isinstance(span["label"], str) or not span["label"].strip():
+        return "has a 'label' that is not a name"
+    start, end = span["start"], span["end"]
+    if start < 0:
+        return f"starts at {start}, before the text"
+    if start >= end:
+        return f"is empty: it starts at {start} and ends at {end}"
+    if end > length:
+        return f"ends at {end}, behind the end of the text ({length} characters)"
+    return ""

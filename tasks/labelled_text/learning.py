@@ -1,0 +1,185 @@
+"""Templates learned from a labelled corpus: spans become slots of their kind, and in the form of the original.
+
+E-mail addresses, web addresses, ``@names`` and long numbers that the corpus does not label become slots too, so that a
+learned template holds no value that is labelled or can be told by its form. The gender of a name follows pronouns near
+it where only one gender is there; nobody guarantees that they speak of that person. The other words are the corpus's
+own: a name that nobody labelled stays in its template. So learned templates, and what is generated from them, are as
+private as the corpus.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tasks.errors import CorpusError, ParameterError
+from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, read_labelled
+from tasks.labelled_text.slots import SLOT_KINDS
+from tasks.labelled_text.template import Slot, Template
+from tasks.labelled_text.value_forms import slot_for
+from tasks.spelling import nearest
+
+MIXED_KINDS = ("LOCATION", "GROUP_NAME", "POSITION")
+"""Kinds that only a mapping of labels has: the form of each value tells which kind of slot it becomes."""
+KNOWN_LABELS: Mapping[str, str] = {
+    **{kind: kind for kind in SLOT_KINDS},
+    **dict.fromkeys(["PER", "person"], "PERSON"),
+    **dict.fromkeys(["LOC", "LOCATION", "location", "GPE"], "LOCATION"),
+    **dict.fromkeys(["ORG", "ORGANIZATION"], "ORGANISATION"),
+    "FAC": "FACILITY",
+    "corporation": "COMPANY",
+    "group": "GROUP_NAME",
+    "product": "PRODUCT",
+    "creative-work": "WORK",
+    "WORK_OF_ART": "WORK",
+    "DATE_TIME": "DATE",
+    "TITLE": "POSITION",
+    **dict.fromkeys(["NRP", "NORP"], "NATIONALITY"),
+    "DOMAIN_NAME": "WEB_HOST",
+    "IBAN_CODE": "IBAN",
+    "US_DRIVER_LICENSE": "DRIVING_LICENCE",
+    "US_SSN": "SOCIAL_SECURITY_NUMBER",
+    "US_PASSPORT": "PASSPORT_NUMBER",
+    "US_BANK_NUMBER": "ACCOUNT_NUMBER",
+}
+"""Labels of common corpora, and this package's own, to kinds."""
+_FOUND = re.compile(
+    r"(?P<URL>(?:https?://|www\.)\S+)"
+    r"|(?P<EMAIL_ADDRESS>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
+    r"|(?P<USER_NAME>(?<!\w)@\w+)"
+    r"|(?P<WEB_HOST>(?<![\w.@])[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|co\.uk|de|fr|io|info|ly|me|tv)\b(?:/\S*)?)"
+    r"|(?P<IP_ADDRESS>(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.]))"
+    # A run of seven digits or more that is neither a sum nor a date with its time.
+    r"|(?P<NUMBER>(?<![\w$€£./:-])(?!\d{1,2}[./-]\d{1,2}[./-]\d{2}|\d{4}[./-]\d{1,2}[./-])"
+    r"\+?(?:\( ?)?\d(?:[ .()-]{0,3}\d){6,}(?![\w:/]|[.,]\d))"
+)
+
+
+@dataclass
+class LearnedTemplates:
+    """What a corpus gave."""
+
+    templates: list[Template] = field(default_factory=list)
+    """Different templates, in the order of the corpus."""
+    lines: int = 0
+    left_out: int = 0
+    """Lines that hold nothing but white space."""
+    repeated: int = 0
+    """Lines whose template stood there already."""
+    overlapping_spans: int = 0
+    """Spans inside or across a longer one, which alone became a slot."""
+    labels: set[str] = field(default_factory=set)
+    """Labels that the corpus has."""
+    found_values: int = 0
+    """Values without a label that became slots by their form."""
+
+
+def check_label_map(label_map: Mapping[str, str], where: str) -> None:
+    """``ParameterError`` with every mapping to a kind that there is not."""
+    allowed = [*MIXED_KINDS, *SLOT_KINDS]
+    problems = [
+        f"{label!r} maps to {kind!r}, which is no kind of slot{nearest(kind, allowed)}"
+        for label, kind in label_map.items()
+        if kind not in allowed
+    ]
+    if problems:
+        raise ParameterError(f"{where}: {'; '.join(problems)}; allowed: {', '.join(allowed)}")
+
+
+def learn_templates(path: str | Path, label_map: Mapping[str, str] | None = None) -> LearnedTemplates:
+    """The templates of a labelled file.
+
+    ``label_map`` (label to kind of slot, or one of ``MIXED_KINDS``) comes before ``KNOWN_LABELS``. Raises
+    ``CorpusError`` that names all labels without a mapping, and ``ParameterError`` for a mapping to a kind that there
+    is not.
+    """
+    check_label_map(label_map or {}, f"labels for {str(path)!r}")
+    mapping = {**KNOWN_LABELS, **(label_map or {})}
+    learned = LearnedTemplates()
+    seen: set[str] = set()
+    unmapped: dict[str, int] = {}
+    for line in read_labelled(path):
+        learned.lines += 1
+        for span in line.spans:
+            learned.labels.add(span.label)
+            if span.label not in mapping:
+                unmapped[span.label] = unmapped.get(span.label, 0) + 1
+        if unmapped:
+            continue
+        if not line.text.strip():
+            learned.left_out += 1
+            continue
+        template = _learn(line, mapping, learned)
+        if str(template) in seen:
+            learned.repeated += 1
+            continue
+        seen.add(str(template))
+        learned.templates.append(template)
+    if unmapped:
+        named = ", ".join(f"{label!r} ({count} spans)" for label, count in sorted(unmapped.items()))
+        raise CorpusError(
+            f"{str(path)!r}: no kind of slot for the labels {named}; give each one with --label-map LABEL=KIND or "
+            f"labels: in params.yaml; kinds: {', '.join([*MIXED_KINDS, *SLOT_KINDS])}"
+        )
+    return learned
+
+
+def _learn(line: LabelledLine, mapping: Mapping[str, str], learned: LearnedTemplates) -> Template:
+    spans = _outermost(line.spans)
+    learned.overlapping_spans += len(line.spans) - len(spans)
+    pieces: list[str | Slot] = []
+    things: dict[str, int] = {}
+    texts = [line.text[span.start : span.end].casefold() for span in spans]
+    position = 0
+    rest = "".join(_between(line.text, spans))
+    for span, text in zip(spans, texts, strict=True):
+        learned.found_values += _add_literal(pieces, line.text[position : span.start])
+        original = line.text[span.start : span.end]
+        kind, modifiers = slot_for(mapping[span.label], original, rest)
+        thing = None
+        if texts.count(text) > 1:
+            thing = things.setdefault(text, len(things) + 1)
+        pieces.append(Slot(kind, thing, modifiers))
+        position = span.end
+    learned.found_values += _add_literal(pieces, line.text[position:])
+    return Template(tuple(pieces))
+
+
+def _outermost(spans: Iterable[LabelledSpan]) -> list[LabelledSpan]:
+    """Of spans that overlap the longest, in order of the text."""
+    kept: list[LabelledSpan] = []
+    for span in sorted(spans, key=lambda span: (span.start - span.end, span.start)):
+        if all(span.end <= other.start or span.start >= other.end for other in kept):
+            kept.append(span)
+    return sorted(kept, key=lambda span: span.start)
+
+
+def _between(text: str, spans: Iterable[LabelledSpan]) -> Iterable[str]:
+    position = 0
+    for span in spans:
+        yield text[position : span.start]
+        position = span.end
+    yield text[position:]
+
+
+def _add_literal(pieces: list[str | Slot], text: str) -> int:
+    """Add text between spans; values that their form gives away become slots. Returns how many."""
+    position = found = 0
+    for match in _FOUND.finditer(text):
+        kind = str(match.lastgroup)
+        if kind == "NUMBER":
+            kind = _number_kind(match.group())
+        if match.start() > position:
+            pieces.append(text[position : match.start()])
+        pieces.append(Slot(kind))
+        position, found = match.end(), found + 1
+    if position < len(text):
+        pieces.append(text[position:])
+    return found
+
+
+def _number_kind(text: str) -> str:
+    digits = sum(map(str.isdigit, text))
+    if digits in (15, 16):
+        return "CREDIT_CARD"
+    return "ACCOUNT_NUMBER" if text.isdigit() and digits != 10 else "PHONE_NUMBER"

@@ -1,0 +1,163 @@
+"""People: names that belong together, the pronouns, titles and addresses that agree with them."""
+
+import random
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tasks.corpora.document import Part
+from tasks.labelled_text.value_pools import LOCALE_WEIGHTS, Pool, divided_pool, first_names, last_names
+
+PRONOUNS: Mapping[str, tuple[str, str]] = {
+    "SUBJECT": ("she", "he"),
+    "OBJECT": ("her", "him"),
+    "POSSESSIVE": ("her", "his"),
+    "REFLEXIVE": ("herself", "himself"),
+}
+"""Case to the female and the male form."""
+RELATIVES = (
+    ("mother", "father"),
+    ("mom", "dad"),
+    ("mum", "dad"),
+    ("sister", "brother"),
+    ("daughter", "son"),
+    ("aunt", "uncle"),
+    ("grandma", "grandpa"),
+    ("niece", "nephew"),
+    ("wife", "husband"),
+    ("girlfriend", "boyfriend"),
+    ("sister-in-law", "brother-in-law"),
+)
+_TITLES = (
+    ("Ms.", "Mr."),
+    ("Mrs.", "Mr."),
+    ("Ms", "Mr"),
+    ("Miss", "Mr"),
+    ("Dr.", "Dr."),
+    ("Dr", "Dr"),
+    ("Prof.", "Prof."),
+)
+_NICKNAMES = {
+    "Elizabeth": "Liz", "William": "Bill", "Robert": "Bob", "Richard": "Rick", "James": "Jim", "John": "Johnny",
+    "Katherine": "Kate", "Margaret": "Maggie", "Thomas": "Tommy", "Michael": "Mikey", "Christopher": "Chris",
+    "Jennifer": "Jen", "Jessica": "Jess", "Rebecca": "Becky", "Patricia": "Patty", "Daniel": "Danny",
+    "Matthew": "Matt", "Anthony": "Tony", "Nicholas": "Nick", "Samuel": "Sammy", "Benjamin": "Ben",
+    "Alexander": "Alex", "Victoria": "Vicky", "Susan": "Sue", "Deborah": "Debbie", "Edward": "Eddie",
+}  # fmt: skip
+_MAIL_HOSTS = ("gmail.com", "yahoo.com", "hotmail.com", "outlook.com", "icloud.com", "gmx.de", "web.de", "aol.com",
+               "orange.fr", "libero.it", "mail.ru", "proton.me", "btinternet.com", "comcast.net")  # fmt: skip
+_HANDLE_WORDS = ("the", "real", "its", "iam", "official", "music", "dj", "mr", "miss", "lil", "king", "queen", "xo",
+                 "love", "gamer", "photo", "art", "blogs", "fan", "girl", "boy", "tweets", "news", "lover", "baby",
+                 "sunny", "crazy", "happy", "dark", "blue", "star", "moon", "panda", "kitty", "wolf",
+                 "pixel")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One person of a sentence."""
+
+    first: str
+    middle: str
+    last: str
+    female: bool
+
+
+class People:
+    """The people that one part of the generated text may have."""
+
+    def __init__(self, part: Part, reserved_share: float) -> None:
+        self._locales = Pool(list(LOCALE_WEIGHTS), list(LOCALE_WEIGHTS.values()))
+        self._first = {
+            (locale, female): divided_pool(first_names(locale, female=female), part, reserved_share)
+            for locale in LOCALE_WEIGHTS
+            for female in (True, False)
+        }
+        self._last = {
+            (locale, female): divided_pool(last_names(locale, female=female), part, reserved_share)
+            for locale in LOCALE_WEIGHTS
+            for female in (True, False)
+        }
+
+    def draw(self, random_numbers: random.Random, female: bool | None = None) -> Person:
+        """A person; names are mostly of one language, seldom of two."""
+        female = random_numbers.random() < 0.5 if female is None else female
+        locale = self._locales.draw(random_numbers)
+        last_locale = locale if random_numbers.random() < 0.9 else self._locales.draw(random_numbers)
+        first, middle = (self._first[locale, female].draw(random_numbers) for _ in range(2))
+        return Person(first, middle, self._last[last_locale, female].draw(random_numbers), female)
+
+    def last_name(self, random_numbers: random.Random) -> str:
+        """A last name as companies, streets and schools carry it."""
+        return self._last["en_US" if random_numbers.random() < 0.6 else self._locales.draw(random_numbers), False].draw(
+            random_numbers
+        )
+
+
+def written_name(person: Person, random_numbers: random.Random) -> str:
+    """A whole name in one of the forms that people write."""
+    place = random_numbers.random()
+    if place < 0.80:
+        return f"{person.first} {person.last}"
+    if place < 0.86:
+        return f"{person.first} {person.middle[0]}. {person.last}"
+    if place < 0.90:
+        return f"{person.first} {person.middle} {person.last}"
+    if place < 0.94:
+        return f"{person.first[0]}. {person.last}"
+    if place < 0.96:
+        return f"{person.first} {person.middle[0]} {person.last}"
+    if place < 0.98:
+        return f"{person.first}-{person.middle} {person.last}"
+    return f"{person.first} {person.last}{random_numbers.choice([' Jr.', ' III', ' Sr.', ' II'])}"
+
+
+def nickname(person: Person, random_numbers: random.Random) -> str:
+    """What friends call a person."""
+    if person.first in _NICKNAMES:
+        return _NICKNAMES[person.first]
+    if len(person.first) > 5 and person.first[:3].isalpha():
+        stem = person.first[:4] if person.first[3] not in "aeiouyáéíóúäöü" else person.first[:3]
+        return stem + random_numbers.choice(["", "ie", "y", "o"])
+    return person.first + random_numbers.choice(["", "", "ie"])
+
+
+def plural_name(person: Person, random_numbers: random.Random) -> str:
+    """The family: "the Millers", "the Joneses" (without the article)."""
+    return person.last + ("es" if person.last[-1] in "sxz" or person.last.endswith(("ch", "sh")) else "s")
+
+
+def title(person: Person, random_numbers: random.Random) -> str:
+    """A form of address that agrees."""
+    pair = random_numbers.choices(_TITLES, weights=(6, 4, 3, 1, 4, 2, 2))[0]
+    return pair[0] if person.female else pair[1]
+
+
+def _plain(name: str) -> str:
+    """A name as addresses write it: ASCII letters of small case."""
+    name = name.replace("ß", "ss").replace("ø", "o").replace("Ø", "O").replace("ł", "l").replace("đ", "d")
+    name = name.replace("ı", "i").replace("æ", "ae")
+    decomposed = unicodedata.normalize("NFD", name).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z]", "", decomposed.lower()) or "user"
+
+
+def email_address(person: Person, random_numbers: random.Random, host: str | None = None) -> str:
+    """An address that is made of the name, as most are."""
+    first, last = _plain(person.first), _plain(person.last)
+    number = str(random_numbers.randint(1, 99)) if random_numbers.random() < 0.3 else ""
+    name = random_numbers.choice(
+        [f"{first}.{last}", f"{first}{last}", f"{first[0]}{last}", f"{first}_{last}", f"{first}", f"{last}.{first[0]}"]
+    )
+    return f"{name}{number}@{host or random_numbers.choice(_MAIL_HOSTS)}"
+
+
+def user_name(person: Person, random_numbers: random.Random) -> str:
+    """A name in a social network, without the ``@``."""
+    first, last = _plain(person.first), _plain(person.last)
+    word, other = random_numbers.choice(_HANDLE_WORDS), random_numbers.choice(_HANDLE_WORDS)
+    number = random_numbers.choice([str(random_numbers.randint(1, 99)), str(random_numbers.randint(1970, 2012))])
+    return random_numbers.choice(
+        [f"{first}{last}", f"{first}_{last}", f"{first}{number}", f"{first.title()}{last.title()}", f"{word}{first}",
+         f"{first[0]}{last}{number}", f"_{first}{word}", f"{word}_{other}{number}", f"{word.title()}{other.title()}",
+         f"{last}{number}", f"xX{first.title()}Xx", f"{first}{word}{number}"]
+    )  # fmt: skip

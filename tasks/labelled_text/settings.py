@@ -1,0 +1,73 @@
+"""Settings of generated labelled text: ``labelled_text`` in ``params.yaml``."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from tasks.labelled_text.labels import LABEL_CLASSES
+from tasks.settings_base import Settings
+from tasks.spelling import nearest
+
+
+class LearnFrom(Settings):
+    """A labelled corpus whose sentences become templates."""
+
+    source: str
+    """A labelled file: JSON lines ``{"text", "spans"}``."""
+    labels: dict[str, str] = Field(default_factory=dict)
+    """Label of the corpus to kind of slot, for labels that are not known, or known as something else."""
+
+
+class LabelledTextSettings(Settings):
+    """How much labelled text is made, from which templates, and how it is written."""
+
+    sentences: int = Field(default=20_000, ge=1)
+    """Lines of all three parts together."""
+    valid_share: float = Field(default=0.1, ge=0, lt=1)
+    """Share of the templates, and of the lines, of the validation part."""
+    test_share: float = Field(default=0.1, ge=0, lt=1)
+    """Share of the templates, and of the lines, of the test part."""
+    reserved_share: float = Field(default=0.15, ge=0, lt=1)
+    """Share of the names, cities, companies and other long lists of values that only the test part has."""
+    negative_share: float = Field(default=0.3, ge=0, le=1)
+    """Share of the lines whose templates have no labelled slot."""
+    joined_share: float = Field(default=0.2, ge=0, le=1)
+    """Share of the lines that get a second sentence, of another template of the same file, where the first one ends
+    like a sentence."""
+    lower_case_share: float = Field(default=0.1, ge=0, le=1)
+    """Share of the lines that are lower-cased as a whole, as users write."""
+    lower_values_share: float = Field(default=0.5, ge=0, le=1)
+    """Among templates that have no capital of their own, the share of lines whose values have none either."""
+    upper_case_share: float = Field(default=0.01, ge=0, le=1)
+    """Share of the lines that are all capitals."""
+    unpunctuated_share: float = Field(default=0.1, ge=0, le=1)
+    """Share of the lines that lose the full stop, question or exclamation mark at their end."""
+    spaced_share: float = Field(default=0.1, ge=0, le=1)
+    """Share of the lines with spaces around punctuation, as in text that was divided into tokens."""
+    unlabelled: list[str] = Field(default_factory=list)
+    """Labels whose values are filled in but not labelled, such as ``USER_NAME``."""
+    templates: Literal["shipped"] | list[str] = "shipped"
+    """``shipped`` for the templates of this package, or templates files."""
+    learn_from: list[LearnFrom] = Field(default_factory=list)
+    """Labelled corpora to learn more templates from."""
+    learned_share: float = Field(default=0.5, ge=0, le=1)
+    """Share of the lines from learned templates, where there are others too."""
+    seed: int = 1
+    """Seed of everything that is drawn; not of the division of templates and values, which never changes."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> "LabelledTextSettings":
+        if self.valid_share + self.test_share >= 1:
+            raise ValueError("valid_share and test_share leave nothing to train on; their sum must be below 1")
+        if self.lower_case_share + self.upper_case_share > 1:
+            raise ValueError("lower_case_share and upper_case_share add up to more than 1")
+        unknown = [label for label in self.unlabelled if label not in LABEL_CLASSES]
+        if unknown:
+            raise ValueError(
+                "unlabelled: "
+                + ", ".join(f"{label!r}{nearest(label, LABEL_CLASSES)}" for label in unknown)
+                + f" is no label; allowed: {', '.join(LABEL_CLASSES)}"
+            )
+        if not self.templates and not self.learn_from:
+            raise ValueError("no templates: name templates files, 'shipped', or a corpus to learn_from")
+        return self

@@ -1,0 +1,269 @@
+"""The kinds of slots: what fills each, and the label that its value gets.
+
+Kinds without a label (pronouns, forms of address, jobs, ordinary numbers) vary the text and are private to nobody.
+"""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from tasks.corpora.document import Part
+from tasks.labelled_text import number_formats as numbers
+from tasks.labelled_text import people as names
+from tasks.labelled_text.organisations import Organisations
+from tasks.labelled_text.people import People, Person
+from tasks.labelled_text.places import Country, Places
+from tasks.labelled_text.template import Slot
+from tasks.labelled_text.value_pools import shipped_values
+
+_ATTEMPTS = 40
+"""How often a value of the wanted number of words is drawn before another number is taken."""
+
+
+class Gazetteer:
+    """Everything that one part of the generated text may be filled with."""
+
+    def __init__(self, part: Part, reserved_share: float) -> None:
+        self.people = People(part, reserved_share)
+        self.places = Places(part, reserved_share, self.people)
+        self.words: dict[str, list[str]] = {kind: words.split(", ") for kind, words in shipped_values("common_words")}
+        self.words["job"] = [job for (job,) in shipped_values("jobs")]
+        self.organisations = Organisations(part, reserved_share, self.people, self.places)
+
+
+@dataclass
+class Sentence:
+    """What the slots of one sentence share: its people, countries and values by number."""
+
+    gazetteer: Gazetteer
+    random_numbers: random.Random
+    people: dict[int, Person] = field(default_factory=dict)
+    countries: dict[int, Country] = field(default_factory=dict)
+    values: dict[tuple[str, int], str] = field(default_factory=dict)
+    genders: dict[int, bool] = field(default_factory=dict)
+    """Whether a numbered person is female, where a slot of the template says so."""
+
+    def person(self, slot: Slot, female: bool | None = None) -> Person:
+        """The person of a slot's number, or a new one."""
+        if slot.thing is None:
+            return self.gazetteer.people.draw(self.random_numbers, female)
+        if slot.thing not in self.people:
+            wanted = self.genders.get(slot.thing, female)
+            self.people[slot.thing] = self.gazetteer.people.draw(self.random_numbers, wanted)
+        return self.people[slot.thing]
+
+    def country(self, slot: Slot) -> Country:
+        """The country of a slot's number, or a new one."""
+        if slot.thing is None:
+            return self.gazetteer.places.country(self.random_numbers)
+        if slot.thing not in self.countries:
+            self.countries[slot.thing] = self.gazetteer.places.country(self.random_numbers)
+        return self.countries[slot.thing]
+
+
+@dataclass(frozen=True, slots=True)
+class SlotKind:
+    """One kind of slot."""
+
+    label: str | None
+    """Fine label of the value, a key of ``tasks.labelled_text.labels.LABEL_CLASSES``; ``None``: the value has none."""
+    make: Callable[[Sentence, Slot], str]
+    """Draws a value."""
+    female: bool | None = None
+    """The gender that the kind asks for."""
+
+
+def fill_slot(slot: Slot, sentence: Sentence) -> str:
+    """The value of one slot in its form; equal slots of one number have equal values."""
+    key = None if slot.thing is None else (slot.kind, slot.thing)
+    value = sentence.values.get(key) if key else None
+    if value is None:
+        value = _draw(slot, sentence)
+        if key:
+            sentence.values[key] = value
+    for modifier in slot.modifiers:
+        if modifier == "lower":
+            value = value.lower()
+        elif modifier == "upper":
+            value = value.upper()
+        elif modifier == "hashtag":
+            value = "#" + "".join(character for character in value.removeprefix("the ") if character.isalnum())
+    return value
+
+
+def _draw(slot: Slot, sentence: Sentence) -> str:
+    make = SLOT_KINDS[slot.kind].make
+    wanted = next((int(modifier[6:]) for modifier in slot.modifiers if modifier.startswith("words=")), None)
+    value = make(sentence, slot)
+    if wanted is None:
+        return value
+    for _ in range(_ATTEMPTS):
+        if len(value.removeprefix("the ").split()) == wanted:
+            break
+        # A person who has no name of so many words is another person.
+        if slot.thing is not None:
+            sentence.people.pop(slot.thing, None)
+            sentence.countries.pop(slot.thing, None)
+        value = make(sentence, slot)
+    return value
+
+
+def _person(make: Callable[[Person, random.Random], str], female: bool | None = None) -> SlotKind:
+    return SlotKind(
+        "PERSON", lambda sentence, slot: make(sentence.person(slot, female), sentence.random_numbers), female
+    )
+
+
+def _about_person(make: Callable[[Person, random.Random], str], label: str | None = None) -> SlotKind:
+    return SlotKind(label, lambda sentence, slot: make(sentence.person(slot), sentence.random_numbers))
+
+
+def _country(label: str, attribute: str) -> SlotKind:
+    return SlotKind(label, lambda sentence, slot: getattr(sentence.country(slot), attribute))
+
+
+def _place(label: str, name: str) -> SlotKind:
+    return SlotKind(label, lambda sentence, slot: getattr(sentence.gazetteer.places, name)(sentence.random_numbers))
+
+
+def _organisation(label: str, name: str) -> SlotKind:
+    return SlotKind(
+        label, lambda sentence, slot: getattr(sentence.gazetteer.organisations, name)(sentence.random_numbers)
+    )
+
+
+def _number(label: str | None, make: Callable[[random.Random], str]) -> SlotKind:
+    return SlotKind(label, lambda sentence, slot: make(sentence.random_numbers))
+
+
+def _word(kind: str) -> SlotKind:
+    """Common words without a label."""
+    return SlotKind(None, lambda sentence, slot: sentence.random_numbers.choice(sentence.gazetteer.words[kind]))
+
+
+def _belief(column: int) -> SlotKind:
+    return SlotKind(
+        "BELIEF",
+        lambda sentence, slot: sentence.random_numbers.choice(sentence.gazetteer.organisations.beliefs)[column],
+    )
+
+
+def _full_name(person: Person, random_numbers: random.Random) -> str:
+    return f"{person.first} {person.last}"
+
+
+def _work_address(sentence: Sentence, slot: Slot) -> str:
+    host = sentence.gazetteer.organisations.web_host(sentence.random_numbers)
+    place = sentence.random_numbers.random()
+    if place < 0.15 and slot.thing is None:
+        return f"{sentence.random_numbers.choice(['info', 'sales', 'support', 'contact', 'office', 'hr'])}@{host}"
+    return names.email_address(sentence.person(slot), sentence.random_numbers, host if place < 0.5 else None)
+
+
+def _relative(person: Person, random_numbers: random.Random) -> str:
+    return random_numbers.choice(names.RELATIVES)[0 if person.female else 1]
+
+
+def _three_digits(random_numbers: random.Random) -> str:
+    return numbers.pattern("###", random_numbers)
+
+
+SLOT_KINDS: Mapping[str, SlotKind] = {
+    **{
+        f"{kind}{ending}": _person(make, female)
+        for kind, make in {
+            "PERSON": names.written_name,
+            "FULL_NAME": _full_name,
+            "FIRST_NAME": lambda person, random_numbers: person.first,
+        }.items()
+        for ending, female in (("", None), ("_FEMALE", True), ("_MALE", False))
+    },
+    "LAST_NAME": _person(lambda person, random_numbers: person.last),
+    "FULL_NAME_REVERSED": _person(lambda person, random_numbers: f"{person.last}, {person.first}"),
+    "NAME_OF_THREE": _person(lambda person, random_numbers: f"{person.first} {person.middle} {person.last}"),
+    "INITIALS": _person(lambda person, random_numbers: f"{person.first[0]}.{person.last[0]}."),
+    "FAMILY": _person(names.plural_name),
+    "NICKNAME": _person(names.nickname),
+    **{
+        f"PRONOUN_{case}": _about_person(
+            lambda person, random_numbers, forms=forms: forms[0 if person.female else 1]  # type: ignore[misc]
+        )
+        for case, forms in names.PRONOUNS.items()
+    },
+    "TITLE": _about_person(names.title),
+    "RELATIVE": _about_person(_relative),
+    "USER_NAME": _about_person(lambda person, numbers_: "@" + names.user_name(person, numbers_), "USER_NAME"),
+    "USER_NAME_PLAIN": _about_person(names.user_name, "USER_NAME"),
+    "EMAIL_ADDRESS": SlotKind("EMAIL_ADDRESS", _work_address),
+    "JOB": _word("job"),
+    "FOOD": _word("food"),
+    "THING": _word("thing"),
+    "ANIMAL": _word("animal"),
+    "HOBBY": _word("hobby"),
+    "DESCRIPTION": _word("adjective"),
+    "ADVERB": _word("adverb"),
+    "TOPIC": _word("subject"),
+    "AILMENT": _word("ailment"),
+    "OCCASION": _word("event"),
+    "EXCLAMATION": _word("exclamation"),
+    "COUNT": _number(None, numbers.count),
+    "PERCENTAGE": _number(None, numbers.percentage),
+    "COUNTRY": _country("COUNTRY", "name"),
+    "NATIONALITY": _country("NATIONALITY", "adjective"),
+    "NATIONALITY_PEOPLE": _country("NATIONALITY", "people"),
+    "NATIONALITY_PERSON": _country("NATIONALITY", "person"),
+    "CITY": _place("CITY", "city"),
+    "STATE": _place("STATE", "state"),
+    "STATE_CODE": _place("STATE", "state_code"),
+    "REGION": _place("REGION", "region"),
+    "FACILITY": _place("FACILITY", "facility"),
+    "STREET": _place("STREET_ADDRESS", "street"),
+    "STREET_ADDRESS": _place("STREET_ADDRESS", "street_address"),
+    "FULL_ADDRESS": _place("STREET_ADDRESS", "full_address"),
+    "ZIP_CODE": _place("ZIP_CODE", "zip_code"),
+    "ORGANISATION": _organisation("ORGANISATION", "any"),
+    "COMPANY": _organisation("ORGANISATION", "company"),
+    "SHOP": _organisation("ORGANISATION", "shop"),
+    "UNIVERSITY": _organisation("ORGANISATION", "university"),
+    "SCHOOL": _organisation("ORGANISATION", "school"),
+    "HOSPITAL": _organisation("ORGANISATION", "hospital"),
+    "PRESS": _organisation("ORGANISATION", "press"),
+    "AGENCY": _organisation("ORGANISATION", "agency"),
+    "TEAM": _organisation("TEAM", "team"),
+    "BAND": _organisation("BAND", "band"),
+    "WORK": _organisation("WORK", "work"),
+    "PRODUCT": _organisation("PRODUCT", "product"),
+    "EVENT": _organisation("EVENT", "event"),
+    "URL": _organisation("URL", "url"),
+    "WEB_HOST": _organisation("URL", "web_host"),
+    "BELIEF": _belief(0),
+    "BELIEF_PEOPLE": _belief(1),
+    "BELIEF_PERSON": _belief(2),
+    "DATE": _number("DATE", numbers.calendar_date),
+    "DATE_OF_BIRTH": _number("DATE", lambda random_numbers: numbers.calendar_date(random_numbers, 1935, 2012)),
+    "WHEN": _number("DATE", numbers.when),
+    "WEEKDAY": _number("DATE", numbers.weekday),
+    "MONTH": _number("DATE", numbers.month),
+    "YEAR": _number("DATE", numbers.year),
+    "YEAR_SPOKEN": _number("DATE", numbers.spoken_year),
+    "TIME": _number("TIME", numbers.time_of_day),
+    "AGE": _number("AGE", numbers.age),
+    "MONEY": _number("MONEY", numbers.money),
+    "PHONE_NUMBER": _number("PHONE_NUMBER", numbers.phone_number),
+    "PHONE_NUMBER_SPOKEN": _number("PHONE_NUMBER", numbers.spoken_digits),
+    "CREDIT_CARD": _number("CREDIT_CARD", numbers.card_number),
+    "CARD_ENDING": _number("CREDIT_CARD", lambda random_numbers: numbers.pattern("####", random_numbers)),
+    "CARD_CODE": _number("CREDIT_CARD", _three_digits),
+    "IBAN": _number("IBAN", numbers.iban),
+    "SOCIAL_SECURITY_NUMBER": _number("SOCIAL_SECURITY_NUMBER", numbers.social_security_number),
+    "PASSPORT_NUMBER": _number("PASSPORT_NUMBER", numbers.passport_number),
+    "DRIVING_LICENCE": _number("DRIVING_LICENCE", numbers.driving_licence),
+    "LICENCE_PLATE": _number("LICENCE_PLATE", numbers.licence_plate),
+    "ACCOUNT_NUMBER": _number("ACCOUNT_NUMBER", numbers.account_number),
+    "ACCOUNT_NUMBER_SPOKEN": _number(
+        "ACCOUNT_NUMBER", lambda random_numbers: numbers.spoken_digits(random_numbers, random_numbers.randint(6, 9))
+    ),
+    "ORDER_NUMBER": _number("ORDER_NUMBER", numbers.order_number),
+    "IP_ADDRESS": _number("IP_ADDRESS", numbers.ip_address),
+}
+"""Kind to what fills it."""

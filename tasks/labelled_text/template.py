@@ -1,0 +1,157 @@
+"""Templates: text with slots, such as ``My name is {PERSON:1} and I live in {CITY}, {COUNTRY}.``
+
+A slot is ``{KIND}``, ``{KIND:NUMBER}`` or either with modifiers behind a bar, ``{FIRST_NAME:1|lower}``. Slots of one
+number tell of one thing: the same person, country or value. Modifiers: ``lower``, ``upper``, ``hashtag`` (spaces out,
+``#`` in front), ``words=3`` (a value of so many words, where the kind has one). A literal brace is doubled: ``{{``,
+``}}``; ``\\n`` and ``\\r`` are line ends, ``\\\\`` a backslash, ``\\#`` a number sign.
+
+A templates file is UTF-8 text, one template a line; blank lines and lines that start with ``# `` are left out.
+"""
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks.corpora.text_lines import read_lines, write_lines
+from tasks.errors import CorpusError
+from tasks.spelling import nearest
+
+NAMED_PROBLEMS = 20
+"""An error names at most so many bad templates."""
+MODIFIERS = ("lower", "upper", "hashtag", "words=NUMBER")
+_SLOT = re.compile(r"([A-Z][A-Z_0-9]*)(?::([0-9]{1,3}))?(?:\|([a-z0-9=,]+))?")
+_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|\\[nr#\\]|\\|[^{}\\]+")
+_ESCAPES = {"{{": "{", "}}": "}", r"\n": "\n", r"\r": "\r", r"\#": "#", r"\\": "\\"}
+_MODIFIER = re.compile(r"lower|upper|hashtag|words=[1-9][0-9]?")
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A place that a value is filled into."""
+
+    kind: str
+    """What is filled in, a key of ``tasks.labelled_text.slots.SLOT_KINDS``."""
+    thing: int | None = None
+    """Slots of one number tell of one thing; ``None``: of a thing that no other slot tells of."""
+    modifiers: tuple[str, ...] = ()
+    """Changes of the value's form."""
+
+    def __str__(self) -> str:
+        thing = "" if self.thing is None else f":{self.thing}"
+        modifiers = "|" + ",".join(self.modifiers) if self.modifiers else ""
+        return f"{{{self.kind}{thing}{modifiers}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One template; ``str()`` gives the line that ``parse_template`` reads."""
+
+    pieces: tuple[str | Slot, ...]
+    """Literal text (never empty) and slots, in order."""
+
+    def __str__(self) -> str:
+        line = "".join(str(piece) if isinstance(piece, Slot) else escape_literal(piece) for piece in self.pieces)
+        return "\\" + line if _is_comment(line) else line
+
+    @property
+    def slots(self) -> list[Slot]:
+        """The slots, in order."""
+        return [piece for piece in self.pieces if isinstance(piece, Slot)]
+
+    @property
+    def folded(self) -> str:
+        """The template without case, punctuation and digits: near duplicates are equal.
+
+        A run of slots counts as one slot of any kind, so ``{FIRST_NAME} called!`` and ``{TITLE} {LAST_NAME} called``
+        are near duplicates too.
+        """
+        words: list[str] = []
+        for piece in self.pieces:
+            if isinstance(piece, Slot):
+                if not words or words[-1] != "{}":
+                    words.append("{}")
+            else:
+                words += re.findall(r"[^\W\d_]+", piece.casefold())
+        return " ".join(words)
+
+    @property
+    def identity(self) -> str:
+        """Twelve hexadecimal digits that name the template, the same for near duplicates."""
+        return hashlib.sha256(self.folded.encode("utf-8")).hexdigest()[:12]
+
+
+def escape_literal(text: str) -> str:
+    """Literal text as a template writes it."""
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("{", "{{").replace("}", "}}")
+
+
+def _is_comment(line: str) -> bool:
+    return line.startswith("# ") or line == "#"
+
+
+def parse_template(line: str, kinds: Collection[str]) -> Template:
+    """One template. Raises ``ValueError`` with the reason: braces that do not match, an unknown kind or modifier."""
+    pieces: list[str | Slot] = []
+    for match in _PIECE.finditer(line):
+        token = match.group()
+        if match.group(1) is not None:
+            pieces.append(_parse_slot(match.group(1), kinds))
+            continue
+        if token in ("{", "}"):
+            raise ValueError(f"a single {token!r} at character {match.start() + 1}; a literal brace is doubled")
+        if token == "\\":
+            raise ValueError(f"a single backslash at character {match.start() + 1}; write it twice")
+        literal = _ESCAPES.get(token, token)
+        if pieces and isinstance(pieces[-1], str):
+            pieces[-1] += literal
+        else:
+            pieces.append(literal)
+    if not "".join(str(piece) for piece in pieces).strip():
+        raise ValueError("is empty")
+    return Template(tuple(pieces))
+
+
+def read_templates(path: str | Path, kinds: Collection[str]) -> list[Template]:
+    """All templates of a file.
+
+    Raises ``CorpusError`` with every problem (the first 20, and the count), each with its line, and where the file
+    holds no template.
+    """
+    templates: list[Template] = []
+    problems: list[str] = []
+    for number, line in enumerate(read_lines(path), start=1):
+        if not line.strip() or _is_comment(line):
+            continue
+        try:
+            templates.append(parse_template(line, kinds))
+        except ValueError as error:
+            problems.append(f"line {number}: {error}")
+    if problems:
+        more = f"; and {len(problems) - NAMED_PROBLEMS} more" if len(problems) > NAMED_PROBLEMS else ""
+        raise CorpusError(
+            f"templates file {str(path)!r}: {len(problems)} bad: " + "; ".join(problems[:NAMED_PROBLEMS]) + more
+        )
+    if not templates:
+        raise CorpusError(f"templates file {str(path)!r} holds no template; write one a line")
+    return templates
+
+
+def write_templates(path: str | Path, templates: Iterable[Template], *, private: bool = False) -> int:
+    """Write one template a line; returns how many."""
+    return write_lines(path, (str(template) for template in templates), private=private)
+
+
+def _parse_slot(text: str, kinds: Collection[str]) -> Slot:
+    match = _SLOT.fullmatch(text)
+    if not match:
+        raise ValueError("a slot is {KIND}, {KIND:1} or {KIND:1|lower}; a literal brace is doubled")
+    kind, thing, modifiers = match.groups()
+    if kind not in kinds:
+        raise ValueError(f"unknown kind of slot {kind!r}{nearest(kind, kinds)}")
+    listed = tuple(modifiers.split(",")) if modifiers else ()
+    for modifier in listed:
+        if not _MODIFIER.fullmatch(modifier):
+            raise ValueError(f"unknown modifier {modifier!r}; allowed: {', '.join(MODIFIERS)}")
+    return Slot(kind, int(thing) if thing else None, listed)

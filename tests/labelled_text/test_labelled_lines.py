@@ -1,0 +1,101 @@
+import json
+
+import pytest
+
+from tasks.errors import CorpusError
+from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, read_labelled, write_labelled
+
+GOOD = '{"text": "Ada left", "spans": [{"start": 0, "end": 3, "label": "PERSON"}]}'
+
+
+def test_reads_text_spans_and_line_number(tmp_path):
+    file = tmp_path / "gold.jsonl"
+    file.write_text(GOOD + '\n{"text": "no one", "spans": [], "source": "mail", "template": "t7"}\n')
+    assert list(read_labelled(file)) == [
+        LabelledLine("Ada left", (LabelledSpan(0, 3, "PERSON"),), 1),
+        LabelledLine("no one", (), 2, "t7"),
+    ]
+
+
+def test_byte_order_mark_windows_line_ends_and_blank_lines_at_the_end(tmp_path):
+    file = tmp_path / "gold.jsonl"
+    file.write_bytes(b"\xef\xbb\xbf" + (GOOD + "\r\n" + GOOD + "\r\n\r\n\n").encode())
+    assert [line.number for line in read_labelled(file)] == [1, 2]
+
+
+def test_offsets_count_characters_and_texts_may_hold_line_ends(tmp_path):
+    file = tmp_path / "gold.jsonl"
+    line = LabelledLine("😀\nZoë", (LabelledSpan(2, 5, "PERSON"),), 1)
+    assert write_labelled(file, [line]) == 1
+    assert list(read_labelled(file)) == [line]
+
+
+def test_overlapping_spans_are_allowed(tmp_path):
+    file = tmp_path / "gold.jsonl"
+    spans = (LabelledSpan(0, 9, "ORG"), LabelledSpan(0, 3, "PERSON"))
+    write_labelled(file, [LabelledLine("Ada & Son", spans, 1)])
+    assert next(read_labelled(file)).spans == spans
+
+
+def span_line(**changes):
+    span = {"start": 0, "end": 3, "label": "PERSON", **changes}
+    return json.dumps({"text": "Secretina", "spans": [{key: value for key, value in span.items() if value != "gone"}]})
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ("[1]", "is not a JSON object"),
+        ('{"spans": []}', "has no key 'text'"),
+        ('{"text": "a"}', "has no key 'spans'"),
+        ('{"text": 5, "spans": []}', "'text' is not a string"),
+        ('{"text": "\\ud800", "spans": []}', "half of a surrogate pair"),
+        ('{"text": "a", "spans": {}}', "'spans' is not a list"),
+        ('{"text": "a", "spans": [3]}', "span 1 is not a JSON object"),
+        (span_line(start="gone"), "has no key 'start'"),
+        (span_line(label="gone"), "has no key 'label'"),
+        (span_line(start=0.0), "'start' that is not an integer"),
+        (span_line(end=True), "'end' that is not an integer"),
+        (span_line(label=" "), "'label' that is not a name"),
+        (span_line(start=-1), "starts at -1, before the text"),
+        (span_line(start=3), "starts at 3 and ends at 3"),
+        (span_line(end=10), "ends at 10, behind the end of the text (9 characters)"),
+        ("", "is blank"),
+    ],
+)
+def test_a_bad_line_is_named_with_its_reason_and_never_quoted(tmp_path, line, reason):
+    file = tmp_path / "gold.jsonl"
+    file.write_text(GOOD + "\n" + line + "\n" + GOOD + "\n")
+    with pytest.raises(CorpusError, match="1 bad line: line 2: ") as error:
+        list(read_labelled(file))
+    assert reason in str(error.value)
+    assert "Secretina" not in str(error.value)
+
+
+def test_all_bad_lines_are_counted_and_the_first_twenty_named(tmp_path):
+    file = tmp_path / "gold.jsonl"
+    file.write_text((GOOD + "\n{\n") * 25)
+    with pytest.raises(
+        CorpusError, match=r"25 bad lines: line 2: is not JSON; line 4: .*line 40: .*and 5 more"
+    ) as error:
+        list(read_labelled(file))
+    assert "line 42" not in str(error.value)
+
+
+def test_nothing_is_yielded_behind_a_bad_line(tmp_path):
+    file = tmp_path / "gold.jsonl"
+    file.write_text(GOOD + "\n{\n" + GOOD + "\n")
+    lines = read_labelled(file)
+    assert next(lines).number == 1
+    with pytest.raises(CorpusError):
+        next(lines)
+
+
+@pytest.mark.parametrize("content", ["", "\n\n"])
+def test_a_file_without_lines_is_an_error(tmp_path, content):
+    file = tmp_path / "gold.jsonl"
+    file.write_text(content)
+    with pytest.raises(CorpusError, match="is empty"):
+        list(read_labelled(file))
