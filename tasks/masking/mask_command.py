@@ -2,19 +2,23 @@
 
 Every masked word becomes a marker, [MASK] or its class such as [PERSON]; everything else, punctuation and white space
 included, stays as it is, and so do the number and order of the lines. A marker that the text itself contains is
-escaped ([\\MASK]) and comes back as it was when the text is filled.
+escaped ([\\MASK]) and comes back as it was when the text is filled. 'palimpsest preview' shows what would be masked,
+and why.
 
 Techniques:
   allow_list            keep the words of a list of 5,000 safe common words (or of --list), mask all others
-  vocabulary_threshold  keep the most frequent words of generic text, mask all others; needs --word-counts or
-                        --vocabulary
-  entity_tagger         mask the names, places, organisations, dates, numbers ... that a model tags
+  vocabulary_threshold  keep the most frequent words of generic text, mask all others; --word-counts or --vocabulary
+                        say which these are, else published frequencies of general English
+  entity_tagger         mask the names, places, organisations, dates, numbers ... that a model tags;
+                        spacy, transformers, presidio, crf: an entity tagger of that kind
+  combination           mask what any (union), all (intersection) or most (majority) of several techniques find
 
 Examples:
   palimpsest mask --technique allow_list --input mail.txt --output masked.txt
   cat mail.txt | palimpsest mask --technique entity_tagger --marker-style class --input - --output -
   palimpsest count-words --input generic.txt --output counts.tsv
   palimpsest mask --technique vocabulary_threshold --word-counts counts.tsv --input mail.txt --output masked.txt
+  palimpsest mask --technique combination --rule union --part allow_list --part spacy --input mail.txt --output -
 """
 
 import argparse
@@ -24,7 +28,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 
 from tasks.errors import CorpusError
-from tasks.masking.technique_options import add_technique_options, chosen_technique, technique_sections
+from tasks.masking.technique_options import (
+    add_marker_options,
+    add_technique_options,
+    chosen_technique,
+    technique_sections,
+)
 from tasks.reports.cell import add_cell_options, cell_of
 
 SUMMARY = "mask the private words of a text"
@@ -35,12 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", metavar="FILE", required=True, help="text, one sentence a line; '-': standard input")
     parser.add_argument("--output", metavar="FILE", required=True, help="masked text; '-': standard output")
     add_technique_options(parser)
-    parser.add_argument(
-        "--marker-style",
-        choices=("mask", "class"),
-        default="mask",
-        help="'mask': every marker is [MASK]; 'class': [PERSON], [NUMBER], ... (default: mask)",
-    )
+    add_marker_options(parser)
     parser.add_argument(
         "--sidecar", metavar="FILE", help="write what was masked and where; as private as the text itself"
     )
@@ -57,11 +61,10 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 def run(arguments: argparse.Namespace) -> None:
     """Write the masked text, and what was asked for beside it."""
     chosen = chosen_technique(arguments)
-    settings = chosen.settings
+    markers = chosen.settings.markers
     from tasks.corpora.sidecar import sidecar_line
     from tasks.corpora.text_lines import line_writer, read_lines, write_lines
     from tasks.masking.technique import MaskingTally
-    from tasks.params import as_plain
     from tasks.reports.stage_report import recorded_stage
 
     inputs = [arguments.input, *chosen.files]
@@ -70,11 +73,13 @@ def run(arguments: argparse.Namespace) -> None:
         "mask",
         arguments.report,
         cell=cell_of(arguments).as_dict(),
-        parameters={**as_plain(settings), "marker_style": arguments.marker_style},
+        parameters=chosen.plain,
         inputs=inputs,
         outputs=outputs,
     ) as report:
         technique = chosen.load()
+        for line in technique.announcements():
+            print(line, file=sys.stderr)
         tally = MaskingTally()
         clock = time.perf_counter()
         with (
@@ -82,7 +87,7 @@ def run(arguments: argparse.Namespace) -> None:
             line_writer(arguments.sidecar, private=True) if arguments.sidecar else nullcontext() as sidecar,
         ):
             lines = _with_progress(read_lines(arguments.input))
-            masked = technique.mask(lines, arguments.marker_style, tally, with_spans=sidecar is not None)
+            masked = technique.mask(lines, markers.style, tally, with_spans=sidecar is not None, merge=markers.merge)
             for number, (line, spans) in enumerate(masked, start=1):
                 output.write(line + "\n")
                 if sidecar is not None:

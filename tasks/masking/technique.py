@@ -1,17 +1,25 @@
-"""What a masking technique is: it finds words of a line; how they are written as markers is the same for all."""
+"""What a masking technique is: it finds words of a line; how they are written as markers is the same for all.
 
+Neighbouring markers can be merged into one, as the paper does before BERT and RoBERTa fill (3.2). Markers are merged
+where they are the same and nothing but white space stands between them. Every masked word keeps its own record in the
+sidecar; the records of one marker share its index.
+"""
+
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tasks.corpora.masked_text import MASK, Marker, escape
+from tasks.corpora.masked_text import MARKER_PATTERN, MASK, Marker, escape
 from tasks.corpora.sidecar import MaskedSpan
-from tasks.corpora.words import count_words
+from tasks.corpora.words import count_words, word_spans
 
 MarkerStyle = Literal["mask", "class"]
 """``mask``: every marker is ``[MASK]``, as in the paper; ``class``: the marker names the class, ``[PERSON]``."""
+
+_REPEATED = re.compile(rf"({MARKER_PATTERN.pattern})(?:\s*\1)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +38,18 @@ class Finding:
     """How sure the detector is, from 0 to 1; ``None`` where it does not say."""
     reason: str = ""
     """Why, for a person to read: the rule, or the entity type and recogniser. Never holds the word itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptWord:
+    """One word that is not masked."""
+
+    start: int
+    """First character, counted from 0."""
+    end: int
+    """One past the last character."""
+    reason: str
+    """Why, for a person to read. Never holds the word itself."""
 
 
 @dataclass
@@ -56,21 +76,39 @@ class MaskingTally:
 class Technique(ABC):
     """One way to decide which words are private (paper 3.1)."""
 
+    name: str
+    """Kind of the technique, or kind and model of its tagger: the source of its findings."""
     kept_words: frozenset[str] | None = None
     """Folded words that are never masked, for techniques that go by a list; ``None`` for the others."""
 
     @abstractmethod
     def findings(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding]]]:
-        """Each line with the words to be masked, in order and without overlap; reads lines as a stream."""
+        """Each line with the words to be masked, in order and without overlap; reads lines as a stream.
+
+        Starts and ends are those of ``tasks.corpora.words``. A technique that goes by a list gives no reason here.
+        """
+
+    def explain(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding | KeptWord]]]:
+        """Each line with all of its words in order, masked or kept, and the reason of each."""
+        for line, findings in self.findings(lines):
+            found = {(finding.start, finding.end): finding for finding in findings}
+            yield line, [found.get(word) or KeptWord(*word, "not found") for word in word_spans(line)]
 
     def in_force(self) -> dict[str, Any]:
         """Numbers and names for the report: what the technique worked with, and what happened meanwhile."""
         return {}
 
+    def announcements(self) -> list[str]:
+        """Lines for the user before the work begins: what the technique goes by, where settings alone do not say it."""
+        return []
+
     def mask(
-        self, lines: Iterable[str], style: MarkerStyle, tally: MaskingTally, *, with_spans: bool
+        self, lines: Iterable[str], style: MarkerStyle, tally: MaskingTally, *, with_spans: bool, merge: bool = False
     ) -> Iterator[tuple[str, list[MaskedSpan]]]:
-        """Mask each line; the spans are empty unless ``with_spans``. Counts go into ``tally``."""
+        """Mask each line; the spans are empty unless ``with_spans``. Counts of words go into ``tally``.
+
+        ``merge`` makes one marker of equal neighbours.
+        """
         for line, findings in self.findings(lines):
             tally.lines += 1
             tally.empty_lines += not line or line.isspace()
@@ -80,7 +118,9 @@ class Technique(ABC):
                 tally.masked_words += len(findings)
                 tally.labels.update(finding.label for finding in findings)
                 tally.sources.update(finding.source for finding in findings)
-            yield write_markers(line, findings, style), (masked_spans(line, findings) if with_spans else [])
+            masked = write_markers(line, findings, style)
+            spans = masked_spans(line, findings, style, merge=merge) if with_spans else []
+            yield merge_markers(masked) if merge else masked, spans
 
 
 def write_markers(line: str, findings: list[Finding], style: MarkerStyle) -> str:
@@ -91,15 +131,38 @@ def write_markers(line: str, findings: list[Finding], style: MarkerStyle) -> str
     position = 0
     for finding in findings:
         pieces.append(escape(line[position : finding.start]))
-        pieces.append(str(Marker(finding.label if style == "class" else MASK)))
+        pieces.append(marker_of(finding, style))
         position = finding.end
     pieces.append(escape(line[position:]))
     return "".join(pieces)
 
 
-def masked_spans(line: str, findings: list[Finding]) -> list[MaskedSpan]:
-    """The sidecar's record of the findings of one line."""
-    return [
-        MaskedSpan(finding.start, finding.end, finding.label, finding.source, line[finding.start : finding.end], marker)
-        for marker, finding in enumerate(findings)
-    ]
+def marker_of(finding: Finding, style: MarkerStyle) -> str:
+    """The marker of a finding as it is written."""
+    return str(Marker(finding.label if style == "class" else MASK))
+
+
+def merge_markers(masked_line: str) -> str:
+    """A masked line with one marker for equal ones that only white space separates."""
+    return _REPEATED.sub(r"\1", masked_line) if "[" in masked_line else masked_line
+
+
+def masked_spans(
+    line: str, findings: list[Finding], style: MarkerStyle = "mask", *, merge: bool = False
+) -> list[MaskedSpan]:
+    """The sidecar's record of the findings of one line; ``merge`` as in ``Technique.mask``."""
+    spans: list[MaskedSpan] = []
+    marker = -1
+    before: Finding | None = None
+    for finding in findings:
+        joined = (
+            merge
+            and before is not None
+            and marker_of(before, style) == marker_of(finding, style)
+            and not line[before.end : finding.start].strip()
+        )
+        marker += not joined
+        original = line[finding.start : finding.end]
+        spans.append(MaskedSpan(finding.start, finding.end, finding.label, finding.source, original, marker))
+        before = finding
+    return spans

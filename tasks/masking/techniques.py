@@ -11,7 +11,8 @@ def load_technique(
 ) -> Technique:
     """The technique that one of ``tasks.masking.settings.TechniqueSettings`` describes; loads lists and models.
 
-    ``word_counts`` (or ``vocabulary``) is generic text's, for the vocabulary threshold.
+    ``word_counts`` (or ``vocabulary``) is generic text's, for the vocabulary threshold; without either it goes by
+    published frequencies.
     """
     match settings.kind:
         case "allow_list":
@@ -26,5 +27,13 @@ def load_technique(
             from tasks.masking.taggers.entity_tagger import entity_tagger
 
             return entity_tagger(settings, threads)
+        case "combination":
+            from tasks.masking.combination import CombinedTechniques
+
+            parts = [
+                load_technique(part, word_counts=word_counts, vocabulary=vocabulary, threads=threads)
+                for part in settings.parts
+            ]
+            return CombinedTechniques(parts, settings.rule)
         case _:
             raise ValueError(f"no technique of kind {settings.kind!r}")

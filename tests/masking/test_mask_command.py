@@ -11,6 +11,7 @@ from tasks.corpora.sidecar import read_sidecar
 
 TEXT = "We met Xavier's cousin, Zoltan, at 5pm.\n\nNothing to see here!\nA literal [MASK] and [PERSON].\n"
 MASKED = "We met [MASK]'s [MASK], [MASK], at [MASK].\n\nNothing to see here!\nA literal [[MASK]] and [\\PERSON].\n"
+UNION = ["--technique", "combination", "--rule", "union"]
 
 
 def mask(*arguments):
@@ -101,7 +102,26 @@ def test_bad_text_leaves_the_earlier_output(tmp_path, capsys, content, message):
         (["--technique", "alow_list"], "'alow_list' is none (did you mean 'allow_list'?)"),
         (["--technique", "allow_list", "--model", "x"], "--model is for entity_tagger, not for allow_list"),
         (["--technique", "allow_list", "--list", "nowhere.txt"], "'nowhere.txt' does not exist"),
-        (["--technique", "vocabulary_threshold"], "--word-counts FILE"),
+        (["--technique", "allow_list", "--rule", "union"], "--rule is for combination, not for allow_list"),
+        (UNION, "combination needs --rule (union, intersection, majority)"),
+        (["--technique", "combination", "--part", "spacy", "--part", "crf"], "combination needs --rule"),
+        (
+            [*UNION, "--part", "allow_lst", "--part", "spacy"],
+            "--part 'allow_lst': 'allow_lst' is none (did you mean 'allow_list'?)",
+        ),
+        (
+            [*UNION, "--part", "transformers", "--part", "spacy"],
+            "--part 'transformers' needs a model: --part transformers:NAME",
+        ),
+        (
+            [*UNION, "--part", "allow_list", "--part", "spacy", "--most-frequent", "5"],
+            "--most-frequent is for vocabulary_threshold, not for combination",
+        ),
+        (
+            [*UNION, "--part", "allow_list", "--part", "allow_list", "--vocabulary", "x"],
+            "--vocabulary is for vocabulary_threshold, not for combination",
+        ),
+        (["--technique", "allow_list", "--spelled-numbers", "mask"], "--spelled-numbers is for entity_tagger"),
         (["--technique", "vocabulary_threshold", "--most-frequent", "0"], "options: kept_words"),
         (
             ["--technique", "entity_tagger", "--model", "no_such_model"],
@@ -141,3 +161,93 @@ def test_a_list_technique_loads_no_heavy_library_and_starts_fast(tmp_path, text)
     seconds, heavy = result.stdout.strip().split(" ", 1)
     assert heavy == "[]"
     assert float(seconds) < 0.5
+
+
+def test_markers_come_from_params_and_options_go_before_them(tmp_path, text):
+    parameters = Path("params.yaml").read_text(encoding="utf-8")
+    changed = parameters.replace(
+        "allow_list: {kind: allow_list}", "allow_list: {kind: allow_list, markers: {style: class, merge: true}}"
+    )
+    assert changed != parameters
+    (tmp_path / "params.yaml").write_text(changed, encoding="utf-8")
+    (tmp_path / "text.txt").write_text("Ask Zoltan Kovacs Zsolt 5 7, 9 ok\n", encoding="utf-8")
+    arguments = ["--technique", "allow_list", "--params", tmp_path / "params.yaml", "--input", text]
+    arguments += ["--output", tmp_path / "masked.txt", "--sidecar", tmp_path / "sidecar.jsonl"]
+    arguments += ["--report", tmp_path / "report.json"]
+    assert mask(*arguments) == 0
+    assert (tmp_path / "masked.txt").read_text() == "Ask [MASK] [NUMBER], [NUMBER] ok\n"
+    ((spans),) = read_sidecar(tmp_path / "sidecar.jsonl")
+    assert [(span.original, span.marker) for span in spans] == [
+        ("Zoltan", 0),
+        ("Kovacs", 0),
+        ("Zsolt", 0),
+        ("5", 1),
+        ("7", 1),
+        ("9", 2),
+    ]
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["measured"]["masked_words"] == 6
+    assert report["measured"]["masked_fraction"] == 6 / 8
+    assert report["parameters"]["markers"] == {"style": "class", "merge": True}
+    assert mask(*arguments, "--marker-style", "mask", "--no-merge-markers") == 0
+    assert (tmp_path / "masked.txt").read_text() == "Ask [MASK] [MASK] [MASK] [MASK] [MASK], [MASK] ok\n"
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["parameters"]["markers"] == {"style": "mask", "merge": False}
+
+
+def test_the_entity_types_in_force_are_printed(tmp_path, text, capsys):
+    assert mask("--technique", "spacy", "--input", text, "--output", tmp_path / "masked.txt") == 0
+    first = capsys.readouterr().err.splitlines()[0]
+    assert "FAC, GPE, LOC -> LOCATION" in first
+    assert "kept: LANGUAGE, ORDINAL, PERCENT, QUANTITY" in first
+
+
+def test_spelled_numbers(tmp_path, capsys):
+    (tmp_path / "text.txt").write_text("We met two of them last year in Berlin.\n")
+    arguments = ["--technique", "spacy", "--input", tmp_path / "text.txt", "--output", "-"]
+    assert mask(*arguments) == 0
+    assert capsys.readouterr().out == "We met two of them last year in [MASK].\n"
+    assert mask(*arguments, "--spelled-numbers", "mask") == 0
+    assert capsys.readouterr().out == "We met [MASK] of them [MASK] [MASK] in [MASK].\n"
+
+
+def test_a_combination_from_params_and_from_options(tmp_path, text):
+    parameters = Path("params.yaml").read_text(encoding="utf-8")
+    section = (
+        "masking:\n  both:\n    kind: combination\n    rule: intersection\n    markers: {style: class}\n"
+        "    parts: [{kind: vocabulary_threshold, kept_words: 2}, {kind: entity_tagger}]\n"
+    )
+    (tmp_path / "params.yaml").write_text(parameters.replace("masking:\n", section, 1), encoding="utf-8")
+    (tmp_path / "words.txt").write_text("berlin\nin\n")
+    text.write_text("Angela Merkel lives in Berlin.\n")
+    arguments = ["--params", tmp_path / "params.yaml", "--technique", "both", "--vocabulary", tmp_path / "words.txt"]
+    arguments += ["--input", text, "--output", tmp_path / "masked.txt", "--report", tmp_path / "report.json"]
+    arguments += ["--kept-words", tmp_path / "kept.txt"]
+    assert mask(*arguments) == 0
+    assert (tmp_path / "masked.txt").read_text() == "[PERSON] [PERSON] lives in Berlin.\n"
+    assert (tmp_path / "kept.txt").read_text() == "berlin\nin\n"
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert [sorted(part) for part in report["parameters"]["parts"]] == [
+        ["kept_words", "kind", "vocabulary_size"],
+        ["kind", "labels", "spelled_numbers", "tagger"],
+    ]
+    assert report["measured"]["parts"][1]["entity_types"]["GPE"] == "LOCATION"
+    assert str(tmp_path / "words.txt") in report["inputs"]
+    assert mask(*arguments, "--rule", "union", "--marker-style", "mask") == 0
+    assert (tmp_path / "masked.txt").read_text() == "[MASK] [MASK] [MASK] in [MASK].\n"
+    assert (tmp_path / "kept.txt").read_text() == ""
+    arguments = [argument for argument in arguments if argument not in ("--vocabulary", tmp_path / "words.txt")]
+    assert mask(*arguments, "--part", "allow_list", "--part", "entity_tagger") == 0
+    assert (tmp_path / "masked.txt").read_text() == "[PERSON] [PERSON] lives in [LOCATION].\n"
+
+
+def test_a_list_as_a_part_by_its_file(tmp_path, text):
+    (tmp_path / "one.txt").write_text("we\nmet\n")
+    (tmp_path / "two.txt").write_text("met\nat\n")
+    arguments = ["--technique", "combination", "--rule", "union", "--part", f"allow_list:{tmp_path / 'one.txt'}"]
+    arguments += ["--part", f"allow_list:{tmp_path / 'two.txt'}", "--input", text, "--output", tmp_path / "masked.txt"]
+    arguments += ["--kept-words", tmp_path / "kept.txt", "--report", tmp_path / "report.json"]
+    assert mask(*arguments) == 0
+    assert (tmp_path / "kept.txt").read_text() == "met\n"
+    inputs = json.loads((tmp_path / "report.json").read_text())["inputs"]
+    assert {str(text), str(tmp_path / "one.txt"), str(tmp_path / "two.txt")} == set(inputs)

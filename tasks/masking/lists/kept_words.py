@@ -12,7 +12,15 @@ from tasks.corpora.masked_text import MASK, Marker, escape
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold, word_spans
 from tasks.masking.lists.word_class import word_class
-from tasks.masking.technique import Finding, MarkerStyle, MaskingTally, Technique, masked_spans
+from tasks.masking.technique import (
+    Finding,
+    KeptWord,
+    MarkerStyle,
+    MaskingTally,
+    Technique,
+    masked_spans,
+    merge_markers,
+)
 
 MASKED = str(Marker(MASK))
 _LONGEST_REMEMBERED = 48
@@ -60,15 +68,22 @@ class _Chunks(dict[str, _Chunk]):
 class KeptWords(Technique):
     """Keep the words of a list, mask all others."""
 
-    def __init__(self, kept_words: Iterable[str], source: str) -> None:
-        """``kept_words`` as they are; they are folded here. ``source`` names the technique in the sidecar."""
-        self.kept_words: frozenset[str] = frozenset(map(fold, kept_words))
-        self._source = source
+    kept_words: frozenset[str]
+
+    def __init__(self, kept_words: Iterable[str], name: str) -> None:
+        """``kept_words`` as they are; they are folded here. ``name`` names the technique in the sidecar."""
+        self.kept_words = frozenset(map(fold, kept_words))
+        self.name = name
+
+    def reason(self, folded_word: str) -> str:
+        """Why a word is masked or kept, for a person to read."""
+        on_list = "on" if folded_word in self.kept_words else "not on"
+        return f"{on_list} the list of {len(self.kept_words):,} kept words"
 
     def examine(self, text: str) -> tuple[int, list[Finding]]:
         """How many words a text has, and which of them are not on the list."""
         spans = word_spans(text)
-        kept_words, source = self.kept_words, self._source
+        kept_words, source = self.kept_words, self.name
         findings = [
             Finding(start, end, word_class(text[start:end]), source)
             for start, end in spans
@@ -105,8 +120,22 @@ class KeptWords(Technique):
         for line in lines:
             yield line, self.examine(line)[1]
 
+    def explain(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding | KeptWord]]]:
+        """Each line with all of its words and the reason of each."""
+        for line in lines:
+            words: list[Finding | KeptWord] = []
+            for start, end in word_spans(line):
+                word = line[start:end]
+                folded = fold(word)
+                reason = self.reason(folded)
+                if folded in self.kept_words:
+                    words.append(KeptWord(start, end, reason))
+                else:
+                    words.append(Finding(start, end, word_class(word), self.name, reason=reason))
+            yield line, words
+
     def mask(
-        self, lines: Iterable[str], style: MarkerStyle, tally: MaskingTally, *, with_spans: bool
+        self, lines: Iterable[str], style: MarkerStyle, tally: MaskingTally, *, with_spans: bool, merge: bool = False
     ) -> Iterator[tuple[str, list[MaskedSpan]]]:
         """As for every technique; the tally is complete when the last line has been taken."""
         chunk_of = _Chunks(self, style).__getitem__
@@ -124,10 +153,11 @@ class KeptWords(Technique):
                 if any([note[1] for note in found]):
                     masked_lines += 1
                     if with_spans:
-                        spans = masked_spans(line, self._findings_of(raw, chunks))
+                        spans = masked_spans(line, self._findings_of(raw, chunks), style, merge=merge)
                 elif not line or line.isspace():
                     empty_lines += 1
-            yield " ".join([chunk[0] for chunk in chunks]), spans
+            masked = " ".join([chunk[0] for chunk in chunks])
+            yield merge_markers(masked) if merge else masked, spans
             if len(notes) > _MOST_NOTES:
                 self._count(notes, tally)
         self._count(notes, tally)
@@ -154,7 +184,7 @@ class KeptWords(Technique):
             tally.words += times * words
             if labels:
                 tally.masked_words += times * len(labels)
-                tally.sources[self._source] += times * len(labels)
+                tally.sources[self.name] += times * len(labels)
                 for label in labels:
                     tally.labels[label] += times
         notes.clear()

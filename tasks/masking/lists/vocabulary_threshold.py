@@ -2,12 +2,18 @@
 
 The vocabulary is the ``vocabulary_size`` most frequent folded words of generic text; counts of different
 casings are added up. Equal counts go by the words' code points, so the choice does not depend on anything else.
+Where no text is given, the words come from the published frequencies of the package ``wordfreq``, which sums up many
+kinds of English text; they hold no numbers, so all numbers are masked.
 """
 
-from collections import Counter
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tasks.corpora.published_frequencies import published_frequencies
 from tasks.corpora.text_lines import read_lines
 from tasks.corpora.word_counts import read_word_counts
 from tasks.corpora.words import fold
@@ -19,42 +25,69 @@ from tasks.masking.settings import VocabularyThreshold
 class ThresholdedVocabulary(KeptWords):
     """Keep the most frequent words."""
 
-    def __init__(self, words: list[str], settings: VocabularyThreshold, where: str) -> None:
-        """``words``: folded, the most frequent first. ``ParameterError`` where there are fewer than N."""
-        vocabulary = words[: settings.vocabulary_size]
-        if settings.kept_words > len(vocabulary):
+    def __init__(self, words: list[str], settings: VocabularyThreshold, source: str, where: str) -> None:
+        """``words``: folded, the most frequent first; ``source``: what kind of list they are, ``where``: its file.
+
+        ``ParameterError`` where there are fewer than N.
+        """
+        self._vocabulary = words[: settings.vocabulary_size]
+        if settings.kept_words > len(self._vocabulary):
             raise ParameterError(
-                f"kept_words: {settings.kept_words!r} is more than the {len(vocabulary)} words of the vocabulary "
+                f"kept_words: {settings.kept_words!r} is more than the {len(self._vocabulary)} words of the vocabulary "
                 f"({where}, vocabulary_size {settings.vocabulary_size}); lower it, or count words on more text"
             )
-        super().__init__(vocabulary[: settings.kept_words], settings.kind)
-        self._vocabulary_words, self._asked = len(vocabulary), settings.vocabulary_size
+        super().__init__(self._vocabulary[: settings.kept_words], settings.kind)
+        self._asked, self._source = settings.vocabulary_size, source
+
+    @cached_property
+    def _ranks(self) -> dict[str, int]:
+        return {word: rank for rank, word in enumerate(self._vocabulary, start=1)}
+
+    def reason(self, folded_word: str) -> str:
+        """The word's rank, from 1, in the vocabulary."""
+        rank = self._ranks.get(folded_word)
+        if rank is None:
+            return f"not in the vocabulary of {len(self._vocabulary):,} words"
+        return f"rank {rank:,} of the vocabulary; {len(self.kept_words):,} are kept"
 
     def in_force(self) -> dict[str, Any]:
-        """The size of the vocabulary, which a small generic corpus makes smaller than asked for."""
-        return {"vocabulary_words": self._vocabulary_words, "vocabulary_size_asked": self._asked}
+        """The size of the vocabulary, which a small generic corpus makes smaller than asked for, and its source."""
+        return {
+            "vocabulary_words": len(self._vocabulary),
+            "vocabulary_size_asked": self._asked,
+            "vocabulary_source": self._source,
+        }
 
 
 def vocabulary_threshold(
     settings: VocabularyThreshold, word_counts: str | Path | None = None, vocabulary: str | Path | None = None
 ) -> ThresholdedVocabulary:
-    """The technique that the settings describe, from word counts or from a vocabulary in order of frequency."""
-    if (word_counts is None) == (vocabulary is None):
+    """The technique that the settings describe: from word counts, from a vocabulary in order of frequency, or else
+    from published frequencies."""
+    if word_counts is not None and vocabulary is not None:
         raise ParameterError(
-            "vocabulary_threshold needs the words of generic text: give one of --word-counts FILE ('palimpsest "
-            "count-words' writes it) and --vocabulary FILE (one word a line, the most frequent first)"
+            f"the words of generic text come from one file: word counts {str(word_counts)!r}, or the vocabulary "
+            f"{str(vocabulary)!r}"
         )
     if word_counts is not None:
-        return ThresholdedVocabulary(_by_frequency(word_counts), settings, str(word_counts))
-    words = list(dict.fromkeys(fold(line.strip()) for line in read_lines(str(vocabulary)) if line.strip()))
-    return ThresholdedVocabulary(_not_empty(words, str(vocabulary)), settings, str(vocabulary))
+        words = _not_empty(_by_frequency(read_word_counts(word_counts)), word_counts)
+        source, where = "word counts", str(word_counts)
+    elif vocabulary is not None:
+        entries = dict.fromkeys(fold(line.strip()) for line in read_lines(vocabulary))
+        words = _not_empty([entry for entry in entries if entry], vocabulary)
+        source, where = "vocabulary in order of frequency", str(vocabulary)
+    else:
+        source = where = f"published frequencies of wordfreq {version('wordfreq')}"
+        words = _by_frequency(published_frequencies().items())
+    return ThresholdedVocabulary(words, settings, source, where)
 
 
-def _by_frequency(path: str | Path) -> list[str]:
-    counts: Counter[str] = Counter()
-    for word, count in read_word_counts(path):
-        counts[fold(word)] += count
-    return _not_empty(sorted(counts, key=lambda word: (-counts[word], word)), path)
+def _by_frequency(weights: Iterable[tuple[str, float]]) -> list[str]:
+    """Folded words, the most frequent first; the weights of different casings are added up."""
+    sums: defaultdict[str, float] = defaultdict(float)
+    for word, weight in weights:
+        sums[fold(word)] += weight
+    return sorted(sums, key=lambda word: (-sums[word], word))
 
 
 def _not_empty(words: list[str], path: str | Path) -> list[str]:

@@ -1,16 +1,18 @@
 """From the entity types of models to the classes of markers.
 
-Types of OntoNotes 5 (spaCy's English pipelines), of CoNLL-2003 (BERT-NER) and of their usual spellings. ``None``
-keeps such words: ordinals, quantities of measure, percentages and languages name nobody.
+Types of OntoNotes 5 (spaCy's English pipelines), of CoNLL-2003 (BERT-NER), of presidio, and of their usual
+spellings. ``None`` keeps such words: ordinals, quantities of measure, percentages and languages name nobody.
 """
 
 from collections.abc import Mapping
 
-from tasks.corpora.masked_text import CLASSES
+from tasks.corpora.masked_text import CLASSES, MASK
 from tasks.errors import ModelError, ParameterError
 from tasks.spelling import nearest
 
 ENTITY_CLASSES: Mapping[str, str | None] = {
+    # Taggers of 'palimpsest train-tagger' have the classes themselves as types.
+    **{name: name for name in CLASSES if name != MASK},
     "PERSON": "PERSON",
     "PER": "PERSON",
     "NORP": "GROUP",
@@ -34,6 +36,20 @@ ENTITY_CLASSES: Mapping[str, str | None] = {
     "ORDINAL": None,
     "PERCENT": None,
     "QUANTITY": None,
+    "TITLE": "PERSON",
+    **dict.fromkeys(("STREET_ADDRESS", "ZIP_CODE", "CA_POSTAL_CODE", "UK_POSTCODE"), "LOCATION"),
+    "NRP": "GROUP",
+    "DATE_TIME": "DATE",
+    "AGE": "NUMBER",
+    **dict.fromkeys(("PHONE_NUMBER", "EMAIL_ADDRESS", "URL", "USER_NAME"), "CONTACT"),
+    **dict.fromkeys(
+        (
+            "ABA_ROUTING_NUMBER AU_ABN AU_ACN AU_MEDICARE AU_TFN CA_SIN CREDIT_CARD CRYPTO IBAN_CODE IN_AADHAAR "
+            "IP_ADDRESS MAC_ADDRESS MEDICAL_LICENSE NG_NIN PH_UMID SG_NRIC_FIN UK_DRIVING_LICENCE UK_NHS UK_NINO "
+            "UK_PASSPORT US_BANK_NUMBER US_DRIVER_LICENSE US_ITIN US_MBI US_NPI US_PASSPORT US_SSN UUID ZA_ID_NUMBER"
+        ).split(),
+        "IDENTIFIER",
+    ),
 }
 """The mapping that ships with palimpsest."""
 

@@ -1,53 +1,122 @@
 """The entity tagger (paper 3.1, ``entityTagger``): mask what a named-entity model tags.
 
 A word that an entity touches is masked whole; an entity of several words gives one marker per word, as in the
-paper, where the tokens are masked. Merging neighbours is the filler's matter.
+paper, where the tokens are masked. Numbers and times in words that identify nobody are kept unless the settings say
+otherwise (``tasks.masking.taggers.spelled_numbers``).
+
+A tagger must give back every line that it reads, and spans that lie in them, of types that it has declared. Anything
+else is an error that names the line: to go on would mean to leave private words unmasked.
 """
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 from tasks.corpora.words import word_spans
 from tasks.errors import ModelError
 from tasks.masking.settings import EntityTagger
 from tasks.masking.taggers.entity_classes import classes_in_force
+from tasks.masking.taggers.spelled_numbers import is_harmless
 from tasks.masking.taggers.tagger import EntitySpan, Tagger, load_tagger
-from tasks.masking.technique import Finding, Technique
+from tasks.masking.technique import Finding, KeptWord, Technique
+
+_MAY_BE_HARMLESS = ("NUMBER", "DATE")
 
 
 class TaggedEntities(Technique):
     """Mask the entities of a tagger by the classes of their types."""
 
-    def __init__(self, tagger: Tagger, labels: dict[str, str | None] | None = None) -> None:
+    def __init__(
+        self,
+        tagger: Tagger,
+        labels: dict[str, str | None] | None = None,
+        spelled_numbers: Literal["keep", "mask"] = "keep",
+    ) -> None:
         """``labels``: entity types to classes, ``None`` for the mapping that ships; errors as ``classes_in_force``."""
-        self._tagger = tagger
+        self.name = tagger.name
+        self._tagger, self._spelled_numbers = tagger, spelled_numbers
         self._classes = classes_in_force(tagger.entity_types, labels, tagger.name)
+        self._masked = {name: label for name, label in self._classes.items() if label is not None}
         self._entities: Counter[str] = Counter()
-        self._without_word = self._overlapping = 0
+        self._without_word = self._overlapping = self._harmless = 0
 
     def findings(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding]]]:
         """The words that an entity of a masked type touches; the longest entity gives the class of a word."""
-        for number, (line, spans) in enumerate(self._tagger.tag(lines), start=1):
-            yield line, self._words_touched(line, spans, number) if spans else []
+        for line, spans in self._tagged(lines):
+            if not spans:
+                yield line, []
+                continue
+            words = word_spans(line)
+            entities = self._of_words(line, words, spans)
+            yield line, [self._finding(*words[index], entities[index]) for index in sorted(entities)]
 
-    def _words_touched(self, line: str, spans: list[EntitySpan], number: int) -> list[Finding]:
-        self._check(line, spans, number)
-        self._entities.update(span.label for span in spans)
-        words = word_spans(line)
+    def explain(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding | KeptWord]]]:
+        """Each line with all of its words; of kept words it says whether an entity of a kept type touches them."""
+        for line, spans in self._tagged(lines):
+            words = word_spans(line)
+            kept: dict[int, str] = {}
+            entities = self._of_words(line, words, spans, kept)
+            explained: list[Finding | KeptWord] = []
+            for index, word in enumerate(words):
+                if index in entities:
+                    explained.append(self._finding(*word, entities[index]))
+                else:
+                    explained.append(KeptWord(*word, kept.get(index, f"not tagged by {self.name}")))
+            yield line, explained
+
+    def _tagged(self, lines: Iterable[str]) -> Iterator[tuple[str, list[EntitySpan]]]:
+        """What the tagger says of each line, held against what may come of it."""
+        read = 0
+
+        def counted() -> Iterator[str]:
+            nonlocal read
+            for line in lines:
+                read += 1
+                yield line
+
+        returned = 0
+        for returned, (line, spans) in enumerate(self._tagger.tag(counted()), start=1):
+            if spans:
+                self._check(line, spans, returned)
+                self._entities.update(span.label for span in spans)
+            yield line, spans
+        if read != returned:
+            raise ModelError(
+                f"{self.name}: the tagger gave {returned} of {read} lines back; the model or its plug-in is damaged"
+            )
+
+    def _of_words(
+        self, line: str, words: list[tuple[int, int]], spans: list[EntitySpan], kept: dict[int, str] | None = None
+    ) -> dict[int, EntitySpan]:
+        """The entity of each word by the word's index, masked types alone; ``kept`` takes the reasons of the others."""
         starts, ends = [start for start, _ in words], [end for _, end in words]
-        labels: dict[int, str] = {}
+        entities: dict[int, EntitySpan] = {}
         for span in sorted(spans, key=lambda span: (span.start - span.end, span.start)):
             label = self._classes[span.label]
-            if label is None:
-                continue
             touched = range(bisect_right(ends, span.start), bisect_left(starts, span.end))
-            self._without_word += not touched
-            self._overlapping += any(index in labels for index in touched)
-            for index in touched:
-                labels.setdefault(index, label)
-        return [Finding(*words[index], labels[index], self._tagger.name) for index in sorted(labels)]
+            reason = ""
+            if label is None:
+                reason = "a type that is kept"
+            elif self._spelled_numbers == "keep" and label in _MAY_BE_HARMLESS and is_harmless(line, words, touched):
+                self._harmless += 1
+                reason = "kept: a number or time in words"
+            else:
+                self._without_word += not touched
+                self._overlapping += any(index in entities for index in touched)
+                for index in touched:
+                    entities.setdefault(index, span)
+            if reason and kept is not None:
+                for index in touched:
+                    kept.setdefault(index, f"{self._who(span)}, {reason}")
+        return entities
+
+    def _finding(self, start: int, end: int, span: EntitySpan) -> Finding:
+        source = f"{self.name}/{span.source}" if span.source else self.name
+        return Finding(start, end, self._masked[span.label], source, span.score, self._who(span))
+
+    def _who(self, span: EntitySpan) -> str:
+        return f"{span.label} by {span.source or self.name}"
 
     def _check(self, line: str, spans: list[EntitySpan], number: int) -> None:
         for span in spans:
@@ -69,9 +138,20 @@ class TaggedEntities(Technique):
             "entities": {name: self._entities[name] for name in self._classes},
             "entities_without_word": self._without_word,
             "overlapping_entities": self._overlapping,
+            "spelled_numbers_kept": self._harmless,
         }
+
+    def announcements(self) -> list[str]:
+        """The entity types in force: class by class, and those that are kept."""
+        by_class: dict[str, list[str]] = {}
+        for entity_type, label in self._masked.items():
+            by_class.setdefault(label, []).append(entity_type)
+        kept = ", ".join(name for name in self._classes if name not in self._masked) or "none"
+        masked = "; ".join(f"{', '.join(types)} -> {label}" for label, types in sorted(by_class.items()))
+        numbers = "; numbers and times in words are kept" if self._spelled_numbers == "keep" else ""
+        return [f"{self.name}: entity types masked: {masked or 'none'}; kept: {kept}{numbers}"]
 
 
 def entity_tagger(settings: EntityTagger, threads: int) -> TaggedEntities:
     """The technique that the settings describe; loads the model."""
-    return TaggedEntities(load_tagger(settings.tagger, threads), settings.labels)
+    return TaggedEntities(load_tagger(settings.tagger, threads), settings.labels, settings.spelled_numbers)

@@ -2,8 +2,9 @@ import pytest
 
 from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
-from tasks.masking.lists.allow_list import SHIPPED_LIST, allow_list, read_word_list
+from tasks.masking.lists.allow_list import SHIPPED_LIST, AllowedWords, WordList, allow_list, read_word_list
 from tasks.masking.settings import AllowList
+from tasks.masking.technique import MaskingTally
 
 FIRST_NAMES = """James Mary Robert Patricia John Jennifer Michael Linda David Elizabeth William Barbara
 Richard Susan Joseph Jessica Thomas Sarah Charles Karen Christopher Lisa Daniel Nancy Matthew Betty
@@ -38,12 +39,12 @@ EVERYDAY = {"nice"}
     ids="first last places companies numbers".split(),
 )
 def test_shipped_list_holds_no_names(names):
-    kept = read_word_list(SHIPPED_LIST)
+    kept = read_word_list(SHIPPED_LIST).words
     assert {fold(name) for name in names} & kept <= EVERYDAY
 
 
 def test_shipped_list_holds_common_words():
-    kept = read_word_list(SHIPPED_LIST)
+    kept = read_word_list(SHIPPED_LIST).words
     assert 4800 <= len(kept) <= 5200
     text = """I don't know what you'd like to do, but we can't stay here; they're going to close the door soon. It was
     a good day and she will talk about her work, may ask him for help, because
@@ -61,11 +62,69 @@ def test_shipped_list_is_sorted_folded_and_of_single_words():
 def test_a_list_of_ones_own(tmp_path):
     path = tmp_path / "list.txt"
     path.write_bytes("\ufeffThe\r\n\r\n  cat \nCAT\nit’s\n\n".encode())
-    assert read_word_list(path) == {"the", "cat", "it's"}
+    assert read_word_list(path) == WordList(frozenset({"the", "cat", "it's"}), [])
     assert allow_list(AllowList(kind="allow_list", path=str(path))).kept_words == {"the", "cat", "it's"}
 
 
-@pytest.mark.parametrize("content", ["", "\n \n", "\ufeff"])
+def test_lines_that_are_not_one_word_are_counted_and_announced(tmp_path):
+    path = tmp_path / "list.txt"
+    path.write_text("the\nNew York\nwell-known\nTom's\n...\ncat\n", encoding="utf-8")
+    technique = allow_list(AllowList(kind="allow_list", path=str(path)))
+    assert technique.kept_words == {"the", "cat"}
+    assert technique.in_force() == {"list_words": 2, "unusable_list_lines": 4}
+    (announcement,) = technique.announcements()
+    assert announcement.endswith("4 lines are not one word each and keep nothing (line 2, 3, 4, 5)")
+
+
+LIST = "the a we is it's don't walk cat like dog café may based"
+
+
+@pytest.mark.parametrize(
+    ("line", "masked"),
+    [
+        # Each form must itself be on the list.
+        ("walk walks walked walking cats", "walk [MASK] [MASK] [MASK] [MASK]"),
+        # Contractions are words; possessive endings neither save nor lose a word.
+        ("it's it’s IT'S don't won't", "it's it’s IT'S don't [MASK]"),
+        ("the cat's, Tom's and Tom’s", "the cat's, [MASK]'s [MASK] [MASK]’s"),
+        # Each part of a hyphened word is looked up by itself.
+        ("Chicago-based cat-like cat/dog", "[MASK]-based cat-like cat/dog"),
+        # Casing makes no difference.
+        ("The THE tHe May", "The THE tHe May"),
+        # A word with a digit is masked, its signs stay.
+        ("5 $5 1,000.50 5pm cat5 10%", "[MASK] $[MASK] [MASK] [MASK] [MASK] [MASK]%"),
+        # Addresses are masked whole, also where each of their words is kept.
+        ("cat@dog.com the@cat.dog", "[MASK] [MASK]"),
+        ("http://the.cat/dog www.cat.com cat.com", "[MASK] [MASK] [MASK]"),
+        ("@cat #dog", "[MASK] [MASK]"),
+        # NFKC and format characters make no difference, accents do.
+        ("ｃａｔ ca\u00adt cafe\u0301 café cafe", "ｃａｔ ca\u00adt cafe\u0301 café [MASK]"),
+        ("кот 猫 γάτα", "[MASK] [MASK] [MASK]"),
+        # Emoji, symbols and punctuation are no words.
+        ("😀 the cat 👩‍👩‍👧 — … € !", "😀 the cat 👩‍👩‍👧 — … € !"),
+        # Control characters divide words, direction marks do not hide them.
+        ("the\x00cat the\x07Tom \u202ecat\u202c", "the\x00cat the\x07[MASK] \u202ecat\u202c"),
+        ("שלום the", "[MASK] the"),
+    ],
+)
+def test_what_a_list_masks_and_keeps(line, masked):
+    technique = AllowedWords(WordList(frozenset(map(fold, LIST.split())), []), AllowList(kind="allow_list"))
+    ((text, spans),) = technique.mask([line], "mask", MaskingTally(), with_spans=True)
+    assert text == masked
+    assert len(spans) == masked.count("[MASK]")
+
+
+def test_reasons():
+    technique = AllowedWords(WordList(frozenset({"the", "cat"}), []), AllowList(kind="allow_list"))
+    ((_, words),) = technique.explain(["The cat, Tom"])
+    assert [word.reason for word in words] == [
+        "on the allow list of 2 words",
+        "on the allow list of 2 words",
+        "not on the allow list of 2 words",
+    ]
+
+
+@pytest.mark.parametrize("content", ["", "\n \n", "\ufeff", "...\n"])
 def test_an_empty_list(tmp_path, content):
     (tmp_path / "list.txt").write_text(content, encoding="utf-8")
     with pytest.raises(CorpusError, match=r"list\.txt' is empty; it needs one word a line"):

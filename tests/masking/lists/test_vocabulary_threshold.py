@@ -3,6 +3,7 @@ import pytest
 from tasks.errors import CorpusError, ParameterError
 from tasks.masking.lists.vocabulary_threshold import vocabulary_threshold
 from tasks.masking.settings import VocabularyThreshold
+from tasks.masking.technique import MaskingTally
 from tasks.params import check_settings
 
 
@@ -24,7 +25,30 @@ def counts(tmp_path):
 def test_most_frequent_folded_words_are_kept(counts, kept_words, kept):
     technique = vocabulary_threshold(settings(kept_words), counts)
     assert technique.kept_words == kept
-    assert technique.in_force() == {"vocabulary_words": 5, "vocabulary_size_asked": 85_000}
+    assert technique.in_force() == {
+        "vocabulary_words": 5,
+        "vocabulary_size_asked": 85_000,
+        "vocabulary_source": "word counts",
+    }
+
+
+def test_reasons_say_the_rank(counts):
+    ((_, words),) = vocabulary_threshold(settings(2), counts).explain(["The bee, Tom"])
+    assert [word.reason for word in words] == [
+        "rank 1 of the vocabulary; 2 are kept",
+        "rank 4 of the vocabulary; 2 are kept",
+        "not in the vocabulary of 5 words",
+    ]
+
+
+def test_without_a_file_the_published_frequencies_are_taken():
+    technique = vocabulary_threshold(settings(100, vocabulary_size=20_000))
+    assert {"the", "of", "and", "you"} <= technique.kept_words
+    assert len(technique.kept_words) == 100
+    assert technique.in_force()["vocabulary_words"] == 20_000
+    assert technique.in_force()["vocabulary_source"].startswith("published frequencies of wordfreq 3.")
+    ((text, _),) = technique.mask(["The year 2019 of Quetzalcoatl"], "mask", MaskingTally(), with_spans=False)
+    assert text == "The [MASK] [MASK] of [MASK]"
 
 
 def test_a_vocabulary_in_order(tmp_path):
@@ -41,9 +65,9 @@ def test_more_words_than_there_are(counts):
         )
 
 
-def test_nothing_to_go_by(tmp_path, counts):
-    with pytest.raises(ParameterError, match="--word-counts FILE"):
-        vocabulary_threshold(settings(1))
+def test_words_that_come_from_nowhere_or_from_two_files(tmp_path, counts):
+    with pytest.raises(ParameterError, match="come from one file"):
+        vocabulary_threshold(settings(1), counts, counts)
     (tmp_path / "empty").write_text("\n")
     with pytest.raises(CorpusError, match="is empty"):
         vocabulary_threshold(settings(1), vocabulary=tmp_path / "empty")

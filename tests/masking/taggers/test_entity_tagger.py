@@ -56,6 +56,7 @@ def test_counts_of_what_happened():
         "entities": {"PERSON": 1, "GPE": 2, "ORDINAL": 1},
         "entities_without_word": 1,
         "overlapping_entities": 1,
+        "spelled_numbers_kept": 0,
     }
     assert technique.kept_words is None
 
@@ -64,6 +65,69 @@ def test_counts_of_what_happened():
 def test_spans_outside_the_line(span):
     with pytest.raises(ModelError, match=r"scripted: line 1: the tagger returned a span .* the line's 3 characters"):
         masked("Tom", span)
+
+
+def test_an_error_on_a_later_line_names_it_and_the_lines_before_it_are_not_taken_for_the_whole():
+    class FailsOnThird(Scripted):
+        def tag(self, lines):
+            for number, line in enumerate(lines, start=1):
+                yield line, [EntitySpan(0, 99, "GPE")] if number == 3 else []
+
+    masked_lines = TaggedEntities(FailsOnThird()).mask(["a", "b", "c", "d"], "mask", MaskingTally(), with_spans=False)
+    assert [next(masked_lines)[0], next(masked_lines)[0]] == ["a", "b"]
+    with pytest.raises(ModelError, match="line 3: the tagger returned a span from 0 to 99, outside the line's 1 char"):
+        next(masked_lines)
+
+
+def test_a_tagger_that_loses_a_line():
+    class LosesOne(Scripted):
+        def tag(self, lines):
+            for line in lines:
+                if line != "b":
+                    yield line, []
+
+    with pytest.raises(ModelError, match="scripted: the tagger gave 2 of 3 lines back"):
+        list(TaggedEntities(LosesOne()).findings(["a", "b", "c"]))
+
+
+@pytest.mark.parametrize(("setting", "text"), [("keep", "one of [NUMBER] here"), ("mask", "[NUMBER] of [NUMBER] here")])
+def test_numbers_in_words(setting, text):
+    tagger = Scripted((0, 3, "CARDINAL"), (7, 10, "CARDINAL"), types=["CARDINAL"])
+    technique = TaggedEntities(tagger, None, setting)
+    ((masked_line, _),) = technique.mask(["one of 300 here"], "class", MaskingTally(), with_spans=False)
+    assert masked_line == text
+    assert technique.in_force()["spelled_numbers_kept"] == (setting == "keep")
+
+
+def test_a_class_of_ones_own_for_numbers_is_masked():
+    tagger = Scripted((0, 3, "CARDINAL"), types=["CARDINAL"])
+    technique = TaggedEntities(tagger, {"CARDINAL": "IDENTIFIER"})
+    ((masked_line, _),) = technique.mask(["one of 300 here"], "class", MaskingTally(), with_spans=False)
+    assert masked_line == "[IDENTIFIER] of 300 here"
+
+
+def test_explanations_and_scores():
+    class Scored(Scripted):
+        def tag(self, lines):
+            for line in lines:
+                yield line, [EntitySpan(0, 3, "PERSON", 0.75, "PhoneBook"), EntitySpan(11, 14, "ORDINAL")]
+
+    ((_, words),) = TaggedEntities(Scored()).explain(["Tom met me 1st"])
+    assert [(word.start, word.reason) for word in words] == [
+        (0, "PERSON by PhoneBook"),
+        (4, "not tagged by scripted"),
+        (8, "not tagged by scripted"),
+        (11, "ORDINAL by scripted, a type that is kept"),
+    ]
+    assert (words[0].score, words[0].source) == (0.75, "scripted/PhoneBook")
+
+
+def test_types_in_force_are_announced():
+    (line,) = TaggedEntities(Scripted(types=["GPE", "LOC", "ORDINAL", "PERSON"])).announcements()
+    assert line == (
+        "scripted: entity types masked: GPE, LOC -> LOCATION; PERSON -> PERSON; kept: ORDINAL; "
+        "numbers and times in words are kept"
+    )
 
 
 def test_a_type_that_was_not_declared():

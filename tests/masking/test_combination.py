@@ -1,0 +1,203 @@
+import itertools
+import weakref
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.corpora.words import word_spans, words_of
+from tasks.errors import ModelError, ParameterError
+from tasks.masking.combination import CombinedTechniques
+from tasks.masking.lists.kept_words import KeptWords
+from tasks.masking.settings import TechniqueSettings
+from tasks.masking.technique import Finding, KeptWord, MaskingTally, Technique
+from tasks.masking.techniques import load_technique
+from tasks.params import check_settings
+
+LINE = "Tom saw Ann and 5 cats"
+
+
+class Finds(Technique):
+    """Finds the words that it is told, like a tagger; reads ``batch`` lines at once."""
+
+    def __init__(self, name, words, label="PERSON", batch=1, score=None):
+        self.name, self._words, self._label, self._batch, self._score = name, words.split(), label, batch, score
+
+    def findings(self, lines):
+        iterator = iter(lines)
+        while block := list(itertools.islice(iterator, self._batch)):
+            while block:
+                line = block.pop(0)
+                yield (
+                    line,
+                    [
+                        Finding(start, end, self._label, self.name, self._score, f"{self._label} by {self.name}")
+                        for start, end in word_spans(line)
+                        if line[start:end] in self._words
+                    ],
+                )
+
+
+def found(rule, *parts, line=LINE):
+    ((_, findings),) = CombinedTechniques(parts, rule).findings([line])
+    return {line[finding.start : finding.end]: finding for finding in findings}
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [("union", "Tom saw Ann 5 cats"), ("intersection", "Ann"), ("majority", "Tom Ann 5")],
+)
+def test_rules(rule, words):
+    parts = [Finds("a", "Tom Ann 5"), Finds("b", "Ann 5 cats"), Finds("c", "saw Tom Ann")]
+    assert list(found(rule, *parts)) == words.split()
+
+
+def test_two_parts_have_a_majority_where_both_agree():
+    assert list(found("majority", Finds("a", "Tom Ann"), Finds("b", "Ann cats"))) == ["Ann"]
+
+
+def test_class_source_score_and_reason():
+    shape = KeptWords(["saw", "and", "cats"], "list")
+    words = found("union", shape, Finds("a", "Tom", "LOCATION"), Finds("b", "Tom Ann 5", "PERSON", score=0.5))
+    # A tagger's class goes before the shape's NUMBER and before MASK; of two taggers the earlier one's is taken.
+    assert {word: finding.label for word, finding in words.items()} == {
+        "Tom": "LOCATION",
+        "Ann": "PERSON",
+        "5": "PERSON",
+    }
+    assert words["Tom"].source == "list+a+b"
+    assert words["Tom"].reason == "LOCATION by a; PERSON by b"
+    assert (words["Tom"].score, words["Ann"].score) == (None, 0.5)
+    assert found("union", Finds("a", "5", "MASK"), shape)["5"].label == "NUMBER"
+    assert found("union", Finds("a", "Tom", "MASK"), Finds("b", "saw"))["Tom"].source == "a"
+
+
+def test_explanations_say_what_every_part_says():
+    parts = [KeptWords(["saw", "and", "cats"], "list"), Finds("a", "Tom saw", score=0.5)]
+    ((line, words),) = CombinedTechniques(parts, "intersection").explain([LINE])
+    assert [line[word.start : word.end] for word in words] == words_of(LINE)
+    assert [isinstance(word, Finding) for word in words] == [True, False, False, False, False, False]
+    assert words[0].reason == "found by 2 of 2, 2 needed: not on the list of 3 kept words; PERSON by a (0.50)"
+    assert words[1].reason == "found by 1 of 2, 2 needed: on the list of 3 kept words; PERSON by a (0.50)"
+    assert words[2].reason == "found by 1 of 2, 2 needed: not on the list of 3 kept words; not found"
+
+
+FIRST, SECOND, THIRD = ({"a", "b", "c"}, {"b", "c", "d"}, {"c", "e"})
+
+
+@pytest.mark.parametrize(
+    ("rule", "lists", "taggers", "kept"),
+    [
+        ("union", [FIRST, SECOND], 0, {"b", "c"}),
+        ("union", [FIRST], 1, None),
+        ("intersection", [FIRST, SECOND], 0, {"a", "b", "c", "d"}),
+        ("intersection", [FIRST], 2, {"a", "b", "c"}),
+        ("intersection", [FIRST, SECOND], 1, {"a", "b", "c", "d"}),
+        ("intersection", [], 2, None),
+        # Two of three are needed: a word on two of the lists can be found by one part at most.
+        ("majority", [FIRST, SECOND, THIRD], 0, {"b", "c"}),
+        ("majority", [FIRST, SECOND], 1, {"b", "c"}),
+        ("majority", [FIRST], 2, None),
+        # Three of four are needed: two lists must hold a word.
+        ("majority", [FIRST, SECOND], 2, {"b", "c"}),
+        ("majority", [FIRST], 3, None),
+    ],
+)
+def test_kept_words(rule, lists, taggers, kept):
+    parts = [*(KeptWords(words, "list") for words in lists), *(Finds("tagger", "") for _ in range(taggers))]
+    assert CombinedTechniques(parts, rule).kept_words == kept
+
+
+VOCABULARY = ["a", "b", "c", "d", "e"]
+PART = st.tuples(st.booleans(), st.sets(st.sampled_from(VOCABULARY)))
+
+
+@given(st.lists(PART, min_size=2, max_size=5), st.sampled_from(["union", "intersection", "majority"]))
+def test_kept_words_are_those_that_no_tagger_can_have_masked(parts, rule):
+    lists = [KeptWords(words, "list") for is_list, words in parts if is_list]
+    eager = [Finds("tagger", " ".join(VOCABULARY)) for is_list, _ in parts if not is_list]
+    combined = CombinedTechniques([*lists, *eager], rule)
+    ((_, findings),) = combined.findings([" ".join(VOCABULARY)])
+    masked = {VOCABULARY[finding.start // 2] for finding in findings}
+    assert (combined.kept_words or set()) == set(VOCABULARY) - masked
+
+
+def test_report():
+    combined = CombinedTechniques([Finds("a", "Tom Ann"), KeptWords(["saw", "and"], "list")], "union")
+    tally = MaskingTally()
+    ((text, _),) = combined.mask([LINE], "class", tally, with_spans=False)
+    assert text == "[PERSON] saw [PERSON] and [NUMBER] [MASK]"
+    assert tally.sources == {"a+list": 2, "list": 2}
+    assert combined.in_force() == {
+        "rule": "union",
+        "parts_needed": 1,
+        "words_found_by_parts": {"1": 2, "2": 2},
+        "parts": [{"technique": "a", "found_words": 2}, {"technique": "list", "found_words": 4}],
+    }
+
+
+class Line(str):
+    """A text that tells whether somebody still holds it."""
+
+    __slots__ = ("__weakref__",)
+
+
+def test_parts_read_the_lines_once_and_hold_no_more_than_the_largest_batch():
+    alive = weakref.WeakSet()
+    read = 0
+
+    def lines():
+        nonlocal read
+        for number in range(2000):
+            read += 1
+            line = Line(f"Tom {number}")
+            alive.add(line)
+            yield line
+            del line
+
+    parts = [Finds("a", "Tom", batch=1), Finds("b", "Tom", batch=50), Finds("c", "Tom", batch=7)]
+    most = 0
+    count = 0
+    for _ in CombinedTechniques(parts, "union").findings(lines()):
+        count += 1
+        most = max(most, len({id(line) for line in alive}))
+        assert read <= count + 50
+    assert (count, read) == (2000, 2000)
+    assert most <= 2 * 50 + 10
+
+
+class Loses(Finds):
+    def findings(self, lines):
+        return (result for result in super().findings(lines) if result[0] != "b")
+
+
+@pytest.mark.parametrize("lines", [["a", "b", "c"], ["a", "b"]])
+def test_a_part_that_loses_a_line(lines):
+    with pytest.raises(ModelError, match="combination: line 2: the part broken did not give back the line"):
+        list(CombinedTechniques([Finds("a", ""), Loses("broken", "")], "union").findings(lines))
+
+
+def test_from_settings(tmp_path):
+    (tmp_path / "list.txt").write_text("saw\nand\n")
+    (tmp_path / "words.txt").write_text("saw\ntom\nann\n")
+    values = {
+        "kind": "combination",
+        "rule": "intersection",
+        "parts": [
+            {"kind": "allow_list", "path": str(tmp_path / "list.txt")},
+            {"kind": "vocabulary_threshold", "kept_words": 2},
+        ],
+    }
+    settings = check_settings(TechniqueSettings, values, "options")
+    technique = load_technique(settings, vocabulary=tmp_path / "words.txt")
+    ((text, _),) = technique.mask([LINE], "mask", MaskingTally(), with_spans=False)
+    assert text == "Tom saw [MASK] and [MASK] [MASK]"
+    assert technique.kept_words == {"saw", "and", "tom"}
+    values["parts"][0]["markers"] = {"style": "class"}
+    with pytest.raises(ParameterError, match="'markers' is a setting of the combination, not of its parts"):
+        check_settings(TechniqueSettings, values, "options")
+
+
+def test_kept_words_are_marked_as_kept():
+    ((_, words),) = CombinedTechniques([Finds("a", "Tom"), Finds("b", "Ann")], "intersection").explain(["Tom"])
+    assert isinstance(words[0], KeptWord)

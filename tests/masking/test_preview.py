@@ -1,0 +1,69 @@
+from tasks.masking import preview
+from tasks.masking.lists.kept_words import KeptWords
+from tasks.masking.preview import PreviewCounts, kind_of_reason, preview_lines, visible, why
+from tasks.masking.settings import Markers
+from tasks.masking.technique import Finding
+
+
+def previewed(*lines, markers=None):
+    counts = PreviewCounts()
+    return list(preview_lines(KeptWords(["met"], "list"), lines, markers or Markers(), counts)), counts
+
+
+def test_pieces_make_up_the_line():
+    (line,), counts = previewed("Tom, Ann met 5!")
+    assert [(piece.text, piece.marker) for piece in line.pieces] == [
+        ("Tom", "[MASK]"),
+        (", ", ""),
+        ("Ann", "[MASK]"),
+        (" ", ""),
+        ("met", ""),
+        (" ", ""),
+        ("5", "[MASK]"),
+        ("!", ""),
+    ]
+    assert line.masked == "[MASK], [MASK] met [MASK]!"
+    assert (counts.lines, counts.words, counts.masked_words, counts.masked_lines) == (1, 4, 3, 1)
+    assert counts.labels == {"MASK": 2, "NUMBER": 1}
+    assert counts.reasons == {
+        ("MASK", "list", "not on the list of 1 kept words"): 2,
+        ("NUMBER", "list", "not on the list of 1 kept words"): 1,
+    }
+
+
+def test_markers_are_written_as_masking_writes_them():
+    (line,), _ = previewed("Tom Ann 5 met [MASK]", markers=Markers(style="class", merge=True))
+    assert line.masked == "[MASK] [NUMBER] met [[MASK]]"
+
+
+def test_hidden_characters_are_shown_by_their_code_points():
+    assert visible("a\x1b[31m\x00b\u202ec\u2028\td é😀") == "a<U+001B>[31m<U+0000>b<U+202E>c<U+2028>\td é😀"
+    (line,), _ = previewed("T\u202eom met\x07")
+    assert [piece.text for piece in line.pieces] == ["T<U+202E>om", " ", "met", "<U+0007>"]
+
+
+def test_the_end_of_a_long_line_is_counted(monkeypatch):
+    monkeypatch.setattr(preview, "LONGEST_SHOWN", 8)
+    (line,), counts = previewed("Tom met Ann met Tom")
+    assert "".join(piece.text for piece in line.pieces) == "Tom met "
+    assert (line.characters_left_out, line.words_left_out) == (11, 2)
+    assert (counts.words, counts.masked_words) == (5, 3)
+    (line,), _ = previewed("Tom, met")
+    assert line.characters_left_out == 0
+    (line,), _ = previewed("." * 20)
+    assert (len(line.pieces[0].text), line.characters_left_out) == (8, 12)
+
+
+def test_reasons_of_one_kind_are_counted_together():
+    assert (
+        kind_of_reason("rank 23,415 of the vocabulary; 10,000 are kept") == "rank … of the vocabulary; 10,000 are kept"
+    )
+    assert kind_of_reason("found by 1 of 2: PERSON by x (0.85); not found") == "found by 1 of 2: PERSON by x; not found"
+
+
+def test_scores_are_shown_once():
+    assert why(Finding(0, 1, "PERSON", "x", 0.853, "PERSON by x")) == "PERSON by x (0.85)"
+    assert (
+        why(Finding(0, 1, "PERSON", "x+y", 0.853, "PERSON by x (0.85); not found")) == "PERSON by x (0.85); not found"
+    )
+    assert why(Finding(0, 1, "PERSON", "x", None, "PERSON by x")) == "PERSON by x"
