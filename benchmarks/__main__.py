@@ -15,7 +15,7 @@ from pathlib import Path
 from tasks import telemetry
 from tasks.reports.stage_report import environment, write_json
 
-MODULES = ("masking_speed", "filling_speed", "language_model_speed", "graph_speed")
+MODULES = ("masking_speed", "tagging_speed", "filling_speed", "language_model_speed", "graph_speed")
 RESULTS = Path(__file__).parent / "results" / "latest.json"
 
 

@@ -78,7 +78,7 @@ class MaskedLanguageModel:
         import torch
 
         from tasks.filling.marker_scores import earliest_cut
-        from tasks.filling.packed_linear import pack_linear_layers
+        from tasks.packed_linear import pack_linear_layers
 
         if torch.cuda.is_available():
             self.model.to("cuda")

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,14 @@ from tasks.errors import ModelError
 from tasks.masking.settings import SpacyTagger
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
 from tasks.masking.taggers.windows import Window, windows
+from tasks.spacy_setup import set_up_spacy
 
 _FINDS_ENTITIES = ("ner", "beam_ner", "entity_ruler", "span_ruler")
-_LONGEST = 8000
-_OVERLAP = 400
+_LONGEST = 1000
+_OVERLAP = 100
 _PIECES_PER_ZONE = 20_000
+_CHARACTERS_PER_ZONE = 1_000_000
+_WORDS_REMEMBERED = 50_000
 
 
 class SpacyModel(Tagger):
@@ -35,23 +38,41 @@ class SpacyModel(Tagger):
         """Entities by the pipeline's own batches; strings that spaCy learns meanwhile are forgotten again."""
         line = ""
         spans: list[EntitySpan] = []
-        for window, text, found in self._tagged(lines):
+        for window, text, document in documents(self._pipeline, lines, self._batch_size):
             if window.start == 0:
                 line, spans = text, []
-            spans += found
+            if document.ents:
+                spans += _entities(document, window)
             if window.end == len(line):
                 yield line, spans
 
-    def _tagged(self, lines: Iterable[str]) -> Iterator[tuple[Window, str, list[EntitySpan]]]:
-        """Each window with its line and its entities; the windows of a line follow each other."""
-        pieces = ((window, line) for line in lines for window in windows(line, _LONGEST, _OVERLAP))
-        while zone := list(islice(pieces, 1)):
-            # Within a zone spaCy remembers new words; at its end it forgets them, so that memory stays flat.
-            with self._pipeline.memory_zone():
-                of_zone = chain(zone, islice(pieces, _PIECES_PER_ZONE))
-                texts = ((line[window.start : window.end], (window, line)) for window, line in of_zone)
-                for document, (window, line) in self._pipeline.pipe(texts, as_tuples=True, batch_size=self._batch_size):
-                    yield window, line, _entities(document, window)
+
+def documents(pipeline: Any, lines: Iterable[str], batch_size: int) -> Iterator[tuple[Window, str, Any]]:
+    """Each window with its line and what the pipeline makes of it; the windows of a line follow each other.
+
+    A document must be read before the next one is asked for.
+    """
+    pieces = ((window, line) for line in lines for window in windows(line, _LONGEST, _OVERLAP))
+    while zone := _zone(pieces):
+        texts = ((line[window.start : window.end], (window, line)) for window, line in zone)
+        # spaCy remembers every word it meets. The first words of a corpus are its frequent ones, and worth it; from
+        # then on new words are forgotten at the end of a zone, so that memory stays flat.
+        forgetting = pipeline.memory_zone() if len(pipeline.vocab) >= _WORDS_REMEMBERED else nullcontext()
+        with forgetting:
+            for document, (window, line) in pipeline.pipe(texts, as_tuples=True, batch_size=batch_size):
+                yield window, line, document
+
+
+def _zone(pieces: Iterator[tuple[Window, str]]) -> list[tuple[Window, str]]:
+    """The next pieces, at most so many, and so many characters, as spaCy may remember the words of."""
+    zone: list[tuple[Window, str]] = []
+    characters = 0
+    for window, line in pieces:
+        zone.append((window, line))
+        characters += window.end - window.start
+        if len(zone) >= _PIECES_PER_ZONE or characters >= _CHARACTERS_PER_ZONE:
+            break
+    return zone
 
 
 def _entities(document: Any, window: Window) -> list[EntitySpan]:
@@ -67,6 +88,7 @@ def load_pipeline(model: str) -> Any:
 
     Raises ``ModelError`` where the pipeline is not there, does not fit this version of spaCy, or finds no entities.
     """
+    set_up_spacy()
     import spacy
 
     try:

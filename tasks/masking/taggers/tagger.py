@@ -54,6 +54,14 @@ def load_tagger(settings: TaggerSettings, threads: int) -> Tagger:
             from tasks.masking.taggers.transformers_tagger import TransformersModel
 
             return TransformersModel(settings, threads)
+        case "presidio":
+            from tasks.masking.taggers.presidio_tagger import PresidioModel
+
+            return PresidioModel(settings, threads)
+        case "crf":
+            from tasks.masking.taggers.crf_tagger import CrfModel
+
+            return CrfModel(settings)
         case _:
             raise ModelError(f"no tagger of kind {settings.kind!r}")
 

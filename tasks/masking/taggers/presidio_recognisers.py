@@ -1,0 +1,127 @@
+"""Which recognisers presidio works with here: its own for English, and ours for what those do not know.
+
+Importing presidio imports PyTorch and transformers; ``tasks.torch_setup`` must have been set up before.
+"""
+
+from typing import Any
+
+from tasks.errors import ModelError
+from tasks.masking.taggers.presidio_patterns import PATTERN_GROUPS
+
+_COUNTRY_RECOGNISERS = (
+    "AbaRoutingRecognizer",
+    "AuAbnRecognizer",
+    "AuAcnRecognizer",
+    "AuMedicareRecognizer",
+    "AuTfnRecognizer",
+    "CaPostalCodeRecognizer",
+    "CaSinRecognizer",
+    "InAadhaarRecognizer",
+    "NgNinRecognizer",
+    "PhUmidRecognizer",
+    "SgFinRecognizer",
+    "UkDrivingLicenceRecognizer",
+    "UkNinoRecognizer",
+    "UkPassportRecognizer",
+    "UkPostcodeRecognizer",
+    "UsMbiRecognizer",
+    "UsNpiRecognizer",
+    "ZaIdNumberRecognizer",
+)
+"""Recognisers of English-speaking countries that presidio ships switched off, added to the 17 that are on: numbers
+with a checksum or a form of their own. Left out are those that match ordinary words, since presidio's patterns ignore
+case: ``IN_PAN`` takes *government*, ``NG_VEHICLE_REGISTRATION`` *the 100th*, ``UK_VEHICLE_REGISTRATION`` *the 90s*."""
+
+FEWEST_PHONE_DIGITS = 7
+_DIGITS_OF_A_CARD = r"(?<![\w\-])\d{12,19}(?![\w\-])"
+_HOST_LABELS = r"(?<![\w@.\-])(?:[a-z0-9](?:[a-z0-9\-]{0,61}[a-z0-9])?+\.){1,8}"
+_OPEN_HOST = r"((www\d{0,3}[.])?[a-z0-9.\-]{1,253}[.]"
+_PATH = r"(?:/[^\s()<>\"']*)?)"
+
+
+def recognisers() -> list[Any]:
+    """presidio's own recognisers for English, in its order, then those of other countries, then ours."""
+    import regex
+    from presidio_analyzer import Pattern, PatternRecognizer, RecognizerRegistry, predefined_recognizers
+
+    registry = RecognizerRegistry(supported_languages=["en"])
+    registry.load_predefined_recognizers(languages=["en"])
+    replaced = {
+        "CreditCardRecognizer": _card_recogniser,
+        "EmailRecognizer": _email_recogniser,
+        "PhoneRecognizer": _phone_recogniser,
+        "UrlRecognizer": _url_recogniser,
+    }
+    defaults: Any = registry.recognizers
+    chosen = [
+        replaced[recogniser.name]() if recogniser.name in replaced else recogniser
+        for recogniser in defaults
+        if recogniser.name != "SpacyRecognizer"
+    ]
+    chosen += [getattr(predefined_recognizers, name)(supported_language="en") for name in _COUNTRY_RECOGNISERS]
+    for group in PATTERN_GROUPS:
+        recogniser = PatternRecognizer(
+            supported_entity=group.entity_type,
+            name=f"{group.entity_type.title().replace('_', '')}Patterns",
+            patterns=[Pattern(pattern.name, pattern.expression, pattern.score) for pattern in group.patterns],
+            context=list(group.context),
+            global_regex_flags=regex.DOTALL,
+        )
+        chosen.append(recogniser)
+    return chosen
+
+
+def _card_recogniser() -> Any:
+    """Cards of 12 to 19 digits by their checksum; presidio's own pattern knows 12 to 17 of some issuers."""
+    from presidio_analyzer import Pattern
+    from presidio_analyzer.predefined_recognizers import CreditCardRecognizer
+
+    patterns = [*CreditCardRecognizer.PATTERNS, Pattern("12 to 19 digits", _DIGITS_OF_A_CARD, 0.3)]
+    return CreditCardRecognizer(patterns=patterns, name="CreditCardRecognizer")
+
+
+def _email_recogniser() -> Any:
+    """presidio's, with the list of public suffixes that comes with tldextract: it would fetch a newer one."""
+    from presidio_analyzer.predefined_recognizers import EmailRecognizer
+    from tldextract import TLDExtract
+
+    extract = TLDExtract(suffix_list_urls=(), cache_dir=None)
+
+    class OfflineEmailRecogniser(EmailRecognizer):
+        def validate_result(self, pattern_text: str) -> bool:
+            return extract(pattern_text).fqdn != ""
+
+    return OfflineEmailRecogniser(name="EmailRecognizer")
+
+
+def _phone_recogniser() -> Any:
+    """presidio's, without numbers of fewer than seven digits: four digits are a telephone number in some town."""
+    from presidio_analyzer.predefined_recognizers import PhoneRecognizer
+
+    class LongPhoneRecogniser(PhoneRecognizer):
+        def analyze(self, text: str, entities: list[str], nlp_artifacts: Any = None) -> list[Any]:
+            found = super().analyze(text, entities, nlp_artifacts)
+            return [result for result in found if digits(text[result.start : result.end]) >= FEWEST_PHONE_DIGITS]
+
+    return LongPhoneRecogniser(name="PhoneRecognizer")
+
+
+def digits(text: str) -> int:
+    """How many decimal digits, of any script."""
+    return sum(map(str.isdecimal, text))
+
+
+def _url_recogniser() -> Any:
+    """presidio's, with whole domains alone: its pattern has no end, and takes *this...is* and *oil.an[d]* for URLs."""
+    from presidio_analyzer import Pattern
+    from presidio_analyzer.predefined_recognizers import UrlRecognizer
+
+    whole = UrlRecognizer.BASE_URL_REGEX
+    if not (whole.startswith(_OPEN_HOST) and whole.endswith(_PATH)):
+        raise ModelError("presidio-analyzer: this version writes its URL pattern in another way; install 2.2.366")
+    host = rf"{_HOST_LABELS}{whole[len(_OPEN_HOST) : -len(_PATH)]}(?![a-z0-9\-])(?::\d{{1,5}})?+(?:/[^\s()<>\"']*+)?+"
+    patterns = [
+        Pattern("Standard Url", rf"(?i)https?://{host}", 0.6),
+        Pattern("Non schema URL", rf"(?i){host}", 0.5),
+    ]
+    return UrlRecognizer(patterns=patterns, name="UrlRecognizer")
