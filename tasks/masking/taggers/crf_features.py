@@ -1,0 +1,137 @@
+"""What a conditional random field sees of a text: tokens, and the features of each.
+
+Tokens are the words of ``tasks.corpora.words`` and, between them, runs of one and the same other character. A token's
+features are its form (folded word, shape, beginning, end, length, case), how common it is (rank in general English, the
+allow list, cluster of its embedding), the same of its neighbours, and what the line as a whole looks like: in lower
+case, in capitals, as a title. There is no list of names among them: such lists are what labelled text from templates is
+filled with, and a model that sees both learns to look up instead of reading the context.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from tasks.corpora.words import fold, word_spans
+from tasks.masking.lists.allow_list import SHIPPED_LIST
+
+VERSION = 1
+"""Changes with the features: a model of another version cannot be used."""
+
+Token = tuple[int, int, bool]
+"""First character, one past the last, and whether it is a word."""
+
+_OTHER = re.compile(r"(\S)\1*")
+_LETTER = re.compile(r"[^\W\d_]")
+_REPEATED = re.compile(r"(.)\1{2,}")
+_SENTENCE_END = frozenset(".!?:\"'|")
+_RARE_RANK = 20_000
+_RANKS = 100_000
+_LONGEST_SHAPE = 12
+_LONGEST_FORM = 40
+_REMEMBERED = 1 << 15
+_FAR_FEATURES = 3
+"""How many of a token's features its neighbours but one see: form, shape and rank."""
+
+
+def tokens_of(text: str) -> list[Token]:
+    """The tokens of a text, in order; every character but white space is in one of them."""
+    tokens: list[Token] = []
+    position = 0
+    for start, end in (*word_spans(text), (len(text), len(text))):
+        tokens += [(*match.span(), False) for match in _OTHER.finditer(text, position, start)]
+        if start < end:
+            tokens.append((start, end, True))
+        position = end
+    return tokens
+
+
+def shape(word: str) -> str:
+    """``Chicago`` as ``Xxxx``, ``B2B`` as ``XdX``: letters by case, digits, no more than three of a kind in a row."""
+    letters = _LETTER.sub(lambda match: "X" if match.group().isupper() else "x", word[:_LONGEST_FORM])
+    return _REPEATED.sub(r"\1\1\1", re.sub(r"\d", "d", letters))[:_LONGEST_SHAPE]
+
+
+class CrfFeatures:
+    """Features of lines; ``clusters`` are a word's (folded) cluster features, such as ``("a7", "b103")``."""
+
+    def __init__(self, clusters: Mapping[str, tuple[str, ...]]) -> None:
+        import wordfreq
+
+        self._clusters = clusters
+        self._ranks = {word: rank for rank, word in enumerate(wordfreq.top_n_list("en", _RANKS))}
+        self._allowed = frozenset(SHIPPED_LIST.read_text(encoding="utf-8").split())
+        self._of_word = lru_cache(maxsize=_REMEMBERED)(self._word)
+
+    def __call__(self, text: str, tokens: list[Token]) -> list[list[str]]:
+        """A list of features for each token of a line."""
+        words = [text[start:end] for start, end, _ in tokens]
+        views = [self._of_word(word) for word in words]
+        line = ["bias", *_line_features(text, words)]
+        features = []
+        for index, (here, _, _, _, _) in enumerate(views):
+            own = [*line, *here]
+            look = here[1]
+            if index == 0 or words[index - 1][0] in _SENTENCE_END:
+                own += ("start", f"start {look}")
+            own += views[index - 1][1] if index else ("-1 border",)
+            own += views[index + 1][2] if index + 1 < len(views) else ("+1 border",)
+            own += views[index - 2][3] if index > 1 else ("-2 border",)
+            own += views[index + 2][4] if index + 2 < len(views) else ("+2 border",)
+            if index:
+                before = views[index - 1][0]
+                own += (f"{before[0]}|{look}", f"{before[1]}|{look}")
+            if index + 1 < len(views):
+                own.append(f"{look}|{views[index + 1][0][0]}")
+            if index > 1:
+                own.append(f"{views[index - 2][0][0]}|{views[index - 1][0][0]}|{look}")
+            features.append(own)
+        return features
+
+    def _word(self, word: str) -> tuple[tuple[str, ...], ...]:
+        """A word's features as it sees itself, and as its neighbours at -1, +1, -2 and +2 see it."""
+        folded = fold(word[:_LONGEST_FORM])
+        rank = self._ranks.get(folded)
+        common = folded in self._allowed
+        own = [
+            f"w={folded}",
+            f"s={shape(word)}",
+            f"r={'-' if rank is None else rank.bit_length()}",
+            f"b2={folded[:2]}",
+            f"b3={folded[:3]}",
+            f"e2={folded[-2:]}",
+            f"e3={folded[-3:]}",
+            f"e4={folded[-4:]}",
+            f"l={min(len(word), 15)}",
+            f"c={_case(word)}",
+        ]
+        if common:
+            own.append("common")
+        elif word[0].isupper():
+            own.append("upper, not common")
+        if rank is None or rank > _RARE_RANK:
+            own.append("rare, upper" if word[0].isupper() else "rare")
+        own += self._clusters.get(folded, ())
+        here = tuple(own)
+        near = [tuple(f"{offset} {feature}" for feature in here) for offset in ("-1", "+1")]
+        far = [tuple(f"{offset} {feature}" for feature in here[:_FAR_FEATURES]) for offset in ("-2", "+2")]
+        return (here, *near, *far)
+
+
+def _case(word: str) -> str:
+    if word.islower():
+        return "lower"
+    if word.isupper():
+        return "upper" if len(word) > 1 else "initial"
+    if word[0].isupper():
+        return "title" if word[1:].islower() else "mixed title"
+    return "mixed" if _LETTER.search(word) else "none"
+
+
+def _line_features(text: str, words: list[str]) -> list[str]:
+    letters = _LETTER.findall(text[:2000])
+    upper = sum(map(str.isupper, letters)) / len(letters) if letters else 0.0
+    features = ["line " + ("lower" if upper == 0 else "upper" if upper > 0.6 else "mixed")]
+    long_words = [word for word in words if len(word) > 3 and word.isalpha()]
+    if len(long_words) > 3 and sum(word[0].isupper() for word in long_words) > 0.7 * len(long_words):
+        features.append("line title")
+    return features

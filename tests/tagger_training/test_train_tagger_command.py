@@ -1,0 +1,72 @@
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from labelled_sentences import NAMES, TOWNS, labelled, sentences, write_folder
+
+from tasks.cli import main
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_folder(tmp_path / "labelled", sentences(NAMES, TOWNS), sentences(["Zbigniew"], ["Wanne"]))
+
+
+def test_a_crf_is_trained_tested_and_used(folder, tmp_path, capsys):
+    report = tmp_path / "report.json"
+    options = ["--kind", "crf", "--embeddings", "none", "--iterations", "60", "--report", str(report)]
+    assert main(["train-tagger", "--labelled", str(folder), "--output", str(tmp_path / "crf"), *options]) == 0
+    measured = json.loads(report.read_text())["measured"]
+    assert (measured["lines"], measured["labelled_tokens"]) == (80, 40)
+    # Two of the four test sentences hold one private word each, and both are found.
+    assert (measured["test_recall"], measured["test_precision"], measured["test_f2"]) == (1.0, 1.0, 1.0)
+    assert "Zbigniew" not in report.read_text()
+    text = tmp_path / "text.txt"
+    text.write_text("my name is Wladyslaw and that is all\n")
+    capsys.readouterr()
+    options = ["--model", str(tmp_path / "crf"), "--marker-style", "class", "--input", str(text), "--output", "-"]
+    assert main(["mask", "--technique", "crf", *options]) == 0
+    assert capsys.readouterr().out == "my name is [PERSON] and that is all\n"
+
+
+def test_parameters_come_from_their_section(folder, tmp_path):
+    parameters = tmp_path / "params.yaml"
+    document = yaml.safe_load((Path(__file__).parent.parent.parent / "params.yaml").read_text(encoding="utf-8"))
+    document["compare"]["taggers"] = ["own"]
+    document["taggers"] = {"own": {"kind": "crf", "embeddings": None, "iterations": 7}}
+    parameters.write_text(yaml.safe_dump(document))
+    report = tmp_path / "report.json"
+    options = ["--params", str(parameters), "--tagger", "own", "--report", str(report)]
+    assert main(["train-tagger", "--labelled", str(folder), "--output", str(tmp_path / "crf"), *options]) == 0
+    assert json.loads(report.read_text())["parameters"]["iterations"] == 7
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "no kind of tagger is given"),
+        (["--kind", "crf", "--epochs", "3"], "--epochs does nothing for a tagger of kind crf"),
+        (["--kind", "spacy", "--l1", "1"], "--l1 does nothing for a tagger of kind spacy"),
+        (["--kind", "crf", "--iterations", "0"], "iterations"),
+    ],
+)
+def test_wrong_options(folder, tmp_path, capsys, options, message):
+    assert main(["train-tagger", "--labelled", str(folder), "--output", str(tmp_path / "x"), *options]) == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_missing_part_is_named(folder, tmp_path, capsys):
+    (folder / "test.jsonl").unlink()
+    assert main(["train-tagger", "--kind", "crf", "--labelled", str(folder), "--output", str(tmp_path / "x")]) == 1
+    assert "test.jsonl' does not exist" in capsys.readouterr().err
+
+
+def test_all_unknown_labels_are_named_and_no_text(tmp_path, capsys):
+    lines = [labelled("private Pim", PET="Pim"), labelled("hidden Rex", BEAST="Rex")]
+    folder = write_folder(tmp_path / "labelled", lines, lines)
+    assert main(["train-tagger", "--kind", "crf", "--labelled", str(folder), "--output", str(tmp_path / "x")]) == 1
+    error = capsys.readouterr().err
+    assert "'BEAST', 'PET'" in error
+    assert "Pim" not in error
