@@ -7,6 +7,8 @@ from typing import Any
 from dashboards import provenance
 from dashboards.comparison_plot import PAPER_SHAPES, comparison_plots
 from dashboards.curve_plot import curve_plots
+from dashboards.detector_results import STAGE, detector_results
+from dashboards.detector_tables import detector_legend, detector_sections
 from dashboards.headline import facts, sentences
 from dashboards.interval_plot import interval_plots
 from dashboards.paper_claims import verdicts
@@ -41,6 +43,8 @@ def report_page(rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> str:
     # The panels escape their texts themselves.
     environment.filters["drawing"] = Markup
     found = tables(rows)
+    reports = list(index.reports.values())
+    detectors = detector_results(reports) if any(report["stage"] == STAGE for report in reports) else []
     signatures = list(dict.fromkeys(row["signature"] for row in rows))
     return environment.get_template("report_page.html").render(
         style=Markup((_FOLDER / "report_page.css").read_text(encoding="utf-8")),
@@ -48,6 +52,8 @@ def report_page(rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> str:
         paper=paper_table(found),
         paper_shapes=PAPER_SHAPES,
         citation=CITATION,
+        detectors=detector_sections(detectors),
+        detector_legend=detector_legend(detectors) if detectors else "",
         masked_techniques=masked_share_techniques(found),
         masked_rows=masked_share_rows(found),
         corpora=provenance.corpora(index),

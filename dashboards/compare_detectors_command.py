@@ -1,0 +1,85 @@
+"""Compare detectors: which one should mask your text?
+
+Reads the reports that 'palimpsest evaluate-masking --report' wrote for several techniques and gold sets, and writes a
+table for each gold set (F2 with its interval, recall, precision, over-masking, speed, memory, size of the model) as
+Markdown, and a plot of F2 against speed. Where there are reports of 'palimpsest mask' too, a table shows the share of
+words that each technique masks in each corpus, below the paper's. Numbers only, never text.
+
+A file that is there already keeps its own text: the tables go between the two lines
+  <!-- palimpsest compare-detectors: begin -->
+  <!-- palimpsest compare-detectors: end -->
+
+example:
+  palimpsest evaluate-masking --technique spacy --gold gold.jsonl --report reports/spacy.json
+  palimpsest evaluate-masking --technique presidio --gold gold.jsonl --report reports/presidio.json
+  palimpsest compare-detectors --reports reports --output detectors.md --plot detectors.svg
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+from tasks.atomic_file import atomic_writer
+from tasks.errors import CorpusError
+
+SUMMARY = "write tables and a plot that compare detectors"
+BEGIN = "<!-- palimpsest compare-detectors: begin -->"
+END = "<!-- palimpsest compare-detectors: end -->"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument(
+        "--reports", default="results/reports", metavar="FOLDER", help="reports of the stages (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--output", default="docs/detectors.md", metavar="FILE", help="the tables (default: %(default)s)"
+    )
+    parser.add_argument("--plot", default="docs/detectors.svg", metavar="FILE", help="the plot (default: %(default)s)")
+
+
+def sections(arguments: argparse.Namespace) -> list[str]:
+    """The comparison depends on no parameter: all settings come from the reports."""
+    return []
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Read the reports, write tables and plot."""
+    from dashboards.detector_plot import detector_plot
+    from dashboards.detector_results import detector_results
+    from dashboards.detector_tables import detector_table, masked_share_table
+    from tasks.reports.report_index import ReportIndex
+
+    reports = list(ReportIndex(arguments.reports).reports.values())
+    results = detector_results(reports)
+    picture = os.path.relpath(arguments.plot, Path(arguments.output).parent)
+    text = (
+        f"## Detectors\n\n![Token F2 against words per second, one panel per gold set]({Path(picture).as_posix()})\n\n"
+    )
+    text += detector_table(results)
+    shares = masked_share_table(reports)
+    if shares:
+        text += f"\n\n## Share of words masked\n\nBeside the paper's Table 2.\n\n{shares}"
+    document = _document(arguments.output, text)
+    with atomic_writer(arguments.plot) as stream:
+        stream.write(detector_plot(results))
+    with atomic_writer(arguments.output) as stream:
+        stream.write(document)
+    gold_sets = len({result.gold_set for result in results})
+    techniques = len({result.technique for result in results})
+    print(f"{techniques} techniques on {gold_sets} gold sets: tables in {arguments.output}, plot in {arguments.plot}")
+
+
+def _document(path: str, text: str) -> str:
+    """The file's own text with new tables between the two marks; a new file has nothing else."""
+    block = f"{BEGIN}\n\n{text}\n\n{END}"
+    if not Path(path).exists():
+        return f"{block}\n"
+    own = Path(path).read_text(encoding="utf-8")
+    if own.count(BEGIN) != 1 or own.count(END) != 1 or own.index(END) < own.index(BEGIN):
+        raise CorpusError(
+            f"{path!r} is there already and has no place for the tables; put the lines '{BEGIN}' and '{END}' into it, "
+            "or name another file"
+        )
+    before, _, rest = own.partition(BEGIN)
+    return before + block + rest.partition(END)[2]

@@ -1,0 +1,1 @@
+"""How well masking protects: the words that a technique masks, held against labelled text."""

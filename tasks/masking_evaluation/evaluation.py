@@ -1,0 +1,183 @@
+"""All numbers of an evaluation: a technique held against one or several gold files, and against clean text.
+
+The protocol (its one line is the ``signature``, which stands beside each number):
+
+- ``unit=word``: words of ``tasks.corpora.words``;
+- ``gold=touched``: a word is private where a private span covers at least one of its characters;
+- ``match=every_word``: a span, entity or document is found if every one of its words is masked, and a run of masked
+  words, or all of a document's, is right if every one is private (``levels.py``);
+- ``runs=space``: masked words that only white space separates are one run;
+- ``entity=folded_words+class``: two spans are one entity if these are equal;
+- ``f=2``: F2 of ``rates.py``;
+- ``ci=documents``: intervals by bootstrap over documents;
+- ``version``: of these rules.
+
+Several gold files are one gold set: their words are pooled, and each file's own scores stand under ``files``.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.corpora.text_lines import read_lines
+from tasks.corpora.words import count_words
+from tasks.labelled_text.labelled_lines import LabelledLine, read_labelled
+from tasks.masking.technique import Finding, Technique
+from tasks.masking_evaluation.judged_line import JudgedLine, judged_lines
+from tasks.masking_evaluation.label_classes import LabelMapping, not_in_gold
+from tasks.masking_evaluation.levels import (
+    document_scores,
+    entity_scores,
+    over_masking,
+    scoped_token_scores,
+    span_scores,
+    token_scores,
+)
+from tasks.masking_evaluation.rates import share
+from tasks.masking_evaluation.settings import MaskingEvaluationSettings
+from tasks.masking_evaluation.token_intervals import token_intervals
+from tasks.masking_evaluation.typed_scores import confusion, per_type, typed_scores
+
+SIGNATURE = (
+    "masking|unit=word|gold=touched|match=every_word|runs=space|entity=folded_words+class|f=2|ci=documents|version=1"
+)
+_SPLITS = ("train", "valid", "validation", "dev", "development", "test")
+
+
+@dataclass(frozen=True)
+class GoldFile:
+    """A labelled file that was read."""
+
+    path: str
+    lines: list[LabelledLine]
+    split: str | None
+    """Which split of a corpus it is, such as ``dev``; ``None`` where nobody says."""
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending."""
+        return Path(self.path).stem
+
+
+@dataclass
+class MaskingTime:
+    """What the masking of all files took; loading is not in it."""
+
+    words: int = 0
+    wall_seconds: float = 0.0
+    processor_seconds: float = 0.0
+
+    def measured(self) -> dict[str, Any]:
+        """Seconds and words per second."""
+        return {
+            "masking_seconds": round(self.wall_seconds, 4),
+            "masking_processor_seconds": round(self.processor_seconds, 4),
+            "words_per_second": round(self.words / self.wall_seconds) if self.wall_seconds else None,
+            "words_per_processor_second": round(self.words / self.processor_seconds)
+            if self.processor_seconds
+            else None,
+        }
+
+
+def read_gold(path: str, split: str | None = None) -> GoldFile:
+    """Read a labelled file; its split is what the user says, or what its name ends in (``web_english_dev.jsonl``)."""
+    last = Path(path).stem.lower().replace("-", "_").rpartition("_")[2]
+    return GoldFile(path, list(read_labelled(path)), split or (last if last in _SPLITS else None))
+
+
+def find_words(technique: Technique, texts: Sequence[str], clock: MaskingTime) -> list[tuple[str, list[Finding]]]:
+    """The findings of a technique in each text, timed: all that masking does but for writing the markers."""
+    wall, processor = time.perf_counter(), time.process_time()
+    found = list(technique.findings(texts))
+    clock.wall_seconds += time.perf_counter() - wall
+    clock.processor_seconds += time.process_time() - processor
+    clock.words += sum(map(count_words, texts))
+    return found
+
+
+def judge_files(
+    technique: Technique, files: Sequence[GoldFile], mapping: LabelMapping, clock: MaskingTime
+) -> list[list[JudgedLine]]:
+    """The judged lines of each file."""
+    return [
+        list(judged_lines(file.lines, find_words(technique, [line.text for line in file.lines], clock), mapping, place))
+        for place, file in enumerate(files)
+    ]
+
+
+def over_masking_of_clean_text(technique: Technique, path: str, clock: MaskingTime) -> dict[str, Any]:
+    """Share of words masked in a text that holds nothing private, one sentence a line."""
+    found = find_words(technique, list(read_lines(path)), clock)
+    words = sum(count_words(line) for line, _ in found)
+    masked = sum(len(findings) for _, findings in found)
+    return {"masked_share": share(masked, words), "lines": len(found), "words": words, "masked_words": masked}
+
+
+def scores(
+    files: Sequence[GoldFile],
+    judged: Sequence[Sequence[JudgedLine]],
+    mapping: LabelMapping,
+    settings: MaskingEvaluationSettings,
+) -> dict[str, Any]:
+    """Every number that does not depend on the machine; holds no text."""
+    lines = [line for of_file in judged for line in of_file]
+    labels = Counter(span.label for file in files for line in file.lines for span in line.spans)
+    ignored: Counter[str] = sum((line.ignored_spans for line in lines), Counter())
+    annotated = {name for label in labels if mapping.is_private(label) and (name := mapping.class_of(label))}
+    out_of_scope = sorted(_classes_found(lines) - annotated - {"MASK"})
+    token = {
+        **token_scores(lines),
+        **token_intervals(lines, settings.bootstrap_samples, settings.confidence, settings.seed),
+    }
+    return {
+        "token": token,
+        "token_in_scope": {**scoped_token_scores(lines, out_of_scope), "classes_out_of_scope": out_of_scope},
+        "span": span_scores(lines),
+        "entity": entity_scores(lines),
+        "entity_in_corpus": entity_scores(lines, whole_corpus=True),
+        "document": document_scores(lines),
+        "per_type": per_type(lines),
+        "typed": typed_scores(lines),
+        "confusion": confusion(lines),
+        "lines_without_private_words": over_masking(lines),
+        "lines": len(lines),
+        "words": sum(len(line.words) for line in lines),
+        "private_words": token["gold_words"],
+        "masked_fraction": share(token["masked_words"], sum(len(line.words) for line in lines)),
+        "spans_without_words": sum(line.spans_without_words for line in lines),
+        "labels": mapping.in_force(labels),
+        "labels_not_in_gold": not_in_gold(mapping.own, labels),
+        "unmapped_labels": mapping.unmapped(labels),
+        "ignored_spans": dict(sorted(ignored.items())),
+        "confidence": settings.confidence,
+        "signature": SIGNATURE,
+        "files": [_scores_of_file(file, of_file) for file, of_file in zip(files, judged, strict=True)],
+    }
+
+
+def _classes_found(lines: Iterable[JudgedLine]) -> set[str]:
+    return {finding.label for line in lines for finding in line.findings if finding is not None}
+
+
+def _scores_of_file(file: GoldFile, lines: Sequence[JudgedLine]) -> dict[str, Any]:
+    from tasks.reports.stage_report import content_hash
+
+    return {
+        "name": file.name,
+        "split": file.split,
+        "sha256": None if file.path == "-" else content_hash(file.path),
+        "lines": len(lines),
+        "words": sum(len(line.words) for line in lines),
+        **{
+            level: {name: found[name] for name in ("recall", "precision", "f2")}
+            for level, found in (
+                ("token", token_scores(lines)),
+                ("span", span_scores(lines)),
+                ("entity", entity_scores(lines)),
+                ("document", document_scores(lines)),
+            )
+        },
+    }

@@ -1,0 +1,72 @@
+"""The numbers of an evaluation as a table for the terminal."""
+
+from collections.abc import Mapping
+from typing import Any
+
+_LEVELS = (
+    ("token", "token"),
+    ("token_in_scope", "token, in scope"),
+    ("span", "span"),
+    ("entity", "entity"),
+    ("entity_in_corpus", "entity, whole corpus"),
+    ("document", "document"),
+    ("typed", "token, right class"),
+)
+
+
+def evaluation_table(measured: Mapping[str, Any]) -> str:
+    """Levels, labels and costs, one below the other; ends without a line end."""
+    lines = [
+        f"{measured['technique']} on {measured['gold_set']}: {measured['lines']:,} lines, {measured['words']:,} words, "
+        f"{measured['private_words']:,} private, {measured['token']['masked_words']:,} masked",
+        "",
+        f"{'':<22}{'recall':>8}{'precision':>11}{'F2':>8}",
+    ]
+    for key, name in _LEVELS:
+        scores = measured[key]
+        row = f"{name:<22}{_rate(scores['recall']):>8}{_rate(scores['precision']):>11}{_rate(scores['f2']):>8}"
+        interval = scores.get("f2_ci")
+        if interval:
+            row += f"  [{interval[0]:.3f}, {interval[1]:.3f}]"
+        lines.append(row)
+    lines += ["", f"{'label':<22}{'class':<15}{'token recall':>13}{'span recall':>13}{'spans':>8}"]
+    for label, row_of in measured["per_type"].items():
+        lines.append(
+            f"{label:<22}{row_of['class'] or 'none':<15}{_rate(row_of['token_recall']):>13}"
+            f"{_rate(row_of['span_recall']):>13}{row_of['spans']:>8,}"
+        )
+    lines += ["", _over_masked("lines without private words", measured["lines_without_private_words"])]
+    if measured["clean_text"]:
+        lines.append(_over_masked("clean text", measured["clean_text"]))
+    if measured["token_in_scope"]["classes_out_of_scope"]:
+        lines.append(
+            f"{measured['token_in_scope']['words_out_of_scope']:,} masked words are of classes that the gold does not "
+            f"annotate: {', '.join(measured['token_in_scope']['classes_out_of_scope'])}"
+        )
+    if measured["spans_without_words"]:
+        lines.append(f"{measured['spans_without_words']:,} gold spans cover no word and are not counted")
+    lines += [
+        f"{_count(measured['words_per_second'])} words/s, loaded in {measured['load_seconds']:.1f} s, "
+        f"peak memory {_megabytes(measured['peak_memory_bytes'])}, model {_megabytes(measured['model_bytes'])}",
+        measured["signature"],
+    ]
+    return "\n".join(lines)
+
+
+def _rate(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _count(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"
+
+
+def _megabytes(value: int | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value / 1e6:,.0f} MB" if value >= 1_000_000 else f"{value / 1e3:,.0f} kB"
+
+
+def _over_masked(where: str, counts: Mapping[str, Any]) -> str:
+    masked = "undefined" if counts["masked_share"] is None else f"{counts['masked_share']:.2%}"
+    return f"over-masking, {where}: {masked} ({counts['masked_words']:,} of {counts['words']:,} words)"

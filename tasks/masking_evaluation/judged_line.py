@@ -1,0 +1,143 @@
+"""One line of gold with what a technique masked: which words are private, and which were masked.
+
+All levels of the evaluation count from this. A word is one of ``tasks.corpora.words``, so every technique and every
+gold set is counted in the same units, whatever tokens its model has. A word is private where a private gold span
+covers at least one of its characters. A span that covers no word (an emoji, punctuation) can be neither masked nor
+missed; it is counted apart.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tasks.corpora.words import fold, word_spans
+from tasks.errors import ModelError
+from tasks.labelled_text.labelled_lines import LabelledLine
+from tasks.masking.technique import Finding
+from tasks.masking_evaluation.label_classes import LabelMapping
+
+Document = tuple[int, str | int]
+"""A document: the gold file's place among the files, and the document's id or the line's number."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSpan:
+    """A private gold span that covers at least one word."""
+
+    words: range
+    """Indices of the words that it covers, whole or in part."""
+    label: str
+    """Its label in the gold file."""
+    name: str | None
+    """Its marker class; ``None`` for a label without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedLine:
+    """A line's words, the private spans among them and the findings of a technique. Holds private text."""
+
+    text: str
+    number: int
+    """Line of its file, counted from 1."""
+    document: Document
+    words: Sequence[tuple[int, int]]
+    """Start and end of each word."""
+    spans: Sequence[JudgedSpan]
+    findings: Sequence[Finding | None]
+    """The finding of each word; ``None`` where it was not masked."""
+    gold: Sequence[JudgedSpan | None]
+    """The span of each word: the longest that covers it, of equally long ones the first; ``None``: not private."""
+    ignored_spans: Counter[str]
+    """Spans whose label the user calls not private, by label."""
+    spans_without_words: int
+
+    def folded(self, words: Iterable[int]) -> str:
+        """Words in the form under which equal ones are found, separated by spaces: private text."""
+        return " ".join(fold(self.text[slice(*self.words[index])]) for index in words)
+
+    def masked_runs(self) -> list[range]:
+        """Maximal runs of masked words that only white space separates."""
+        runs: list[range] = []
+        for index, finding in enumerate(self.findings):
+            if finding is None:
+                continue
+            if runs and runs[-1].stop == index and not self.text[self.words[index - 1][1] : finding.start].strip():
+                runs[-1] = range(runs[-1].start, index + 1)
+            else:
+                runs.append(range(index, index + 1))
+        return runs
+
+    def all_masked(self, words: Iterable[int]) -> bool:
+        """Whether every one of these words was masked."""
+        return all(self.findings[index] is not None for index in words)
+
+    def all_private(self, words: Iterable[int]) -> bool:
+        """Whether every one of these words is private."""
+        return all(self.gold[index] is not None for index in words)
+
+
+def judge(line: LabelledLine, findings: Sequence[Finding], mapping: LabelMapping, file: int = 0) -> JudgedLine:
+    """Bring the gold spans and the findings of a line to its words.
+
+    Raises ``ModelError`` where a finding is not a word of the line.
+    """
+    words = word_spans(line.text)
+    starts, ends = [start for start, _ in words], [end for _, end in words]
+    spans: list[JudgedSpan] = []
+    ignored: Counter[str] = Counter()
+    without_words = 0
+    gold: list[JudgedSpan | None] = [None] * len(words)
+    # Stable: of equally long spans the first in the file comes first.
+    for span in sorted(line.spans, key=lambda span: span.start - span.end):
+        if not mapping.is_private(span.label):
+            ignored[span.label] += 1
+            continue
+        covered = range(bisect_right(ends, span.start), bisect_left(starts, span.end))
+        if not covered:
+            without_words += 1
+            continue
+        judged = JudgedSpan(covered, span.label, mapping.class_of(span.label))
+        spans.append(judged)
+        for index in covered:
+            gold[index] = gold[index] or judged
+    return JudgedLine(
+        text=line.text,
+        number=line.number,
+        document=(file, line.document or line.number),
+        words=words,
+        spans=spans,
+        findings=_by_word(line, words, findings),
+        gold=gold,
+        ignored_spans=ignored,
+        spans_without_words=without_words,
+    )
+
+
+def _by_word(line: LabelledLine, words: list[tuple[int, int]], findings: Sequence[Finding]) -> list[Finding | None]:
+    place = {word: index for index, word in enumerate(words)}
+    by_word: list[Finding | None] = [None] * len(words)
+    for finding in findings:
+        index = place.get((finding.start, finding.end))
+        if index is None or by_word[index] is not None:
+            raise ModelError(
+                f"line {line.number}: the technique masked characters {finding.start} to {finding.end}, which are "
+                f"{'not a word' if index is None else 'masked already'}; techniques mask whole words, each once"
+            )
+        by_word[index] = finding
+    return by_word
+
+
+def judged_lines(
+    gold: Sequence[LabelledLine],
+    found: Sequence[tuple[str, Sequence[Finding]]],
+    mapping: LabelMapping,
+    file: int = 0,
+) -> Iterator[JudgedLine]:
+    """Judge line by line; ``ModelError`` where the technique did not give back every line in its order."""
+    if len(found) != len(gold):
+        raise ModelError(f"the technique gave back {len(found)} lines of {len(gold)}; every line must come out")
+    for line, (text, findings) in zip(gold, found, strict=True):
+        if text != line.text:
+            raise ModelError(f"line {line.number}: the technique gave back another line; lines must keep their order")
+        yield judge(line, findings, mapping, file)

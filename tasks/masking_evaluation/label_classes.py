@@ -1,0 +1,115 @@
+"""From the labels of gold files to the classes of markers.
+
+Labels of CoNLL-2003 and its kin (``PER``, ``LOC``, ``ORG``, ``MISC``), OntoNotes 5 (``GPE``, ``NORP``, ...), WNUT 2017
+(``person``, ``creative-work``, ...), presidio and its labelled data (``STREET_ADDRESS``, ``CREDIT_CARD``, ...), text
+that was generated from templates, and the marker classes themselves. A label is looked up as it is written, and then
+in capitals with ``_`` for ``-`` and space.
+
+No label is ignored unless a user says so, not even those that taggers leave alone as a rule (ordinals, percentages):
+who labelled them meant them to be found. A label without a class still counts as private wherever the class of a word
+does not matter, and the report lists it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tasks.corpora.masked_text import CLASSES, MASK
+from tasks.errors import ParameterError
+from tasks.labelled_text.labels import LABEL_CLASSES as CLASSES_OF_GENERATED_TEXT
+from tasks.masking.taggers.entity_classes import ENTITY_CLASSES
+from tasks.spelling import nearest
+
+_LABELS_OF_CLASS = {
+    "PERSON": """PER PERSON NAME FIRST_NAME LAST_NAME FULL_NAME GIVEN_NAME SURNAME MIDDLE_NAME PREFIX TITLE""",
+    "LOCATION": """LOC LOCATION GPE FAC FACILITY GEO_LOC ADDRESS STREET_ADDRESS STREET STREET_NAME BUILDING_NUMBER
+        SECONDARY_ADDRESS CITY TOWN STATE COUNTY REGION COUNTRY ZIP ZIP_CODE ZIPCODE POSTCODE POSTAL_CODE COORDINATE
+        AIRPORT""",
+    "ORGANISATION": """ORG ORGANISATION ORGANIZATION COMPANY COMPANY_NAME CORPORATION HOSPITAL UNIVERSITY SCHOOL BANK
+        TEAM SPORTS_TEAM""",
+    "DATE": "DATE TIME DATE_TIME DATETIME DATE_OF_BIRTH DOB BIRTHDAY",
+    "NUMBER": "NUMBER CARDINAL ORDINAL QUANTITY PERCENT AGE",
+    "MONEY": "MONEY AMOUNT PRICE CURRENCY",
+    "CONTACT": """CONTACT PHONE PHONE_NUMBER TELEPHONE TELEPHONE_NUMBER MOBILE FAX EMAIL E_MAIL EMAIL_ADDRESS URL
+        DOMAIN DOMAIN_NAME WEBSITE USER_NAME USERNAME HANDLE SOCIAL_HANDLE""",
+    "IDENTIFIER": """IDENTIFIER ID CODE CREDIT_CARD CREDIT_CARD_NUMBER CRYPTO IBAN IBAN_CODE SWIFT SWIFT_CODE BIC IP
+        IP_ADDRESS MAC_ADDRESS SSN US_SSN US_ITIN US_PASSPORT US_DRIVER_LICENSE US_BANK_NUMBER US_LICENSE_PLATE
+        UK_NHS UK_NINO BANK_ACCOUNT ACCOUNT_NUMBER ORDER_NUMBER PASSPORT PASSPORT_NUMBER DRIVER_LICENSE
+        LICENSE_PLATE LICENCE_PLATE MEDICAL_LICENSE VEHICLE_ID VIN PASSWORD PIN""",
+    "GROUP": "GROUP NORP NRP NATIONALITY RELIGION ETHNICITY",
+    "WORK": "WORK WORK_OF_ART CREATIVE_WORK TVSHOW MOVIE LAW",
+    "MISCELLANEOUS": "MISCELLANEOUS MISC PRODUCT EVENT LANGUAGE OTHER SPORT",
+}
+
+LABEL_CLASSES: Mapping[str, str] = {
+    **{entity_type: name for entity_type, name in ENTITY_CLASSES.items() if name is not None},
+    **CLASSES_OF_GENERATED_TEXT,
+    **{label: name for name, labels in _LABELS_OF_CLASS.items() for label in labels.split()},
+    # A "group" of WNUT 2017 is a band, a team or an association; a GROUP elsewhere is a people or a faith.
+    "group": "ORGANISATION",
+}
+"""The mapping that ships with palimpsest: labels of corpora, of models and of generated text."""
+
+
+@dataclass(frozen=True)
+class LabelMapping:
+    """The classes of a gold file's labels, those of the user first."""
+
+    own: Mapping[str, str | None]
+    """What the user says; ``None``: not private."""
+
+    def class_of(self, label: str) -> str | None:
+        """The marker class of a label; ``None`` where it has none or is not private."""
+        if label in self.own:
+            return self.own[label]
+        return LABEL_CLASSES.get(label) or LABEL_CLASSES.get(label.upper().replace("-", "_").replace(" ", "_"))
+
+    def is_private(self, label: str) -> bool:
+        """Whether words of this label are to be masked: all but those that the user calls not private."""
+        return self.own.get(label, "") is not None
+
+    def in_force(self, labels: Counter[str]) -> dict[str, str | None]:
+        """The class of each label of a gold set that has one, or is not private (``None``)."""
+        return {
+            label: self.class_of(label)
+            for label in sorted(labels)
+            if not self.is_private(label) or self.class_of(label) is not None
+        }
+
+    def unmapped(self, labels: Counter[str]) -> dict[str, int]:
+        """Labels of a gold set without a class, with their number of spans."""
+        return {
+            label: count
+            for label, count in sorted(labels.items())
+            if self.is_private(label) and self.class_of(label) is None
+        }
+
+
+def label_mapping(own: Mapping[str, str | None] | None, where: str) -> LabelMapping:
+    """The mapping with the user's own classes; ``ParameterError`` for a class that there is not, naming ``where``."""
+    own = own or {}
+    allowed = [name for name in CLASSES if name != MASK]
+    problems = [
+        f"{where}.{label}: {name!r} is no class{nearest(name, allowed)}"
+        for label, name in own.items()
+        if name is not None and name not in allowed
+    ]
+    if problems:
+        raise ParameterError(f"{'; '.join(problems)}; allowed: {', '.join(allowed)}, or null for words not private")
+    return LabelMapping(own)
+
+
+def labels_of_options(options: Iterable[str]) -> dict[str, str | None]:
+    """``OLD=CLASS`` options as a mapping; ``null`` or nothing behind the sign: not private."""
+    own: dict[str, str | None] = {}
+    for option in options:
+        label, sign, name = option.rpartition("=")
+        if not sign or not label:
+            raise ParameterError(f"--label {option!r} is not OLD=CLASS, such as --label employee=PERSON")
+        own[label] = None if name in ("", "null") else name
+    return own
+
+
+def not_in_gold(own: Mapping[str, str | None], labels: Sequence[str] | Counter[str]) -> list[str]:
+    """Labels that the user gave a class and that no span of the gold set has."""
+    return sorted(label for label in own if label not in labels)

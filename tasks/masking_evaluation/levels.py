@@ -1,0 +1,140 @@
+"""The four levels of the evaluation, from the single word to the whole document.
+
+One rule holds on every level: a unit of gold is *found* if every one of its words is masked, and a unit of what was
+masked is *right* if every one of its words is private. Recall is the share of the found, precision the share of the
+right. The class plays no part here (``typed_scores`` has it): a name masked as a place is protected.
+
+- **token**: units are words. This is the token-level score of presidio-research (which prefers F2, as we do) and of
+  the i2b2 de-identification tracks ("HIPAA token"), counted in words instead of a model's tokens.
+- **span**: units of gold are spans, those of masking are runs: masked words that only white space separates. The
+  partial rates take "any" for "every". SemEval-2013 task 9 and nervaluate ask for equal borders (*exact*) or for some
+  overlap (*partial*); for privacy a mask may reach farther than the name but not less far, so "every word" lies
+  between the two, and borders that are too wide cost precision only where they take in a word that is not private.
+- **entity**: units of gold are entities, that is spans of the same words (folded) and the same class in one document.
+  An entity is found if every mention of it is: one that slips through gives the others away. This is the entity
+  recall of Pilan et al. 2022 (Text Anonymization Benchmark), who take identity from annotators; here it is the same
+  words. Units of masking are runs of the same words in one document. ``entity_in_corpus`` takes the whole gold set as
+  one document.
+- **document**: units of gold are documents with private words, those of masking are documents with masked words. A
+  line is a document by itself, unless the file gives the ids of documents.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+from tasks.masking_evaluation.judged_line import Document, JudgedLine
+from tasks.masking_evaluation.rates import rates, share
+
+_Group = Callable[[JudgedLine], Hashable]
+
+
+def token_scores(lines: Sequence[JudgedLine]) -> dict[str, Any]:
+    """Recall, precision and F2 over words, with their counts."""
+    gold = sum(span is not None for line in lines for span in line.gold)
+    masked = sum(finding is not None for line in lines for finding in line.findings)
+    both = sum(right for line in lines for right in _private_and_masked(line))
+    return {**rates(both, gold, both, masked), "gold_words": gold, "masked_words": masked, "right_words": both}
+
+
+def scoped_token_scores(lines: Sequence[JudgedLine], out_of_scope: Iterable[str]) -> dict[str, Any]:
+    """The same without masked words of classes that the gold set does not annotate, where they are not private.
+
+    A gold set of names calls no date private: a masked date is neither right nor wrong by it. Where such a finding
+    covers a private word it protects it, and counts as right.
+    """
+    left_out = frozenset(out_of_scope)
+    scores = token_scores(lines)
+    ignored = sum(
+        finding is not None and gold is None and finding.label in left_out
+        for line in lines
+        for gold, finding in zip(line.gold, line.findings, strict=True)
+    )
+    gold, masked, both = scores["gold_words"], scores["masked_words"] - ignored, scores["right_words"]
+    return {
+        **rates(both, gold, both, masked),
+        "gold_words": gold,
+        "masked_words": masked,
+        "right_words": both,
+        "words_out_of_scope": ignored,
+    }
+
+
+def span_scores(lines: Sequence[JudgedLine]) -> dict[str, Any]:
+    """Recall over gold spans and precision over masked runs, strict ("every word") and partial ("any word")."""
+    spans = [(line, span.words) for line in lines for span in line.spans]
+    runs = [(line, run) for line in lines for run in line.masked_runs()]
+    found = sum(line.all_masked(words) for line, words in spans)
+    right = sum(line.all_private(run) for line, run in runs)
+    touched = sum(any(line.findings[index] is not None for index in words) for line, words in spans)
+    touching = sum(any(line.gold[index] is not None for index in run) for line, run in runs)
+    partial = rates(touched, len(spans), touching, len(runs))
+    return {
+        **rates(found, len(spans), right, len(runs)),
+        **{f"partial_{name}": value for name, value in partial.items()},
+        "gold_spans": len(spans),
+        "found_spans": found,
+        "partly_found_spans": touched,
+        "masked_runs": len(runs),
+        "right_runs": right,
+        "partly_right_runs": touching,
+    }
+
+
+def entity_scores(lines: Sequence[JudgedLine], *, whole_corpus: bool = False) -> dict[str, Any]:
+    """Recall over entities and precision over distinct masked runs, in each document or in the whole gold set."""
+    group: _Group = (lambda line: None) if whole_corpus else (lambda line: line.document)
+    entities: dict[Hashable, bool] = {}
+    runs: dict[Hashable, bool] = {}
+    mentions = 0
+    for line in lines:
+        where = group(line)
+        for span in line.spans:
+            key = (where, line.folded(span.words), span.name or span.label)
+            entities[key] = entities.get(key, True) and line.all_masked(span.words)
+            mentions += 1
+        for run in line.masked_runs():
+            run_key = (where, line.folded(run))
+            runs[run_key] = runs.get(run_key, True) and line.all_private(run)
+    found, right = sum(entities.values()), sum(runs.values())
+    return {
+        **rates(found, len(entities), right, len(runs)),
+        "entities": len(entities),
+        "protected_entities": found,
+        "mentions": mentions,
+        "distinct_masked_runs": len(runs),
+        "right_distinct_masked_runs": right,
+    }
+
+
+def document_scores(lines: Sequence[JudgedLine]) -> dict[str, Any]:
+    """Recall over documents with private words and precision over documents with masked words."""
+    private: dict[Document, bool] = {}
+    masked: dict[Document, bool] = {}
+    for line in lines:
+        gold_words = [index for index, span in enumerate(line.gold) if span is not None]
+        masked_words = [index for index, finding in enumerate(line.findings) if finding is not None]
+        if gold_words:
+            private[line.document] = private.get(line.document, True) and line.all_masked(gold_words)
+        if masked_words:
+            masked[line.document] = masked.get(line.document, True) and line.all_private(masked_words)
+    found, right = sum(private.values()), sum(masked.values())
+    return {
+        **rates(found, len(private), right, len(masked)),
+        "documents": len({line.document for line in lines}),
+        "private_documents": len(private),
+        "protected_documents": found,
+        "masked_documents": len(masked),
+        "rightly_masked_documents": right,
+    }
+
+
+def over_masking(lines: Sequence[JudgedLine]) -> dict[str, Any]:
+    """Share of words that were masked in lines that hold no private word."""
+    clean = [line for line in lines if all(span is None for span in line.gold)]
+    words = sum(len(line.words) for line in clean)
+    masked = sum(finding is not None for line in clean for finding in line.findings)
+    return {"masked_share": share(masked, words), "lines": len(clean), "words": words, "masked_words": masked}
+
+
+def _private_and_masked(line: JudgedLine) -> Iterable[bool]:
+    return (span is not None and finding is not None for span, finding in zip(line.gold, line.findings, strict=True))

@@ -1,0 +1,227 @@
+"""Tables and plot of detectors, from handmade reports with known numbers and from real ones."""
+
+import copy
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from itertools import combinations
+
+import pytest
+
+from dashboards.compare_detectors_command import BEGIN, END
+from dashboards.detector_plot import detector_plot
+from dashboards.detector_results import detector_results
+from dashboards.detector_tables import detector_table, masked_share_table
+from tasks.cli import main
+from tasks.errors import CorpusError
+
+SVG = "{http://www.w3.org/2000/svg}"
+SPACY = {"kind": "entity_tagger", "tagger": {"kind": "spacy", "model": "some_model"}}
+LIST = {"kind": "allow_list", "path": None}
+
+
+def report(technique, settings, gold_set, f2, speed, **token):
+    return {
+        "stage": "evaluate_masking",
+        "cell": {"technique": technique},
+        "parameters": {"technique": settings},
+        "environment": {"processor": "Abacus 3000"},
+        "measured": {
+            "technique": technique,
+            "gold_set": gold_set,
+            "token": {"f2": f2, "f2_ci": [0.4, 0.6], "recall": 0.25, "precision": 0.125, **token},
+            "token_in_scope": {"f2": 0.75},
+            "span": {"f2": 0.5},
+            "document": {"recall": 1.0},
+            "lines_without_private_words": {"masked_share": None},
+            "files": [{"split": "dev"}],
+            "words_per_second": speed,
+            "peak_memory_bytes": 41_400_000,
+            "model_bytes": 39_000,
+            "lines": 10,
+            "words": 1000,
+            "private_words": 77,
+            "confidence": 0.95,
+            "signature": "masking|version=1",
+            "threads": 2,
+        },
+    }
+
+
+@pytest.fixture
+def reports():
+    return [
+        report("allow_list", LIST, "mail", 0.5, 123_456),
+        report("spacy", SPACY, "mail", 0.55, 9_876),
+        report("spacy", SPACY, "chat", None, 9_000, f2_ci=None),
+    ]
+
+
+def rows_of(markdown):
+    return [
+        [cell.strip() for cell in line.strip("|").split(" | ")]
+        for line in markdown.splitlines()
+        if line.startswith("|")
+    ]
+
+
+def test_a_table_for_each_gold_set_with_the_best_first(reports):
+    text = detector_table(detector_results(reports))
+    assert re.findall("^### (.*)$", text, re.MULTILINE) == ["chat", "mail"]
+    rows = rows_of(text.partition("### mail")[2])
+    assert rows[2] == [
+        "spacy",
+        "**0.550** [0.400, 0.600]",
+        "0.750",
+        "0.250",
+        "0.125",
+        "0.500",
+        "1.000",
+        "–",
+        "9,880",
+        "41 MB",
+        "39 kB",
+    ]
+    assert rows[3][:2] == ["allow list", "0.500 [0.400, 0.600]"]
+    assert "10 lines, 1,000 words, 77 of them private (split: dev)." in text
+    assert "`masking|version=1`. Machine: Abacus 3000, 2 threads." in text
+    assert rows_of(text.partition("### mail")[0])[2][1] == "–"
+
+
+def test_two_models_of_one_technique_are_told_apart(reports):
+    further = copy.deepcopy(reports[1])
+    further["parameters"]["technique"]["tagger"]["model"] = "/somewhere/of/mine/other_model"
+    names = {result.technique for result in detector_results([*reports, further]) if result.gold_set == "mail"}
+    assert names == {"allow list", "spacy (some_model)", "spacy (other_model)"}
+    with pytest.raises(CorpusError, match=r"2 evaluations of 'spacy \(some_model\)' on 'mail'"):
+        detector_results([*reports, copy.deepcopy(reports[1])])
+
+
+def test_different_protocols_do_not_stand_in_one_table(reports):
+    reports[0]["measured"]["signature"] = "masking|version=0"
+    with pytest.raises(CorpusError, match="different protocols"):
+        detector_results(reports)
+
+
+def test_the_plot_is_svg_that_says_its_numbers(reports):
+    drawing = ElementTree.fromstring(detector_plot(detector_results(reports)))
+    said = drawing.find(f"{SVG}desc").text
+    assert "mail: spacy: F2 0.550 [0.400, 0.600], 9,876 words per second; allow list: F2 0.500" in said
+    assert "Without a number: spacy on chat." in said
+    labels = {text.text for text in drawing.iter(f"{SVG}text") if "label" in text.get("class", "")}
+    assert labels == {"spacy", "allow list"}
+    assert len([mark for mark in drawing.iter(f"{SVG}g") if "mark" in mark.get("class", "")]) == 2
+    assert "prefers-color-scheme: dark" in drawing.find(f"{SVG}style").text
+    assert not re.search(r"href|url\(|https?://(?!www\.w3\.org/2000/svg)", detector_plot(detector_results(reports)))
+
+
+def test_faster_lies_right_and_better_lies_higher(reports):
+    drawing = ElementTree.fromstring(detector_plot(detector_results(reports)))
+    marks = {mark.find(f"{SVG}title").text.split(":")[0]: mark for mark in drawing.iter(f"{SVG}g") if mark.get("class")}
+    circle, square = marks["spacy"].find(f"{SVG}circle"), marks["allow list"].find(f"{SVG}rect")
+    assert float(circle.get("cx")) < float(square.get("x"))
+    assert float(circle.get("cy")) < float(square.get("y"))
+
+
+def label_boxes(drawing):
+    """Left, right and base line of each label, a letter taken for 6 pixels."""
+    boxes = []
+    for text in drawing.iter(f"{SVG}text"):
+        if "label" in text.get("class", ""):
+            x, width = float(text.get("x")), 6 * len(text.text)
+            left = x if text.get("text-anchor") == "start" else x - width
+            boxes.append((left, left + width, float(text.get("y"))))
+    return boxes
+
+
+@pytest.mark.parametrize("step", [0, 1, 400])
+def test_labels_do_not_cover_each_other(step):
+    many = [report(f"technique_{place}", LIST, "mail", 0.5 + place / 500, 10_000 + step * place) for place in range(8)]
+    boxes = label_boxes(ElementTree.fromstring(detector_plot(detector_results(many))))
+    assert len(boxes) == 8
+    for one, other in combinations(boxes, 2):
+        assert one[1] <= other[0] or other[1] <= one[0] or abs(one[2] - other[2]) > 10
+
+
+def test_masked_shares_beside_the_papers():
+    reports = [
+        {"stage": "mask", "cell": {"dataset": dataset, "technique": technique}, "measured": {"masked_fraction": share}}
+        for dataset, technique, share in (
+            ("chat", "allow_list", 0.08694),
+            ("chat", "union", 0.1),
+            ("books", "entity_tagger", None),
+        )
+    ]
+    assert rows_of(masked_share_table(reports)) == [
+        ["corpus", "allow list", "vocabulary threshold", "entity tagger", "union"],
+        ["---", "---:", "---:", "---:", "---:"],
+        ["Fisher (paper)", "12.5 %", "1.3 %", "1.7 %", "–"],
+        ["Reddit (paper)", "22.7 %", "11.9 %", "4.2 %", "–"],
+        ["WSJ (paper)", "30.4 %", "11.2 %", "9.1 %", "–"],
+        ["books", "–", "–", "–", "–"],
+        ["chat", "8.7 %", "–", "–", "10.0 %"],
+    ]
+    assert masked_share_table([]) is None
+
+
+@pytest.fixture
+def real_reports(tmp_path):
+    (tmp_path / "text.txt").write_text("Ann met the Quux\n")
+    gold = tmp_path / "gold.jsonl"
+    gold.write_text(
+        "".join(
+            json.dumps({"text": text, "spans": [{"start": 0, "end": 3, "label": "PER"}]}) + "\n"
+            for text in ("Ann met the Quux", "Bob had tea")
+        )
+    )
+    (tmp_path / "few.txt").write_text("the\n")
+    for name, options in (("shipped", []), ("own", ["--list", str(tmp_path / "few.txt")])):
+        target = str(tmp_path / "reports" / f"{name}.json")
+        command = ["evaluate-masking", "--technique", "allow_list", *options, "--gold", str(gold), "--report", target]
+        assert main(command) == 0
+    command = ["mask", "--technique", "allow_list", "--input", str(tmp_path / "text.txt"), "--dataset", "tiny"]
+    command += ["--output", str(tmp_path / "masked.txt"), "--report", str(tmp_path / "reports" / "mask.json")]
+    assert main(command) == 0
+    return tmp_path / "reports"
+
+
+def compare(reports, folder):
+    arguments = ["--output", str(folder / "detectors.md"), "--plot", str(folder / "plots" / "detectors.svg")]
+    return main(["compare-detectors", "--reports", str(reports), *arguments])
+
+
+def test_the_command_on_real_reports(real_reports, tmp_path):
+    assert compare(real_reports, tmp_path) == 0
+    text = (tmp_path / "detectors.md").read_text(encoding="utf-8")
+    assert "](plots/detectors.svg)" in text
+    assert "| allow list (few.txt) |" in text
+    assert "| allow list (shipped list) |" in text
+    assert "| tiny | 50.0 % | – | – |" in text
+    ElementTree.parse(tmp_path / "plots" / "detectors.svg")
+    assert not any(word in text for word in ("Ann", "Quux", "Bob"))
+
+
+def test_a_files_own_text_stays(real_reports, tmp_path):
+    page = tmp_path / "detectors.md"
+    page.write_text(f"# Mine\n\n{BEGIN}\nold tables\n{END}\n\nPick the first.\n", encoding="utf-8")
+    for _ in range(2):
+        assert compare(real_reports, tmp_path) == 0
+        text = page.read_text(encoding="utf-8")
+        assert text.startswith(f"# Mine\n\n{BEGIN}\n")
+        assert text.endswith(f"{END}\n\nPick the first.\n")
+        assert "old tables" not in text
+        assert text.count("## Detectors") == 1
+
+
+def test_a_file_without_a_place_is_left_alone(real_reports, tmp_path, capsys):
+    (tmp_path / "detectors.md").write_text("# Mine\n")
+    assert compare(real_reports, tmp_path) == 1
+    assert "has no place for the tables" in capsys.readouterr().err
+    assert (tmp_path / "detectors.md").read_text() == "# Mine\n"
+    assert not (tmp_path / "plots").exists()
+
+
+def test_reports_without_an_evaluation(tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    assert compare(tmp_path / "empty", tmp_path) == 1
+    assert "hold no evaluation of masking" in capsys.readouterr().err

@@ -1,0 +1,220 @@
+import hashlib
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tasks.cli import main
+
+KEPT = "we went to the and with role of my is"
+GOLD = [
+    # "Ann" and "Quux" masked; "harbour" is masked too, and is not private.
+    ("Ann went to the harbour of Quux", [(0, 3, "PER"), (27, 31, "LOC")]),
+    # The list keeps "my", so half of the name is missed; 77 is a NUMBER by the list.
+    ("my Zed and 77", [(0, 6, "nickname")]),
+    ("we went to the role", []),
+    ("with 12 harbour", [(5, 7, "AGE")]),
+]
+
+
+def gold_file(path, lines=GOLD, **further):
+    records = [
+        {
+            "text": text,
+            "spans": [{"start": start, "end": end, "label": label} for start, end, label in spans],
+            **further,
+        }
+        for text, spans in lines
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def gold(tmp_path):
+    (tmp_path / "kept.txt").write_text(KEPT.replace(" ", "\n"))
+    return gold_file(tmp_path / "mail_dev.jsonl")
+
+
+@pytest.fixture
+def evaluate(tmp_path, gold, capsys):
+    def run(*arguments, status=0, base=("--technique", "allow_list", "--list", "kept.txt")):
+        base = [str(tmp_path / name) if name == "kept.txt" else name for name in base]
+        assert main(["evaluate-masking", *base, *map(str, arguments)]) == status
+        captured = capsys.readouterr()
+        return (json.loads(captured.out) if "--json" in arguments and status == 0 else captured.out), captured.err
+
+    return run
+
+
+def test_all_levels_counted_by_hand(evaluate, gold):
+    found, _ = evaluate("--gold", gold, "--json")
+    # Private: Ann Quux | my Zed | | 12. Masked: Ann harbour Quux | Zed 77 | | 12 harbour.
+    assert (found["token"]["gold_words"], found["token"]["masked_words"], found["token"]["right_words"]) == (5, 7, 4)
+    assert (found["token"]["recall"], found["token"]["precision"]) == (4 / 5, 4 / 7)
+    assert found["token"]["f2"] == pytest.approx(5 * 4 / (4 * 5 + 7))
+    assert found["token"]["f2_ci"][0] <= found["token"]["f2"] <= found["token"]["f2_ci"][1]
+    # Spans whole: Ann, Quux, 12. Runs: Ann | harbour | Quux | Zed | 77 | "12 harbour".
+    assert (found["span"]["recall"], found["span"]["precision"]) == (3 / 4, 3 / 6)
+    assert found["entity"]["recall"] == 3 / 4
+    # Lines 1 and 4 are safe, 2 is not; none of the three masked lines is free of words too many.
+    assert (found["document"]["recall"], found["document"]["precision"]) == (2 / 3, 0.0)
+    assert found["per_type"]["nickname"]["token_recall"] == 0.5
+    assert found["lines_without_private_words"] == {"masked_share": 0.0, "lines": 1, "words": 5, "masked_words": 0}
+    assert (found["lines"], found["words"], found["private_words"]) == (4, 19, 5)
+    assert found["masked_fraction"] == 7 / 19
+    assert found["unmapped_labels"] == {"nickname": 1}
+    assert found["labels"] == {"AGE": "NUMBER", "LOC": "LOCATION", "PER": "PERSON"}
+    assert found["files"][0]["split"] == "dev"
+    assert found["files"][0]["sha256"] == hashlib.sha256(gold.read_bytes()).hexdigest()
+    assert found["clean_text"] is None
+    assert found["words_per_second"] > 0
+    assert found["model_bytes"] == len(KEPT)
+    assert found["signature"].startswith("masking|unit=word|")
+
+
+def test_scope_follows_the_labels_of_the_gold(evaluate, tmp_path):
+    names = gold_file(tmp_path / "names.jsonl", [("Ann had 77 and Bob", [(0, 3, "PER")])])
+    found, _ = evaluate("--gold", names, "--json")
+    # Masked: Ann had 77 Bob; the number is of a class that this gold does not annotate.
+    assert found["token"]["precision"] == 1 / 4
+    assert found["token_in_scope"]["precision"] == 1 / 3
+    assert found["token_in_scope"]["classes_out_of_scope"] == ["NUMBER"]
+    assert found["token_in_scope"]["words_out_of_scope"] == 1
+
+
+def test_labels_by_option(evaluate, gold):
+    found, error = evaluate("--gold", gold, "--label", "nickname=null", "--label", "boss=PERSON", "--json")
+    assert found["ignored_spans"] == {"nickname": 1}
+    assert found["token"]["recall"] == 1.0
+    assert found["unmapped_labels"] == {}
+    assert found["labels_not_in_gold"] == ["boss"]
+    assert "no span of the gold has the label 'boss'" in error
+    found, _ = evaluate("--gold", gold, "--label", "nickname=PERSON", "--json")
+    assert found["labels"]["nickname"] == "PERSON"
+
+
+def test_several_files_are_pooled_and_each_has_its_scores(evaluate, gold, tmp_path):
+    second = gold_file(tmp_path / "second.jsonl", [("Ann is my Bob", [(0, 3, "PER"), (10, 13, "PER")])])
+    found, _ = evaluate("--gold", gold, "--gold", second, "--json")
+    assert (found["token"]["gold_words"], found["token"]["right_words"]) == (7, 6)
+    assert [(file["name"], file["token"]["recall"]) for file in found["files"]] == [("mail_dev", 0.8), ("second", 1.0)]
+    assert found["document"]["documents"] == 5
+
+
+def test_documents_by_id(evaluate, tmp_path):
+    one = gold_file(tmp_path / "one.jsonl", GOLD, document="letter 1")
+    found, _ = evaluate("--gold", one, "--json")
+    assert (found["document"]["documents"], found["document"]["recall"]) == (1, 0.0)
+    assert found["token"]["f2_ci"] is None
+
+
+def test_nothing_private_is_undefined_and_not_zero(evaluate, tmp_path):
+    clean = gold_file(tmp_path / "clean.jsonl", [("we went to the harbour", [])])
+    found, _ = evaluate("--gold", clean, "--json")
+    for level in ("token", "span", "entity", "document"):
+        assert (found[level]["recall"], found[level]["f2"]) == (None, None)
+        assert found[level]["precision"] == 0.0
+    assert found["per_type"] == {}
+    assert found["lines_without_private_words"]["masked_share"] == 1 / 5
+
+
+def test_clean_text(evaluate, gold, tmp_path):
+    (tmp_path / "clean.txt").write_text("we went to the harbour\nthe role\n\nmy harbour\n")
+    found, _ = evaluate("--gold", gold, "--clean", tmp_path / "clean.txt", "--json")
+    assert found["clean_text"] == {"masked_share": 2 / 9, "lines": 4, "words": 9, "masked_words": 2}
+
+
+def test_errors_go_to_a_private_file_and_nothing_else_holds_text(evaluate, gold, tmp_path):
+    report = tmp_path / "report.json"
+    output, error = evaluate("--gold", gold, "--errors", tmp_path / "errors.jsonl", "--report", report)
+    errors = [json.loads(line) for line in (tmp_path / "errors.jsonl").read_text().splitlines()]
+    assert [(record["line"], record["kind"], record["word"]) for record in errors] == [
+        (1, "over-masked", "harbour"),
+        (2, "missed", "my"),
+        (2, "over-masked", "77"),
+        (4, "over-masked", "harbour"),
+    ]
+    assert errors[1]["context"] == "[[my]] Zed and 77"
+    assert errors[1]["label"] == "nickname"
+    assert (tmp_path / "errors.jsonl").stat().st_mode & 0o777 == 0o600
+    document = json.loads(report.read_text())
+    assert document["stage"] == "evaluate_masking"
+    assert document["cell"]["technique"] == "allow_list"
+    assert document["measured"]["token"]["recall"] == 4 / 5
+    assert str(gold) in document["inputs"]
+    assert "labels without a class: 'nickname' (1 spans)" in document["warnings"][0]
+    for said in (output, error, report.read_text()):
+        assert not any(word in said for word in ("Ann", "Quux", "Zed", "harbour"))
+
+
+def test_a_table_without_json(evaluate, gold):
+    output, _ = evaluate("--gold", gold)
+    assert "token                    0.800      0.571   0.741" in output
+    assert "nickname              none                   0.500        0.000       1" in output
+
+
+def test_the_stage_reads_gold_set_and_technique_from_the_parameters(evaluate, gold, tmp_path):
+    parameters = Path("params.yaml").read_text(encoding="utf-8")
+    said = f"    named: {{source: '{gold}', labels: {{nickname: null}}}}\n"
+    parameters = parameters.replace("  gold_sets:\n", f"  gold_sets:\n{said}")
+    (tmp_path / "params.yaml").write_text(parameters, encoding="utf-8")
+    base = ("--params", str(tmp_path / "params.yaml"), "--technique", "allow_list", "--list", "kept.txt")
+    found, _ = evaluate("--gold-set", "named", "--json", base=base)
+    assert (found["gold_set"], found["token"]["recall"]) == ("named", 1.0)
+    assert found["ignored_spans"] == {"nickname": 1}
+    found, _ = evaluate("--gold-set", "named", "--label", "nickname=PERSON", "--json", base=base)
+    assert found["token"]["recall"] == 0.8
+    copied = gold_file(tmp_path / "copied.jsonl", GOLD[:2])
+    found, _ = evaluate("--gold-set", "named", "--gold", copied, "--json", base=base)
+    assert (found["gold_set"], found["lines"], found["ignored_spans"]) == ("named", 2, {"nickname": 1})
+    _, error = evaluate("--gold-set", "name", "--json", base=base, status=1)
+    assert "--gold-set 'name' is no key of 'masking_evaluation.gold_sets'" in error
+    assert "(did you mean 'named'?)" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "no labelled file is given; use --gold FILE, or --params with --gold-set NAME"),
+        (["--gold", "a.jsonl", "--gold", "a.jsonl"], "a file stands twice"),
+        (["--gold", "nowhere.jsonl"], "'nowhere.jsonl' does not exist"),
+        (["--gold-set", "x"], "add --params FILE"),
+        (["--gold", "a.jsonl", "--label", "x=NOBODY"], "'NOBODY' is no class"),
+        (["--gold", "a.jsonl", "--confidence", "2"], "evaluation options: confidence"),
+        (["--gold", "a.jsonl", "--bootstrap-samples", "5"], "evaluation options: bootstrap_samples"),
+    ],
+)
+def test_bad_options(evaluate, arguments, says):
+    _, error = evaluate(*arguments, status=1)
+    assert says in error
+    assert error.count("\n") == 1
+
+
+def test_gold_that_does_not_fit_its_text_names_the_lines(evaluate, tmp_path):
+    gold_file(tmp_path / "bad.jsonl", [("Ann", [(0, 9, "PER")]), ("fine", []), ("Bob", [(2, 2, "PER")])])
+    _, error = evaluate("--gold", tmp_path / "bad.jsonl", status=1)
+    assert "2 bad lines" in error
+    assert "line 1" in error
+    assert "line 3" in error
+    assert "Ann" not in error
+
+
+def test_same_seed_same_numbers(evaluate, gold):
+    first, _ = evaluate("--gold", gold, "--json", "--seed", 3)
+    second, _ = evaluate("--gold", gold, "--json", "--seed", 3)
+    assert first["token"] == second["token"]
+    assert math.isfinite(first["token"]["f2_ci"][0])
+
+
+def test_a_list_is_evaluated_without_torch(gold, tmp_path):
+    command = ["evaluate-masking", "--technique", "allow_list", "--gold", str(gold)]
+    program = (
+        f"import sys; from tasks.cli import main; main({command!r}); "
+        "print([name for name in ('torch', 'spacy', 'transformers', 'mlflow') if name in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "[]"

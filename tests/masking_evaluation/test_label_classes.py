@@ -1,0 +1,76 @@
+from collections import Counter
+
+import pytest
+
+from tasks.corpora.masked_text import CLASSES, MASK
+from tasks.errors import ParameterError
+from tasks.labelled_text.labels import LABEL_CLASSES as CLASSES_OF_GENERATED_TEXT
+from tasks.masking.taggers.entity_classes import ENTITY_CLASSES
+from tasks.masking_evaluation.label_classes import (
+    LABEL_CLASSES,
+    LabelMapping,
+    label_mapping,
+    labels_of_options,
+)
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [
+        ("PER", "PERSON"),
+        ("person", "PERSON"),
+        ("GPE", "LOCATION"),
+        ("location", "LOCATION"),
+        ("corporation", "ORGANISATION"),
+        ("group", "ORGANISATION"),  # WNUT 2017
+        ("GROUP", "GROUP"),
+        ("NRP", "GROUP"),
+        ("creative-work", "WORK"),
+        ("product", "MISCELLANEOUS"),
+        ("STREET_ADDRESS", "LOCATION"),
+        ("CREDIT_CARD", "IDENTIFIER"),
+        ("DATE_TIME", "DATE"),
+        ("no such thing", None),
+    ],
+)
+def test_labels_of_known_corpora(label, name):
+    assert LabelMapping({}).class_of(label) == name
+
+
+def test_every_class_is_its_own_label_and_every_label_has_a_class_that_there_is():
+    classes = set(CLASSES) - {MASK}
+    assert {name: LABEL_CLASSES.get(name) for name in classes} == {name: name for name in classes}
+    assert set(LABEL_CLASSES.values()) <= classes
+
+
+@pytest.mark.parametrize("others", [ENTITY_CLASSES, CLASSES_OF_GENERATED_TEXT])
+def test_a_label_has_the_same_class_wherever_it_comes_from(others):
+    """A table of corpora that is merged over the others must not say otherwise."""
+    said = {label: name for label, name in others.items() if name is not None}
+    assert {label: LabelMapping({}).class_of(label) for label in said} == said
+
+
+def test_the_users_own_mapping_goes_first():
+    mapping = label_mapping({"PER": "GROUP", "role": None}, "--label")
+    assert (mapping.class_of("PER"), mapping.class_of("role"), mapping.class_of("LOC")) == ("GROUP", None, "LOCATION")
+    assert [mapping.is_private(label) for label in ("PER", "role", "unheard")] == [True, False, True]
+    labels = Counter({"PER": 2, "role": 1, "unheard": 3})
+    assert mapping.in_force(labels) == {"PER": "GROUP", "role": None}
+    assert mapping.unmapped(labels) == {"unheard": 3}
+
+
+def test_a_class_that_there_is_not_is_named_with_the_nearest():
+    with pytest.raises(ParameterError, match=r"--label\.x: 'PERSN' is no class \(did you mean 'PERSON'\?\)"):
+        label_mapping({"x": "PERSN"}, "--label")
+
+
+def test_options():
+    assert labels_of_options(["a=PERSON", "b=null", "c=", "d=e=DATE"]) == {
+        "a": "PERSON",
+        "b": None,
+        "c": None,
+        "d=e": "DATE",
+    }
+    for option in ("PERSON", "=PERSON"):
+        with pytest.raises(ParameterError, match="is not OLD=CLASS"):
+            labels_of_options([option])
