@@ -51,4 +51,5 @@ $(INSTALLED): pyproject.toml constraints.txt requirements-models.txt
 	@touch $(INSTALLED)
 
 clean:
-	rm -rf data/generic data/private data/masked data/obfuscated data/word_counts.tsv models results .palimpsest
+	rm -rf data/generic data/labelled data/private data/masked data/obfuscated data/word_counts.tsv .palimpsest results
+	rm -rf models/adapted models/fillers models/pretrained models/vocabulary.txt models/taggers/*/

@@ -17,11 +17,14 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_valid
 from tasks.corpora.settings import CorpusSettings, WordCountSettings
 from tasks.errors import ParameterError
 from tasks.filling.settings import FillerSettings, FillingSettings
+from tasks.labelled_text.settings import LabelledTextSettings
 from tasks.language_model.settings import EvaluationSettings, LanguageModelSettings
 from tasks.masking.settings import TechniqueSettings
+from tasks.masking_evaluation.settings import MaskingEvaluationSettings
 from tasks.reports.settings import TrackingSettings
 from tasks.settings_base import Settings
 from tasks.spelling import nearest
+from tasks.tagger_training.settings import TaggerTrainingSettings
 
 DEFAULT_PATH = "params.yaml"
 AMBIENT_SECTIONS = ("resources", "tracking")
@@ -45,6 +48,12 @@ class CompareSettings(Settings):
     """Ways to fill that use no model, keys of ``filling``."""
     seeds: list[int] = Field(min_length=1)
     """One complete repetition of filling and adaptation per seed."""
+    taggers: list[str]
+    """Taggers to train, keys of ``taggers``."""
+    detectors: list[str]
+    """Masking techniques that are held against labelled text, keys of ``masking``."""
+    gold_sets: list[str]
+    """Labelled texts, keys of ``masking_evaluation.gold_sets``."""
 
 
 class ResourceSettings(Settings):
@@ -68,6 +77,12 @@ class Parameters(Settings):
     """Private corpora by name."""
     masking: dict[str, TechniqueSettings]
     """Masking techniques by name."""
+    labelled_text: LabelledTextSettings
+    """Labelled text made from templates."""
+    taggers: dict[str, TaggerTrainingSettings]
+    """Taggers by name, and how they are trained."""
+    masking_evaluation: MaskingEvaluationSettings
+    """Labelled texts that techniques are held against."""
     fillers: dict[str, FillerSettings]
     """Filler models by name."""
     filling: dict[str, FillingSettings]
@@ -84,6 +99,9 @@ class Parameters(Settings):
             ("datasets", compare.datasets, "corpora", self.corpora),
             ("techniques", compare.techniques, "masking", self.masking),
             ("baselines", compare.baselines, "", ("baseline0", "baseline1")),
+            ("taggers", compare.taggers, "taggers", self.taggers),
+            ("detectors", compare.detectors, "masking", self.masking),
+            ("gold_sets", compare.gold_sets, "masking_evaluation.gold_sets", self.masking_evaluation.gold_sets),
             ("fillers", compare.fillers, "fillers", self.fillers),
             ("methods", compare.methods, "filling", [n for n, s in self.filling.items() if s.uses_filler]),
             ("controls", compare.controls, "filling", [n for n, s in self.filling.items() if not s.uses_filler]),
@@ -101,7 +119,14 @@ class Parameters(Settings):
         for dimension, names in compare:
             if len(set(names)) != len(names):
                 problems.append(f"compare.{dimension}: a name stands twice in {names!r}")
-        for name in [*self.corpora, *self.masking, *self.fillers, *self.filling]:
+        for name in [
+            *self.corpora,
+            *self.masking,
+            *self.taggers,
+            *self.masking_evaluation.gold_sets,
+            *self.fillers,
+            *self.filling,
+        ]:
             if not name.replace("_", "").isalnum() or not name.isascii():
                 problems.append(f"{name!r}: a name in params.yaml has letters, digits and underscores only")
         if problems:

@@ -239,3 +239,21 @@ def test_every_text_colour_has_contrast(scheme):
             assert contrast(palette[name], palette[ground]) >= 4.5, (name, ground)
     for name in [f"c{number}" for number in range(12)] + ["oracle", "pretrained"]:
         assert contrast(palette[name], palette["sheet"]) >= 4.5, name
+
+
+def test_detectors_have_a_section_once_they_were_evaluated(experiment_folder, tmp_path, monkeypatch):
+    folder = Path(shutil.copytree(experiment_folder, tmp_path / "evaluated"))
+    assert "Detectors against labelled text" not in render(folder, monkeypatch).text
+    gold = folder / "gold.jsonl"
+    # The list keeps "we" and "met" and masks both names and "yesteryear": recall 1, precision 2/3, F2 10/11.
+    gold.write_text(
+        '{"text": "we met Zyxwq and Vexmor yesteryear", "spans": '
+        '[{"start": 7, "end": 12, "label": "PER"}, {"start": 17, "end": 23, "label": "PER"}]}\n'
+    )
+    report = "results/reports/masking_evaluation/mail/allow_list.json"
+    assert main(["evaluate-masking", "--technique", "allow_list", "--gold", str(gold), "--report", report]) == 0
+    page = render(folder, monkeypatch)
+    assert page.unbalanced == []
+    assert "gold: 1 lines, 6 words, 2 of them private" in page.text
+    assert "allow list 0.909" in page.text
+    assert "Zyxwq" not in page.raw

@@ -33,6 +33,9 @@ PARAMETERS = {
         "methods": ["top_k"],
         "controls": ["unigram"],
         "seeds": [1],
+        "taggers": ["crf"],
+        "detectors": ["allow_list", "crf"],
+        "gold_sets": ["mail"],
     },
     "generic": {
         "kind": "files",
@@ -47,7 +50,18 @@ PARAMETERS = {
             "cleaning": {"minimum_words": 3, "valid_sentences": 20, "test_sentences": 30},
         }
     },
-    "masking": {"allow_list": {"kind": "allow_list"}},
+    "masking": {
+        "allow_list": {"kind": "allow_list"},
+        "crf": {"kind": "entity_tagger", "tagger": {"kind": "crf", "model": "models/taggers/crf"}},
+    },
+    "labelled_text": {"sentences": 300},
+    "taggers": {"crf": {"kind": "crf", "embeddings": None, "iterations": 10}},
+    "masking_evaluation": {
+        "gold_sets": {"mail": {"source": "data/raw/labelled_mail.jsonl"}},
+        "bootstrap_samples": 100,
+        "confidence": 0.95,
+        "seed": 1,
+    },
     "fillers": {"tiny": {"kind": "masked_lm", "model": "./data/raw/tiny_untrained_bert"}},
     "filling": {"top_k": {"kind": "top_k", "k": 5}, "unigram": {"kind": "unigram"}},
     "language_model": {
@@ -160,6 +174,11 @@ def make_checkout(folder: Path) -> Path:
     private = [f"{line} {number}" for number, line in enumerate(private)]
     (raw / "generic.txt").write_text("\n".join(sentences(400, NAMES, seed=1)) + "\n", encoding="utf-8")
     (raw / "mail.txt").write_text("\n".join(sentences(300, NAMES, seed=2) + private) + "\n", encoding="utf-8")
+    labelled = [
+        {"text": line, "spans": [{"start": line.index(name), "end": line.index(name) + len(name), "label": "PERSON"}]}
+        for line, name in zip(private, CANARIES * 6, strict=True)
+    ]
+    (raw / "labelled_mail.jsonl").write_text("\n".join(map(json.dumps, labelled)) + "\n", encoding="utf-8")
     make_tiny_filler(raw / "tiny_untrained_bert")
     (folder / "params.yaml").write_text(yaml.safe_dump(PARAMETERS, sort_keys=False), encoding="utf-8")
     return folder

@@ -75,6 +75,9 @@ def make_experiment(folder: Path, state: str = "", **changes: Any) -> Path:
         "methods": ["top_1", "top_k", "sample"],
         "controls": ["unigram"],
         "seeds": [1],
+        "taggers": [],
+        "detectors": [],
+        "gold_sets": [],
         **changes,
     }
     document["corpora"] = {name: document["corpora"]["chat"] for name in document["compare"]["datasets"]}

@@ -16,6 +16,9 @@ COMPARE = CompareSettings(
     methods=["top_k"],
     controls=["unigram"],
     seeds=[1, 2],
+    taggers=[],
+    detectors=[],
+    gold_sets=[],
 )
 
 
