@@ -11,12 +11,20 @@ import json
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from tasks import telemetry
 from tasks.reports.stage_report import environment, write_json
 
 MODULES = ("masking_speed", "tagging_speed", "filling_speed", "language_model_speed", "graph_speed")
 RESULTS = Path(__file__).parent / "results" / "latest.json"
+
+
+def _kept(path: Path, modules: list[str]) -> list[dict[str, Any]]:
+    """The rows of an earlier run that this one did not measure again."""
+    if not modules or not path.exists():
+        return []
+    return [row for row in json.loads(path.read_text(encoding="utf-8")) if row["module"] not in modules]
 
 
 def main() -> int:
@@ -33,9 +41,9 @@ def main() -> int:
     for module in arguments.modules or MODULES:
         print(f"{module} ...", file=sys.stderr, flush=True)
         for row in importlib.import_module(f"benchmarks.{module}").run():
-            rows.append({**row, "machine": machine, "date": datetime.now(UTC).date().isoformat()})
+            rows.append({"module": module, **row, "machine": machine, "date": datetime.now(UTC).date().isoformat()})
             print(json.dumps(row), flush=True)
-    write_json(arguments.output, rows)
+    write_json(arguments.output, [*_kept(arguments.output, arguments.modules), *rows])
     missed = [row["name"] for row in rows if not row["holds"]]
     print(f"{len(rows) - len(missed)} of {len(rows)} targets hold; written to {arguments.output}", file=sys.stderr)
     for name in missed:
