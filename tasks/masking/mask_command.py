@@ -5,14 +5,6 @@ included, stays as it is, and so do the number and order of the lines. A marker 
 escaped ([\\MASK]) and comes back as it was when the text is filled. 'palimpsest preview' shows what would be masked,
 and why.
 
-Techniques:
-  allow_list            keep the words of a list of 5,000 safe common words (or of --list), mask all others
-  vocabulary_threshold  keep the most frequent words of generic text, mask all others; --word-counts or --vocabulary
-                        say which these are, else published frequencies of general English
-  entity_tagger         mask the names, places, organisations, dates, numbers ... that a model tags;
-                        spacy, transformers, presidio, crf: an entity tagger of that kind
-  combination           mask what any (union), all (intersection) or most (majority) of several techniques find
-
 Examples:
   palimpsest mask --technique allow_list --input mail.txt --output masked.txt
   cat mail.txt | palimpsest mask --technique entity_tagger --marker-style class --input - --output -
@@ -29,6 +21,7 @@ from contextlib import nullcontext
 
 from tasks.errors import CorpusError
 from tasks.masking.technique_options import (
+    TECHNIQUES_HELP,
     add_marker_options,
     add_technique_options,
     chosen_technique,
@@ -41,6 +34,7 @@ SUMMARY = "mask the private words of a text"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of ``palimpsest mask``."""
+    parser.epilog = TECHNIQUES_HELP
     parser.add_argument("--input", metavar="FILE", required=True, help="text, one sentence a line; '-': standard input")
     parser.add_argument("--output", metavar="FILE", required=True, help="masked text; '-': standard output")
     add_technique_options(parser)
