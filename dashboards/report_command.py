@@ -27,6 +27,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--reports", default="results/reports", metavar="FOLDER", help="reports of the stages (default: %(default)s)"
     )
     parser.add_argument(
+        "--scores",
+        metavar="FOLDER",
+        help="per-sentence scores; without them only differences from Oracle and Baseline1 have intervals",
+    )
+    parser.add_argument(
         "--output", default="results/report.html", metavar="FILE", help="the page (default: %(default)s)"
     )
 
@@ -42,7 +47,7 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.reports.report_index import ReportIndex
     from tasks.reports.summary_rows import read_summary
 
-    page = report_page(read_summary(arguments.summary), ReportIndex(arguments.reports))
+    page = report_page(read_summary(arguments.summary), ReportIndex(arguments.reports), arguments.scores)
     with atomic_writer(arguments.output) as stream:
         stream.write(page)
     print(f"report page in {arguments.output}")

@@ -28,8 +28,11 @@ from tasks.reports.summary_table import Table, tables, technique_name
 _FOLDER = Path(__file__).parent
 
 
-def report_page(rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> str:
-    """The page for the rows of a summary and the reports that they were made from."""
+def report_page(rows: Sequence[Mapping[str, Any]], index: ReportIndex, scores: str | Path | None = None) -> str:
+    """The page for the rows of a summary and the reports that they were made from.
+
+    ``scores``: the folder of the per-sentence scores, by which the paper's claims are judged.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -48,7 +51,7 @@ def report_page(rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> str:
     signatures = list(dict.fromkeys(row["signature"] for row in rows))
     return environment.get_template("report_page.html").render(
         style=Markup((_FOLDER / "report_page.css").read_text(encoding="utf-8")),
-        datasets=[_dataset(table, rows, index) for table in found],
+        datasets=[_dataset(table, rows, index, scores) for table in found],
         paper=paper_table(found),
         paper_shapes=PAPER_SHAPES,
         citation=CITATION,
@@ -71,7 +74,9 @@ def report_page(rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> str:
     )
 
 
-def _dataset(table: Table, rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> dict[str, Any]:
+def _dataset(
+    table: Table, rows: Sequence[Mapping[str, Any]], index: ReportIndex, scores: str | Path | None
+) -> dict[str, Any]:
     """Everything that the page shows of one dataset."""
     mine = [row for row in rows if row["dataset"] == table.dataset]
     unknown = [row["oov_rate"] for row in mine if row["oov_rate"] is not None]
@@ -92,7 +97,7 @@ def _dataset(table: Table, rows: Sequence[Mapping[str, Any]], index: ReportIndex
         "valid_curves": curve_plots(table, index.reports, "valid_loss", "step; loss in nats on unmasked text"),
         "train_curves": curve_plots(table, index.reports, "train_loss", "step; loss in nats on own text"),
         "looks": list(series_of(table.lines).values()),
-        "claims": verdicts(table),
+        "claims": verdicts(mine, scores),
         "oov_rate": f"{max(unknown):.1%}" if unknown else None,
         "words": f"{max(row['words'] for row in mine):,}",
         "sentences_count": f"{max(row['sentences'] for row in mine):,}",

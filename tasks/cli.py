@@ -36,6 +36,7 @@ COMMANDS: dict[str, str] = {
     "adapt": "tasks.language_model.adapt_command",
     "perplexity": "tasks.language_model.perplexity_command",
     "summarise": "tasks.reports.summarise_command",
+    "findings": "tasks.reports.findings_command",
     "publish": "tasks.reports.publish_command",
     "where-from": "tasks.reports.where_from_command",
 }

@@ -17,6 +17,7 @@ METHOD_NAMES = {
     "top_k": "Top-K",
     "sample": "Sample",
     "unigram": "Unigram",
+    "surrogate": "Surrogate",
 }
 BELOW, ABOVE = "▼", "▲"
 LEGEND = (

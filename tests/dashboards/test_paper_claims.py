@@ -1,5 +1,6 @@
 from dashboards.headline import facts, sentences
-from dashboards.paper_claims import FAILS, HOLDS, MIXED, OPEN, verdicts
+from dashboards.paper_claims import verdicts
+from tasks.reports.findings_claims import CONTRADICTED, NOT_CONFIRMED, NOT_TESTED
 from tasks.reports.summary_table import tables
 
 ORACLE = 100.0
@@ -23,47 +24,39 @@ def row(method, technique, perplexity, filler=None, baseline=None):
     }
 
 
-def table(allow, threshold):
+def rows(allow, threshold):
     """Top-1, Top-K and Unigram of two techniques, with Baseline0 400 and Baseline1 200."""
-    rows = [row("oracle", None, ORACLE)]
+    found = [row("oracle", None, ORACLE)]
     for technique, (top_1, top_k, unigram) in (("allow_list", allow), ("vocabulary_threshold", threshold)):
-        rows.append(row("baseline0", technique, 400.0, baseline=200.0))
-        rows.append(row("baseline1", technique, 200.0))
-        rows.append(row("top_1", technique, top_1, "minilm", 200.0))
-        rows.append(row("top_k", technique, top_k, "minilm", 200.0))
-        rows.append(row("unigram", technique, unigram, None, 200.0))
-    return tables(rows)[0]
+        found.append(row("baseline0", technique, 400.0, baseline=200.0))
+        found.append(row("baseline1", technique, 200.0))
+        found.append(row("top_1", technique, top_1, "minilm", 200.0))
+        found.append(row("top_k", technique, top_k, "minilm", 200.0))
+        found.append(row("unigram", technique, unigram, None, 200.0))
+    return found
 
 
-def test_all_claims_hold_where_the_numbers_say_so():
-    claims = verdicts(table((150.0, 140.0, 190.0), (130.0, 120.0, 190.0)))
+def table(allow, threshold):
+    return tables(rows(allow, threshold))[0]
+
+
+def test_without_scores_only_the_intervals_of_the_rows_count():
+    claims = verdicts(rows((150.0, 140.0, 190.0), (130.0, 120.0, 190.0)), None)
     assert len(claims) == 8
-    assert [claim.verdict for claim in claims[:4]] == [HOLDS, HOLDS, OPEN, HOLDS]
-    assert claims[0].evidence.startswith("4 of 4 filled corpora are below both")
-    assert "allow list: 140.0 against 150.0" in claims[1].evidence
+    # Baseline1 by the rows' own intervals; for Baseline0, and for Top-K against Top-1, there are none.
+    assert [claim.verdict for claim in claims[:4]] == [NOT_CONFIRMED, NOT_TESTED, NOT_TESTED, NOT_TESTED]
+    assert claims[0].evidence.startswith("4 of 8 comparisons are for it, 0 against it, 4 within")
 
 
-def test_none_holds_where_the_numbers_say_the_contrary():
-    claims = verdicts(table((210.0, 220.0, 190.0), (230.0, 240.0, 190.0)))
-    assert [claim.verdict for claim in claims[:4]] == [FAILS, FAILS, OPEN, FAILS]
-    assert "Top-K (vocabulary threshold)" in claims[0].evidence
-
-
-def test_a_difference_within_the_interval_is_no_win_over_baseline1():
-    """199 is below 200, but its interval reaches above."""
-    claims = verdicts(table((199.0, 140.0, 190.0), (130.0, 120.0, 190.0)))
-    assert claims[0].verdict == MIXED
-    assert "Not so: Top-1 (allow list)." in claims[0].evidence
-
-
-def test_the_control_is_not_a_filling_method_of_the_paper():
-    claims = verdicts(table((150.0, 140.0, 900.0), (130.0, 120.0, 900.0)))
-    assert claims[0].verdict == HOLDS
+def test_a_fill_above_a_baseline_contradicts_a_claim_on_every_method():
+    claims = verdicts(rows((150.0, 140.0, 190.0), (130.0, 220.0, 190.0)), None)
+    assert claims[0].verdict == CONTRADICTED
+    assert "Top-K, minilm against Baseline1 (vocabulary threshold)" in claims[0].evidence
 
 
 def test_what_was_not_measured_is_said():
-    claims = verdicts(tables([row("oracle", None, ORACLE), row("baseline1", "allow_list", 200.0)])[0])
-    assert {claim.verdict for claim in claims} == {OPEN}
+    claims = verdicts([row("oracle", None, ORACLE), row("baseline1", "allow_list", 200.0)], None)
+    assert {claim.verdict for claim in claims} == {NOT_TESTED}
 
 
 def test_the_headline_says_how_much_of_the_gap_is_closed():

@@ -1,0 +1,267 @@
+"""The paper's eight claims held against an experiment: one verdict each, by the intervals of paired differences.
+
+A claim is a set of comparisons. It is *confirmed* where every comparison is for it by an interval that excludes the
+limit, *contradicted* where more are against it than for it (for a claim on *every* method: where any is against it),
+and *not confirmed* otherwise. *Not tested*: its methods are not part of the experiment, or there are no intervals.
+
+Methods and fillers are known by their names in ``params.yaml``, all that a summary has: ``top_1`` and ``top_k`` (and
+names that begin with these) are the paper's methods; a filler with ``roberta`` or ``llama`` in its name is one of that
+kind (``smollm`` has LLaMA's architecture); and ``tuned``, ``ft``, ``lora`` or ``round`` as a part of a filler's or
+method's name, with or without a number (``minilm_tuned``, ``top_k_ft``, ``minilm_round_2``), says that the filler was
+fine-tuned; without that part it is the name of its pretrained counterpart.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tasks.reports.findings_comparison import Comparison, Condition, Experiment
+from tasks.reports.summary_table import technique_name
+
+CONFIRMED, NOT_CONFIRMED, CONTRADICTED, NOT_TESTED = "confirmed", "not confirmed", "contradicted", "not tested"
+_TUNED_PART = re.compile(r"_(?:fine_?tuned|tuned|ft|lora|rounds?)(?:_?\d+)?(?=_|$)", re.IGNORECASE)
+_LLAMA = re.compile(r"llama|smollm", re.IGNORECASE)
+_LESS_BY = 0.85
+_ABOVE_ORACLE = {"vocabulary_threshold": 1.01, "entity_tagger": 1.05}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One claim and what an experiment says of it."""
+
+    number: int
+    claim: str
+    verdict: str
+    """One of ``CONFIRMED``, ``NOT_CONFIRMED``, ``CONTRADICTED``, ``NOT_TESTED``."""
+    evidence: str
+    comparisons: tuple[Comparison, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, comparisons with their outcomes."""
+        return {
+            "number": self.number,
+            "claim": self.claim,
+            "verdict": self.verdict,
+            "evidence": self.evidence,
+            "comparisons": [comparison.as_dict() for comparison in self.comparisons],
+        }
+
+
+def findings(experiment: Experiment, *, known: bool = False) -> list[Finding]:
+    """The eight claims in the paper's order; ``known``: by the perplexity over words of the vocabulary alone."""
+    return [Finding(number, claim, *judge(experiment, known)) for number, (claim, judge) in enumerate(_CLAIMS, start=1)]
+
+
+def is_of_the_paper(condition: Condition) -> bool:
+    """Whether a fill is one of the paper's: Top-1 or Top-K by a filler."""
+    return condition.is_filled and condition.filler is not None and condition.method.startswith(("top_1", "top_k"))
+
+
+def pretrained_counterpart(name: str) -> str:
+    """A filler's or method's name without the part that says that the filler was fine-tuned; the same where none
+    does."""
+    return _TUNED_PART.sub("", name)
+
+
+def is_fine_tuned(condition: Condition) -> bool:
+    """Whether a fill's names say that its filler was fine-tuned."""
+    return any(pretrained_counterpart(name) != name for name in (str(condition.filler), condition.method))
+
+
+_Judgement = tuple[str, str, tuple[Comparison, ...]]
+
+
+def _decide(
+    comparisons: Sequence[Comparison | None], absent: str, *, every: bool = False, note: str = ""
+) -> _Judgement:
+    made = tuple(comparison for comparison in comparisons if comparison is not None)
+    if not made:
+        return NOT_TESTED, absent, ()
+    if all(comparison.low is None for comparison in made):
+        return NOT_TESTED, "Without scores of sentences no interval of the differences can be made.", made
+    outcomes = [comparison.outcome for comparison in made]
+    agree, against = outcomes.count("for"), outcomes.count("against")
+    ratios = [comparison.ratio for comparison in made]
+    text = (
+        f"{agree} of {len(made)} comparisons are for it, {against} against it, {len(made) - agree - against} within "
+        f"their interval; ratios from {min(ratios):.3f} to {max(ratios):.3f}."
+    )
+    if agree == len(made):
+        verdict = CONFIRMED
+    elif against > (0 if every else agree):
+        verdict = CONTRADICTED
+    else:
+        verdict = NOT_CONFIRMED
+    failing = [f"{c.first} against {c.second} ({technique_name(c.technique)})" for c in made if c.outcome == "against"]
+    if failing and agree:
+        text += f" Against it: {_some(failing)}."
+    return verdict, text + note, made
+
+
+def _some(names: Sequence[str], most: int = 4) -> str:
+    return "; ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _fills_beat_baselines(experiment: Experiment, known: bool) -> _Judgement:
+    comparisons = [
+        experiment.compare(condition, experiment.beside(condition, baseline), "below", known=known)
+        for condition in _fills_of_the_paper(experiment)
+        for baseline in ("baseline0", "baseline1")
+    ]
+    return _decide(comparisons, "It takes Top-1 or Top-K by a filler, and a baseline.", every=True)
+
+
+def _top_k_beats_top_1(experiment: Experiment, known: bool) -> _Judgement:
+    comparisons = [
+        experiment.compare(
+            condition,
+            experiment.beside(condition, condition.method.replace("top_k", "top_1", 1), condition.filler),
+            "below",
+            known=known,
+        )
+        for condition in _fills_of_the_paper(experiment)
+        if condition.method.startswith("top_k")
+    ]
+    return _decide(comparisons, "It takes Top-1 and Top-K by the same filler.")
+
+
+def _tuned_beats_pretrained(experiment: Experiment, known: bool) -> _Judgement:
+    comparisons = []
+    for condition in _fills_of_the_paper(experiment):
+        if is_fine_tuned(condition):
+            filler = pretrained_counterpart(str(condition.filler))
+            other = experiment.beside(condition, pretrained_counterpart(condition.method), filler)
+            comparisons.append(experiment.compare(condition, other, "below", known=known))
+    return _decide(comparisons, "It takes a fine-tuned filler, called as such, beside the same one pretrained.")
+
+
+def _largest_gap(experiment: Experiment, known: bool) -> _Judgement:
+    """Oracle is the same for both techniques, so the ratio of their gaps is the ratio of their perplexities."""
+    comparisons = [
+        experiment.compare(replace(condition, technique="allow_list"), condition, "above", known=known)
+        for condition in _fills_of_the_paper(experiment)
+        if condition.technique != "allow_list" and replace(condition, technique="allow_list") in experiment.by_condition
+    ]
+    return _decide(comparisons, "It takes fills of the allow list and of another technique.")
+
+
+def _roberta_is_best(experiment: Experiment, known: bool) -> _Judgement:
+    fills = list(_fills_of_the_paper(experiment))
+    comparisons = [
+        experiment.compare(condition, other, "below", known=known)
+        for condition in fills
+        if "roberta" in str(condition.filler).lower()
+        for other in fills
+        if "roberta" not in str(other.filler).lower()
+        and (other.dataset, other.technique, other.method) == (condition.dataset, condition.technique, condition.method)
+        and is_fine_tuned(other) == is_fine_tuned(condition)
+    ]
+    fillers = ", ".join(sorted({str(condition.filler) for condition in fills})) or "none"
+    return _decide(comparisons, f"It takes RoBERTa, called by its name, beside another filler; here: {fillers}.")
+
+
+def _llama_is_behind(experiment: Experiment, known: bool) -> _Judgement:
+    """Competitive: below Baseline1. Behind: above the best fill of the paper's by another filler."""
+    fills = list(_fills_of_the_paper(experiment))
+    comparisons: list[Comparison | None] = []
+    names = set()
+    for condition in fills:
+        is_top_1 = condition.method.startswith("top_1")
+        if not (_LLAMA.search(str(condition.filler)) and is_top_1 and is_fine_tuned(condition)):
+            continue
+        others = [
+            other
+            for other in fills
+            if (other.dataset, other.technique) == (condition.dataset, condition.technique)
+            and not _LLAMA.search(str(other.filler))
+        ]
+        best = _best(experiment, others, known)
+        if best is None:
+            continue
+        names.add(str(condition.filler))
+        baseline = experiment.beside(condition, "baseline1")
+        comparisons.append(experiment.compare(condition, baseline, "below", known=known))
+        comparisons.append(experiment.compare(condition, best, "above", known=known))
+    note = f" LLaMA's architecture is here: {', '.join(sorted(names))}." if names else ""
+    absent = "It takes a fine-tuned LLaMA, called as such, with Top-1, beside a masked language model."
+    return _decide(comparisons, absent, note=note)
+
+
+def _best(experiment: Experiment, conditions: Sequence[Condition], known: bool) -> Condition | None:
+    field = "perplexity_known" if known else "perplexity"
+    numbers = [(number, c) for c in conditions if (number := experiment.number(c, field)) is not None]
+    return min(numbers, key=lambda pair: pair[0])[1] if numbers else None
+
+
+def _wer_falls(experiment: Experiment, known: bool) -> _Judgement:
+    """Against the pretrained model: Oracle, and the best fill of each technique."""
+    adapted = [*_best_wers(experiment), *(c for c in experiment.by_condition if c.method == "oracle")]
+    comparisons = [
+        _compare_wer(experiment, condition, experiment.beside(condition, "pretrained"), _LESS_BY)
+        for condition in adapted
+    ]
+    return _decide(comparisons, _NO_SPEECH)
+
+
+def _wer_near_oracle(experiment: Experiment, known: bool) -> _Judgement:
+    comparisons = [
+        _compare_wer(experiment, condition, experiment.beside(condition, "oracle"), limit)
+        for condition in _best_wers(experiment)
+        if (limit := _ABOVE_ORACLE.get(str(condition.technique))) is not None
+    ]
+    return _decide(comparisons, _NO_SPEECH)
+
+
+_NO_SPEECH = "No word error rates are part of this summary."
+
+
+def _best_wers(experiment: Experiment) -> list[Condition]:
+    """The fill with the lowest word error rate of each dataset and technique."""
+    best: dict[tuple[str, str | None], tuple[float, Condition]] = {}
+    for condition in _fills_of_the_paper(experiment):
+        rate = experiment.number(condition, "wer")
+        key = (condition.dataset, condition.technique)
+        if rate is not None and (key not in best or rate < best[key][0]):
+            best[key] = (rate, condition)
+    return [condition for _, condition in best.values()]
+
+
+def _compare_wer(experiment: Experiment, first: Condition, second: Condition | None, limit: float) -> Comparison | None:
+    """The ratio of two word error rates; its interval from the ends of both rates' intervals, so never too narrow."""
+    if second is None:
+        return None
+    rates = experiment.number(first, "wer"), experiment.number(second, "wer")
+    if rates[0] is None or rates[1] is None:
+        return None
+    mine, others = _wer_interval(experiment, first), _wer_interval(experiment, second)
+    low, high = (mine[0] / others[1], mine[1] / others[0]) if mine and others else (None, None)
+    seeds = len(experiment.by_condition[first])
+    technique = first.technique or second.technique or ""
+    ratio = rates[0] / rates[1]
+    return Comparison(first.dataset, technique, first.label, second.label, ratio, low, high, seeds, "below", limit)
+
+
+def _wer_interval(experiment: Experiment, condition: Condition) -> tuple[float, float] | None:
+    """The widest ends of the intervals of all seeds; ``None`` where one is missing or reaches 0."""
+    intervals = [row.get("wer_ci") for row in experiment.by_condition[condition].values()]
+    known = [interval for interval in intervals if interval and interval[0] > 0]
+    if not known or len(known) < len(intervals):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
+
+
+def _fills_of_the_paper(experiment: Experiment) -> Iterator[Condition]:
+    return (condition for condition in experiment.by_condition if is_of_the_paper(condition))
+
+
+_CLAIMS: tuple[tuple[str, Callable[[Experiment, bool], _Judgement]], ...] = (
+    ("Every filling method beats both baselines.", _fills_beat_baselines),
+    ("Top-K beats Top-1.", _top_k_beats_top_1),
+    ("Fine-tuned fillers beat pretrained ones.", _tuned_beats_pretrained),
+    ("The gap to Oracle is largest for the allow list.", _largest_gap),
+    ("RoBERTa is the best filler.", _roberta_is_best),
+    ("LLaMA 2 Top-1 fine-tuned is competitive but behind.", _llama_is_behind),
+    ("An adapted language model cuts the word error rate by more than 15 %.", _wer_falls),
+    ("The best filled word error rates lie 1 % and 5 % above Oracle.", _wer_near_oracle),
+)

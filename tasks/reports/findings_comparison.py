@@ -1,0 +1,172 @@
+"""Differences between cells with their intervals: what the findings are judged by.
+
+Two cells are compared on the same test sentences, seed by seed, by the ratio of their perplexities and its paired
+bootstrap. A bootstrap over sentences does not see what another seed would give. So with ``n`` seeds the interval of
+the mean log ratio reaches to both sides by the root of the sum of two squares: Student's ``t`` (``n - 1`` degrees of
+freedom) times the standard error over the seeds, and the mean half width of the seeds' bootstrap intervals, which
+cannot be divided by ``sqrt(n)`` since all seeds are tested on the same sentences.
+"""
+
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tasks.language_model.settings import EvaluationSettings
+from tasks.reports.expected_cells import score_file
+from tasks.reports.summary_rows import summarised_cell
+from tasks.reports.summary_table import method_name
+
+Row = Mapping[str, Any]
+Side = Literal["below", "above"]
+REFERENCES = ("pretrained", "oracle", "baseline0", "baseline1")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A cell without its seed."""
+
+    dataset: str
+    technique: str | None
+    method: str
+    filler: str | None
+
+    @property
+    def label(self) -> str:
+        """``Top-K, minilm``."""
+        return method_name(self.method) + (f", {self.filler}" if self.filler else "")
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether its language model was trained on a filled corpus."""
+        return self.technique is not None and self.method not in REFERENCES
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A ratio of two cells' numbers, and on which side of ``limit`` a claim expects it."""
+
+    dataset: str
+    technique: str
+    first: str
+    second: str
+    ratio: float
+    """First by second; the geometric mean over seeds."""
+    low: float | None
+    high: float | None
+    seeds: int
+    expected: Side
+    limit: float = 1.0
+
+    @property
+    def outcome(self) -> Literal["for", "against", "open"]:
+        """What the interval says of the claim; ``open``: it holds the limit, or there is none."""
+        if self.low is None or self.high is None or self.low <= self.limit <= self.high:
+            return "open"
+        return "for" if (self.high < self.limit) == (self.expected == "below") else "against"
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields and the outcome."""
+        return {**asdict(self), "outcome": self.outcome}
+
+
+class Experiment:
+    """The rows of a summary, by condition and seed, and the scores of sentences that they were measured by."""
+
+    def __init__(self, rows: Sequence[Row], scores: str | Path | None, evaluation: EvaluationSettings) -> None:
+        """``scores``: the folder that evaluation wrote; ``None`` or a missing file leaves the intervals of the rows
+        themselves, which compare with Oracle and Baseline1 alone."""
+        self._scores = Path(scores) if scores is not None else None
+        self._evaluation = evaluation
+        self._compared: dict[tuple[Path, Path, bool], tuple[float, float | None, float | None]] = {}
+        self.by_condition: dict[Condition, dict[int | None, Row]] = {}
+        for row in rows:
+            condition = Condition(row["dataset"], row["technique"], row["method"], row["filler"])
+            self.by_condition.setdefault(condition, {})[row["seed"]] = row
+
+    def filled(self) -> Iterator[Condition]:
+        """Conditions whose corpus was filled, by a filler or by a control."""
+        return (condition for condition in self.by_condition if condition.is_filled)
+
+    def beside(self, condition: Condition, method: str, filler: str | None = None) -> Condition | None:
+        """Another condition of the same dataset and technique (Oracle has none), where it is part of the summary."""
+        technique = None if method in ("oracle", "pretrained") else condition.technique
+        other = Condition(condition.dataset, technique, method, filler)
+        return other if other in self.by_condition else None
+
+    def number(self, condition: Condition, field: str) -> float | None:
+        """Geometric mean of a column over the seeds; ``None`` where a seed has no number above 0."""
+        values = [row.get(field) for row in self.by_condition[condition].values()]
+        known = [value for value in values if value is not None and value > 0]
+        return statistics.geometric_mean(known) if known and len(known) == len(values) else None
+
+    def compare(
+        self, first: Condition, second: Condition | None, expected: Side, *, known: bool = False
+    ) -> Comparison | None:
+        """The ratio of two conditions' perplexities over the seeds that both have; ``None`` where there are none.
+
+        ``known`` counts only words of the vocabulary. Raises ``CorpusError`` where scores cannot be compared.
+        """
+        if second is None:
+            return None
+        seeds = [seed for seed in self.by_condition[first] if seed in self.by_condition[second]]
+        ratios = [self._of_seed(first, second, seed, known) for seed in seeds]
+        found = [ratio for ratio in ratios if ratio is not None]
+        if not found or len(found) < len(ratios):
+            return None
+        mean, low, high = combined(found, self._evaluation.confidence)
+        techniques = list(dict.fromkeys(c.technique for c in (first, second) if c.technique is not None))
+        return Comparison(
+            first.dataset, " / ".join(techniques), first.label, second.label, mean, low, high, len(found), expected
+        )
+
+    def _of_seed(
+        self, first: Condition, second: Condition, seed: int | None, known: bool
+    ) -> tuple[float, float | None, float | None] | None:
+        rows = self.by_condition[first][seed], self.by_condition[second][seed]
+        if self._scores is not None:
+            paths = tuple(self._scores / score_file(summarised_cell(row)) for row in rows)
+            if all(path.is_file() for path in paths):
+                return self._paired(paths[0], paths[1], known)
+        suffix = "_known" if known else ""
+        column = f"ratio_to_{second.method}{suffix}"
+        if second.method in ("oracle", "baseline1") and rows[0].get(f"{column}_ci"):
+            return rows[0][column], *rows[0][f"{column}_ci"]
+        numbers = [row.get(f"perplexity{suffix}") for row in rows]
+        return (numbers[0] / numbers[1], None, None) if numbers[0] and numbers[1] else None
+
+    def _paired(self, first: Path, second: Path, known: bool) -> tuple[float, float | None, float | None]:
+        from tasks.language_model.bootstrap import paired_perplexity_ratio
+
+        key = (first, second, known)
+        if key not in self._compared:
+            settings = self._evaluation
+            self._compared[key] = paired_perplexity_ratio(
+                first, second, settings.bootstrap_samples, settings.confidence, settings.seed, known=known
+            )
+        return self._compared[key]
+
+
+def combined(
+    ratios: Sequence[tuple[float, float | None, float | None]], confidence: float
+) -> tuple[float, float | None, float | None]:
+    """Ratio and interval over seeds, by the rule above; each item is a seed's ratio and its bootstrap interval."""
+    if len(ratios) == 1:
+        return ratios[0]
+    logs = [math.log(ratio) for ratio, _, _ in ratios]
+    mean = statistics.fmean(logs)
+    if any(low is None or high is None for _, low, high in ratios):
+        return math.exp(mean), None, None
+    below = statistics.fmean(centre - math.log(low) for centre, (_, low, _) in zip(logs, ratios, strict=True) if low)
+    above = statistics.fmean(math.log(high) - centre for centre, (_, _, high) in zip(logs, ratios, strict=True) if high)
+    spread = student_t(confidence, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
+    return math.exp(mean), math.exp(mean - math.hypot(spread, below)), math.exp(mean + math.hypot(spread, above))
+
+
+def student_t(confidence: float, freedom: int) -> float:
+    """The two-sided quantile of Student's distribution."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, (1 + confidence) / 2))

@@ -1,0 +1,151 @@
+"""The findings as a Markdown document: numbers only, never text of a corpus."""
+
+from collections.abc import Iterable, Sequence
+
+from tasks.reports.findings_beyond import GOAL, Best, Beyond, Gap, OverSeeds, Restored
+from tasks.reports.findings_claims import Finding
+from tasks.reports.findings_comparison import Comparison
+from tasks.reports.summary_table import ABSENT, technique_name
+
+_SIDES = {"for": "for", "against": "**against**", "open": "undecided"}
+
+
+def findings_page(
+    claims: Sequence[Finding], known: Sequence[Finding], more: Beyond, *, cells: int, seeds: int, confidence: float
+) -> str:
+    """The document; ``claims`` are judged by all words, ``known`` by words of the vocabulary alone."""
+    parts = [
+        "# Findings",
+        f"Made by `palimpsest findings` from {cells} cells with {seeds} {'seed' if seeds == 1 else 'seeds'}. "
+        f"A difference counts where its {confidence:.0%} interval excludes the limit: a paired bootstrap over the test "
+        "sentences, widened by the spread over seeds where there are several. *Confirmed*: every comparison is for the "
+        "claim. *Contradicted*: more are against it than for it; for a claim on every method, any is. *Not confirmed*: "
+        "anything between. *Not tested*: the methods are not part of the experiment.",
+        "## The paper's eight claims",
+        _table(
+            ["", "claim", "all words", "known words"],
+            [
+                [str(finding.number), finding.claim, f"**{finding.verdict}**", other.verdict]
+                for finding, other in zip(claims, known, strict=True)
+            ],
+        ),
+    ]
+    for finding, other in zip(claims, known, strict=True):
+        parts += [
+            f"### {finding.number}. {finding.claim}",
+            f"All words: **{finding.verdict}**. {finding.evidence}",
+        ]
+        if other.comparisons and other.comparisons != finding.comparisons:
+            parts.append(f"Known words: **{other.verdict}**. {other.evidence}")
+        if finding.comparisons:
+            parts.append(_comparisons(finding, other))
+    parts += [
+        "## Beyond the paper",
+        "Perplexity over words of the vocabulary. With several seeds: mean, smallest to largest.",
+        "### How much of the gap is closed",
+        "*Closed*: the share of the way from Baseline1 (0 %) to Oracle (100 %), in log perplexity. *Of Top-K's gap*: "
+        "the distance from Oracle that is left, per that of the paper's Top-K by the same filler (for a fill without "
+        f"a filler, of the nearest Top-K), in perplexity; {GOAL:.0%} or less is the goal.",
+        _gaps(more.gaps),
+        "### The best fill of each technique",
+        "Which is best is read off the same test text, so the interval to the next best flatters the best a little.",
+        _best(more.best),
+        "### What is restored, beside guessing",
+        "The share of fills that are the very word that was masked, and what drawing words by their frequency would "
+        "restore.",
+        _restored(more.restored),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(headings)} |", f"|{'---|' * len(headings)}"]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join(lines)
+
+
+def _comparisons(finding: Finding, known: Finding) -> str:
+    by_place = {(c.dataset, c.technique, c.first, c.second): c for c in known.comparisons}
+    rows = []
+    for comparison in finding.comparisons:
+        other = by_place.get((comparison.dataset, comparison.technique, comparison.first, comparison.second))
+        rows.append(
+            [
+                comparison.dataset,
+                technique_name(comparison.technique),
+                comparison.first,
+                comparison.second,
+                str(comparison.seeds),
+                ratio_text(comparison),
+                _SIDES[comparison.outcome],
+                ratio_text(other),
+                _SIDES[other.outcome] if other else ABSENT,
+            ]
+        )
+    headings = ["dataset", "technique", "first", "second", "seeds", "ratio", "claim", "ratio, known words", "claim"]
+    return _table(headings, rows)
+
+
+def ratio_text(comparison: Comparison | None) -> str:
+    """``0.934 [0.921, 0.948]``; a dash where there is none."""
+    if comparison is None:
+        return ABSENT
+    if comparison.low is None or comparison.high is None:
+        return f"{comparison.ratio:.3f}"
+    return f"{comparison.ratio:.3f} [{comparison.low:.3f}, {comparison.high:.3f}]"
+
+
+def _gaps(gaps: Sequence[Gap]) -> str:
+    return _table(
+        ["dataset", "technique", "fill", "seeds", "closed", "of Top-K's gap"],
+        [
+            [g.dataset, technique_name(g.technique), g.label, str(g.seeds), _share(g.closed), _share(g.of_top_k)]
+            for g in gaps
+        ],
+    )
+
+
+def _share(share: OverSeeds | None) -> str:
+    if share is None:
+        return ABSENT
+    spread = "" if share.low == share.high else f" ({_percent(share.low)} to {_percent(share.high)})"
+    return f"{_percent(share.mean)}{spread}"
+
+
+def _percent(share: float) -> str:
+    return "0%" if abs(share) < 0.005 else f"{share:.0%}"
+
+
+def _best(best: Sequence[Best]) -> str:
+    return _table(
+        ["dataset", "technique", "best fill", "perplexity", "per the next best", "next best", "per the best control"],
+        [
+            [
+                b.dataset,
+                technique_name(b.technique),
+                b.label,
+                f"{b.perplexity:.1f}",
+                ratio_text(b.to_next),
+                b.to_next.second if b.to_next else ABSENT,
+                f"{ratio_text(b.to_control)} {b.to_control.second}" if b.to_control else ABSENT,
+            ]
+            for b in best
+        ],
+    )
+
+
+def _restored(restored: Sequence[Restored]) -> str:
+    return _table(
+        ["dataset", "technique", "fill", "restored", "by guessing", "more than guessing"],
+        [
+            [
+                r.dataset,
+                technique_name(r.technique),
+                r.label,
+                f"{r.rate:.2%}",
+                ABSENT if r.by_frequency is None else f"{r.by_frequency:.2%}",
+                {None: ABSENT, True: "**yes**", False: "no"}[r.more_than_guessing],
+            ]
+            for r in restored
+        ],
+    )

@@ -1,0 +1,173 @@
+import pytest
+
+from tasks.language_model.settings import EvaluationSettings
+from tasks.reports.findings_beyond import beyond
+from tasks.reports.findings_claims import (
+    CONFIRMED,
+    CONTRADICTED,
+    NOT_CONFIRMED,
+    NOT_TESTED,
+    findings,
+    is_fine_tuned,
+    pretrained_counterpart,
+)
+from tasks.reports.findings_comparison import Comparison, Condition, Experiment
+
+
+class Sharp(Experiment):
+    """An experiment whose ratios are known to one per cent, so that the numbers of the rows decide."""
+
+    def __init__(self, rows):
+        super().__init__(rows, None, EvaluationSettings())
+
+    def compare(self, first, second, expected, *, known=False):
+        if second is None:
+            return None
+        field = "perplexity_known" if known else "perplexity"
+        ratio = self.number(first, field) / self.number(second, field)
+        place = first.dataset, f"{first.technique}", first.label, second.label
+        return Comparison(*place, ratio, ratio * 0.99, ratio * 1.01, 1, expected)
+
+
+def row(method, technique, perplexity, filler=None, seed=1, **more):
+    return {
+        "dataset": "chat",
+        "technique": technique,
+        "method": method,
+        "filler": filler,
+        "seed": seed,
+        "perplexity": perplexity,
+        "perplexity_known": perplexity,
+        **more,
+    }
+
+
+REFERENCES = [
+    row("oracle", None, 100.0),
+    *(row("baseline0", technique, 400.0) for technique in ("allow_list", "entity_tagger")),
+    *(row("baseline1", technique, 200.0) for technique in ("allow_list", "entity_tagger")),
+]
+
+
+def verdicts(*rows):
+    return [finding.verdict for finding in findings(Sharp([*REFERENCES, *rows]))]
+
+
+def fills(filler, allow, tagger, methods=("top_1", "top_k")):
+    return [
+        row(method, technique, value, filler)
+        for technique, values in (("allow_list", allow), ("entity_tagger", tagger))
+        for method, value in zip(methods, values, strict=True)
+    ]
+
+
+def test_the_paper_as_it_was():
+    rows = [
+        *fills("bert", (190, 170), (130, 125)),
+        *fills("roberta", (180, 160), (120, 115)),
+        *fills("roberta_tuned", (170, 150), (115, 110)),
+        *fills("llama_lora", (190,), (125,), methods=("top_1",)),
+    ]
+    assert verdicts(*rows)[:6] == [CONFIRMED] * 6
+
+
+def test_the_contrary():
+    rows = [
+        *fills("bert", (210, 220), (310, 320)),
+        *fills("roberta", (230, 240), (330, 340)),
+        *fills("roberta_tuned", (250, 260), (350, 360)),
+        *fills("llama_lora", (205,), (300,), methods=("top_1",)),
+    ]
+    assert verdicts(*rows)[:6] == [CONTRADICTED] * 6
+
+
+def test_one_fill_above_a_baseline_contradicts_every_but_not_a_tendency():
+    rows = [*fills("bert", (150, 140), (130, 210)), *fills("minilm", (150, 140), (150, 140))]
+    found = findings(Sharp([*REFERENCES, *rows]))
+    assert found[0].verdict == CONTRADICTED
+    assert "Top-K, bert against Baseline1 (entity tagger)" in found[0].evidence
+    assert found[1].verdict == NOT_CONFIRMED
+    assert found[1].evidence.startswith("3 of 4 comparisons are for it, 1 against it, 0 within")
+
+
+def test_methods_of_our_own_are_not_the_papers():
+    assert verdicts(row("sample", "allow_list", 900.0, "bert"), row("unigram", "allow_list", 900.0))[0] == NOT_TESTED
+
+
+def test_nothing_to_compare_is_not_tested():
+    assert verdicts() == [NOT_TESTED] * 8
+
+
+@pytest.mark.parametrize(
+    ("name", "counterpart"),
+    [
+        ("minilm", "minilm"),
+        ("minilm_tuned", "minilm"),
+        ("minilm_round_2", "minilm"),
+        ("minilm_fine_tuned", "minilm"),
+        ("top_k_ft", "top_k"),
+        ("top_1_tuned", "top_1"),
+        ("smollm_lora", "smollm"),
+        ("soft", "soft"),
+        ("left_first", "left_first"),
+    ],
+)
+def test_the_names_of_fine_tuned_fillers(name, counterpart):
+    assert pretrained_counterpart(name) == counterpart
+    assert is_fine_tuned(Condition("chat", "allow_list", "top_1", name)) == (name != counterpart)
+
+
+def test_word_error_rates():
+    """Paper: 12.6 pretrained, 10.6 Oracle; a fill of 10.7 is 1 % above Oracle, 11.2 is 6 % above."""
+    def speech(method, technique, rate, filler=None, seed=1):
+        return row(method, technique, 100.0, filler, seed, wer=rate, wer_ci=[rate - 0.01, rate + 0.01])
+
+    rows = [
+        speech("pretrained", None, 12.6, seed=None),
+        speech("oracle", None, 10.6),
+        speech("top_k", "vocabulary_threshold", 10.65, "bert"),
+        speech("top_k", "entity_tagger", 11.3, "bert"),
+    ]
+    cut, near = findings(Experiment(rows, None, EvaluationSettings()))[6:]
+    # Oracle cuts by 15.9 %, the fills by 15.5 and 10.3 %.
+    assert (cut.verdict, [c.outcome for c in cut.comparisons]) == (NOT_CONFIRMED, ["for", "against", "for"])
+    assert [c.outcome for c in near.comparisons] == ["for", "against"]
+    assert [c.limit for c in near.comparisons] == [1.01, 1.05]
+
+
+def test_the_gap_that_is_closed_and_what_is_left_of_top_k():
+    """From 200 to 100 is one halving, 141.42 half of it; 110 leaves a tenth of the way that 200 leaves."""
+    rows = [
+        row("top_k", "allow_list", 150.0, "bert"),
+        row("sample", "allow_list", 141.4214, "bert", restoration_rate=0.02, restoration_by_frequency=0.01),
+        row("unigram", "allow_list", 110.0, restoration_rate=0.01, restoration_by_frequency=0.02),
+    ]
+    found = beyond(Sharp([*REFERENCES, *rows]))
+    gaps = {gap.label: gap for gap in found.gaps}
+    assert gaps["Sample, bert"].closed.mean == pytest.approx(0.5)
+    assert gaps["Sample, bert"].of_top_k.mean == pytest.approx(0.828428)
+    assert gaps["Top-K, bert"].of_top_k.mean == pytest.approx(1.0)
+    assert gaps["Unigram"].of_top_k.mean == pytest.approx(0.2)
+    (best,) = found.best
+    assert (best.label, best.to_next.second, best.to_control) == ("Unigram", "Sample, bert", None)
+    assert [(r.label, r.more_than_guessing) for r in found.restored] == [("Sample, bert", True), ("Unigram", False)]
+
+
+def test_a_gap_without_a_way_to_oracle_is_undefined():
+    rows = [row("oracle", None, 100.0), row("baseline1", "allow_list", 99.0), row("top_k", "allow_list", 98.0, "bert")]
+    (gap,) = beyond(Sharp(rows)).gaps
+    assert (gap.closed, gap.of_top_k) == (None, None)
+
+
+def test_gaps_over_seeds():
+    rows = [
+        row(method, technique, value, filler, seed)
+        for seed, fill in ((1, 200.0), (2, 100.0))
+        for method, technique, value, filler in (
+            ("oracle", None, 100.0, None),
+            ("baseline1", "allow_list", 200.0, None),
+            ("sample", "allow_list", fill, "bert"),
+        )
+    ]
+    (gap,) = beyond(Sharp(rows)).gaps
+    assert (gap.seeds, gap.closed.mean, gap.closed.low, gap.closed.high) == (2, 0.5, 0.0, 1.0)

@@ -1,0 +1,52 @@
+import json
+
+import pytest
+
+from tasks.cli import main
+
+
+def test_the_page_has_every_claim_and_number(summarised, capsys):
+    """The handmade rows: the paper's methods are below Baseline0 and, on the lists, above Baseline1."""
+    capsys.readouterr()
+    assert main(["findings", "--params", "params.yaml", "--output", "findings.md"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 9
+    assert said[0] == "1. contradicted   Every filling method beats both baselines."
+    page = (summarised / "findings.md").read_text(encoding="utf-8")
+    assert "| 4 | The gap to Oracle is largest for the allow list. | **confirmed** | confirmed |" in page
+    # 476 / 427, and (294 - 227) of the (411 - 227) that Top-K leaves over known words.
+    assert "| chat | allow list | Top-1, minilm | Baseline1 | 1 | 1.115 [" in page
+    assert "| chat | allow list | Sample, minilm | 1 | 52% | 36% |" in page
+    assert "| chat | allow list | Top-1, minilm | 8.10% | 0.08% | **yes** |" in page
+
+
+def test_json_is_all_that_is_printed(summarised, capsys):
+    capsys.readouterr()
+    assert main(["findings", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [claim["number"] for claim in document["claims"]] == list(range(1, 9))
+    first = document["claims"][0]["comparisons"][0]
+    assert (first["first"], first["second"], first["outcome"]) == ("Top-1, minilm", "Baseline0", "for")
+    assert document["beyond"]["best"][0]["label"] == "Sample, minilm"
+
+
+def test_the_page_may_go_to_standard_output(summarised, capsys):
+    capsys.readouterr()
+    assert main(["findings", "--output", "-"]) == 0
+    assert capsys.readouterr().out.startswith("# Findings\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--summary", "no.json"], "'no.json' does not exist"),
+        (["--scores", "no folder"], "--scores 'no folder' is no folder"),
+        (["--json", "--output", "-"], "both write to standard output"),
+    ],
+)
+def test_wrong_options_are_one_line(summarised, capsys, options, message):
+    capsys.readouterr()
+    assert main(["findings", *options]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1

@@ -1,0 +1,100 @@
+import math
+
+import pytest
+
+from tasks.language_model.sentence_scores import SentenceScores, write_scores
+from tasks.language_model.settings import EvaluationSettings
+from tasks.reports.findings_comparison import Comparison, Condition, Experiment, combined, student_t
+
+EVALUATION = EvaluationSettings(bootstrap_samples=200)
+TOP_1, TOP_K = (Condition("chat", "allow_list", method, "minilm") for method in ("top_1", "top_k"))
+
+
+def row(condition, seed, perplexity):
+    return {
+        "dataset": condition.dataset,
+        "technique": condition.technique,
+        "method": condition.method,
+        "filler": condition.filler,
+        "seed": seed,
+        "perplexity": perplexity,
+        "perplexity_known": perplexity,
+    }
+
+
+def scores(folder, name, nats_per_word, sentences=40):
+    """Every sentence has ten targets; its nats a word are the mean and, in turn, a little more and less."""
+    import numpy as np
+
+    lines = np.arange(1, sentences + 1)
+    targets = np.full(sentences, 10)
+    sums = -10.0 * (nats_per_word + 0.02 * np.where(lines % 2, 1, -1))
+    path = folder / "chat" / "allow_list" / f"{name}.tsv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_scores(path, SentenceScores(lines, targets, sums, targets, sums), "ppl")
+
+
+def test_one_seed_has_the_interval_of_the_paired_bootstrap(tmp_path):
+    scores(tmp_path, "minilm-top_1-1", 5.0)
+    scores(tmp_path, "minilm-top_k-1", 4.9)
+    experiment = Experiment([row(TOP_1, 1, 150.0), row(TOP_K, 1, 140.0)], tmp_path, EVALUATION)
+    found = experiment.compare(TOP_K, TOP_1, "below")
+    # Both models err alike from sentence to sentence, so the ratio is the same in every resample.
+    assert found.ratio == pytest.approx(math.exp(-0.1))
+    assert (found.low, found.high) == pytest.approx((math.exp(-0.1), math.exp(-0.1)))
+    assert found.outcome == "for"
+    assert experiment.compare(TOP_1, TOP_K, "below").outcome == "against"
+
+
+def test_seeds_that_disagree_leave_it_open(tmp_path):
+    for seed, difference in ((1, -0.1), (2, 0.08), (3, -0.05)):
+        scores(tmp_path, f"minilm-top_1-{seed}", 5.0)
+        scores(tmp_path, f"minilm-top_k-{seed}", 5.0 + difference)
+    rows = [row(condition, seed, 150.0) for condition in (TOP_1, TOP_K) for seed in (1, 2, 3)]
+    found = Experiment(rows, tmp_path, EVALUATION).compare(TOP_K, TOP_1, "below")
+    assert found.seeds == 3
+    assert found.ratio == pytest.approx(math.exp(-0.07 / 3))
+    assert found.low < 1 < found.high
+    assert found.outcome == "open"
+
+
+def test_the_interval_over_seeds_by_hand():
+    """Logs 0.1 and 0.3: mean 0.2, standard error 0.1, t of one degree of freedom 12.706."""
+    ratio, low, high = combined([(math.exp(x), math.exp(x - 0.5), math.exp(x + 0.5)) for x in (0.1, 0.3)], 0.95)
+    half = math.hypot(1.27062, 0.5)
+    assert math.log(ratio) == pytest.approx(0.2)
+    assert (math.log(low), math.log(high)) == pytest.approx((0.2 - half, 0.2 + half), abs=1e-4)
+    assert student_t(0.95, 2) == pytest.approx(4.3027, abs=1e-4)
+
+
+def test_equal_seeds_are_as_sure_as_one():
+    """A bootstrap's interval does not shrink with seeds: all are tested on the same sentences."""
+    assert combined([(0.9, 0.8, 1.0)] * 3, 0.95) == pytest.approx((0.9, 0.8, 1.0))
+
+
+def test_without_scores_there_is_a_ratio_and_no_interval(tmp_path):
+    found = Experiment([row(TOP_1, 1, 150.0), row(TOP_K, 1, 120.0)], tmp_path, EVALUATION).compare(
+        TOP_K, TOP_1, "below"
+    )
+    assert (found.ratio, found.low, found.outcome) == (0.8, None, "open")
+
+
+def test_no_common_seed_is_no_comparison(tmp_path):
+    experiment = Experiment([row(TOP_1, 1, 150.0), row(TOP_K, 2, 120.0)], tmp_path, EVALUATION)
+    assert experiment.compare(TOP_K, TOP_1, "below") is None
+    assert experiment.compare(TOP_K, None, "below") is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected", "limit", "outcome"),
+    [
+        (0.8, 0.9, "below", 1.0, "for"),
+        (0.8, 0.9, "above", 1.0, "against"),
+        (0.8, 1.1, "below", 1.0, "open"),
+        (1.1, 1.2, "above", 1.0, "for"),
+        (1.1, 1.2, "below", 1.0, "against"),
+        (0.86, 0.9, "below", 0.85, "against"),
+    ],
+)
+def test_what_an_interval_says(low, high, expected, limit, outcome):
+    assert Comparison("chat", "", "a", "b", (low + high) / 2, low, high, 1, expected, limit).outcome == outcome
