@@ -28,8 +28,10 @@ import numpy as np
 from tasks.corpora.words import fold, word_spans
 from tasks.errors import ModelError
 
-_SPACE_SIGNS = ("Ġ", "▁")
+SENTENCE_PIECE_SIGN = "▁"
+_SPACE_SIGNS = ("Ġ", SENTENCE_PIECE_SIGN)
 _CONTINUATION = "##"
+_WORD_END = "</w>"
 _SINGLE_CHARACTER_WORDS = frozenset("aAiI0123456789")
 _CONTRACTION_DEBRIS = (
     "ain aren couldn didn doesn don hadn hasn isn ll mightn mustn needn re shan shouldn ve wasn weren wouldn nt em im"
@@ -60,21 +62,26 @@ class CandidateWords:
     def __len__(self) -> int:
         return len(self.words)
 
-    def entries(self, text_before: str, *, line_start: bool) -> np.ndarray:
-        """``(W,)`` the entries to score in a slot behind this text."""
-        spaced = self.line_start_is_spaced if line_start and not text_before else text_before[-1:].isspace()
-        return self.spaced if spaced else self.glued
+    def follows_space(self, text_before: str, *, line_start: bool) -> bool:
+        """Whether a slot behind this text wants the entries of ``spaced``, and not those of ``glued``."""
+        return self.line_start_is_spaced if line_start and not text_before else text_before[-1:].isspace()
 
 
 def candidate_words(tokenizer: Any, *, name: str, known_words: Collection[str] | None = None) -> CandidateWords:
     """Find the words of a tokenizer's vocabulary.
 
     ``known_words``: folded words of a word list, or ``None`` to go by the rules alone; an empty list is none.
-    Raises ``ModelError`` where no word is left.
+    Raises ``ModelError`` where no word is left, or where the vocabulary marks the ends of words instead of their
+    beginnings (XLM): its entries do not tell a word from a word's last piece.
     """
     vocabulary: Mapping[str, int] = tokenizer.get_vocab()
+    if any(piece.endswith(_WORD_END) and piece != _WORD_END for piece in vocabulary):
+        raise ModelError(
+            f"filler {name!r}: its vocabulary marks the ends of words ({_WORD_END}), so a word cannot be told from an "
+            "ending; take one of another kind, such as 'bert-base-uncased' or 'roberta-base'"
+        )
     excluded = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
-    sign = _space_sign(tokenizer)
+    sign = space_sign(tokenizer)
     words: list[str] = []
     spaced: list[int] = []
     glued: list[int] = []
@@ -91,10 +98,11 @@ def candidate_words(tokenizer: Any, *, name: str, known_words: Collection[str] |
         glued.append(vocabulary.get(piece.removeprefix(sign), entry) if sign else entry)
     if not words:
         raise ModelError(f"filler {name!r}: no entry of its vocabulary of {len(vocabulary)} pieces is a word")
+    entries_behind_space = np.array(spaced, dtype=np.int64)
     return CandidateWords(
         tuple(words),
-        np.array(spaced, dtype=np.int64),
-        np.array(glued, dtype=np.int64),
+        entries_behind_space,
+        np.array(glued, dtype=np.int64) if sign else entries_behind_space,
         line_start_is_spaced=not sign or _first_piece(tokenizer, words[0]).startswith(sign),
         cased=any(word != word.lower() for word in words),
     )
@@ -122,7 +130,7 @@ def _word_of(piece: str, sign: str | None, tokenizer: Any) -> str | None:
     return bare if bare.isascii() else tokenizer.convert_tokens_to_string([piece]).strip()
 
 
-def _space_sign(tokenizer: Any) -> str | None:
+def space_sign(tokenizer: Any) -> str | None:
     """The sign for a space that begins words in this vocabulary, or ``None`` for WordPiece and word vocabularies."""
     second_word = tokenizer.tokenize("a a")[1:]
     return next((sign for sign in _SPACE_SIGNS if any(piece.startswith(sign) for piece in second_word)), None)
@@ -136,7 +144,7 @@ def continues_word(tokenizer: Any) -> list[int]:
     """The entries that carry on the word of the piece before them."""
     vocabulary: Mapping[str, int] = tokenizer.get_vocab()
     excluded = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
-    sign = _space_sign(tokenizer)
+    sign = space_sign(tokenizer)
     if sign is None:
         return [entry for piece, entry in vocabulary.items() if piece.startswith(_CONTINUATION)]
     return [

@@ -1,28 +1,32 @@
-"""From masked lines to filled lines: streaming, in the order of the lines, each one checked.
+"""From masked lines to filled lines: in shards, in the order of the lines, each line checked.
 
 Lines are taken in shards of a fixed size, counted from the start of the corpus: memory does not grow with the corpus,
-and what stands in a shard, and so in a batch, does not depend on how the work is divided.
+and what stands in a shard, and so in a batch, does not depend on how the work is divided among devices or runs.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Protocol
+from typing import Any, Protocol
 
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError
 from tasks.filling.casing import Casing
 from tasks.filling.kept_words import KeptWords
-from tasks.filling.left_to_right import Fill
-from tasks.filling.masked_sentence import MaskedSentence, check_unchanged, read_masked_line
-from tasks.filling.restoration import Restoration
+from tasks.filling.masked_sentence import Fill, MaskedSentence, check_unchanged, read_masked_line
+from tasks.filling.restoration import GenericWords, Restoration
+from tasks.filling.slot_originals import ForbiddenOriginals, originals_of_slots, with_spans
 
 SHARD_LINES = 4096
 
 
 class Filler(Protocol):
-    """Whatever writes words into slots: a model with a method and an order, or a control without a model."""
+    """Whatever writes words into slots: a model with a method and an order, or a control without a model.
+
+    It may also have ``counts``, a ``Counter`` of what it did, by the names under which the report gives the sums.
+    """
 
     @property
     def forward_seconds(self) -> float | None:
@@ -39,11 +43,41 @@ class Filler(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Some neighbouring lines of a masked corpus."""
+
+    index: int
+    """From 0."""
+    first_line: int
+    """Number of its first line in the corpus, from 1."""
+    lines: list[str]
+    records: list[list[MaskedSpan]] | None
+    """Their records of the sidecar (private), or ``None`` where no sidecar is read."""
+
+
+def read_shards(lines: Iterable[str], records: Iterable[list[MaskedSpan]] | None = None) -> Iterator[Shard]:
+    """Divide a masked corpus; ``CorpusError`` where the sidecar has another number of lines."""
+    remaining = iter(lines)
+    following = iter(records) if records is not None else None
+    index = count = 0
+    while part := list(islice(remaining, SHARD_LINES)):
+        spans = list(islice(following, len(part))) if following is not None else None
+        if spans is not None and len(spans) < len(part):
+            raise CorpusError(f"the sidecar ends before line {count + len(spans) + 1} of the masked text")
+        yield Shard(index, count + 1, part, spans)
+        index, count = index + 1, count + len(part)
+    if following is not None and next(following, None) is not None:
+        raise CorpusError(f"the sidecar has more lines than the {count} of the masked text")
+
+
 @dataclass
 class FillingTally:
-    """What was counted while a corpus was filled."""
+    """What was counted while a corpus, or a shard of it, was filled."""
 
     kept: KeptWords
+    restoration: Restoration | None = None
+    """``None`` where no sidecar is read."""
     lines: int = 0
     markers: int = 0
     fills: int = 0
@@ -51,6 +85,10 @@ class FillingTally:
     off_list: int = 0
     words: set[str] = field(default_factory=set)
     """Different fills, folded."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """What the filler counted."""
+    candidate_words: int | None = None
+    """How many words the filler chooses from."""
 
     def add(self, sentence: MaskedSentence, fills: Sequence[Fill]) -> None:
         """Count one line."""
@@ -67,37 +105,124 @@ class FillingTally:
         """Share of fills that are not on the list of kept words; ``None`` without a list or fills."""
         return self.off_list / self.fills if self.fills and self.kept else None
 
+    def as_plain(self) -> dict[str, Any]:
+        """The counts as plain values; ``add_plain`` reads them back."""
+        return {
+            "lines": self.lines,
+            "markers": self.markers,
+            "fills": self.fills,
+            "fallbacks": self.fallbacks,
+            "off_list": self.off_list,
+            "words": sorted(self.words),
+            "counts": dict(self.counts),
+            "candidate_words": self.candidate_words,
+            "restoration": self.restoration.as_plain() if self.restoration else None,
+        }
+
+    def add_plain(self, plain: Mapping[str, Any]) -> None:
+        """Count what was counted of other lines, from their ``as_plain``."""
+        self.lines += plain["lines"]
+        self.markers += plain["markers"]
+        self.fills += plain["fills"]
+        self.fallbacks += plain["fallbacks"]
+        self.off_list += plain["off_list"]
+        self.words.update(plain["words"])
+        for name, count in plain["counts"].items():
+            self.counts[name] += count
+        self.candidate_words = plain["candidate_words"]
+        if self.restoration is not None:
+            self.restoration.add_plain(plain["restoration"])
+
+
+@dataclass(frozen=True, slots=True)
+class FilledShard:
+    """The result of one shard."""
+
+    index: int
+    lines: list[str]
+    """Unescaped."""
+    tally: dict[str, Any]
+    """``FillingTally.as_plain`` of its lines."""
+    forward_seconds: float | None = None
+    """Seconds inside the model; ``None`` without one, or where an earlier run filled it."""
+    resumed: bool = False
+    """Whether an earlier run filled it."""
+
+
+@dataclass
+class CorpusFiller:
+    """A filler with all that belongs to filling a corpus with it; every device has one."""
+
+    filler: Filler
+    casing: Casing
+    kept: KeptWords
+    merge_markers: bool
+    generic: GenericWords | None = None
+    """For the restoration by frequency."""
+    originals: ForbiddenOriginals | None = None
+    """The words that the filler must not write, where originals are forbidden."""
+
+    def fill_shard(self, shard: Shard, advance: Callable[[int], object] = lambda slots: None) -> FilledShard:
+        """Fill a shard; ``advance`` is called with the number of slots just filled."""
+        tally = FillingTally(self.kept, Restoration(self.generic) if shard.records is not None else None)
+        counts, seconds = self._counts(), self.filler.forward_seconds or 0.0
+        lines = fill_lines(
+            shard.lines,
+            self.filler,
+            self.casing,
+            tally,
+            merge_markers=self.merge_markers,
+            first_line=shard.first_line,
+            records=shard.records,
+            originals=self.originals,
+            advance=advance,
+        )
+        # Not a difference of counters, which drops what did not change: a count of 0 is worth saying.
+        tally.counts = Counter({name: count - counts.get(name, 0) for name, count in self._counts().items()})
+        tally.candidate_words = self.filler.candidate_count
+        total = self.filler.forward_seconds
+        return FilledShard(shard.index, lines, tally.as_plain(), None if total is None else total - seconds)
+
+    def _counts(self) -> dict[str, int]:
+        counts = dict(getattr(self.filler, "counts", {}))
+        return {**counts, **self.originals.counts} if self.originals is not None else counts
+
 
 def fill_lines(
-    lines: Iterable[str],
+    lines: Sequence[str],
     filler: Filler,
     casing: Casing,
     tally: FillingTally,
     *,
     merge_markers: bool,
-    spans: Iterable[list[MaskedSpan]] | None = None,
-    restoration: Restoration | None = None,
+    first_line: int = 1,
+    records: Sequence[list[MaskedSpan]] | None = None,
+    originals: ForbiddenOriginals | None = None,
     advance: Callable[[int], object] = lambda slots: None,
-) -> Iterator[str]:
-    """Yield one filled line, unescaped, per masked line.
+) -> list[str]:
+    """One filled line, unescaped, per masked line; ``first_line`` is the number of the first one.
 
-    ``spans`` (the sidecar) and ``restoration`` come together. Raises ``CorpusError`` where the sidecar has another
-    number of lines, and ``RuntimeError`` where a line's unmasked text would have changed.
+    Raises ``CorpusError`` where a record of the sidecar is of another text, and ``RuntimeError`` where a line's
+    unmasked text would have changed, or a fill would be an original though that is forbidden.
     """
-    remaining = enumerate(lines, start=1)
-    records = iter(spans) if spans is not None else None
-    while shard := list(islice(remaining, SHARD_LINES)):
-        sentences = [read_masked_line(line, number, merge_markers=merge_markers) for number, line in shard]
-        for (number, line), sentence, fills in zip(shard, sentences, filler.fill(sentences, advance), strict=True):
-            words = casing.write(sentence.texts, [fill.word for fill in fills])
-            filled = sentence.filled(words)
-            check_unchanged(line, filled, sentence, words)
-            tally.add(sentence, fills)
-            if records is not None and restoration is not None:
-                record = next(records, None)
-                if record is None:
-                    raise CorpusError(f"the sidecar ends before line {number} of the masked text")
-                restoration.add(sentence, record, words)
-            yield filled
-    if records is not None and next(records, None) is not None:
-        raise CorpusError(f"the sidecar has more lines than the {tally.lines} of the masked text")
+    sentences = [
+        read_masked_line(line, number, merge_markers=merge_markers) for number, line in enumerate(lines, first_line)
+    ]
+    if records is not None:
+        sentences = [with_spans(sentence, spans) for sentence, spans in zip(sentences, records, strict=True)]
+    if originals is not None:
+        originals.take(sentences)
+    filled_lines = []
+    for line, sentence, fills in zip(lines, sentences, filler.fill(sentences, advance), strict=True):
+        words = casing.write(sentence.texts, [fill.word for fill in fills])
+        filled = sentence.filled(words)
+        check_unchanged(line, filled, sentence, words)
+        if originals is not None and any(
+            fold(word) in forbidden for word, forbidden in zip(words, originals_of_slots(sentence), strict=True)
+        ):
+            raise RuntimeError(f"line {sentence.number}: a fill is the word that was masked, which is forbidden")
+        tally.add(sentence, fills)
+        if tally.restoration is not None:
+            tally.restoration.add(sentence, words)
+        filled_lines.append(filled)
+    return filled_lines

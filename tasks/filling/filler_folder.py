@@ -5,12 +5,14 @@ from typing import Any
 
 from tasks.atomic_file import PUBLIC_MODE, atomic_folder
 from tasks.errors import ParameterError
+from tasks.filling.causal_filler_folder import RECORD
 
 
 def check_filler_folder(path: str | Path) -> None:
     """Refuse to write over a folder that is no filler; ``ParameterError`` names it."""
     folder = Path(path)
-    if folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not (folder / "config.json").exists()):
+    is_filler = any((folder / name).exists() for name in ("config.json", RECORD))
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not is_filler):
         raise ParameterError(
             f"--output {str(path)!r} exists and is no filler; name a folder that is new, empty or a filler's"
         )

@@ -27,7 +27,11 @@ class MarkerRandomness:
             raise ParameterError(f"seed {seed!r} is not allowed; use a whole number from 0 to 2**63 - 1")
         self._seed = seed
 
-    def at(self, place: Place) -> np.random.Generator:
-        """The generator of one slot."""
+    def at(self, place: Place, *, stream: int = 0, step: int = 0) -> np.random.Generator:
+        """The generator of one slot; ``stream`` and ``step`` (below 2**64) give others that have nothing in common
+        with it."""
         key = np.array([self._seed, (place.line << 32) + place.marker], dtype=np.uint64)
-        return np.random.Generator(np.random.Philox(key=key))
+        bits = np.random.Philox(key=key)
+        if stream:
+            bits = bits.jumped(stream)
+        return np.random.Generator(bits.advance(step << 64) if step else bits)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tasks.errors import CorpusError
+from tasks.errors import CorpusError, ModelError
 from tasks.filling.candidate_words import candidate_words
 from tasks.filling.masked_batches import WordMasker
 
@@ -24,7 +24,7 @@ def masked_accuracy(model: Any, tokenizer: Any, lines: Sequence[str], *, name: s
 
     Returns ``valid_words`` (how many), ``valid_loss`` (nats per word over the whole vocabulary), ``valid_perplexity``,
     ``valid_top_1_accuracy`` and ``valid_top_10_accuracy`` (shares). Raises ``CorpusError`` where no line has a word to
-    mask.
+    mask, and ``ModelError`` where the model's scores are not numbers.
     """
     import torch
 
@@ -48,6 +48,11 @@ def masked_accuracy(model: Any, tokenizer: Any, lines: Sequence[str], *, name: s
         words += len(batch.targets)
         first += int((best[:, 0] == batch.targets).sum())
         among_ten += int((best == batch.targets[:, None]).any(dim=1).sum())
+    if not math.isfinite(loss):
+        raise ModelError(
+            f"filler {name!r} gives scores that are not numbers (NaN or infinity) for the validation text; its weights "
+            "are damaged: fetch the model again, or train it with a lower learning rate"
+        )
     return {
         "valid_words": words,
         "valid_loss": loss / words,

@@ -4,40 +4,27 @@ Any architecture with a masked-LM head works. Sentences that are longer than the
 window round the marker.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tasks.errors import ModelError
+from tasks.filling.batch_halving import BatchHalving
+from tasks.filling.candidate_words import SENTENCE_PIECE_SIGN, space_sign
+from tasks.filling.model_folder import check_model_folder
+from tasks.filling.windows import Frame, Window
 from tasks.model_source import locate_model, unreachable
 
 if TYPE_CHECKING:
     import torch
 
 _LONGEST_WINDOW = 512
-_WEIGHT_FILES = (
-    "model.safetensors",
-    "model.safetensors.index.json",
-    "pytorch_model.bin",
-    "pytorch_model.bin.index.json",
-)
-_TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model")
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """The pieces that the model sees, special ones included, and the position of the marker that is filled."""
-
-    pieces: list[int]
-    position: int
 
 
 class MaskedLanguageModel:
     """A model with its tokenizer, ready to score fills."""
 
     def __init__(self, model: Any, tokenizer: Any, name: str) -> None:
-        """Raises ``ModelError`` where the tokenizer has no mask token."""
+        """Raises ``ModelError`` where the tokenizer has no mask token, splits it, or is not the model's own."""
         if tokenizer.mask_token is None or tokenizer.mask_token_id is None:
             raise ModelError(
                 f"filler {name!r} has no mask token, so it is no masked language model; "
@@ -49,15 +36,30 @@ class MaskedLanguageModel:
         self.tokenizer = tokenizer
         self.mask_entry: int = tokenizer.mask_token_id
         self._padding: int = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.mask_entry
-        self._prefix, self._suffix = _special_frame(tokenizer)
-        self.longest_window = _positions(model, tokenizer)
-        self._room = self.longest_window - len(self._prefix) - len(self._suffix)
-        if self._room < 1:
-            raise ModelError(f"filler {name!r} has {self.longest_window} positions, too few for one marker")
+        self.vocabulary_size: int = model.config.vocab_size
+        self.halving = BatchHalving(name)
+        """What to do where a GPU runs out of memory, and how often that was."""
+        pieces = tokenizer(f"a {tokenizer.mask_token} a", add_special_tokens=False)["input_ids"]
+        if pieces.count(self.mask_entry) != 1:
+            raise self._splits_the_mask()
+        unused = {*tokenizer.all_special_ids} - {self.mask_entry}
+        if max({*tokenizer.get_vocab().values()} - unused) >= self.vocabulary_size:
+            raise ModelError(
+                f"filler {name!r}: its tokenizer has more entries than the {self.vocabulary_size} of its model; "
+                "they do not belong together: fetch the whole model again"
+            )
+        sign = space_sign(tokenizer)
+        self._strips_space = sign is not None
+        self._unspaced = _unspaced_entries(tokenizer.get_vocab(), sign) if sign == SENTENCE_PIECE_SIGN else {}
+        prefix, suffix = _special_frame(tokenizer)
+        positions = _positions(model, tokenizer)
+        self.frame = Frame(prefix, suffix, positions - len(prefix) - len(suffix))
+        """How sentences are shown to the model."""
+        if self.frame.room < 1:
+            raise ModelError(f"filler {name!r} has {positions} positions, too few for one marker; take another one")
+        added = {str(token) for token in tokenizer.added_tokens_decoder.values() if token.special}
         # Longer first: one special string may hold another.
-        self._special_strings = sorted(
-            {*tokenizer.all_special_tokens, *tokenizer.get_added_vocab()}, key=len, reverse=True
-        )
+        self._special_strings = sorted({*tokenizer.all_special_tokens, *added}, key=len, reverse=True)
 
     @classmethod
     def load(cls, name: str) -> "MaskedLanguageModel":
@@ -92,33 +94,37 @@ class MaskedLanguageModel:
         slots.
 
         Strings in a user's text that the tokenizer would take for special tokens are broken up by a space; only what
-        the model sees is changed, not the text. Raises ``ModelError`` where the tokenizer splits its mask token.
+        the model sees is changed, not the text. In vocabularies with space signs the space before a marker belongs to
+        the word behind it, so it is no piece of its own; and what follows a marker directly has no space sign, though
+        SentencePiece tokenizers put one behind every mask token: the pieces are those of a sentence with a word there.
+        Raises ``ModelError`` where the tokenizer splits its mask
+        token.
         """
         if not sentences:
             return []
-        views = [self.tokenizer.mask_token.join(map(self._defused, texts)) for texts in sentences]
+        views = [self._view(texts) for texts in sentences]
         encoded: list[list[int]] = self.tokenizer(views, add_special_tokens=False, return_attention_mask=False)[
             "input_ids"
         ]
         for pieces, texts in zip(encoded, sentences, strict=True):
             if pieces.count(self.mask_entry) != len(texts) - 1:
-                raise ModelError(
-                    f"filler {self.name!r}: the tokenizer does not keep its mask token "
-                    f"{self.tokenizer.mask_token!r} in one piece"
-                )
+                raise self._splits_the_mask()
+        if self._unspaced:
+            return [self._without_added_signs(pieces, texts) for pieces, texts in zip(encoded, sentences, strict=True)]
         return encoded
 
-    def window(self, pieces: Sequence[int], position: int) -> Window:
-        """The model's input for the marker at ``position``; of a long sentence as much as fits, the marker amid it."""
-        start = min(max(0, position - self._room // 2), max(0, len(pieces) - self._room))
-        inside = pieces[start : start + self._room]
-        return Window([*self._prefix, *inside, *self._suffix], len(self._prefix) + position - start)
-
     def logits(self, windows: Sequence[Window]) -> "torch.Tensor":
-        """Scores ``(B, V)`` of all vocabulary entries at the marker of each window.
+        """Float32 scores ``(N, V)`` of all vocabulary entries at the ``N`` positions of ``B`` windows, in their order.
 
-        Raises ``ModelError`` where they are not numbers.
+        They are not checked: a damaged model's may be no numbers. Where a GPU runs out of memory the windows go in
+        smaller batches; ``ResourceError`` where one alone does not fit.
         """
+        import torch
+
+        parts = self.halving.run(windows, self._logits_of_batch, _cells)
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def _logits_of_batch(self, windows: Sequence[Window]) -> "torch.Tensor":
         import torch
 
         from tasks.filling.marker_scores import scores_at
@@ -127,24 +133,48 @@ class MaskedLanguageModel:
         pieces = torch.tensor([w.pieces + [self._padding] * (longest - len(w.pieces)) for w in windows])  # (B, T)
         lengths = torch.tensor([len(window.pieces) for window in windows])  # (B,)
         attention = (torch.arange(longest) < lengths[:, None]).long()  # (B, T)
-        positions = torch.tensor([window.position for window in windows])  # (B,)
+        rows = torch.tensor([row for row, window in enumerate(windows) for _ in window.positions])  # (N,)
+        positions = torch.tensor([position for window in windows for position in window.positions])  # (N,)
         device = self.model.device
         with torch.inference_mode():
             logits = scores_at(
                 self.model,
                 pieces.to(device),
                 attention.to(device) if int(lengths.min()) < longest else None,
-                torch.arange(len(windows), device=device),
+                rows.to(device),
                 positions.to(device),
                 cut=self._cut,
             )
-        logits = logits.float().cpu()
-        # One number that is none makes the sum none.
-        if not torch.isfinite(logits.sum()):
-            raise ModelError(
-                f"filler {self.name!r} gives scores that are not numbers (NaN or infinity); its weights are damaged"
-            )
-        return logits
+        return logits.float()
+
+    def _view(self, texts: Sequence[str]) -> str:
+        """A sentence as the tokenizer is given it, mask tokens in the slots."""
+        before = map(self._defused, texts[:-1])
+        if self._strips_space:
+            before = map(str.rstrip, before)
+        return str(self.tokenizer.mask_token).join([*before, self._defused(texts[-1])])
+
+    def _without_added_signs(self, pieces: Sequence[int], texts: Sequence[str]) -> list[int]:
+        """The pieces less the space sign behind each mask token that text follows directly."""
+        kept: list[int] = []
+        following = iter(texts[1:])
+        glued = False
+        for piece in pieces:
+            entry = self._unspaced.get(piece, piece) if glued else piece
+            glued = False
+            if piece == self.mask_entry:
+                text = next(following)
+                glued = bool(text) and not text[0].isspace()
+            if entry is not None:
+                kept.append(entry)
+        return kept
+
+    def _splits_the_mask(self) -> ModelError:
+        return ModelError(
+            f"filler {self.name!r}: its tokenizer does not keep the mask token {self.tokenizer.mask_token!r} in one "
+            'piece; fetch the tokenizer that belongs to the model, or set "split_special_tokens": false in its '
+            "tokenizer_config.json"
+        )
 
     def _defused(self, text: str) -> str:
         for special in self._special_strings:
@@ -153,13 +183,18 @@ class MaskedLanguageModel:
         return text
 
 
+def _cells(windows: Sequence[Window]) -> int:
+    """Pieces of a batch, padding included."""
+    return len(windows) * max(len(window.pieces) for window in windows)
+
+
 def load_masked_model(name: str) -> tuple[Any, Any, list[str]]:
     """Model, tokenizer and the names of the weights that the source does not hold (a body without head lacks those).
 
     Raises ``ModelError`` as ``MaskedLanguageModel.load`` does.
     """
     source = locate_model(name)
-    _check_folder(source, name)
+    check_model_folder(source, name)
     import torch
     import transformers
     from transformers import AutoModelForMaskedLM, AutoTokenizer
@@ -178,6 +213,11 @@ def load_masked_model(name: str) -> tuple[Any, Any, list[str]]:
                 "take a masked one such as 'bert-base-uncased' or 'roberta-base'"
             ) from None
         raise unreachable(name, error) from error
+    if getattr(model.config, "is_decoder", False) and not model.config.is_encoder_decoder:
+        raise ModelError(
+            f"model {name!r} is set up as a decoder (is_decoder in config.json): it sees only what is before a marker; "
+            "take a masked language model, or set is_decoder to false"
+        )
     if not hasattr(model, "base_model") or model.base_model is model:
         raise ModelError(
             f"model {name!r} ({type(model).__name__}) has no body apart from its head; take another masked LM"
@@ -185,20 +225,15 @@ def load_masked_model(name: str) -> tuple[Any, Any, list[str]]:
     return model, tokenizer, sorted(information["missing_keys"])
 
 
-def _check_folder(source: str, name: str) -> None:
-    """Say which file a model folder lacks, before the library says something less plain."""
-    folder = Path(source)
-    if not folder.is_dir():
-        return
-    missing = []
-    if not (folder / "config.json").exists():
-        missing.append("config.json")
-    if not any((folder / file).exists() for file in _WEIGHT_FILES):
-        missing.append("weights (model.safetensors)")
-    if not any((folder / file).exists() for file in _TOKENIZER_FILES):
-        missing.append("a tokenizer (tokenizer.json)")
-    if missing:
-        raise ModelError(f"model folder {name!r} lacks {', '.join(missing)}; copy or fetch the whole model")
+def _unspaced_entries(vocabulary: Mapping[str, int], sign: str) -> dict[int, int | None]:
+    """For each entry that begins with the sign the one without it, if there is one; ``None`` for the bare sign."""
+    entries: dict[int, int | None] = {}
+    for piece, entry in vocabulary.items():
+        if piece == sign:
+            entries[entry] = None
+        elif piece.startswith(sign) and piece.removeprefix(sign) in vocabulary:
+            entries[entry] = vocabulary[piece.removeprefix(sign)]
+    return entries
 
 
 def _special_frame(tokenizer: Any) -> tuple[list[int], list[int]]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tasks.corpora.masked_text import MASK, Marker, parse_masked
+from tasks.corpora.sidecar import MaskedSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,15 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
+class Fill:
+    """What stands in a slot."""
+
+    word: str
+    fallback: bool = False
+    """The method's own rule found no word, and another one was taken."""
+
+
+@dataclass(frozen=True, slots=True)
 class MaskedSentence:
     """A line with ``n`` slots between ``n + 1`` pieces of text, unescaped and possibly empty."""
 
@@ -31,6 +41,8 @@ class MaskedSentence:
     """Line number, from 1."""
     texts: tuple[str, ...]
     slots: tuple[Slot, ...]
+    spans: tuple[MaskedSpan, ...] = ()
+    """What its markers stand for (private), from ``slot_originals.with_spans``; empty where no sidecar is read."""
 
     def filled(self, words: Sequence[str]) -> str:
         """The line with one word in each slot."""

@@ -2,50 +2,168 @@
 
 A filling method that restores more than the guess gives private words back. Reads the sidecar, so it runs where the
 private text may be; only counts leave it.
+
+Besides the whole, places are counted by the technique, detector or rule that asked for the mask, by the class of what
+was masked, and by how frequent the masked word is in generic text (its rank among the word counts, by powers of ten):
+rare words tell most. A place of merged markers or of several words counts in each group that one of its words belongs
+to, and in that group it is restored if its fill is one of the group's words; so groups can sum to more than the whole.
+
+Intervals are Wilson's score interval at 95 %, which takes places as independent; those of a conversation are not quite.
+The guess has none: it is an expectation, exact for these word counts.
 """
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
 
-from tasks.corpora.sidecar import MaskedSpan
-from tasks.corpora.words import fold, words_of
-from tasks.errors import CorpusError
+from tasks.corpora.words import fold
 from tasks.filling.masked_sentence import MaskedSentence
+from tasks.filling.slot_originals import original_words, spans_of_slots
+
+CONFIDENCE = 0.95
+UNRANKED = "unranked"
+"""Words that the word counts do not hold."""
+_OVERALL, _SOURCE, _CLASS, _FREQUENCY = "overall", "by_source", "by_class", "by_frequency"
+
+
+@dataclass(frozen=True)
+class GenericWords:
+    """What word counts say of a masked word."""
+
+    probabilities: Mapping[str, float]
+    """Folded word off the list of kept words to the chance that a draw by frequency gives it."""
+    ranks: Mapping[str, int]
+    """Folded word to its rank, from 1."""
+
+
+@dataclass
+class RestorationCount:
+    """Places of one group."""
+
+    places: int = 0
+    restored: int = 0
+    expected: float = 0.0
+    """Places that drawing words off the list by frequency would restore."""
+
+    def add(self, other: "RestorationCount") -> None:
+        """Count the places of another count too."""
+        self.places += other.places
+        self.restored += other.restored
+        self.expected += other.expected
 
 
 class Restoration:
     """Counts over slots. A slot is restored if its fill, folded, is one of the words that its markers replaced."""
 
-    def __init__(self, off_list_probabilities: Mapping[str, float] | None) -> None:
-        """``off_list_probabilities`` as of ``WordFrequencies``, or ``None`` where there are no word counts."""
-        self._probabilities = off_list_probabilities
-        self._slots = 0
-        self._restored = 0
-        self._expected = 0.0
+    def __init__(self, generic: GenericWords | None) -> None:
+        """Without ``generic`` nothing is expected and there are no groups by frequency."""
+        self._generic = generic
+        self._knows_frequency = generic is not None
+        self._groups: dict[tuple[str, str], RestorationCount] = {(_OVERALL, ""): RestorationCount()}
 
-    def add(self, sentence: MaskedSentence, spans: Sequence[MaskedSpan], words: Sequence[str]) -> None:
-        """Count the fills of one line. ``CorpusError`` where its sidecar record is of another masked text."""
-        by_marker: dict[int, set[str]] = {}
-        for span in spans:
-            by_marker.setdefault(span.marker, set()).update(map(fold, words_of(span.original) or [span.original]))
-        markers = {m for slot in sentence.slots for m in range(slot.first_marker, slot.last_marker + 1)}
-        if by_marker.keys() != markers:
-            raise CorpusError(
-                f"line {sentence.number}: the sidecar has {len(by_marker)} markers and the masked text {len(markers)}; "
-                "give the sidecar that was written with this masked text"
-            )
-        for slot, word in zip(sentence.slots, words, strict=True):
-            originals = set().union(*(by_marker[m] for m in range(slot.first_marker, slot.last_marker + 1)))
-            self._slots += 1
-            self._restored += fold(word) in originals
-            if self._probabilities is not None:
-                self._expected += sum(self._probabilities.get(original, 0.0) for original in originals)
+    def add(self, sentence: MaskedSentence, words: Sequence[str]) -> None:
+        """Count the fills of one line, which has its record of the sidecar (``slot_originals.with_spans``)."""
+        for spans, word in zip(spans_of_slots(sentence), words, strict=True):
+            folded = fold(word)
+            groups: dict[tuple[str, str], set[str]] = {(_OVERALL, ""): set()}
+            for span in spans:
+                originals = original_words(span)
+                groups[_OVERALL, ""] |= originals
+                groups.setdefault((_SOURCE, span.source), set()).update(originals)
+                groups.setdefault((_CLASS, span.label), set()).update(originals)
+                if self._generic is not None:
+                    for original in originals:
+                        bucket = frequency_bucket(self._generic.ranks.get(original))
+                        groups.setdefault((_FREQUENCY, bucket), set()).add(original)
+            for group, originals in groups.items():
+                count = self._groups.setdefault(group, RestorationCount())
+                count.places += 1
+                count.restored += folded in originals
+                if self._generic is not None:
+                    # Sorted: the last digits of a sum depend on its order, and a set has none.
+                    count.expected += sum(self._generic.probabilities.get(word, 0.0) for word in sorted(originals))
 
     @property
     def rate(self) -> float | None:
         """Share of slots restored, ``None`` where there was none."""
-        return self._restored / self._slots if self._slots else None
+        overall = self._groups[_OVERALL, ""]
+        return overall.restored / overall.places if overall.places else None
 
     @property
     def expected_by_frequency(self) -> float | None:
         """Expected share restored by drawing off-list words by frequency; ``None`` without word counts or slots."""
-        return self._expected / self._slots if self._slots and self._probabilities is not None else None
+        overall = self._groups[_OVERALL, ""]
+        return overall.expected / overall.places if overall.places and self._knows_frequency else None
+
+    def as_plain(self) -> dict[str, Any]:
+        """The counts as plain values; ``add_plain`` reads them back."""
+        return {
+            "knows_frequency": self._knows_frequency,
+            "groups": [[*group, count.places, count.restored, count.expected] for group, count in self._groups.items()],
+        }
+
+    def add_plain(self, plain: Mapping[str, Any]) -> None:
+        """Count what another object counted, from its ``as_plain``."""
+        self._knows_frequency |= plain["knows_frequency"]
+        for dimension, name, places, restored, expected in plain["groups"]:
+            count = self._groups.setdefault((dimension, name), RestorationCount())
+            count.add(RestorationCount(places, restored, expected))
+
+    def measured(self) -> dict[str, Any]:
+        """What the report says: the whole and each group, with counts, rate, interval and the guess."""
+        rows: dict[str, Any] = {"interval": "Wilson score interval, 95 %, places taken as independent"}
+        for dimension in (_OVERALL, _SOURCE, _CLASS, _FREQUENCY):
+            names = sorted((name for kind, name in self._groups if kind == dimension), key=_order)
+            rows[dimension] = {name: self._row(self._groups[dimension, name]) for name in names}
+        rows[_OVERALL] = rows[_OVERALL][""]
+        if not self._knows_frequency:
+            rows[_FREQUENCY] = None
+        return rows
+
+    def _row(self, count: RestorationCount) -> dict[str, Any]:
+        known = self._knows_frequency and count.places > 0
+        return {
+            "places": count.places,
+            "restored": count.restored,
+            "rate": count.restored / count.places if count.places else None,
+            "rate_ci": wilson_interval(count.restored, count.places),
+            "expected_by_frequency": count.expected / count.places if known else None,
+        }
+
+
+def frequency_bucket(rank: int | None) -> str:
+    """The power of ten that a rank lies in: ``1-10``, ``11-100``, ``101-1000`` and so on."""
+    if rank is None:
+        return UNRANKED
+    upper = 10
+    while rank > upper:
+        upper *= 10
+    return f"{upper // 10 + 1 if upper > 10 else 1}-{upper}"
+
+
+def _order(name: str) -> tuple[float, str]:
+    """Buckets by rank, all other names by the alphabet; what is unranked last."""
+    lower, _, upper = name.partition("-")
+    if lower.isdecimal() and upper.isdecimal():
+        return int(upper), name
+    return math.inf if name == UNRANKED else 0, name
+
+
+def wilson_interval(successes: int, trials: int) -> list[float] | None:
+    """Wilson's score interval of a share at 95 % (Wilson 1927, without continuity correction); ``None`` of nothing.
+
+    With z = 1.96: ``(p + z²/2n ± z sqrt(p (1 - p) / n + z²/4n²)) / (1 + z²/n)``. Unlike the normal interval it is of
+    use where hardly anything was restored.
+    """
+    if not trials:
+        return None
+    z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+    share = successes / trials
+    centre = share + z * z / (2 * trials)
+    half = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
+    scale = 1 + z * z / trials
+    low = 0.0 if successes == 0 else (centre - half) / scale
+    high = 1.0 if successes == trials else (centre + half) / scale
+    return [low, high]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tasks.errors import ModelError
-from tasks.filling.choice import Chosen
+from tasks.filling.choice import Chosen, Forbidden, without_forbidden
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 
 
@@ -28,13 +28,22 @@ class DrawOffList:
             raise ModelError("every word that this filler can write is on the list of kept words: nothing to sample")
         self._temperature, self._randomness = temperature, randomness
 
-    def choose(self, scores: np.ndarray, places: Sequence[Place]) -> Chosen:
-        """Choose from ``(B, W)`` scores."""
-        logits = scores[:, self._allowed] / np.float32(self._temperature)
-        weights = np.exp(logits - logits.max(axis=1, keepdims=True))  # (B, W off the list), at most 1
+    def choose(self, scores: np.ndarray, places: Sequence[Place], forbidden: Forbidden | None = None) -> Chosen:
+        """Choose from ``(B, W)`` scores; where every word off the list is forbidden, from the whole distribution."""
+        scores = without_forbidden(scores, forbidden) / np.float32(self._temperature)
+        logits = scores[:, self._allowed]  # (B, W off the list)
+        best = logits.max(axis=1, keepdims=True)
+        fallbacks = np.isneginf(best[:, 0])
+        weights = np.exp(logits - np.where(np.isneginf(best), 0, best))  # (B, W off the list), at most 1
         winners = np.empty(len(scores), dtype=np.int64)
         for row, place in enumerate(places):
-            clocks = self._randomness.at(place).standard_exponential(self._allowed.size, dtype=np.float32)
-            # The smallest positive number instead of 0 keeps 0 / 0 out of the race.
-            winners[row] = np.argmax(weights[row] / np.maximum(clocks, np.finfo(np.float32).tiny))
-        return Chosen(self._allowed[winners], np.zeros(len(scores), dtype=bool))
+            if fallbacks[row]:
+                winners[row] = self._race(np.exp(scores[row] - scores[row].max()), place)
+            else:
+                winners[row] = self._allowed[self._race(weights[row], place)]
+        return Chosen(winners, fallbacks)
+
+    def _race(self, weights: np.ndarray, place: Place) -> int:
+        clocks = self._randomness.at(place).standard_exponential(weights.size, dtype=np.float32)
+        # The smallest positive number instead of 0 keeps 0 / 0 out of the race.
+        return int(np.argmax(weights / np.maximum(clocks, np.finfo(np.float32).tiny)))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tasks.errors import ParameterError
-from tasks.filling.choice import Chosen
+from tasks.filling.choice import Chosen, Forbidden, without_forbidden
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 
 
@@ -19,16 +19,22 @@ class OneOfTheBest:
     def __init__(self, k: int, off_list: np.ndarray, randomness: MarkerRandomness) -> None:
         """``off_list``: ``(W,)`` booleans, which candidate words are not on the list of kept words."""
         if k > len(off_list):
-            raise ParameterError(f"k={k} is more than the {len(off_list)} words that this filler can write")
+            raise ParameterError(
+                f"k={k} is more than the {len(off_list)} words that this filler can write; use a smaller k"
+            )
         self._k, self._off_list, self._randomness = k, off_list, randomness
 
-    def choose(self, scores: np.ndarray, places: Sequence[Place]) -> Chosen:
+    def choose(self, scores: np.ndarray, places: Sequence[Place], forbidden: Forbidden | None = None) -> Chosen:
         """Choose from ``(B, W)`` scores."""
+        scores = without_forbidden(scores, forbidden)
         best = best_candidates(scores, self._k)  # (B, K)
         chosen = np.empty(len(scores), dtype=np.int64)
         fallbacks = np.zeros(len(scores), dtype=bool)
         for row, place in enumerate(places):
             drawn = best[row, self._randomness.at(place).permutation(self._k)]
+            if forbidden is not None:
+                # Where fewer than K candidates are left, the K best hold forbidden ones.
+                drawn = drawn[~np.isneginf(scores[row, drawn])]
             allowed = drawn[self._off_list[drawn]]
             fallbacks[row] = allowed.size == 0
             chosen[row] = drawn[0] if fallbacks[row] else allowed[0]

@@ -8,19 +8,26 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tasks.corpora.words import fold
 from tasks.errors import CorpusError
-from tasks.filling.left_to_right import Fill
 from tasks.filling.marker_randomness import MarkerRandomness, Place
-from tasks.filling.masked_sentence import MaskedSentence
+from tasks.filling.masked_sentence import Fill, MaskedSentence
+from tasks.filling.slot_originals import ForbiddenOriginals
 from tasks.filling.word_frequencies import WordFrequencies
 
 
 class UnigramFiller:
     """Draws every fill by itself, with probability proportional to its count."""
 
-    def __init__(self, frequencies: WordFrequencies, off_list: np.ndarray, randomness: MarkerRandomness) -> None:
+    def __init__(
+        self,
+        frequencies: WordFrequencies,
+        off_list: np.ndarray,
+        randomness: MarkerRandomness,
+        originals: ForbiddenOriginals | None = None,
+    ) -> None:
         """``off_list``: ``(W,)`` booleans over the words of ``frequencies``, which are not on the list of kept
-        words."""
+        words. ``originals``: what must not be drawn at each place, where that is forbidden."""
         allowed = np.flatnonzero(off_list)
         if allowed.size == 0:
             raise CorpusError("every word of the word counts is on the list of kept words: nothing to draw")
@@ -31,6 +38,8 @@ class UnigramFiller:
         self._words = [frequencies.words[index] for index in allowed]
         self._cumulated = np.cumsum(frequencies.counts[allowed])
         self._randomness = randomness
+        self._originals = originals
+        self._folded = set(map(fold, self._words)) if originals else set()
 
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot."""
@@ -41,5 +50,20 @@ class UnigramFiller:
         return fills
 
     def _draw(self, place: Place) -> Fill:
-        ticket = self._randomness.at(place).integers(self._cumulated[-1])
-        return Fill(self._words[int(np.searchsorted(self._cumulated, ticket, side="right"))])
+        generator = self._randomness.at(place)
+        word = self._ticket(generator)
+        if self._originals is None:
+            return Fill(word)
+        forbidden = self._originals.at(place) & self._folded
+        if forbidden:
+            self._originals.note(place, would_restore=fold(word) in forbidden)
+        if forbidden >= self._folded:
+            raise CorpusError(f"line {place.line}: every word that may be drawn is forbidden there: nothing to draw")
+        # Drawing again until it is another word is a draw from the distribution without the forbidden ones.
+        while fold(word) in forbidden:
+            word = self._ticket(generator)
+        return Fill(word)
+
+    def _ticket(self, generator: np.random.Generator) -> str:
+        ticket = generator.integers(self._cumulated[-1])
+        return self._words[int(np.searchsorted(self._cumulated, ticket, side="right"))]

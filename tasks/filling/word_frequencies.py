@@ -50,3 +50,12 @@ class WordFrequencies:
                 counts[folded] = counts.get(folded, 0) + count
         total = sum(counts.values())
         return {word: count / total for word, count in counts.items()}
+
+    def ranks(self) -> dict[str, int]:
+        """Folded word to its rank by count, from 1; equal counts in the order of the words' code points."""
+        counts: dict[str, int] = {}
+        for word, count in zip(self.words, self.counts.tolist(), strict=True):
+            folded = fold(word)
+            counts[folded] = counts.get(folded, 0) + count
+        order = sorted(counts, key=lambda word: (-counts[word], word))
+        return {word: rank for rank, word in enumerate(order, start=1)}

@@ -45,16 +45,18 @@ def test_byte_pair_candidates_begin_with_a_space_and_keep_both_entries():
             assert glued == vocabulary[word]
 
 
-def test_the_entry_that_fits_the_slot_is_scored():
+def test_a_slot_wants_the_entry_with_a_space_behind_a_space_only():
     candidates = candidate_words(byte_pair_tokenizer("Paris likes Paris likes"), name="tiny")
-    assert candidates.entries("in ", line_start=True) is candidates.spaced
-    assert candidates.entries("(", line_start=True) is candidates.glued
-    assert candidates.entries("", line_start=True) is candidates.glued
-    assert candidates.entries("", line_start=False) is candidates.glued
+    assert candidates.follows_space("in ", line_start=True)
+    assert not candidates.follows_space("(", line_start=True)
+    assert not candidates.follows_space("", line_start=True)
+    assert not candidates.follows_space("", line_start=False)
 
 
 def test_a_word_piece_line_start_makes_no_difference():
-    assert candidate_words(word_piece_tokenizer(), name="tiny").line_start_is_spaced
+    candidates = candidate_words(word_piece_tokenizer(), name="tiny")
+    assert candidates.line_start_is_spaced
+    assert candidates.glued is candidates.spaced
 
 
 def test_without_any_word_it_is_an_error():

@@ -1,6 +1,7 @@
 import io
 import json
 import math
+import subprocess
 import sys
 
 import pytest
@@ -9,6 +10,8 @@ from transformers import AutoModelForMaskedLM, BertModel
 
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
+from tasks.filling import filled_corpus
+from tasks.filling.shard_store import ShardStore
 
 TOKENIZER = word_piece_tokenizer()
 
@@ -78,8 +81,6 @@ def test_a_fallback_is_counted_and_undefined_is_null(corpus, filler):
 
 
 def test_unigram_needs_no_torch(corpus, tmp_path):
-    import subprocess
-
     code = (
         "import sys; from tasks.cli import main; status = main(sys.argv[1:]); "
         "assert 'torch' not in sys.modules and 'transformers' not in sys.modules; sys.exit(status)"
@@ -123,6 +124,7 @@ def test_fill_reads_standard_input(corpus, filler, monkeypatch, capsys):
         (["--method", "top_1", "--filler", "package:no_such_package/model"], "not installed"),
         (["--method", "top_1", "--filler", "{filler}", "--threads", "0"], "--threads 0"),
         (["--method", "top_1", "--filler", "{filler}", "--kept-words", "/no/list"], "'/no/list'"),
+        (["--method", "top_1", "--filler", "{filler}", "--devices", "none"], "--devices 'none' is not allowed"),
         (["--method", "top_1", "--filler", "{filler}", "--params", "/no/params.yaml"], "/no/params.yaml"),
     ],
 )
@@ -133,6 +135,73 @@ def test_a_wrong_option_is_one_line_and_leaves_the_output(corpus, filler, capsys
     assert message in error
     assert error.count("\n") == 1
     assert (corpus / "filled.txt").read_text(encoding="utf-8") == "earlier"
+
+
+@pytest.fixture
+def small_shards(monkeypatch):
+    monkeypatch.setattr(filled_corpus, "SHARD_LINES", 2)
+
+
+def test_work_of_one_shard_leaves_nothing_behind(corpus, monkeypatch):
+    monkeypatch.chdir(corpus)
+    options = ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv"]
+    assert fill(corpus, *options) == 0
+    assert not (corpus / ".palimpsest").exists()
+
+
+def test_shards_are_kept_in_the_work_folder_until_the_end(corpus, small_shards, monkeypatch):
+    monkeypatch.chdir(corpus)
+    counts = ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv"]
+    saved = []
+    save = ShardStore.save
+
+    def noted(self, shard):
+        save(self, shard)
+        saved.append(self.folder.relative_to("work").name)
+
+    monkeypatch.setattr(ShardStore, "save", noted)
+    assert fill(corpus, *counts, "--work-folder", "work", "--report", "report.json") == 0
+    assert len(saved) == 2
+    assert not any((corpus / "work").iterdir())
+    assert json.loads((corpus / "report.json").read_text())["measured"]["shards"] == 2
+
+
+def test_standard_streams_keep_no_shards(corpus, small_shards, monkeypatch, capsys):
+    class Input:
+        buffer = io.BytesIO(b"the [MASK]\n" * 5)
+
+    monkeypatch.chdir(corpus)
+    counts = ["--method", "unigram", "--word-counts", str(corpus / "word_counts.tsv")]
+    for source, target in (("-", "out.txt"), ("masked.txt", "-")):
+        monkeypatch.setattr(sys, "stdin", Input())
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO()))
+        assert main(["fill", "--input", source, "--output", target, *counts]) == 0
+    assert len((corpus / "out.txt").read_text().splitlines()) == 5
+    sys.stdout.seek(0)
+    assert len(sys.stdout.read().splitlines()) == 4
+    assert not (corpus / ".palimpsest").exists()
+
+
+def test_a_work_folder_that_is_a_file_is_one_line(corpus, small_shards, capsys):
+    options = ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv"]
+    assert fill(corpus, *options, "--work-folder", corpus / "masked.txt") == 1
+    error = capsys.readouterr().err
+    assert "is a file; name a folder" in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_corpus(corpus):
+    peaks = []
+    for lines in (10_000, 100_000):
+        (corpus / "masked.txt").write_text("the [MASK] sat on a [MASK]\n" * lines, encoding="utf-8")
+        code = "import sys; from tasks.cli import main; sys.exit(main(sys.argv[1:]))"
+        files = ["--input", "masked.txt", "--output", "filled.txt", "--report", "report.json"]
+        command = [sys.executable, "-c", code, "fill", *files, "--method", "unigram"]
+        subprocess.run([*command, "--word-counts", "word_counts.tsv"], cwd=corpus, check=True, timeout=200)
+        peaks.append(json.loads((corpus / "report.json").read_text())["peak_memory_bytes"])
+    # Ten times the lines would be ten times the memory if they were all held.
+    assert peaks[1] - peaks[0] < 8 * 2**20
 
 
 def test_a_sidecar_of_another_text_is_an_error(corpus, filler, capsys):

@@ -9,16 +9,16 @@ from tiny_masked_models import (
     save,
     word_piece_tokenizer,
 )
-from transformers import BertModel, LlamaConfig, LlamaForCausalLM, pipeline
+from transformers import pipeline
 
 from tasks.errors import ModelError
 from tasks.filling.candidate_words import candidate_words
 from tasks.filling.casing import Casing
 from tasks.filling.filled_corpus import FillingTally, fill_lines
 from tasks.filling.kept_words import KeptWords
-from tasks.filling.left_to_right import LeftToRightFiller
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.marker_scores import earliest_cut, scores_at
+from tasks.filling.masked_filler import MaskedFiller
 from tasks.filling.masked_language_model import MaskedLanguageModel
 from tasks.filling.methods import choice_of
 from tasks.filling.settings import Sample, Top1, TopK
@@ -35,7 +35,7 @@ def filled(model, tokenizer, lines, settings=None, *, kept=(), seed=1):
     candidates = candidate_words(tokenizer, name="tiny")
     kept = KeptWords(kept)
     choice = choice_of(settings, kept.off_list(candidates.words), MarkerRandomness(seed))
-    filler = LeftToRightFiller(language_model, candidates, choice, batch_sentences=settings.batch_sentences)
+    filler = MaskedFiller(language_model, candidates, choice, batch_sentences=settings.batch_sentences)
     casing = Casing({}, filler_is_cased=True)
     return list(fill_lines(lines, filler, casing, FillingTally(kept), merge_markers=settings.merge_markers))
 
@@ -139,16 +139,17 @@ def test_a_long_sentence_is_seen_through_a_window_round_the_marker():
     language_model = MaskedLanguageModel(random_bert(WORD_PIECES, positions=12), WORD_PIECES, "tiny")
     (pieces,) = language_model.encode([("the cat " * 50, " sat" * 40)])
     assert len(pieces) == 141
-    window = language_model.window(pieces, 100)
+    (window,) = language_model.frame.windows(pieces, [100])
     assert len(window.pieces) == 12
-    assert window.pieces[window.position] == language_model.mask_entry
-    assert window.position == 6
+    assert window.positions == [6]
+    assert window.pieces[6] == language_model.mask_entry
     assert WORD_PIECES.convert_ids_to_tokens(window.pieces) == [
         "[CLS]", "cat", "the", "cat", "the", "cat", "[MASK]", "sat", "sat", "sat", "sat", "[SEP]",
     ]  # fmt: skip
-    assert language_model.window(pieces[95:102], 5).pieces == [2, *pieces[95:102], 3]
-    assert language_model.window(pieces[100:], 0).position == 1
-    assert language_model.window(pieces[:101], 100).position == 10
+    (window,) = language_model.frame.windows(pieces[95:102], [5])
+    assert window.pieces == [2, *pieces[95:102], 3]
+    assert language_model.frame.windows(pieces[100:], [0])[0].positions == [1]
+    assert language_model.frame.windows(pieces[:101], [100])[0].positions == [10]
 
 
 def test_a_very_long_line_is_filled_to_its_end():
@@ -157,69 +158,13 @@ def test_a_very_long_line_is_filled_to_its_end():
     assert filled(model, WORD_PIECES, [line]) == ["the cat, " * 300]
 
 
-def test_roberta_has_as_many_positions_as_it_says_less_its_padding():
-    assert MaskedLanguageModel(random_roberta(BYTE_PAIRS), BYTE_PAIRS, "tiny").longest_window == 32
-    assert filled(random_roberta(BYTE_PAIRS), BYTE_PAIRS, ["the cat sat " * 40 + "<mask>[MASK]"])[0].startswith(
-        "the cat"
-    )
-
-
 def test_loading_a_folder_gives_the_same_scores(tmp_path):
     model = random_bert(WORD_PIECES)
     language_model = MaskedLanguageModel.load(save(model, WORD_PIECES, tmp_path / "tiny"))
-    window = language_model.window([5, language_model.mask_entry, 6], 1)
+    (window,) = language_model.frame.windows([5, language_model.mask_entry, 6], [1])
     with torch.no_grad():
         expected = model(input_ids=torch.tensor([window.pieces])).logits[0, 2]
     assert torch.allclose(language_model.logits([window])[0], expected, atol=ROUNDING)
-
-
-@pytest.mark.parametrize(
-    ("missing", "named"),
-    [("config.json", "config.json"), ("model.safetensors", "weights"), ("tokenizer.json", "tokenizer")],
-)
-def test_a_folder_without_a_file_is_told_which(tmp_path, missing, named):
-    folder = save(random_bert(WORD_PIECES), WORD_PIECES, tmp_path / "tiny")
-    (tmp_path / "tiny" / missing).unlink()
-    with pytest.raises(ModelError, match=f"lacks .*{named}"):
-        MaskedLanguageModel.load(folder)
-
-
-def test_a_truncated_weight_file_is_an_error(tmp_path):
-    folder = save(random_bert(WORD_PIECES), WORD_PIECES, tmp_path / "tiny")
-    weights = tmp_path / "tiny" / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:200])
-    with pytest.raises(ModelError, match="cannot be loaded"):
-        MaskedLanguageModel.load(folder)
-
-
-def test_a_body_without_head_is_refused_with_the_remedy(tmp_path):
-    folder = save(BertModel(random_bert(WORD_PIECES).config), WORD_PIECES, tmp_path / "body")
-    with pytest.raises(ModelError, match=r"no masked-LM head.*train-filler"):
-        MaskedLanguageModel.load(folder)
-
-
-def test_a_causal_model_is_refused(tmp_path):
-    configuration = LlamaConfig(
-        vocab_size=len(WORD_PIECES), hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2
-    )
-    folder = save(LlamaForCausalLM(configuration), WORD_PIECES, tmp_path / "causal")
-    with pytest.raises(ModelError, match="no masked language model"):
-        MaskedLanguageModel.load(folder)
-
-
-def test_a_tokenizer_without_mask_token_is_refused(tmp_path):
-    tokenizer = word_piece_tokenizer()
-    tokenizer.mask_token = None
-    with pytest.raises(ModelError, match="no mask token"):
-        MaskedLanguageModel(random_bert(WORD_PIECES), tokenizer, "tiny")
-
-
-def test_scores_that_are_no_numbers_are_an_error():
-    model = random_bert(WORD_PIECES)
-    with torch.no_grad():
-        model.cls.predictions.bias[3] = float("nan")
-    with pytest.raises(ModelError, match="not numbers"):
-        filled(model, WORD_PIECES, ["the [MASK]"])
 
 
 def test_a_hub_that_cannot_be_reached_is_asked_once(monkeypatch):

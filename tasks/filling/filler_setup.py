@@ -1,0 +1,95 @@
+"""Which filler belongs to the settings of a fill: everything that one device needs, built in its own process."""
+
+import argparse
+from typing import Any
+
+from tasks.filling.filled_corpus import CorpusFiller
+from tasks.filling.kept_words import KeptWords
+from tasks.filling.order_of_filling import refuse_order
+from tasks.filling.restoration import GenericWords
+from tasks.filling.slot_originals import ChoiceWithoutOriginals, ForbiddenOriginals
+from tasks.filling.word_frequencies import WordFrequencies
+
+
+def corpus_filler(arguments: argparse.Namespace, settings: Any, threads: int) -> CorpusFiller:
+    """All that one device needs to fill shards; ``arguments`` are those of ``palimpsest fill``."""
+    kept = KeptWords.read(arguments.kept_words)
+    frequencies = WordFrequencies.read(arguments.word_counts) if arguments.word_counts else None
+    originals = ForbiddenOriginals() if settings.forbid_original else None
+    classes = None
+    if settings.classes == "match":
+        from tasks.filling.class_check_setup import ClassChecks
+
+        classes = ClassChecks(settings.class_check, threads, arguments.seed, kept, frequencies)
+    filler, casing = _filler(arguments, settings, threads, kept, frequencies, originals, classes)
+    if classes is not None:
+        filler = classes.checked(filler, casing)
+    generic = None
+    if arguments.sidecar and frequencies:
+        generic = GenericWords(frequencies.off_list_probabilities(kept), frequencies.ranks())
+    return CorpusFiller(filler, casing, kept, settings.merge_markers, generic, originals)
+
+
+def _filler(
+    arguments: argparse.Namespace,
+    settings: Any,
+    threads: int,
+    kept: Any,
+    frequencies: Any,
+    originals: Any,
+    classes: Any = None,
+) -> tuple[Any, Any]:
+    """The filler that the settings ask for, and how its words are cased; ``originals`` is what it must not write,
+    ``classes`` restricts its choice to words of the marker's class."""
+    from tasks.filling.casing import Casing, usual_forms
+    from tasks.filling.marker_randomness import MarkerRandomness
+
+    randomness = MarkerRandomness(arguments.seed)
+    if settings.kind == "surrogate":
+        from tasks.filling.surrogate import surrogate_filler
+
+        return surrogate_filler(settings, arguments.seed, kept, frequencies)
+    if not settings.uses_filler:
+        from tasks.filling.unigram import UnigramFiller
+
+        return (
+            UnigramFiller(frequencies, kept.off_list(frequencies.words), randomness, originals),
+            Casing({}, filler_is_cased=True),
+        )
+    from tasks.torch_setup import set_up_torch
+
+    set_up_torch(threads)
+    from tasks.filling.causal_filler import causal_filler, refuse_free
+    from tasks.filling.causal_filler_folder import is_causal
+
+    if is_causal(arguments.filler):
+        refuse_order(settings, arguments.filler)
+        return causal_filler(arguments.filler, settings, kept, randomness, frequencies, originals)
+    refuse_free(settings, arguments.filler)
+    from tasks.filling.candidate_words import candidate_words
+    from tasks.filling.masked_filler import MaskedFiller
+    from tasks.filling.masked_language_model import MaskedLanguageModel
+    from tasks.filling.methods import choice_of
+
+    model = MaskedLanguageModel.load(arguments.filler)
+    candidates = candidate_words(
+        model.tokenizer, name=arguments.filler, known_words=frequencies.folded() if frequencies else None
+    )
+    off_list = kept.off_list(candidates.words)
+    choice = choice_of(settings, off_list, randomness)
+    if originals is not None:
+        choice = ChoiceWithoutOriginals(choice, candidates.words, originals)
+    if classes is not None:
+        choice = classes.restricted(choice, candidates.words)
+    forms = usual_forms(zip(frequencies.words, frequencies.counts.tolist(), strict=True)) if frequencies else {}
+    return (
+        MaskedFiller(
+            model,
+            candidates,
+            choice,
+            batch_sentences=settings.batch_sentences,
+            order=settings.order,
+            allowed=None if settings.kind == "top_1" else off_list,
+        ),
+        Casing(forms, filler_is_cased=candidates.cased),
+    )

@@ -1,0 +1,126 @@
+"""What the markers of a sentence stand for, slot by slot, where the private sidecar may be read.
+
+A setting, ``forbid_original``, keeps a filler from writing the very word that was masked. It leaks a little: who knows
+that it was set knows of every substitute that it is *not* the original, which rules one word out for each place, and
+rules out more where only few words fit. Without it a substitute may be the original by chance, so that it proves
+nothing; a restoration rate near that of guessing is often the better protection, and forbidding the one for text whose
+readers would take a substitute for the truth.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tasks.corpora.sidecar import MaskedSpan
+from tasks.corpora.words import fold, words_of
+from tasks.errors import CorpusError
+from tasks.filling.choice import Choice, Chosen, Forbidden
+from tasks.filling.marker_randomness import Place
+from tasks.filling.masked_sentence import MaskedSentence
+
+
+def with_spans(sentence: MaskedSentence, spans: Sequence[MaskedSpan]) -> MaskedSentence:
+    """The sentence with its record of the sidecar; ``CorpusError`` where that is of another masked text."""
+    recorded = {span.marker for span in spans}
+    markers = {m for slot in sentence.slots for m in range(slot.first_marker, slot.last_marker + 1)}
+    if recorded != markers:
+        raise CorpusError(
+            f"line {sentence.number}: the sidecar has {len(recorded)} markers and the masked text {len(markers)}; "
+            "give the sidecar that was written with this masked text"
+        )
+    return replace(sentence, spans=tuple(spans))
+
+
+def spans_of_slots(sentence: MaskedSentence) -> list[list[MaskedSpan]]:
+    """The spans behind each slot, in the order of the slots; empty lists without a sidecar."""
+    by_marker: dict[int, list[MaskedSpan]] = {}
+    for span in sentence.spans:
+        by_marker.setdefault(span.marker, []).append(span)
+    return [
+        [span for m in range(slot.first_marker, slot.last_marker + 1) for span in by_marker.get(m, ())]
+        for slot in sentence.slots
+    ]
+
+
+def original_words(span: MaskedSpan) -> set[str]:
+    """The words of a span, folded; the whole of it where it holds none."""
+    return set(map(fold, words_of(span.original) or [span.original]))
+
+
+def originals_of_slots(sentence: MaskedSentence) -> list[set[str]]:
+    """The folded words that each slot stands for: those of all its markers where several were merged."""
+    return [set().union(*map(original_words, spans)) for spans in spans_of_slots(sentence)]
+
+
+class ForbiddenOriginals:
+    """The folded words that must not be written, by place, for the sentences that are filled at the moment."""
+
+    def __init__(self) -> None:
+        self._by_place: dict[Place, set[str]] = {}
+        self._mattered: dict[Place, bool] = {}
+        self._before: Counter[str] = Counter(forbidden_places=0, forbidden_restorations=0)
+
+    def take(self, sentences: Sequence[MaskedSentence]) -> None:
+        """Take the originals of the sentences that are filled next, and forget all others."""
+        self._before = self.counts
+        self._mattered = {}
+        self._by_place = {
+            Place(sentence.number, slot.first_marker): originals
+            for sentence in sentences
+            for slot, originals in zip(sentence.slots, originals_of_slots(sentence), strict=True)
+        }
+
+    def at(self, place: Place) -> set[str]:
+        """The words that must not stand there, folded."""
+        return self._by_place[place]
+
+    def note(self, place: Place, *, would_restore: bool) -> None:
+        """Count a place with an original among the candidate words; of several choices there the last one counts."""
+        self._mattered[place] = would_restore
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How often it mattered: ``forbidden_places``, those with an original among the candidate words, and
+        ``forbidden_restorations``, those where the original would have been chosen."""
+        counts = Counter(self._before)
+        counts["forbidden_places"] += len(self._mattered)
+        counts["forbidden_restorations"] += sum(self._mattered.values())
+        return counts
+
+
+class ChoiceWithoutOriginals:
+    """A filling method whose candidates are first rid of each slot's originals."""
+
+    def __init__(self, choice: Choice, words: Sequence[str], originals: ForbiddenOriginals) -> None:
+        """``words``: the ``W`` candidates, in whatever case."""
+        self._choice, self._originals = choice, originals
+        self._candidates: dict[str, list[int]] = {}
+        for index, word in enumerate(words):
+            self._candidates.setdefault(fold(word), []).append(index)
+
+    def choose(self, scores: np.ndarray, places: Sequence[Place], forbidden: Forbidden | None = None) -> Chosen:
+        """Choose from ``(B, W)`` scores; ``forbidden`` is what else must not be chosen."""
+        taken = [self._indices(self._originals.at(place)) for place in places]
+        rows = [row for row, candidates in enumerate(taken) if candidates.size]
+        if not rows:
+            return self._choice.choose(scores, places, forbidden)
+        # Randomness belongs to the place, so this is the very choice that would have been made.
+        free = self._choice.choose(
+            scores[rows],
+            [places[row] for row in rows],
+            None if forbidden is None else [forbidden[row] for row in rows],
+        )
+        for row, candidate in zip(rows, free.candidates.tolist(), strict=True):
+            self._originals.note(places[row], would_restore=candidate in taken[row])
+        if forbidden is not None:
+            taken = [
+                np.union1d(mine, np.flatnonzero(other) if other.dtype == bool else other)
+                for mine, other in zip(taken, forbidden, strict=True)
+            ]
+        return self._choice.choose(scores, places, taken)
+
+    def _indices(self, originals: set[str]) -> np.ndarray:
+        found = [index for word in originals for index in self._candidates.get(word, ())]
+        return np.array(sorted(found), dtype=np.int64)

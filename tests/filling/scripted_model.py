@@ -1,0 +1,54 @@
+"""A masked LM that follows a script: its scores are written down, so what an order of filling does is known by hand."""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+
+from tasks.filling.batch_halving import BatchHalving
+from tasks.filling.candidate_words import CandidateWords
+from tasks.filling.windows import Frame, Window
+
+MASK = "_"
+Script = Callable[[Sequence[str], int], Mapping[str, float]]
+"""From the words of a sentence, ``_`` where a slot is open, and a position to the probability of each word there."""
+
+
+class ScriptedModel:
+    """Every word is one piece; ``asked`` keeps each window that was scored, as words and positions."""
+
+    def __init__(self, words: Sequence[str], script: Script, *, room: int = 1000) -> None:
+        self.words = [MASK, *words]
+        self.name, self.mask_entry, self.vocabulary_size = "script", 0, len(self.words)
+        self.frame = Frame([], [], room)
+        self.model = SimpleNamespace(device=torch.device("cpu"))
+        self.halving = BatchHalving(self.name)
+        self.script = script
+        self.asked: list[tuple[list[str], list[int]]] = []
+        self.calls = 0
+
+    def encode(self, sentences: Sequence[Sequence[str]]) -> list[list[int]]:
+        return [[self.words.index(word) for word in MASK.join(texts).split()] for texts in sentences]
+
+    def logits(self, windows: Sequence[Window]) -> torch.Tensor:
+        self.calls += 1
+        rows = []
+        for window in windows:
+            words = [self.words[piece] for piece in window.pieces]
+            self.asked.append((words, window.positions))
+            for position in window.positions:
+                assert words[position] == MASK
+                probabilities = self.script(words, position)
+                rows.append([float(np.log(probabilities.get(word, 1e-6))) for word in self.words])
+        return torch.tensor(rows)
+
+    def candidates(self) -> CandidateWords:
+        entries = np.arange(1, len(self.words))
+        return CandidateWords(tuple(self.words[1:]), entries, entries, line_start_is_spaced=True, cased=True)
+
+
+def scripted(words: str, script: Script, **options: Any) -> ScriptedModel:
+    """A model of a sentence's words, each once."""
+    return ScriptedModel(list(dict.fromkeys(words.split())), script, **options)

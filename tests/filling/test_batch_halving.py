@@ -1,0 +1,106 @@
+import json
+
+import pytest
+import torch
+from tiny_masked_models import random_bert, save, word_piece_tokenizer
+
+from tasks.cli import main
+from tasks.errors import ResourceError
+from tasks.filling.batch_halving import BatchHalving
+from tasks.filling.masked_language_model import MaskedLanguageModel
+
+TOKENIZER = word_piece_tokenizer()
+
+
+def doubled(most, sizes):
+    """Work that has memory for so many items, and notes the size of every batch that it finishes."""
+
+    def work(items):
+        if len(items) > most:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+        sizes.append(len(items))
+        return [2 * item for item in items]
+
+    return work
+
+
+def test_a_batch_is_halved_until_it_fits_and_the_next_is_not_tried_whole():
+    sizes = []
+    halving = BatchHalving("tiny")
+    parts = halving.run(range(16), doubled(5, sizes), cells=len)
+    assert [item for part in parts for item in part] == list(range(0, 32, 2))
+    # 16 and 8 do not fit; once 8 did not, halves of 8 are not tried as 8 again.
+    assert sizes == [4, 4, 4, 4]
+    assert halving.counts == {"halved_batches": 2}
+    parts = halving.run(range(7), doubled(5, sizes), cells=len)
+    assert [item for part in parts for item in part] == list(range(0, 14, 2))
+    assert halving.counts == {"halved_batches": 2}
+
+
+def test_what_fits_is_one_batch():
+    halving = BatchHalving("tiny")
+    assert halving.run([1, 2, 3], doubled(3, []), cells=len) == [[2, 4, 6]]
+    assert halving.counts == {"halved_batches": 0}
+
+
+def test_one_item_that_does_not_fit_is_an_error():
+    with pytest.raises(ResourceError, match="model 'tiny': the GPU has too little memory for a single sentence of 1 "):
+        BatchHalving("tiny").run([1, 2], doubled(0, []), cells=len)
+
+
+def test_other_errors_pass():
+    def work(items):
+        raise RuntimeError("something else")
+
+    with pytest.raises(RuntimeError, match="something else"):
+        BatchHalving("tiny").run([1, 2], work, cells=len)
+
+
+@pytest.fixture(scope="module")
+def filler(tmp_path_factory):
+    return save(random_bert(TOKENIZER), TOKENIZER, tmp_path_factory.mktemp("fillers") / "tiny")
+
+
+def fill(folder, filler, name):
+    lines = ["the [MASK] sat", "[MASK] ran on the red mat", "tom's [MASK]-re [MASK] .", "a", "[MASK]"] * 12
+    (folder / "masked.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    output = ["--input", folder / "masked.txt", "--output", folder / f"{name}.txt", "--report", folder / f"{name}.json"]
+    return main(["fill", *map(str, output), "--filler", filler, "--method", "sample"])
+
+
+def little_memory(monkeypatch, most_pieces):
+    """Let models run out of memory on batches of more pieces, padding included."""
+    prepared = MaskedLanguageModel.prepared
+
+    def refuse(_module, _arguments, options):
+        if options["input_ids"].numel() > most_pieces:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+
+    def with_little_memory(self):
+        prepared(self)
+        self.model.register_forward_pre_hook(refuse, with_kwargs=True)
+        return self
+
+    monkeypatch.setattr(MaskedLanguageModel, "prepared", with_little_memory)
+
+
+def test_a_fill_with_little_memory_is_that_with_plenty(tmp_path, filler, monkeypatch):
+    assert fill(tmp_path, filler, "plenty") == 0
+    little_memory(monkeypatch, 30)
+    assert fill(tmp_path, filler, "little") == 0
+    assert (tmp_path / "little.txt").read_bytes() == (tmp_path / "plenty.txt").read_bytes()
+    halved = {
+        name: json.loads((tmp_path / f"{name}.json").read_text())["measured"]["halved_batches"]
+        for name in ("plenty", "little")
+    }
+    assert halved["plenty"] == 0
+    assert halved["little"] > 0
+
+
+def test_a_fill_without_memory_for_one_sentence_is_one_line(tmp_path, filler, monkeypatch, capsys):
+    little_memory(monkeypatch, 2)
+    assert fill(tmp_path, filler, "none") == 1
+    error = capsys.readouterr().err
+    assert "too little memory for a single sentence" in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "none.txt").exists()

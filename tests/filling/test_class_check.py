@@ -1,0 +1,242 @@
+import json
+
+import numpy as np
+import pytest
+from masked_sentences import masked
+
+from tasks.filling.casing import Casing
+from tasks.filling.class_check import ChoiceOfClass, ClassCheckedFiller, WordsOfClassByFrequency, labels_of_slots
+from tasks.filling.class_check_words import ClassWords
+from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.masked_sentence import Fill
+from tasks.filling.surrogate import SurrogateFiller
+from tasks.filling.surrogate_values import SurrogateValues
+from tasks.filling.top_1 import BestWord
+from tasks.filling.word_frequencies import WordFrequencies
+from tasks.masking.taggers.tagger import EntitySpan, Tagger
+
+CITIES = [f"City{index}" for index in range(25)]
+PEOPLE = [f"Person{index}" for index in range(25)]
+COMMON = ["the", "house", "runs"]
+WORDS = [*COMMON, *CITIES, *PEOPLE]
+VALUES = SurrogateValues()
+
+
+class ByPrefix(Tagger):
+    """Knows every City and Person by its first letters, and that no sentence about a bank has a City7."""
+
+    name = "prefix"
+    entity_types = ["GPE", "ORDINAL", "PERSON"]  # noqa: RUF012
+
+    def tag(self, lines):
+        for line in lines:
+            spans = []
+            for word in dict.fromkeys(line.replace(".", " ").split()):
+                label = {"City": "GPE", "Pers": "PERSON", "1st": "ORDINAL"}.get(word[:4])
+                if label and not ("bank" in line and word == "City7"):
+                    spans.append(EntitySpan(line.index(word), line.index(word) + len(word), label))
+            yield line, spans
+
+
+class Scripted:
+    """A filler that prefers the words of a list, in its order, and asks a choice."""
+
+    forward_seconds = None
+    candidate_count = len(WORDS)
+
+    def __init__(self, choice, *best):
+        scores = [-float(index) - 100 for index in range(len(WORDS))]
+        for rank, word in enumerate(best):
+            scores[WORDS.index(word)] = -float(rank)
+        self.scores, self.choice, self.calls = scores, choice, 0
+
+    def fill(self, sentences, advance):
+        self.calls += len(sentences)
+        fills = []
+        for sentence in sentences:
+            places = [Place(sentence.number, slot.first_marker) for slot in sentence.slots]
+            if not places:
+                fills.append([])
+                continue
+            chosen = self.choice.choose(np.array([self.scores] * len(places), dtype=np.float32), places)
+            fills.append([Fill(WORDS[index]) for index in chosen.candidates])
+            advance(len(places))
+        return fills
+
+
+CLASS_WORDS = ClassWords(ByPrefix(), VALUES, {})
+ALLOWED = CLASS_WORDS.allowed(WORDS)
+
+
+def checked(*best, attempts=3, restricted=True, frequencies=None):
+    choice = ChoiceOfClass(BestWord(), WORDS, ALLOWED if restricted else {})
+    filler = Scripted(choice, *best)
+    surrogates = SurrogateFiller(MarkerRandomness(1), 1, values=VALUES)
+    casing = Casing({}, filler_is_cased=True)
+    by_frequency = None
+    if frequencies is not None:
+        off_list = np.ones(len(frequencies.words), dtype=bool)
+        by_frequency = WordsOfClassByFrequency(frequencies, off_list, CLASS_WORDS, MarkerRandomness(1))
+    return ClassCheckedFiller(
+        filler,
+        casing,
+        CLASS_WORDS,
+        surrogates,
+        attempts=attempts,
+        choice=None if frequencies is not None else choice,
+        by_frequency=by_frequency,
+    )
+
+
+def fills(filler, *texts, **options):
+    sentences = [masked(text, number, **options) for number, text in enumerate(texts, start=1)]
+    return [[fill.word for fill in line] for line in filler.fill(sentences, lambda _: None)]
+
+
+def test_words_by_class():
+    assert [word for word, allowed in zip(WORDS, ALLOWED["LOCATION"], strict=True) if allowed] == CITIES
+    assert [word for word, allowed in zip(WORDS, ALLOWED["PERSON"], strict=True) if allowed] == PEOPLE
+    words = ["Anna", "anna", "will", "May", "may", "1984", "12", "five", "dollars", "x1", "London", "1st"]
+    allowed = ClassWords(ByPrefix(), VALUES, {"may": "May"}).allowed(words)
+    of = {
+        label: {word for word, is_allowed in zip(words, mask, strict=True) if is_allowed}
+        for label, mask in allowed.items()
+    }
+    assert "Anna" in of["PERSON"]
+    assert {"anna", "will"} & of["PERSON"] == set()
+    assert "London" in of["LOCATION"]
+    assert of["DATE"] == {"May", "may", "1984", "12"}
+    assert of["NUMBER"] == {"1984", "12", "five"}
+    assert of["MONEY"] == {"1984", "12", "dollars"}
+
+
+def test_the_gazetteer_keeps_a_word_from_the_class_that_a_tagger_mistakes_it_for():
+    class Mistaken(ByPrefix):
+        def tag(self, lines):
+            for line in lines:
+                spans = [(line.index(word), len(word)) for word in ("Jennifer", "Qwert") if word in line]
+                yield line, [EntitySpan(start, start + length, "GPE") for start, length in spans]
+
+    allowed = ClassWords(Mistaken(), VALUES, {}).allowed(["Jennifer", "Qwert"])
+    assert allowed["LOCATION"].tolist() == [False, True]
+    assert allowed["PERSON"].tolist() == [False, False]
+
+
+def test_labels_of_markers_and_of_the_sidecar():
+    text = "{PERSON:Tom} in {LOCATION:Paris} {LOCATION:Texas} or {PERSON:Ann} {LOCATION:Bonn}"
+    assert labels_of_slots(masked(text)) == ["PERSON", "LOCATION", "LOCATION", "PERSON", "LOCATION"]
+    assert labels_of_slots(masked(text, style="mask", merge=True)) == ["PERSON", "LOCATION", "MASK"]
+    assert labels_of_slots(masked(text, style="mask", sidecar=False)) == ["MASK"] * 5
+
+
+def test_the_best_word_of_the_class_is_taken():
+    filler = checked("the", "City3", "Person4")
+    assert fills(filler, "Yes, {PERSON:Tom} is in {LOCATION:Bonn} so {MASK:it} is") == [["Person4", "City3", "the"]]
+    assert filler.counts == {
+        "class_slots": 2, "class_matches_first": 2, "class_matches": 2, "class_redraws": 0, "class_surrogates": 0,
+    }  # fmt: skip
+
+
+def test_a_wrong_fill_is_drawn_again_and_the_others_are_held():
+    filler = checked("City7", "City9", "Person1")
+    found = fills(
+        filler, "The bank of {PERSON:Tom} in {LOCATION:Bonn}", "Go to {LOCATION:Bonn}", "nothing here", "Be {MASK:x}"
+    )
+    assert found == [["Person1", "City9"], ["City7"], [], ["City7"]]
+    assert filler.counts["class_matches_first"] == 2
+    assert (filler.counts["class_matches"], filler.counts["class_redraws"]) == (3, 1)
+    assert filler._filler.calls == 4 + 1
+
+
+def test_what_stays_wrong_becomes_a_surrogate():
+    filler = checked("the", "house", attempts=1, restricted=False)
+    ((word,),) = fills(filler, "Go to {PERSON:Tom}")
+    assert word not in WORDS
+    assert VALUES.gender_of_name(word) is False
+    # The scripted tagger does not know the surrogate for a name.
+    assert dict(filler.counts) == {
+        "class_slots": 1, "class_matches_first": 0, "class_matches": 0, "class_redraws": 1, "class_surrogates": 1,
+    }  # fmt: skip
+
+
+def test_a_filler_that_cannot_be_restricted_gets_words_of_the_class_by_frequency():
+    frequencies = WordFrequencies.of([("the", 900), *((word, 1) for word in (*CITIES, *PEOPLE))])
+    filler = checked("the", restricted=False, frequencies=frequencies)
+    lines = fills(filler, *["{LOCATION:Bonn} and {PERSON:Tom}"] * 40)
+    assert all(city in CITIES and person in PEOPLE for city, person in lines)
+    assert len({city for city, _ in lines}) > 10
+    assert (filler.counts["class_matches_first"], filler.counts["class_matches"]) == (0, 80)
+
+
+def test_forbidden_candidates_stay_forbidden():
+    choice = ChoiceOfClass(BestWord(), WORDS, ALLOWED)
+    place = Place(1, 0)
+    choice.begin({place: "LOCATION"})
+    scores = -np.arange(len(WORDS), dtype=np.float32)[None]
+    assert WORDS[choice.choose(scores, [place]).candidates[0]] == "City0"
+    assert WORDS[choice.choose(scores, [place], [np.array([WORDS.index("City0")])]).candidates[0]] == "City1"
+    choice.refuse(place, "City0")
+    assert WORDS[choice.choose(scores, [place]).candidates[0]] == "City1"
+    choice.hold(place, "City5")
+    assert WORDS[choice.choose(scores, [place]).candidates[0]] == "City5"
+    choice.refuse(place, "City5")
+    assert WORDS[choice.choose(scores, [place]).candidates[0]] == "City1"
+
+
+def test_a_class_of_few_words_does_not_restrict():
+    few = {"WORK": np.array([word == "house" for word in WORDS])}
+    choice = ChoiceOfClass(BestWord(), WORDS, few)
+    choice.begin({Place(1, 0): "WORK"})
+    scores = -np.arange(len(WORDS), dtype=np.float32)[None]
+    assert WORDS[choice.choose(scores, [Place(1, 0)]).candidates[0]] == "the"
+
+
+CITY_NAMES = (
+    "London Paris Berlin Madrid Rome Chicago Boston Dallas Houston Seattle Denver Detroit Toronto Sydney Tokyo Moscow "
+    "Vienna Prague Dublin Oslo Miami Atlanta Phoenix Cairo Athens Lisbon Warsaw Milan Munich Hamburg"
+)
+
+
+def test_the_command_with_a_masked_model_and_a_real_tagger(tmp_path):
+    """The model would write ``house`` at every marker; the best city is the one that it likes second."""
+    from tiny_masked_models import WORDS as COMMON_WORDS
+    from tiny_masked_models import bert_of_bias, save, word_piece_tokenizer
+
+    from tasks.cli import main
+
+    words = [*COMMON_WORDS, "house", "she", "lives", "in", "now", *CITY_NAMES.lower().split()]
+    tokenizer = word_piece_tokenizer(list(dict.fromkeys(words)))
+    model = bert_of_bias(tokenizer, {"house": 9.0, "berlin": 5.0}, others=-20.0)
+    filler = save(model, tokenizer, tmp_path / "filler")
+    (tmp_path / "masked.txt").write_text("She lives in [LOCATION] now.\n", encoding="utf-8")
+    counts = [("house", 9000), *((city, 10) for city in CITY_NAMES.split())]
+    (tmp_path / "counts.tsv").write_text("".join(f"{word}\t{count}\n" for word, count in counts), encoding="utf-8")
+    options = ["--input", tmp_path / "masked.txt", "--word-counts", tmp_path / "counts.tsv", "--filler", filler]
+    outputs = ["--method", "top_1", "--output", tmp_path / "filled.txt", "--report", tmp_path / "report.json"]
+    for classes, word in (("ignore", "house"), ("match", "Berlin")):
+        assert main(["fill", *map(str, options + outputs), "--classes", classes]) == 0
+        assert (tmp_path / "filled.txt").read_text(encoding="utf-8") == f"She lives in {word} now.\n"
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert (report["measured"]["class_match_rate_first"], report["measured"]["class_match_rate"]) == (1.0, 1.0)
+    assert report["warnings"] == []
+    (tmp_path / "masked.txt").write_text("She lives in [MASK] now.\n", encoding="utf-8")
+    assert main(["fill", *map(str, options + outputs), "--classes", "match"]) == 0
+    (warning,) = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["warnings"]
+    assert "no marker says its class" in warning
+
+
+@pytest.mark.slow
+def test_the_command_with_a_real_tagger(tmp_path):
+    """Unigram over common words never writes a place by itself often; with classes it does nearly always."""
+    from tasks.cli import main
+
+    (tmp_path / "masked.txt").write_text("She lives in [LOCATION] now.\n" * 60, encoding="utf-8")
+    counts = [("house", 9000), ("garden", 9000), *((city, 10) for city in CITY_NAMES.split())]
+    (tmp_path / "counts.tsv").write_text("".join(f"{word}\t{count}\n" for word, count in counts), encoding="utf-8")
+    options = ["--input", tmp_path / "masked.txt", "--word-counts", tmp_path / "counts.tsv", "--method", "unigram"]
+    outputs = ["--output", tmp_path / "filled.txt", "--report", tmp_path / "report.json", "--classes", "match"]
+    assert main(["fill", *map(str, options + outputs)]) == 0
+    measured = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["measured"]
+    assert measured["class_slots"] == 60
+    assert measured["class_match_rate_first"] < 0.2
+    assert measured["class_match_rate"] > 0.9

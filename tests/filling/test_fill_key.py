@@ -1,0 +1,76 @@
+import argparse
+
+import pytest
+
+from tasks.cli import command_parser
+from tasks.filling import fill_command, fill_key
+from tasks.filling.settings import Sample, TopK
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("masked", "kept", "sidecar"):
+        (tmp_path / name).write_text(f"{name}\n")
+    (tmp_path / "filler").mkdir()
+    (tmp_path / "filler" / "weights").write_text("weights\n")
+    return tmp_path
+
+
+SETTINGS = TopK(kind="top_k")
+
+
+def key(*options: str, settings=SETTINGS, threads=1) -> str:
+    given = ["--input", "masked", "--output", "out", "--method", "top_k", "--filler", "filler", "--kept-words", "kept"]
+    arguments: argparse.Namespace = command_parser("fill", fill_command).parse_args([*given, *options])
+    return fill_key.fill_key(arguments, settings, threads, ["masked", "kept"], {})
+
+
+def test_the_same_work_has_the_same_key(files):
+    assert key() == key()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--output", "other"], ["--report", "other"], ["--devices", "2"], ["--no-resume"], ["--work-folder", "other"],
+        ["--dataset", "chat"], ["--technique", "list"], ["--filler-name", "tiny"], ["--params", "params.yaml"],
+    ],
+)  # fmt: skip
+def test_what_changes_no_byte_is_not_in_it(files, options):
+    assert key(*options) == key()
+
+
+@pytest.mark.parametrize(
+    "options", [["--seed", "2"], ["--sidecar", "sidecar"], ["--word-counts", "kept"], ["--input", "kept"]]
+)
+def test_options_that_decide_the_result_are_in_it(files, options):
+    assert key(*options) != key()
+
+
+def test_settings_and_threads_are_in_it(files):
+    keys = {key(), key(settings=TopK(kind="top_k", k=3)), key(settings=Sample(kind="sample")), key(threads=2)}
+    assert len(keys) == 4
+
+
+@pytest.mark.parametrize("name", ["masked", "kept", "filler/weights"])
+def test_the_content_of_files_is_in_it(files, name):
+    before = key()
+    (files / name).write_text("changed\n")
+    assert key() != before
+
+
+def test_a_file_that_a_later_option_names_is_in_it(files):
+    arguments = command_parser("fill", fill_command).parse_args(["--input", "masked", "--output", "o", "--method", "m"])
+    arguments.added_later = "./sidecar"
+    before = fill_key.fill_key(arguments, SETTINGS, 1, ["masked"], {})
+    (files / "sidecar").write_text("changed\n")
+    assert fill_key.fill_key(arguments, SETTINGS, 1, ["masked"], {}) != before
+
+
+def test_the_code_and_the_versions_are_in_it(files, monkeypatch):
+    before = key()
+    monkeypatch.setattr(fill_key, "_code_hash", lambda: "changed")
+    changed = key()
+    monkeypatch.setattr(fill_key, "version", lambda _: "0")
+    assert len({before, changed, key()}) == 3

@@ -1,0 +1,244 @@
+"""What is wrong with a masked LM or its use ends in one line that names the thing, the value and the remedy."""
+
+import json
+
+import pytest
+import torch
+from tiny_families import random_model, tokenizer_of
+from tiny_masked_models import random_bert, save, word_piece_tokenizer
+from transformers import BertModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegacy
+
+from tasks.cli import main
+from tasks.errors import ModelError
+from tasks.filling.candidate_words import candidate_words
+from tasks.filling.masked_accuracy import masked_accuracy
+from tasks.filling.masked_filler import MaskedFiller
+from tasks.filling.masked_language_model import MaskedLanguageModel
+from tasks.filling.masked_sentence import read_masked_line
+from tasks.filling.order_of_filling import ORDERS
+from tasks.filling.top_1 import BestWord
+
+WORD_PIECES = word_piece_tokenizer()
+
+
+def fill(folder, filler, *options, text="tom [MASK] mat\n"):
+    (folder / "masked.txt").write_text(text, encoding="utf-8")
+    arguments = ["--input", folder / "masked.txt", "--output", folder / "filled.txt", "--filler", filler, *options]
+    return main(["fill", *map(str, arguments)])
+
+
+def refused(folder, filler, capsys, *options, text="tom [MASK] mat\n", method="top_1"):
+    """The one line on standard error; there is no output, and nothing of the text."""
+    capsys.readouterr()
+    assert fill(folder, filler, "--method", method, *options, text=text) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "mat" not in error.replace("format", "").split()
+    assert not (folder / "filled.txt").exists()
+    return error
+
+
+@pytest.fixture
+def filler(tmp_path):
+    return save(random_bert(WORD_PIECES), WORD_PIECES, tmp_path / "tiny")
+
+
+def change(folder, file, **values):
+    path = f"{folder}/{file}"
+    with open(path, encoding="utf-8") as stream:
+        content = json.load(stream)
+    with open(path, "w", encoding="utf-8") as stream:
+        json.dump({**content, **values}, stream)
+
+
+def test_a_filler_without_a_mask_token(tmp_path, capsys):
+    tokenizer = word_piece_tokenizer()
+    bare = PreTrainedTokenizerFast(tokenizer_object=tokenizer.backend_tokenizer, unk_token="[UNK]", pad_token="[PAD]")
+    error = refused(tmp_path, save(random_bert(tokenizer), bare, tmp_path / "bare"), capsys)
+    assert "has no mask token" in error
+    assert "take one such as 'bert-base-uncased'" in error
+
+
+def test_a_causal_model_given_as_masked(tmp_path, capsys):
+    configuration = LlamaConfig(
+        vocab_size=len(WORD_PIECES), hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2
+    )
+    folder = save(LlamaForCausalLM(configuration), WORD_PIECES, tmp_path / "causal")
+    with pytest.raises(ModelError, match=r"no masked language model but of another kind.*take a masked one"):
+        MaskedLanguageModel.load(folder)
+
+
+def test_a_masked_model_that_is_set_up_as_a_decoder(tmp_path, filler, capsys):
+    change(filler, "config.json", is_decoder=True)
+    assert "is_decoder in config.json" in refused(tmp_path, filler, capsys)
+
+
+def test_a_tokenizer_that_splits_the_marker(tmp_path, filler, capsys):
+    change(filler, "tokenizer_config.json", split_special_tokens=True)
+    error = refused(tmp_path, filler, capsys)
+    assert "does not keep the mask token '[MASK]' in one piece" in error
+    assert '"split_special_tokens": false' in error
+
+
+def test_a_tokenizer_of_another_model(tmp_path, filler, capsys):
+    other = random_bert(word_piece_tokenizer(["cat", "dog"]))
+    other.save_pretrained(filler)
+    assert "more entries than the 7 of its model" in refused(tmp_path, filler, capsys)
+
+
+def test_a_tokenizer_without_a_fast_version_fills_as_a_fast_one_does(tmp_path):
+    fast = tokenizer_of("bert")
+    vocabulary = sorted(fast.get_vocab(), key=fast.get_vocab().get)
+    (tmp_path / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+    slow = BertTokenizerLegacy(str(tmp_path / "vocab.txt"))
+    assert not slow.is_fast
+    texts = [("the ", " sat on (", ")."), ("Paris's re-", "red [SEP] ", "")]
+    encoded = [MaskedLanguageModel(random_model("bert"), tokenizer, "tiny").encode(texts) for tokenizer in (slow, fast)]
+    assert encoded[0] == encoded[1]
+    assert candidate_words(slow, name="tiny").words == candidate_words(fast, name="tiny").words
+
+
+def test_a_vocabulary_that_marks_the_ends_of_words():
+    tokenizer = word_piece_tokenizer(["cat</w>", "dog</w>", "cat", "un"])
+    with pytest.raises(ModelError, match=r"marks the ends of words .*</w>.*take one"):
+        candidate_words(tokenizer, name="tiny")
+
+
+def test_more_candidates_than_words(tmp_path, filler, capsys):
+    error = refused(tmp_path, filler, capsys, "--k", 1000, method="top_k")
+    assert "k=1000 is more than the 10 words that this filler can write" in error
+
+
+def test_an_order_that_does_not_exist(tmp_path, filler, capsys):
+    error = refused(tmp_path, filler, capsys, "--order", "right_to_left")
+    assert "right_to_left" in error
+    assert all(order in error for order in ORDERS)
+
+
+def test_an_order_for_a_causal_filler(tmp_path, capsys):
+    configuration = LlamaConfig(
+        vocab_size=len(WORD_PIECES), hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2
+    )
+    folder = save(LlamaForCausalLM(configuration), WORD_PIECES, tmp_path / "causal")
+    error = refused(tmp_path, folder, capsys, "--order", "all_at_once")
+    assert "order 'all_at_once' is for masked language models" in error
+    assert "use 'left_to_right'" in error
+
+
+@pytest.mark.parametrize(
+    ("missing", "named"),
+    [
+        ("config.json", "config.json"),
+        ("model.safetensors", "weights (model.safetensors)"),
+        ("tokenizer.json", "a tokenizer (tokenizer.json)"),
+    ],
+)
+def test_a_folder_without_a_file(tmp_path, filler, capsys, missing, named):
+    (tmp_path / "tiny" / missing).unlink()
+    error = refused(tmp_path, filler, capsys)
+    assert f"lacks {named}; copy or fetch the whole model" in error
+
+
+def test_an_empty_folder_lacks_everything(tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    error = refused(tmp_path, tmp_path / "empty", capsys)
+    assert "lacks config.json, weights (model.safetensors), a tokenizer (tokenizer.json)" in error
+
+
+def test_a_missing_part_of_the_weights_is_named(tmp_path, filler, capsys):
+    random_bert(WORD_PIECES).save_pretrained(filler, max_shard_size="4KB")
+    parts = sorted(path.name for path in (tmp_path / "tiny").glob("model-*.safetensors"))
+    (tmp_path / "tiny" / "model.safetensors").unlink()
+    assert len(parts) > 2
+    MaskedLanguageModel.load(filler)
+    (tmp_path / "tiny" / parts[1]).unlink()
+    assert f"lacks {parts[1]};" in refused(tmp_path, filler, capsys)
+
+
+def test_byte_pairs_without_their_merges(tmp_path, capsys):
+    folder = tmp_path / "roberta"
+    random_model("roberta").save_pretrained(folder)
+    (folder / "vocab.json").write_text(json.dumps(tokenizer_of("roberta").get_vocab()), encoding="utf-8")
+    assert "lacks merges.txt" in refused(tmp_path, folder, capsys)
+
+
+def test_a_truncated_weight_file(tmp_path, filler, capsys):
+    weights = tmp_path / "tiny" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:200])
+    assert "cannot be loaded" in refused(tmp_path, filler, capsys)
+
+
+def test_a_damaged_configuration(tmp_path, filler, capsys):
+    (tmp_path / "tiny" / "config.json").write_text("{", encoding="utf-8")
+    assert "cannot be loaded" in refused(tmp_path, filler, capsys)
+
+
+def test_a_body_without_head(tmp_path, capsys):
+    folder = save(BertModel(random_bert(WORD_PIECES).config), WORD_PIECES, tmp_path / "body")
+    error = refused(tmp_path, folder, capsys)
+    assert "has no masked-LM head" in error
+    assert "palimpsest train-filler --train-head" in error
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("order", sorted(ORDERS))
+def test_scores_that_are_no_numbers_stop_the_run_and_name_the_line(value, order):
+    model = random_bert(WORD_PIECES)
+    decoder = model.cls.predictions.decoder
+    decoder.weight = torch.nn.Parameter(decoder.weight.detach().clone())
+    with torch.no_grad():
+        # Only sentences with this word are touched.
+        model.bert.embeddings.word_embeddings.weight[WORD_PIECES.get_vocab()["paris"]] = value
+    candidates = candidate_words(WORD_PIECES, name="tiny")
+    language_model = MaskedLanguageModel(model, WORD_PIECES, "tiny").prepared()
+    filler = MaskedFiller(language_model, candidates, BestWord(), batch_sentences=64, order=order)
+    lines = ["the [MASK] ran", "no marker", "the [MASK] in paris [MASK]", "paris [MASK]", "cat [MASK]"]
+    sentences = [read_masked_line(line, number, merge_markers=False) for number, line in enumerate(lines, start=1)]
+    filler.fill([*sentences[:2], sentences[4]], lambda _: None)
+    with pytest.raises(
+        ModelError, match=r"not numbers \(NaN or infinity\) in line 3; .* fetch the model again"
+    ) as error:
+        filler.fill(sentences, lambda _: None)
+    assert "paris" not in str(error.value)
+
+
+def test_a_model_of_damaged_weights_is_one_line(tmp_path, capsys):
+    model = random_bert(WORD_PIECES)
+    with torch.no_grad():
+        model.cls.predictions.bias[3] = float("nan")
+    error = refused(tmp_path, save(model, WORD_PIECES, tmp_path / "damaged"), capsys)
+    assert "in line 1; its weights are damaged: fetch the model again" in error
+
+
+def test_an_accuracy_of_what_is_no_number_is_an_error():
+    model = random_bert(WORD_PIECES)
+    with torch.no_grad():
+        model.cls.predictions.bias[7] = float("nan")
+    with pytest.raises(ModelError, match="not numbers"):
+        masked_accuracy(model, WORD_PIECES, ["the cat sat"], name="tiny")
+
+
+def test_a_marker_inside_a_word_is_filled_where_it_stands(tmp_path, filler):
+    assert fill(tmp_path, filler, "--method", "top_1", text="pre[MASK]post re[PERSON], x[MASK]\n") == 0
+    (line,) = (tmp_path / "filled.txt").read_text(encoding="utf-8").splitlines()
+    assert line.startswith("pre")
+    assert "post re" in line
+    assert ", x" in line
+    assert len(line.split()) == 3
+
+
+def test_a_sentence_of_markers_only_is_filled(tmp_path, filler):
+    text = "[MASK]\n[MASK] [MASK] [MASK]\n[MASK][PERSON]\n"
+    assert fill(tmp_path, filler, "--method", "top_1", "--no-merge-markers", text=text) == 0
+    lines = (tmp_path / "filled.txt").read_text(encoding="utf-8").splitlines()
+    assert [len(line.split()) for line in lines] == [1, 3, 1]
+
+
+@pytest.mark.parametrize("order", sorted(ORDERS))
+def test_a_line_of_thousands_of_markers_is_filled(tmp_path, filler, order):
+    options = ["--method", "top_k", "--k", 5, "--no-merge-markers", "--order", order]
+    assert fill(tmp_path, filler, *options, text="[MASK] , " * 2000 + "\n") == 0
+    (line,) = (tmp_path / "filled.txt").read_text(encoding="utf-8").splitlines()
+    assert line.count(" , ") == 2000
+    assert "MASK" not in line

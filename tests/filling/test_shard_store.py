@@ -1,0 +1,82 @@
+import os
+import time
+
+import pytest
+
+from tasks.errors import CorpusError, ResourceError
+from tasks.filling.filled_corpus import FilledShard
+from tasks.filling.shard_store import ShardStore
+
+
+def store_in(folder, *, output="out.txt", key="k" * 64, resume=True):
+    return ShardStore(folder / "fills", folder / output, key, resume=resume)
+
+
+def left(folder):
+    return sorted(path.name for path in (folder / "fills").iterdir())
+
+
+def test_a_shard_comes_back_as_it_was(tmp_path):
+    lines = ["", "a b\r", " café \u2028 x", ""]
+    store = store_in(tmp_path)
+    store.save(FilledShard(1, lines, {"lines": 4, "share": 0.1}))
+    store.close()
+    store = store_in(tmp_path)
+    assert store.load(1) == FilledShard(1, lines, {"lines": 4, "share": 0.1}, resumed=True)
+    assert store.load(0) is None
+    store.save(FilledShard(0, ["first"], {}))
+    assert list(store.lines(2)) == ["first", *lines]
+    with pytest.raises(CorpusError, match=r"00000002.shard' has gone"):
+        list(store.lines(3))
+    store.remove()
+    assert left(tmp_path) == []
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}\n", b"[]\n", b"\xff\n", b'{"sha256": "0", "tally": {}}\nfirst\n'])
+def test_a_damaged_file_is_no_shard(tmp_path, damage):
+    store = store_in(tmp_path)
+    store.save(FilledShard(0, ["first"], {}))
+    (store.folder / "00000000.shard").write_bytes(damage)
+    assert store.load(0) is None
+
+
+def test_half_a_file_of_a_killed_process_is_removed(tmp_path):
+    store = store_in(tmp_path)
+    store.save(FilledShard(0, ["first"], {}))
+    (store.folder / ".00000001.shard.x.partial").write_text("half")
+    store.close()
+    store = store_in(tmp_path)
+    assert {file.name for file in store.folder.iterdir()} == {"lock", "00000000.shard"}
+    store.close()
+    store = store_in(tmp_path, resume=False)
+    assert {file.name for file in store.folder.iterdir()} == {"lock"}
+
+
+def test_only_one_may_hold_it(tmp_path):
+    store = store_in(tmp_path)
+    with pytest.raises(ResourceError, match=r"another process is filling '.*out.txt'"):
+        store_in(tmp_path)
+    store.close()
+    store_in(tmp_path).remove()
+    store.close()
+
+
+def test_stale_folders_are_removed_unless_in_use(tmp_path):
+    def interrupted(output, key, days):
+        store = store_in(tmp_path, output=output, key=key * 64)
+        store.close()
+        past = time.time() - days * 24 * 3600
+        os.utime(store.folder, (past, past))
+        return store.folder
+
+    other_work = interrupted("out.txt", "a", 0)
+    recent = interrupted("recent.txt", "b", 29)
+    old = interrupted("old.txt", "c", 31)
+    (tmp_path / "fills" / "not-ours").mkdir()
+    in_use = store_in(tmp_path, output="in-use.txt")
+    past = time.time() - 40 * 24 * 3600
+    os.utime(in_use.folder, (past, past))
+    store = store_in(tmp_path)
+    assert not other_work.exists()
+    assert not old.exists()
+    assert left(tmp_path) == sorted([recent.name, in_use.folder.name, store.folder.name, "not-ours"])

@@ -1,0 +1,116 @@
+import functools
+import os
+import signal
+import time
+
+import pytest
+
+from tasks.errors import CorpusError, ParameterError, ResourceError, StageError
+from tasks.filling.filled_corpus import CorpusFiller, FilledShard, Shard
+from tasks.filling.filled_shards import filled_shards
+from tasks.filling.shard_workers import Device, devices_of
+
+DEVICES = [Device("the processor (process 1 of 2)"), Device("the processor (process 2 of 2)")]
+SECONDS = 10
+"""A worker's death is noticed much sooner; starting two processes on a busy machine may take this long."""
+
+
+class ScriptedFiller(CorpusFiller):
+    """Does with a shard what its only line says."""
+
+    def __init__(self, started=None):
+        if started is not None:
+            raise started
+
+    def fill_shard(self, shard, advance=None):
+        what, _, value = shard.lines[0].partition(" ")
+        if what == "wait":
+            time.sleep(float(value))
+        elif what == "user-error":
+            raise CorpusError("line 7: is not what it should be")
+        elif what == "defect":
+            raise ValueError("private words")
+        elif what == "die":
+            os.kill(os.getpid(), int(value))
+        elif what == "exit":
+            os._exit(int(value))
+        return FilledShard(shard.index, [f"{shard.lines[0]} done"], {"fills": 1})
+
+
+def run(*lines, make=ScriptedFiller):
+    shards = (Shard(index, index + 1, [line], None) for index, line in enumerate(lines))
+    return [line for filled in filled_shards(shards, make, DEVICES, None) for line in filled.lines]
+
+
+def test_the_order_is_that_of_the_corpus_whatever_takes_longest():
+    lines = ["wait 0.3", *(["wait 0"] * 20), "wait 0.1", "wait 0"]
+    assert run(*lines) == [f"{line} done" for line in lines]
+
+
+def test_no_line_starts_no_process():
+    assert run() == []
+
+
+@pytest.mark.parametrize(
+    ("line", "error", "message"),
+    [
+        ("user-error", CorpusError, "^line 7: is not what it should be$"),
+        ("defect", StageError, "the worker on the processor .* failed: ValueError at test_shard_workers.py:"),
+        (f"die {int(signal.SIGKILL)}", ResourceError, "process . of 2. was killed by SIGKILL, as the system does when"),
+        (f"die {int(signal.SIGSEGV)}", ResourceError, "was killed by SIGSEGV; the same command goes on"),
+        ("exit 3", ResourceError, "ended with status 3"),
+    ],
+)
+def test_a_worker_that_dies_is_named_at_once(line, error, message):
+    started = time.monotonic()
+    # The other worker is at work for much longer than it takes to notice.
+    with pytest.raises(error, match=message) as caught:
+        run("wait 60", line, "wait 60")
+    assert time.monotonic() - started < SECONDS
+    assert "private" not in str(caught.value)
+
+
+def test_a_filler_that_cannot_be_made_says_why():
+    make = functools.partial(ScriptedFiller, ParameterError("k=11 is more than the 10 words"))
+    with pytest.raises(ParameterError, match=r"^k=11 is more than the 10 words$"):
+        run("wait 0", make=make)
+
+
+def test_few_shards_run_ahead_of_a_slow_one():
+    taken = []
+
+    def shards():
+        for index in range(100):
+            taken.append(index)
+            yield Shard(index, index + 1, ["wait 0.5" if index == 0 else "wait 0"], None)
+
+    results = filled_shards(shards(), ScriptedFiller, DEVICES, None)
+    next(results)
+    # Memory is bounded by the number of devices, not by the length of the corpus.
+    assert 3 <= len(taken) <= 9
+    results.close()
+
+
+def test_devices_without_a_gpu_are_processes():
+    assert devices_of("2", uses_model=False) == DEVICES
+    assert len(devices_of("1", uses_model=True)) == 1
+    assert len(devices_of("auto", uses_model=False)) == 1
+
+
+def test_devices_with_gpus(monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert [device.visible for device in devices_of("auto", uses_model=True)] == ["0", "1", "2"]
+    assert [device.visible for device in devices_of("2", uses_model=True)] == ["0", "1"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7,GPU-1a")
+    assert [device.visible for device in devices_of("auto", uses_model=True)] == ["5", "7", "GPU-1a"]
+    assert devices_of("auto", uses_model=False) == [Device("the processor (process 1 of 1)")]
+    with pytest.raises(ParameterError, match=r"--devices '4' is more than the GPUs that are there \(3\)"):
+        devices_of("4", uses_model=True)
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "two", "1.5", ""])
+def test_a_wrong_number_of_devices_is_an_error(number):
+    with pytest.raises(ParameterError, match=f"--devices '{number}' is not allowed"):
+        devices_of(number, uses_model=True)

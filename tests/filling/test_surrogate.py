@@ -1,0 +1,198 @@
+import json
+
+import numpy as np
+import pytest
+from masked_sentences import masked
+
+from tasks.cli import main
+from tasks.corpora.sidecar import MaskedSpan, write_sidecar
+from tasks.corpora.words import fold, word_spans
+from tasks.errors import CorpusError
+from tasks.filling.marker_randomness import MarkerRandomness
+from tasks.filling.surrogate import SurrogateFiller
+from tasks.filling.surrogate_values import SurrogateValues, gender_of_text
+from tasks.filling.word_frequencies import WordFrequencies
+
+VALUES = SurrogateValues()
+"""Pools are made once for all tests."""
+
+
+def filler(seed=1, frequencies=None, off_list=None, **options):
+    return SurrogateFiller(MarkerRandomness(seed), seed, frequencies, off_list, values=VALUES, **options)
+
+
+def words(text, number=1, *, by=None, **options):
+    found = (by or filler()).words(masked(text, number, **options))
+    return [found[slot] for slot in range(len(found))]
+
+
+def test_every_class_gives_one_word_that_is_not_the_original():
+    text = (
+        "{PERSON:Tom} {LOCATION:Chicago} {ORGANISATION:Siemens} {DATE:Monday} {NUMBER:twelve} {MONEY:900} "
+        "{CONTACT:tom@web.de} {IDENTIFIER:A123} {GROUP:Germans} {WORK:Hamlet} {MISCELLANEOUS:iPhone}"
+    )
+    originals = ["tom", "chicago", "siemens", "monday", "twelve", "900", "tom@web.de", "a123", "germans", "hamlet",
+                 "iphone"]  # fmt: skip
+    for number in range(1, 60):
+        found = words(text, number)
+        assert [fold(word) for word in found if fold(word) in originals] == []
+        assert [word for word in found if word_spans(word) != [(0, len(word))]] == []
+        assert words(text, number, sidecar=False)
+        assert [word for word in words(text, number, sidecar=False) if word_spans(word) != [(0, len(word))]] == []
+
+
+def test_the_same_original_has_the_same_surrogate_in_a_line_and_another_one_in_another_line():
+    text = "{PERSON:Tom} {PERSON:Smith} met {PERSON:Ann}, and {PERSON:Tom} paid. {PERSON:TOM}!"
+    places = [words("{LOCATION:New} {LOCATION:York} or {LOCATION:York}", number) for number in range(1, 21)]
+    assert all(place[1] == place[2] for place in places)
+    lines = {tuple(words(text, number)) for number in range(1, 21)}
+    for first, last, other, again, loud in lines:
+        assert (again, loud) == (first, first.upper())
+        assert len({first, last, other}) == 3
+    assert len({line[0] for line in lines}) > 10
+
+
+def test_in_a_corpus_the_same_original_has_the_same_surrogate_everywhere():
+    everywhere = filler(consistent_within="corpus")
+    lines = [words("{PERSON:Tom} is in {LOCATION:New} {LOCATION:York}", number, by=everywhere) for number in (1, 5, 90)]
+    assert lines[0] == lines[1] == lines[2]
+    assert words("so {PERSON:Tom} said", 7, by=everywhere)[0] == lines[0][0]
+    part = words("{LOCATION:New} {LOCATION:York} or {LOCATION:York}", 3, by=everywhere)[2]
+    assert part == words("in {LOCATION:York}", 4, by=everywhere)[0]
+    # Another seed is another key.
+    others = {words("{PERSON:Tom}", by=filler(seed, consistent_within="corpus"))[0] for seed in range(2, 12)}
+    assert len(others) > 5
+
+
+def test_a_seed_gives_the_same_words_in_any_order():
+    text = "{PERSON:Tom} {LOCATION:Chicago} {NUMBER:55}"
+    by = filler(3)
+    assert [words(text, number, by=by) for number in (1, 2, 3)] == [
+        words(text, number, by=filler(3)) for number in (3, 2, 1)
+    ][::-1]
+    assert words(text, by=filler(3)) != words(text, by=filler(4))
+
+
+def test_gender_by_name_and_by_pronoun():
+    for number in range(1, 30):
+        assert VALUES.gender_of_name(words("{PERSON:Mary} came", number)[0]) is not False
+        assert VALUES.gender_of_name(words("{PERSON:William} came", number)[0]) is not True
+        assert VALUES.gender_of_name(words("{PERSON:Zorblax} and her dog", number)[0]) is not False
+        assert VALUES.gender_of_name(words("{PERSON:x} and his dog", number, sidecar=False)[0]) is not True
+    assert gender_of_text(["he said that she"]) is None
+
+
+def test_a_name_of_several_words_is_first_name_first():
+    last_names = 0
+    for number in range(1, 30):
+        first, last = words("{PERSON:Zorblax} {PERSON:Quux} came", number)
+        assert VALUES.is_last_name(first) is False or VALUES.gender_of_name(first) is not None
+        last_names += VALUES.is_last_name(last) is True
+    assert last_names > 20
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("{PERSON:J}. Miller", r"[A-Z]"),
+        ("{PERSON:J.R}", r"[A-Z]\.[A-Z]"),
+        ("{LOCATION:TX}", r"[A-Z]{2}"),
+        ("{ORGANISATION:IBM}", r"[A-Z]{3}"),
+        ("{CONTACT:@tommy}", r"@\w+"),
+        ("{CONTACT:https://www.foo.com/x}", r"https://www\.[a-z0-9-]+(\.[a-z]+)+/\w+"),
+        ("{CONTACT:555-1234}", r"\d{3}-\d{4}"),
+        ("{MONEY:5,000}", r"[1-9],\d{3}"),
+        ("{NUMBER:3.14}", r"[1-9]\.\d\d"),
+        ("{LOCATION:Main} {LOCATION:Street}", r"(Avenue|Road|Lane|Drive|Boulevard)"),
+        ("{ORGANISATION:Acme} {ORGANISATION:Inc}", r"(Corp|Ltd|LLC|Co|PLC)"),
+        ("{GROUP:Germans}", r"[A-Z][a-z]+"),
+        ("{PERSON:tom}", r"[a-z']+"),
+    ],
+)
+def test_the_form_of_the_original(text, form):
+    import re
+
+    for number in range(1, 20):
+        assert re.fullmatch(form, words(text, number)[-1])
+
+
+def test_the_kind_of_place():
+    countries, cities = set(), set()
+    for number in range(1, 60):
+        countries.add(words("{LOCATION:Germany}", number)[0])
+        cities.add(words("{LOCATION:Chicago}", number)[0])
+    assert {"Germany"} & countries == set()
+    assert len({"France", "Spain", "Italy", "Japan", "China", "Brazil"} & countries) > 1
+    assert {"France", "Spain", "Italy", "Japan"} & cities == set()
+
+
+def test_merged_markers_are_one_word():
+    (word,) = words("{PERSON:Tom} {PERSON:Smith} came", style="class", merge=True)
+    assert word_spans(word) == [(0, len(word))]
+    assert fold(word) not in ("tom", "smith")
+
+
+def test_without_a_class_the_sidecars_label_decides():
+    found = [words("in {LOCATION:Germany}", number, style="mask")[0] for number in range(1, 40)]
+    assert len({"France", "Spain", "Italy", "Japan", "China", "Brazil"} & set(found)) > 1
+
+
+FREQUENCIES = WordFrequencies.of([("the", 1000), ("homework", 30), ("garden", 20), ("Paris", 30), ("Tuesday", 20)])
+OFF_LIST = np.array([False, True, True, True, True])
+
+
+def test_without_any_class_words_are_drawn_by_frequency_in_the_form_of_the_original():
+    by = filler(frequencies=FREQUENCIES, off_list=OFF_LIST)
+    small = {words("my {MASK:dog} ran", number, by=by)[0] for number in range(1, 40)}
+    capital = {words("my {MASK:Rex} ran", number, by=by)[0] for number in range(1, 40)}
+    unknown = {words("My {MASK:Rex} ran", number, by=by, sidecar=False)[0] for number in range(1, 60)}
+    assert small == {"homework", "garden"}
+    assert capital == {"Paris", "Tuesday"}
+    assert unknown == small | capital
+    assert words("in {MASK:1984}", by=by)[0].isdigit()
+    assert by.counts["surrogates_by_frequency"] == 138
+
+
+def test_without_word_counts_a_marker_without_class_is_an_error():
+    with pytest.raises(CorpusError, match="line 7: a marker has no class"):
+        words("my {MASK:dog} ran", 7)
+
+
+def test_only_the_slots_that_are_asked_for():
+    sentence = masked("{PERSON:Tom} and {MASK:dog} in {LOCATION:Paris}")
+    assert set(filler().words(sentence, [2])) == {2}
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "masked.txt").write_text("i am [PERSON], [PERSON] is\n\n[PERSON] [PERSON] at 5\n", encoding="utf-8")
+    span = lambda start, word, marker: MaskedSpan(start, start + len(word), "PERSON", "x", word, marker)  # noqa: E731
+    write_sidecar(
+        tmp_path / "sidecar.jsonl",
+        [[span(5, "tom", 0), span(10, "tom", 1)], [], [span(0, "Mary", 0), span(5, "Miller", 1)]],
+    )
+    return tmp_path
+
+
+def test_the_command_writes_lines_and_counts(corpus):
+    options = ["--input", corpus / "masked.txt", "--method", "surrogate", "--sidecar", corpus / "sidecar.jsonl"]
+    outputs = ["--output", corpus / "filled.txt", "--report", corpus / "report.json"]
+    assert main(["fill", *map(str, options + outputs)]) == 0
+    lines = (corpus / "filled.txt").read_text(encoding="utf-8").splitlines()
+    first, second = lines[0].removeprefix("i am ").removesuffix(" is").split(", ")
+    assert first == second == first.lower()
+    assert lines[1] == ""
+    assert len(lines[2].split()) == 4
+    text = (corpus / "report.json").read_text(encoding="utf-8")
+    measured = json.loads(text)["measured"]
+    assert (measured["fills"], measured["surrogates_with_original"], measured["surrogates_repeated"]) == (4, 4, 1)
+    assert measured["restoration_rate"] == 0.0
+    assert "Miller" not in text
+
+
+def test_the_command_works_without_a_sidecar(corpus, capsys):
+    arguments = ["fill", "--input", str(corpus / "masked.txt"), "--output", "-", "--method", "surrogate"]
+    assert main([*arguments, "--consistent-within", "corpus"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert main([*arguments, "--consistent-within", "document"]) == 1
+    assert "consistent_within" in capsys.readouterr().err

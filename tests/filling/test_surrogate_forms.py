@@ -1,0 +1,101 @@
+import random
+
+import pytest
+
+from tasks.filling.surrogate_forms import like, other_characters, other_date, other_of_group
+
+SEEDS = range(40)
+
+
+@pytest.mark.parametrize(
+    ("original", "word", "expected"),
+    [
+        ("tom", "Anna", "anna"),
+        ("TOM", "Anna", "ANNA"),
+        ("Tom", "anna", "Anna"),
+        ("T", "b", "B"),
+        ("McDonald", "smith", "Smith"),
+        ("iPhone", "Galaxy", "Galaxy"),
+        ("1984", "Anna", "Anna"),
+    ],
+)
+def test_case_is_that_of_the_original(original, word, expected):
+    assert like(original, word) == expected
+
+
+@pytest.mark.parametrize(
+    ("original", "allowed"),
+    [
+        ("May", {"January", "February", "March", "April", "June", "July", "August", "September", "October", "November",
+                 "December"}),
+        ("tues", None),
+        ("TUE", {"MON", "WED", "THU", "FRI", "SAT", "SUN"}),
+        ("thrice", {"once", "twice"}),
+        ("million", {"hundred", "thousand", "billion", "trillion", "dozen"}),
+        ("dollars", {"euros", "pounds", "francs", "bucks"}),
+        ("Zanzibar", None),
+    ],
+)  # fmt: skip
+def test_another_word_of_the_group(original, allowed):
+    found = {other_of_group(original, random.Random(seed)) for seed in SEEDS}
+    assert found == {None} if allowed is None else found <= allowed and len(found) > 1
+
+
+@pytest.mark.parametrize("original", ["555-1234", "1,000.50", "10", "AB12-cd", "4111-1111-1111-1111"])
+def test_figures_for_figures(original):
+    for seed in SEEDS:
+        made = other_characters(original, random.Random(seed), letters=False)
+        assert len(made) == len(original)
+        assert made[0] != "0"
+        for old, new in zip(original, made, strict=True):
+            assert new.isdigit() if old.isdigit() else new == old
+
+
+def test_letters_for_letters():
+    made = other_characters("Ab-12é", random.Random(1), letters=True)
+    assert (made[0].isupper(), made[1].islower(), made[2], made[5]) == (True, True, "-", "é")
+    assert made[3:5].isdigit()
+
+
+def test_a_leading_zero_may_become_any_figure():
+    assert {other_characters("07", random.Random(seed), letters=False)[0] for seed in range(200)} == set("0123456789")
+
+
+def test_a_card_number_still_passes_the_check_and_another_does_not_have_to():
+    def luhn(number):
+        doubled = [int(d) * (2 if place % 2 else 1) for place, d in enumerate(reversed(number))]
+        return sum(sum(map(int, str(n))) for n in doubled) % 10
+
+    assert luhn("4111111111111111") == 0
+    made = [other_characters("4111111111111111", random.Random(seed), letters=False) for seed in SEEDS]
+    assert {luhn(number) for number in made} == {0}
+    others = [other_characters("4111111111111112", random.Random(seed), letters=False) for seed in SEEDS]
+    assert len({luhn(number) for number in others}) > 1
+
+
+@pytest.mark.parametrize(
+    ("original", "form"),
+    [
+        ("1984", r"19(7[5-9]|8\d|9[0-3])"),
+        ("1990s", r"19[1-8]0s"),
+        ("80s", r"[1-79]0s"),
+        ("10:30", r"([1-9]|1[0-2]):[0-5][05]"),
+        ("17:05", r"([1-9]|1\d|2[0-3]):[0-5][05]"),
+        ("5pm", r"([1-9]|1[0-2])pm"),
+        ("2018-05-02", r"20(09|1\d|2[0-7])-(0\d|1[0-2])-(0\d|1[0-2])"),
+        ("05.02.2018", r"(0\d|1[0-2])\.(0\d|1[0-2])\.20(09|1\d|2[0-7])"),
+        ("5/20", r"([1-9]|1[0-2])/([1-9]|1\d|2[0-8])"),
+        ("31", r"[1-9]|1\d|2[0-8]"),
+        ("3rd", r"(1|21)st|(2|22)nd|(3|23)rd|([4-9]|1\d|20|2[4-8])th"),
+    ],
+)
+def test_dates_and_times_stay_possible(original, form):
+    import re
+
+    made = [other_date(original, random.Random(seed)) for seed in range(200)]
+    assert [date for date in made if not re.fullmatch(form, date)] == []
+    assert len(set(made)) > 5
+
+
+def test_a_word_without_figures_is_no_date_in_figures():
+    assert other_date("May", random.Random(1)) is None

@@ -1,0 +1,171 @@
+"""One tiny masked LM of every family of vocabularies and architectures, each with Hugging Face's own tokenizer class.
+
+The tokenizers are trained here, on a few sentences; the models have random weights.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import torch
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import (
+    AlbertConfig,
+    AlbertForMaskedLM,
+    AlbertTokenizer,
+    BertConfig,
+    BertForMaskedLM,
+    BertTokenizer,
+    DebertaV2Config,
+    DebertaV2ForMaskedLM,
+    DebertaV2Tokenizer,
+    DistilBertConfig,
+    DistilBertForMaskedLM,
+    ElectraConfig,
+    ElectraForMaskedLM,
+    ModernBertConfig,
+    ModernBertForMaskedLM,
+    MPNetConfig,
+    MPNetForMaskedLM,
+    MPNetTokenizer,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+    RobertaForMaskedLM,
+    RobertaTokenizer,
+    XLMRobertaConfig,
+    XLMRobertaForMaskedLM,
+    XLMRobertaTokenizer,
+)
+
+TEXT = [
+    "the cat sat on the red mat in Paris.",
+    "Tom likes the cat, and the dog likes Tom.",
+    "unlikely cats (and dogs) sat on mats in Boston, Paris or Rome!",
+    "is it a re-red cat? it likes it; Tom's dog ran and the cat ran in Rome.",
+] * 20
+BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+ROBERTA_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
+ALBERT_SPECIAL = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
+DEBERTA_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+
+
+def word_pieces(special: list[str], unknown: str) -> dict[str, int]:
+    """A lower-case WordPiece vocabulary."""
+    tokenizer = Tokenizer(models.WordPiece(unk_token=unknown))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(vocab_size=120, special_tokens=special, show_progress=False)
+    tokenizer.train_from_iterator(TEXT, trainer)
+    return tokenizer.get_vocab()
+
+
+def byte_pairs(special: list[str]) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """A cased vocabulary of byte pairs, and its merges."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=330, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator(TEXT, trainer)
+    model = json.loads(tokenizer.to_str())["model"]
+    return model["vocab"], [tuple(merge) for merge in model["merges"]]
+
+
+def unigrams(special: list[str], unknown: str, *, lower_case: bool) -> list[tuple[str, float]]:
+    """A SentencePiece vocabulary with its scores."""
+    tokenizer = Tokenizer(models.Unigram())
+    if lower_case:
+        tokenizer.normalizer = normalizers.Lowercase()
+    space = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), space])
+    trainer = trainers.UnigramTrainer(vocab_size=70, special_tokens=special, unk_token=unknown, show_progress=False)
+    tokenizer.train_from_iterator(TEXT, trainer)
+    return [(piece, score) for piece, score in json.loads(tokenizer.to_str())["model"]["vocab"]]
+
+
+def mask_token(name: str) -> AddedToken:
+    """A mask token that takes the space before it, as those of the hub's tokenizers with space signs do."""
+    return AddedToken(name, lstrip=True, special=True)
+
+
+def modern_bert_tokenizer() -> PreTrainedTokenizerFast:
+    """Byte pairs under BERT's special tokens."""
+    vocabulary, merges = byte_pairs(BERT_SPECIAL[:4])
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
+        mask_token=mask_token("[MASK]"),
+    )  # fmt: skip
+
+
+TOKENIZERS: dict[str, Callable[[], Any]] = {
+    "bert": lambda: BertTokenizer(vocab=word_pieces(BERT_SPECIAL, "[UNK]")),
+    "mpnet": lambda: MPNetTokenizer(vocab=word_pieces(["<s>", "<pad>", "</s>", "[UNK]"], "[UNK]")),
+    "roberta": lambda: RobertaTokenizer(*byte_pairs(ROBERTA_SPECIAL), mask_token=mask_token("<mask>")),
+    "modernbert": modern_bert_tokenizer,
+    "albert": lambda: AlbertTokenizer(
+        vocab=unigrams(ALBERT_SPECIAL, "<unk>", lower_case=True), mask_token=mask_token("[MASK]")
+    ),
+    "xlm-roberta": lambda: XLMRobertaTokenizer(
+        vocab=unigrams(ROBERTA_SPECIAL, "<unk>", lower_case=False), mask_token=mask_token("<mask>")
+    ),
+    "deberta": lambda: DebertaV2Tokenizer(vocab=unigrams(DEBERTA_SPECIAL, "[UNK]", lower_case=False), unk_id=1),
+}
+MODELS: dict[str, tuple[str, type, type, dict[str, Any]]] = {
+    "bert": ("bert", BertForMaskedLM, BertConfig, {}),
+    "electra": ("bert", ElectraForMaskedLM, ElectraConfig, {"embedding_size": 8}),
+    "distilbert": ("bert", DistilBertForMaskedLM, DistilBertConfig, {}),
+    "mpnet": ("mpnet", MPNetForMaskedLM, MPNetConfig, {}),
+    "roberta": ("roberta", RobertaForMaskedLM, RobertaConfig, {}),
+    "modernbert": ("modernbert", ModernBertForMaskedLM, ModernBertConfig, {"local_attention": 4}),
+    "albert": ("albert", AlbertForMaskedLM, AlbertConfig, {"embedding_size": 8}),
+    "xlm-roberta": ("xlm-roberta", XLMRobertaForMaskedLM, XLMRobertaConfig, {}),
+    "deberta": (
+        "deberta", DebertaV2ForMaskedLM, DebertaV2Config,
+        {"relative_attention": True, "position_biased_input": False, "pos_att_type": ["p2c", "c2p"]},
+    ),
+}  # fmt: skip
+FAMILIES = sorted(MODELS)
+
+
+@cache
+def tokenizer_of(family: str) -> Any:
+    """The tokenizer of a family; one for all tests, so they must not change it."""
+    return TOKENIZERS[MODELS[family][0]]()
+
+
+def random_model(family: str, *, positions: int = 64) -> Any:
+    """A new model with random weights, large enough that its answers depend on the sentence."""
+    _, architecture, configuration, options = MODELS[family]
+    tokenizer = tokenizer_of(family)
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    if family == "distilbert":
+        sizes = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32}
+    model = architecture(
+        configuration(
+            vocab_size=len(tokenizer), max_position_embeddings=positions, pad_token_id=tokenizer.pad_token_id,
+            initializer_range=0.8, **sizes, **options,
+        )
+    )  # fmt: skip
+    return model.eval()
+
+
+def model_of_bias(family: str, scores: Mapping[str, float], *, others: float = 0.0) -> Any:
+    """A model that ignores the sentence: the score of every entry is what is given for it, or ``others``."""
+    model = random_model(family)
+    vocabulary = tokenizer_of(family).get_vocab()
+    decoder = model.get_output_embeddings()
+    with torch.no_grad():
+        decoder.weight.zero_()
+        decoder.bias.fill_(others)
+        for piece, score in scores.items():
+            decoder.bias[vocabulary[piece]] = score
+    return model
