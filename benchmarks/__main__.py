@@ -16,7 +16,14 @@ from typing import Any
 from tasks import telemetry
 from tasks.reports.stage_report import environment, write_json
 
-MODULES = ("masking_speed", "tagging_speed", "filling_speed", "language_model_speed", "graph_speed")
+MODULES = (
+    "masking_speed",
+    "tagging_speed",
+    "filling_speed",
+    "causal_filling_speed",
+    "language_model_speed",
+    "graph_speed",
+)
 RESULTS = Path(__file__).parent / "results" / "latest.json"
 
 

@@ -57,7 +57,7 @@ class LoraTraining(Settings):
     dropout: float = Field(default=0.05, ge=0, lt=1)
     """Share of the update's inputs that are left out at random."""
     target_modules: list[str] | None = None
-    """Names of the layers that are updated; ``null`` takes those that peft knows for the architecture."""
+    """Names of the layers that are updated; ``null`` takes all linear ones but the head."""
     learning_rate: float = Field(default=5e-4, gt=0)
     """Peak learning rate."""
     warm_up_share: float = Field(default=0.1, ge=0, lt=1)

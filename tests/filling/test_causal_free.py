@@ -1,0 +1,175 @@
+"""Free filling: the words of what ``generate`` writes, held against the masked sentence, retried and handed over."""
+
+import numpy as np
+import pytest
+import torch
+from tiny_causal_models import causal_tokenizer, llama_of_last_piece, random_gpt2, random_llama
+
+from tasks.errors import ParameterError
+from tasks.filling.causal_alignment import Alignment
+from tasks.filling.causal_filler import causal_filler, filler_of, refuse_free
+from tasks.filling.causal_free import FreeFiller
+from tasks.filling.causal_language_model import CausalLanguageModel
+from tasks.filling.causal_prompt import CausalPrompt
+from tasks.filling.kept_words import KeptWords
+from tasks.filling.marker_randomness import MarkerRandomness
+from tasks.filling.masked_sentence import read_masked_line
+from tasks.filling.settings import Free, Top1
+from tasks.filling.unigram import UnigramFiller
+from tasks.filling.word_frequencies import WordFrequencies
+
+TOKENIZER = causal_tokenizer()
+INSTRUCTION = "Predict the [MASK] tokens"
+ALWAYS = {"Ċ": "Tom", "Tom": "Ġran", "Ġran": "Ġto", "Ġto": "Ġthe", "Ġthe": "Ġred", "Ġred": "Ġhouse", "Ġhouse": "</s>"}
+"""A model that writes "Tom ran to the red house" whatever it is given."""
+
+
+def writer(**more):
+    scores = {last: {following: 9.0, **more.get(last.strip("Ġ"), {})} for last, following in ALWAYS.items()}
+    return llama_of_last_piece(TOKENIZER, scores)
+
+
+def sentences(*lines):
+    return [read_masked_line(line, number, merge_markers=True) for number, line in enumerate(lines, start=1)]
+
+
+def unigram(word="word"):
+    return UnigramFiller(WordFrequencies.of([(word, 1)]), np.ones(1, dtype=bool), MarkerRandomness(1))
+
+
+def free(model, **settings):
+    language_model = CausalLanguageModel(model, TOKENIZER, "tiny", instruction=INSTRUCTION)
+    return FreeFiller(language_model, Free(kind="free", **settings), MarkerRandomness(1), unigram())
+
+
+def words(filler, *lines):
+    return [[fill.word for fill in fills] for fills in filler.fill(sentences(*lines), lambda slots: None)]
+
+
+def test_the_words_at_the_markers_are_taken_and_other_sentences_handed_over():
+    filler = free(writer(), attempts=0)
+    lines = ("Tom ran to the [MASK] house", "[MASK] ran to the red [MASK]", "Ann ran to the [MASK] house", "none", "")
+    assert words(filler, *lines) == [["red"], ["Tom", "house"], ["word"], [], []]
+    counts = filler.counts
+    assert (counts["free_sentences"], counts["free_malformed"], counts["free_handed_over"]) == (3, 1, 1)
+    fills = filler.fill(sentences(*lines), lambda slots: None)
+    assert [[fill.fallback for fill in line] for line in fills] == [[False], [False, False], [True], [], []]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Tom ran to the [MASK]",  # two words at the marker
+        "Tom ran to the red [MASK] house",  # none
+        "Tom ran to the [MASK] House",  # another case
+        "Tom ran to the [MASK] house.",  # a full stop dropped
+    ],
+)
+def test_a_changed_sentence_is_no_fill(line):
+    assert words(free(writer(), attempts=0), line) == [["word"]]
+
+
+def test_a_further_attempt_may_succeed():
+    # "the" is followed by "red" at best, and by "cat" nearly as often.
+    model = writer(the={"Ġcat": 8.9})
+    with torch.no_grad():
+        model.lm_head.weight[TOKENIZER.eos_token_id, TOKENIZER.get_vocab()["Ġcat"]] = 9.0
+    lines = ["[MASK] ran to the cat"] * 20
+    assert words(free(model, attempts=0), *lines) == [["word"]] * 20
+    filler = free(model, attempts=1, temperature=1.0)
+    written = words(filler, *lines)
+    rewritten = filler.counts["free_rewritten"]
+    assert 3 <= rewritten <= 17
+    assert sum(line == ["Tom"] for line in written) == rewritten
+    assert filler.counts["free_malformed"] == 20
+    assert filler.counts["free_handed_over"] == 20 - rewritten
+    assert written == words(free(model, attempts=1, temperature=1.0, batch_sentences=3), *lines)
+
+
+def by_generate(language_model, sentence, longest):
+    prompt = CausalPrompt(language_model, INSTRUCTION)
+    pieces = torch.tensor([[*prompt.head, *prompt.inputs([sentence.texts])[0]]])
+    written = language_model.model.generate(
+        input_ids=pieces, attention_mask=torch.ones_like(pieces), do_sample=False, max_new_tokens=longest,
+        eos_token_id=[language_model.end, *language_model.anchor], pad_token_id=language_model.padding,
+    )[0, pieces.shape[1] :]  # fmt: skip
+    return language_model.decode(written.tolist()).partition("\n")[0]
+
+
+@pytest.mark.parametrize("model", [random_llama(TOKENIZER), random_gpt2(TOKENIZER), writer()], ids=["a", "b", "c"])
+def test_the_outcome_is_that_of_generate(model):
+    language_model = CausalLanguageModel(model, TOKENIZER, "tiny", instruction=INSTRUCTION)
+    given = sentences("Tom ran to the [MASK] house", "Ann [MASK].", "[MASK] ran to the [MASK] house", "the [MASK] sat")
+    texts = [by_generate(language_model, sentence, 24) for sentence in given]
+    # What the model writes, with one word masked, is what it writes rightly if it does not look at its prompt.
+    filler = free(model)
+    expected = [Alignment(s.texts).words(text) for s, text in zip(given, texts, strict=True)]
+    assert filler.write(filler.encode(given)) == expected
+    if model.config.tie_word_embeddings is False:
+        assert [item is None for item in expected] == [False, True, False, True]
+
+
+def test_a_sentence_takes_about_as_many_passes_as_it_has_markers():
+    model = writer()
+    passes = []
+    model.model.register_forward_hook(lambda *_: passes.append(1))
+    filler = free(model)
+    passes.clear()
+    assert filler.write(filler.encode(sentences("Tom ran to the [MASK] house"))) == [["red"]]
+    # The prompt's head; the input with the words before the marker; the word with those behind it.
+    assert len(passes) == 3
+
+
+def test_too_long_for_the_positions_goes_to_the_fallback():
+    filler = free(random_llama(TOKENIZER, positions=64))
+    assert words(filler, "the cat sat on the mat " * 9 + "[MASK]") == [["word"]]
+    assert filler.counts["free_too_long"] == 1
+
+
+def test_the_fallback_forces_the_known_words():
+    language_model = CausalLanguageModel(random_llama(TOKENIZER), TOKENIZER, "tiny", instruction=INSTRUCTION)
+    settings, kept, randomness = Free(kind="free", attempts=0), KeptWords(), MarkerRandomness(1)
+    written, _ = filler_of(language_model, settings, kept, randomness)
+    forced, _ = filler_of(language_model, Top1(kind="top_1"), kept, randomness)
+    lines = ("the [MASK] sat", "Ann [MASK] to [MASK]!")
+    assert written.counts["free_handed_over"] == 0
+    assert words(written, *lines) == words(forced, *lines)
+    assert written.counts["free_handed_over"] == 2
+
+
+def test_settings_for_another_kind_of_filler_are_errors():
+    with pytest.raises(ParameterError, match="needs a causal language model"):
+        refuse_free(Free(kind="free"), "bert")
+    refuse_free(Top1(kind="top_1"), "bert")
+    with pytest.raises(ParameterError, match="needs a masked language model"):
+        causal_filler("x", Top1(kind="top_1", order="all_at_once"), KeptWords(), MarkerRandomness(1))
+    with pytest.raises(ParameterError, match="needs --word-counts"):
+        causal_filler("x", Free(kind="free", fallback="unigram"), KeptWords(), MarkerRandomness(1))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("the cat sat", ["cat"]),
+        (" the  cat sat ", ["cat"]),
+        ("the don't sat", ["don't"]),
+        ("the big cat sat", None),
+        ("the  sat", None),
+        ("the , sat", None),
+        ("the MASK sat", None),
+        ("the @MASK sat", None),
+        ("The cat sat", None),
+        ("the cat sat.", None),
+        ("the cat", None),
+    ],
+)
+def test_alignment(text, expected):
+    assert Alignment(("the ", " sat")).words(text) == expected
+
+
+def test_a_text_is_given_up_where_it_can_no_longer_be_the_sentence():
+    alignment = Alignment(("(", ")'s cat, ", " sat"))
+    for text in ("", "(", "(To", "(Tom)'", "(Tom)'s cat, An", "(Tom)'s cat, Ann sat"):
+        assert alignment.is_possible(text)
+    for text in ("[", "(Tom x", "(Tom)'s dog", "(Tom)'s cat, Ann ran", "(Tom)'s cat, Ann sat."):
+        assert not alignment.is_possible(text)

@@ -1,0 +1,105 @@
+"""Rows with kept keys and values give the scores of the whole sequence, whatever was read beside them."""
+
+import pytest
+import torch
+from tiny_causal_models import causal_tokenizer, random_gpt2, random_llama
+
+from tasks.errors import ModelError
+from tasks.filling.causal_language_model import CausalLanguageModel
+from tasks.filling.causal_rows import CausalRows, ForwardClock, joined, length_groups
+
+TOKENIZER = causal_tokenizer()
+ROUNDING = 1e-4
+"""Sums of the same float32 products in another order."""
+LONG, SHORT = [5, 9, 12, 7, 30, 8], [5, 11, 40]
+
+
+@pytest.fixture(params=[random_llama, random_gpt2], ids=["llama", "gpt2"])
+def language_model(request):
+    return CausalLanguageModel(request.param(TOKENIZER), TOKENIZER, "tiny")
+
+
+def alone(language_model, pieces):
+    with torch.inference_mode():
+        return language_model.model(input_ids=torch.tensor([pieces])).logits[0]
+
+
+def close(found, expected):
+    return torch.allclose(found, expected, atol=ROUNDING)
+
+
+def test_rows_of_different_lengths_read_on_as_if_alone(language_model):
+    rows = CausalRows(language_model, 2, ForwardClock())
+    assert rows.read([LONG[:2], SHORT[:1]], [0, 0]).shape == (0, len(TOKENIZER))
+    scores = rows.read([LONG[2:], SHORT[1:]], [3, 1])
+    assert close(scores[:3], alone(language_model, LONG)[3:])
+    assert close(scores[3], alone(language_model, SHORT)[-1])
+    assert rows.lengths == [6, 3]
+
+
+def test_a_row_may_read_nothing(language_model):
+    rows = CausalRows(language_model, 2, ForwardClock())
+    rows.read([LONG, SHORT[:2]], [0, 0])
+    assert close(rows.read([[], SHORT[2:]], [0, 1])[0], alone(language_model, SHORT)[-1])
+    assert close(rows.read([[3], []], [1, 0])[0], alone(language_model, [*LONG, 3])[-1])
+
+
+def test_copies_leave_the_rows_as_they_are(language_model):
+    rows = CausalRows(language_model, 2, ForwardClock())
+    rows.read([LONG, SHORT], [0, 0])
+    copies = rows.chosen([1, 0, 1])
+    scores = copies.read([[3], [4], [6, 7]], [1, 1, 1])
+    for row, pieces in enumerate(([*SHORT, 3], [*LONG, 4], [*SHORT, 6, 7])):
+        assert close(scores[row], alone(language_model, pieces)[-1])
+    assert close(rows.read([[8], []], [1, 0])[0], alone(language_model, [*LONG, 8])[-1])
+
+
+def test_what_is_taken_back_was_never_read(language_model):
+    rows = CausalRows(language_model, 2, ForwardClock())
+    rows.read([LONG, SHORT], [0, 0])
+    rows.take_back([4, 0])
+    scores = rows.read([[3], [4]], [1, 1])
+    assert close(scores[0], alone(language_model, [*LONG[:2], 3])[-1])
+    assert close(scores[1], alone(language_model, [*SHORT, 4])[-1])
+    rows.take_back([3, 1])
+    scores = rows.chosen([0, 1]).read([SHORT, [6]], [1, 1])
+    assert close(scores[0], alone(language_model, SHORT)[-1])
+    assert close(scores[1], alone(language_model, [*SHORT, 6])[-1])
+
+
+def test_joined_rows_read_on(language_model):
+    rows = CausalRows(language_model, 2, ForwardClock())
+    rows.read([LONG, SHORT], [0, 0])
+    parts = [rows.chosen([1]), rows.chosen([0])]
+    parts[0].read([[7, 7, 7, 7, 7, 7]], [0])
+    scores = joined(parts).read([[3], [4]], [1, 1])
+    assert close(scores[0], alone(language_model, [*SHORT, *[7] * 6, 3])[-1])
+    assert close(scores[1], alone(language_model, [*LONG, 4])[-1])
+
+
+def test_the_clock_counts_pieces_without_padding(language_model):
+    clock = ForwardClock()
+    CausalRows(language_model, 2, clock).read([LONG, SHORT], [1, 1])
+    assert (clock.pieces, clock.cells) == (9, 12)
+    assert clock.seconds > 0
+
+
+def test_scores_that_are_not_numbers_stop_the_work(language_model):
+    rows = CausalRows(language_model, 1, ForwardClock())
+    with torch.no_grad():
+        language_model.model.get_input_embeddings().weight[9] = float("nan")
+    with pytest.raises(ModelError, match="not numbers"):
+        rows.read([LONG], [1])
+
+
+@pytest.mark.parametrize(
+    ("lengths", "enough", "groups"),
+    [
+        ([3, 1, 2], 1, [[1], [2], [0]]),
+        ([3, 1, 2], 100, [[1, 2, 0]]),
+        ([5, 2, 2, 2, 9], 4, [[1, 2, 3], [0], [4]]),
+        ([], 4, []),
+    ],
+)
+def test_rows_of_about_equal_length_are_read_together(lengths, enough, groups):
+    assert length_groups(lengths, enough) == groups

@@ -1,0 +1,98 @@
+"""Causal LMs that are small enough to know their right answers, and tokenizers for them."""
+
+from collections.abc import Mapping
+
+import torch
+from tiny_masked_models import byte_pair_tokenizer
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+TEXT = (
+    "Predict the [MASK] tokens in the given sentence Input: Output: [ MASK ] the cat sat on the mat . Tom ran to Paris "
+    ", and Ann sat in the red house of Rome ! the dog saw Tom 's cat and it ran ( Bob ) Roberta Bobbing a b c"
+)
+
+
+def causal_tokenizer(*, padding: bool = True) -> PreTrainedTokenizerFast:
+    """A byte-level tokenizer of GPT-2's kind, in which every word of ``TEXT`` is one piece behind a space."""
+    tokenizer = byte_pair_tokenizer(TEXT)
+    backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    backend.post_processor = None
+    # No mask token: a causal model has none.
+    wrapped = PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>", eos_token="</s>")
+    if padding:
+        wrapped.pad_token = "<pad>"
+    return wrapped
+
+
+def sentence_piece_tokenizer() -> PreTrainedTokenizerFast:
+    """A tokenizer of LLaMA's kind: BPE over text whose spaces are ``▁``, with bytes for what it does not know."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="first", split=True)
+    trainer = trainers.BpeTrainer(
+        vocab_size=2000,
+        special_tokens=["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))],
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([TEXT] * 3, trainer)
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", unk_token="<unk>")
+
+
+def random_llama(tokenizer: PreTrainedTokenizerFast, *, positions: int = 256, seed: int = 0) -> LlamaForCausalLM:
+    """A LLaMA with random weights, large enough that its answers depend on the sentence."""
+    torch.manual_seed(seed)
+    configuration = LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=positions, initializer_range=0.3, tie_word_embeddings=True,
+        bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
+    )  # fmt: skip
+    return LlamaForCausalLM(configuration).eval()
+
+
+def random_gpt2(tokenizer: PreTrainedTokenizerFast, *, positions: int = 256, seed: int = 0) -> GPT2LMHeadModel:
+    """A GPT-2 with random weights."""
+    torch.manual_seed(seed)
+    configuration = GPT2Config(
+        vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=4, n_positions=positions, initializer_range=0.3,
+        bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
+    )  # fmt: skip
+    return GPT2LMHeadModel(configuration).eval()
+
+
+def llama_of_last_piece(
+    tokenizer: PreTrainedTokenizerFast, scores: Mapping[str, Mapping[str, float]], *, others: float = -20.0
+) -> LlamaForCausalLM:
+    """A LLaMA whose scores depend on the last piece alone: ``scores[last][next]``, and ``others`` for the rest.
+
+    Its layers add nothing; embeddings are one-hot, and the head is the table.
+    """
+    size = len(tokenizer)
+    configuration = LlamaConfig(
+        vocab_size=size, hidden_size=size + size % 2, intermediate_size=2, num_hidden_layers=1, num_attention_heads=1,
+        num_key_value_heads=1, max_position_embeddings=256, tie_word_embeddings=False, rms_norm_eps=1e-12,
+        bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
+    )  # fmt: skip
+    model = LlamaForCausalLM(configuration).eval()
+    entry = tokenizer.get_vocab()
+    width = configuration.hidden_size
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.zero_()
+        model.model.embed_tokens.weight.copy_(torch.eye(width)[:size])
+        # The norm brings a one-hot vector to length sqrt(width).
+        model.model.norm.weight.fill_(width**-0.5)
+        model.lm_head.weight.fill_(others)
+        for last, following in scores.items():
+            for piece, score in following.items():
+                model.lm_head.weight[entry[piece], entry[last]] = score
+    return model
+
+
+def save(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, folder) -> str:
+    """Write a model folder as the hub's are, and return its path."""
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
