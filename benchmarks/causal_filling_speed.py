@@ -26,8 +26,8 @@ def run() -> list[dict[str, Any]]:
     set_up_torch(1)
     import copy
 
-    from tasks.filling.causal_language_model import CausalLanguageModel, load_causal_model
-    from tasks.filling.lora_training import train_lora
+    from tasks.filling.causal_lm.language_model import CausalLanguageModel, load_causal_model
+    from tasks.filling.causal_lm.lora_training import train_lora
     from tasks.filling.masked_sentence import read_masked_line
     from tasks.filling.settings import LoraTraining
 
@@ -72,10 +72,10 @@ def write_ours(language_model: Any, sentences: Sequence[Any]) -> tuple[list[list
     """The words of each sentence, processor seconds, and the share of the time inside the model."""
     import numpy as np
 
-    from tasks.filling.causal_free import FreeFiller
+    from tasks.filling.causal_lm.free import FreeFiller
+    from tasks.filling.choices.unigram import UnigramFiller
     from tasks.filling.marker_randomness import MarkerRandomness
     from tasks.filling.settings import Free
-    from tasks.filling.unigram import UnigramFiller
     from tasks.filling.word_frequencies import WordFrequencies
 
     fallback = UnigramFiller(WordFrequencies.of([("word", 1)]), np.ones(1, dtype=bool), MarkerRandomness(1))
@@ -90,8 +90,8 @@ def write_by_generate(model: Any, language_model: Any, sentence: Any) -> tuple[l
     """The words of one sentence by Hugging Face's own ``generate``, and processor seconds."""
     import torch
 
-    from tasks.filling.causal_alignment import Alignment
-    from tasks.filling.causal_prompt import INSTRUCTION, CausalPrompt
+    from tasks.filling.causal_lm.alignment import Alignment
+    from tasks.filling.causal_lm.prompt import INSTRUCTION, CausalPrompt
 
     started = time.process_time()
     prompt = CausalPrompt(language_model, INSTRUCTION)

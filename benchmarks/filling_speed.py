@@ -24,9 +24,9 @@ def run() -> list[dict[str, Any]]:
     import numpy as np
     from transformers import pipeline
 
-    from tasks.filling.candidate_words import candidate_words
-    from tasks.filling.head_training import initialise_fresh_weights
-    from tasks.filling.masked_language_model import MaskedLanguageModel, load_masked_model
+    from tasks.filling.masked_lm.candidate_words import candidate_words
+    from tasks.filling.masked_lm.head_training import initialise_fresh_weights
+    from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, load_masked_model
 
     sides = []
     for _ in range(2):
@@ -100,9 +100,9 @@ def masked_lines() -> list[str]:
 
 
 def fill_ours(language_model: Any, candidates: Any, lines: Sequence[str], order: Any) -> list[list[str]]:
-    from tasks.filling.masked_filler import MaskedFiller
+    from tasks.filling.choices.top_1 import BestWord
+    from tasks.filling.masked_lm.masked_filler import MaskedFiller
     from tasks.filling.masked_sentence import read_masked_line
-    from tasks.filling.top_1 import BestWord
 
     sentences = [read_masked_line(line, number, merge_markers=False) for number, line in enumerate(lines, start=1)]
     filler = MaskedFiller(language_model, candidates, BestWord(), batch_sentences=64, order=order)

@@ -141,14 +141,14 @@ def run(arguments: argparse.Namespace) -> None:
     """Fill a corpus."""
     from tasks.corpora.sidecar import read_sidecar
     from tasks.corpora.text_lines import STANDARD_STREAM, read_lines
-    from tasks.filling.fill_key import fill_key
     from tasks.filling.filled_corpus import FillingTally, read_shards
-    from tasks.filling.filled_shards import fill_corpus
     from tasks.filling.filler_setup import corpus_filler
     from tasks.filling.kept_words import KeptWords
     from tasks.filling.restoration import Restoration
-    from tasks.filling.shard_store import ShardStore
-    from tasks.filling.shard_workers import devices_of
+    from tasks.filling.shards.fill_key import fill_key
+    from tasks.filling.shards.filled_shards import fill_corpus
+    from tasks.filling.shards.shard_store import ShardStore
+    from tasks.filling.shards.shard_workers import devices_of
     from tasks.params import as_plain
     from tasks.reports.cell import Cell
     from tasks.reports.stage_report import recorded_stage

@@ -5,7 +5,7 @@ from typing import Any
 
 from tasks.filling.filled_corpus import CorpusFiller
 from tasks.filling.kept_words import KeptWords
-from tasks.filling.order_of_filling import refuse_order
+from tasks.filling.masked_lm.order_of_filling import refuse_order
 from tasks.filling.restoration import GenericWords
 from tasks.filling.slot_originals import ChoiceWithoutOriginals, ForbiddenOriginals
 from tasks.filling.word_frequencies import WordFrequencies
@@ -18,7 +18,7 @@ def corpus_filler(arguments: argparse.Namespace, settings: Any, threads: int) ->
     originals = ForbiddenOriginals() if settings.forbid_original else None
     classes = None
     if settings.classes == "match":
-        from tasks.filling.class_check_setup import ClassChecks
+        from tasks.filling.surrogates.class_check_setup import ClassChecks
 
         classes = ClassChecks(settings.class_check, threads, arguments.seed, kept, frequencies)
     filler, casing = _filler(arguments, settings, threads, kept, frequencies, originals, classes)
@@ -46,11 +46,11 @@ def _filler(
 
     randomness = MarkerRandomness(arguments.seed)
     if settings.kind == "surrogate":
-        from tasks.filling.surrogate import surrogate_filler
+        from tasks.filling.surrogates.surrogate import surrogate_filler
 
         return surrogate_filler(settings, arguments.seed, kept, frequencies)
     if not settings.uses_filler:
-        from tasks.filling.unigram import UnigramFiller
+        from tasks.filling.choices.unigram import UnigramFiller
 
         return (
             UnigramFiller(frequencies, kept.off_list(frequencies.words), randomness, originals),
@@ -59,17 +59,17 @@ def _filler(
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(threads)
-    from tasks.filling.causal_filler import causal_filler, refuse_free
-    from tasks.filling.causal_filler_folder import is_causal
+    from tasks.filling.causal_lm.filler import causal_filler, refuse_free
+    from tasks.filling.causal_lm.filler_folder import is_causal
 
     if is_causal(arguments.filler):
         refuse_order(settings, arguments.filler)
         return causal_filler(arguments.filler, settings, kept, randomness, frequencies, originals)
     refuse_free(settings, arguments.filler)
-    from tasks.filling.candidate_words import candidate_words
-    from tasks.filling.masked_filler import MaskedFiller
-    from tasks.filling.masked_language_model import MaskedLanguageModel
-    from tasks.filling.methods import choice_of
+    from tasks.filling.choices.methods import choice_of
+    from tasks.filling.masked_lm.candidate_words import candidate_words
+    from tasks.filling.masked_lm.masked_filler import MaskedFiller
+    from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 
     model = MaskedLanguageModel.load(arguments.filler)
     candidates = candidate_words(

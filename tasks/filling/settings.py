@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from tasks.filling.order_of_filling import OrderName
+from tasks.filling.masked_lm.order_of_filling import OrderName
 from tasks.masking.settings import SpacyTagger, TaggerSettings
 from tasks.settings_base import Settings
 

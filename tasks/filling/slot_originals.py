@@ -16,7 +16,7 @@ import numpy as np
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
-from tasks.filling.choice import Choice, Chosen, Forbidden
+from tasks.filling.choices.choice import Choice, Chosen, Forbidden
 from tasks.filling.marker_randomness import Place
 from tasks.filling.masked_sentence import MaskedSentence
 

@@ -96,7 +96,7 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Prepare a filler."""
-    from tasks.filling.filler_folder import check_filler_folder
+    from tasks.filling.masked_lm.filler_folder import check_filler_folder
     from tasks.params import as_plain
     from tasks.reports.cell import Cell
     from tasks.reports.stage_report import recorded_stage
@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> None:
 
         set_up_torch(threads)
         if settings.kind == "causal_lm":
-            from tasks.filling.causal_preparation import prepare_causal_filler
+            from tasks.filling.causal_lm.preparation import prepare_causal_filler
 
             prepare_causal_filler(settings, arguments.text, arguments.valid, arguments.output, report)
         else:
@@ -128,9 +128,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _prepare_masked_filler(settings: Any, arguments: argparse.Namespace, report: Any) -> None:
     from tasks.corpora.text_lines import read_corpus
-    from tasks.filling.filler_folder import save_filler
-    from tasks.filling.masked_accuracy import masked_accuracy
-    from tasks.filling.masked_language_model import MaskedLanguageModel, load_masked_model
+    from tasks.filling.masked_lm.filler_folder import save_filler
+    from tasks.filling.masked_lm.masked_accuracy import masked_accuracy
+    from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, load_masked_model
 
     valid = read_corpus(arguments.valid) if arguments.valid else None
     started = time.perf_counter()
@@ -138,7 +138,7 @@ def _prepare_masked_filler(settings: Any, arguments: argparse.Namespace, report:
     # Holds that there is a mask token, before minutes are spent on training.
     MaskedLanguageModel(model, tokenizer, settings.model)
     if settings.train_head:
-        from tasks.filling.head_training import train_head
+        from tasks.filling.masked_lm.head_training import train_head
 
         lines = read_corpus(arguments.text)
         report.measure(**train_head(model, tokenizer, missing, lines, settings.train_head, name=settings.model))
@@ -214,6 +214,6 @@ def _kind(arguments: argparse.Namespace, values: dict[str, Any]) -> str:
         raise ParameterError(f"--kind {arguments.kind} is not that of the section, {values['kind']!r}; leave it out")
     if kind := arguments.kind or values.get("kind"):
         return str(kind)
-    from tasks.filling.causal_filler_folder import is_causal
+    from tasks.filling.causal_lm.filler_folder import is_causal
 
     return "causal_lm" if arguments.gguf_file or is_causal(values["model"]) else "masked_lm"

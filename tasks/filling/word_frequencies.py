@@ -9,8 +9,8 @@ import numpy as np
 from tasks.corpora.word_counts import read_word_counts
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError
-from tasks.filling.candidate_words import is_word
 from tasks.filling.kept_words import KeptWords
+from tasks.filling.masked_lm.candidate_words import is_word
 
 
 @dataclass(frozen=True)

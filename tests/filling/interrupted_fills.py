@@ -20,7 +20,8 @@ TIMINGS = ("filling_seconds", "markers_per_second", "forward_seconds", "resumed_
 # code counts as unchanged, so that a test may run while somebody works on it.
 _CHILD = f"""
 import os, sys, time
-from tasks.filling import fill_key, filled_corpus, shard_store
+from tasks.filling import filled_corpus
+from tasks.filling.shards import fill_key, shard_store
 fill_key._code_hash = lambda: ""
 filled_corpus.SHARD_LINES = {SHARD_LINES}
 fill_shard = filled_corpus.CorpusFiller.fill_shard

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from tasks.filling.batch_halving import BatchHalving
-from tasks.filling.candidate_words import CandidateWords
-from tasks.filling.windows import Frame, Window
+from tasks.filling.masked_lm.candidate_words import CandidateWords
+from tasks.filling.masked_lm.windows import Frame, Window
+from tasks.filling.shards.batch_halving import BatchHalving
 
 MASK = "_"
 Script = Callable[[Sequence[str], int], Mapping[str, float]]

@@ -6,8 +6,8 @@ from tiny_masked_models import random_bert, save, word_piece_tokenizer
 
 from tasks.cli import main
 from tasks.errors import ResourceError
-from tasks.filling.batch_halving import BatchHalving
-from tasks.filling.masked_language_model import MaskedLanguageModel
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
+from tasks.filling.shards.batch_halving import BatchHalving
 
 TOKENIZER = word_piece_tokenizer()
 

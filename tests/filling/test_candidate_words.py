@@ -2,7 +2,7 @@ import pytest
 from tiny_masked_models import byte_pair_tokenizer, word_piece_tokenizer
 
 from tasks.errors import ModelError
-from tasks.filling.candidate_words import candidate_words, continues_word, is_word
+from tasks.filling.masked_lm.candidate_words import candidate_words, continues_word, is_word
 
 
 @pytest.mark.parametrize("word", ["Chicago", "1996", "a", "I", "7", "café", "o'clock", "5pm"])

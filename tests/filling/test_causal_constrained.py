@@ -17,10 +17,10 @@ from tasks.corpora.masked_text import MASK
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.errors import ModelError, ParameterError, ResourceError
 from tasks.filling.casing import Casing
-from tasks.filling.causal_candidates import log_weights
-from tasks.filling.causal_filler import filler_of
-from tasks.filling.causal_language_model import CausalLanguageModel
-from tasks.filling.causal_words import CausalWords
+from tasks.filling.causal_lm.candidates import log_weights
+from tasks.filling.causal_lm.filler import filler_of
+from tasks.filling.causal_lm.language_model import CausalLanguageModel
+from tasks.filling.causal_lm.words import CausalWords
 from tasks.filling.filled_corpus import FillingTally, fill_lines
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness

@@ -12,9 +12,9 @@ from transformers import AutoModelForCausalLM
 
 from tasks.cli import main
 from tasks.errors import ModelError
-from tasks.filling.causal_filler_folder import CausalFillerRecord, is_causal
-from tasks.filling.causal_language_model import CausalLanguageModel, load_causal_model
-from tasks.filling.lora_training import PromptMaker, held_out_accuracy, train_lora
+from tasks.filling.causal_lm.filler_folder import CausalFillerRecord, is_causal
+from tasks.filling.causal_lm.language_model import CausalLanguageModel, load_causal_model
+from tasks.filling.causal_lm.lora_training import PromptMaker, held_out_accuracy, train_lora
 from tasks.filling.settings import LoraTraining
 
 TOKENIZER = causal_tokenizer()

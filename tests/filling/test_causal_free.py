@@ -6,16 +6,16 @@ import torch
 from tiny_causal_models import causal_tokenizer, llama_of_last_piece, random_gpt2, random_llama
 
 from tasks.errors import ParameterError
-from tasks.filling.causal_alignment import Alignment
-from tasks.filling.causal_filler import causal_filler, filler_of, refuse_free
-from tasks.filling.causal_free import FreeFiller
-from tasks.filling.causal_language_model import CausalLanguageModel
-from tasks.filling.causal_prompt import CausalPrompt
+from tasks.filling.causal_lm.alignment import Alignment
+from tasks.filling.causal_lm.filler import causal_filler, filler_of, refuse_free
+from tasks.filling.causal_lm.free import FreeFiller
+from tasks.filling.causal_lm.language_model import CausalLanguageModel
+from tasks.filling.causal_lm.prompt import CausalPrompt
+from tasks.filling.choices.unigram import UnigramFiller
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.settings import Free, Top1
-from tasks.filling.unigram import UnigramFiller
 from tasks.filling.word_frequencies import WordFrequencies
 
 TOKENIZER = causal_tokenizer()

@@ -5,8 +5,8 @@ import torch
 from tiny_causal_models import causal_tokenizer, random_gpt2, random_llama
 
 from tasks.errors import ModelError
-from tasks.filling.causal_language_model import CausalLanguageModel
-from tasks.filling.causal_rows import CausalRows, ForwardClock, joined, length_groups
+from tasks.filling.causal_lm.language_model import CausalLanguageModel
+from tasks.filling.causal_lm.rows import CausalRows, ForwardClock, joined, length_groups
 
 TOKENIZER = causal_tokenizer()
 ROUNDING = 1e-4

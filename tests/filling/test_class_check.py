@@ -5,13 +5,18 @@ import pytest
 from masked_sentences import masked
 
 from tasks.filling.casing import Casing
-from tasks.filling.class_check import ChoiceOfClass, ClassCheckedFiller, WordsOfClassByFrequency, labels_of_slots
-from tasks.filling.class_check_words import ClassWords
+from tasks.filling.choices.top_1 import BestWord
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Fill
-from tasks.filling.surrogate import SurrogateFiller
-from tasks.filling.surrogate_values import SurrogateValues
-from tasks.filling.top_1 import BestWord
+from tasks.filling.surrogates.class_check import (
+    ChoiceOfClass,
+    ClassCheckedFiller,
+    WordsOfClassByFrequency,
+    labels_of_slots,
+)
+from tasks.filling.surrogates.class_check_words import ClassWords
+from tasks.filling.surrogates.surrogate import SurrogateFiller
+from tasks.filling.surrogates.surrogate_values import SurrogateValues
 from tasks.filling.word_frequencies import WordFrequencies
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
 

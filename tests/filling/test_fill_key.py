@@ -1,10 +1,13 @@
 import argparse
+from pathlib import Path
 
 import pytest
 
+import tasks
 from tasks.cli import command_parser
-from tasks.filling import fill_command, fill_key
+from tasks.filling import fill_command
 from tasks.filling.settings import Sample, TopK
+from tasks.filling.shards import fill_key
 
 
 @pytest.fixture
@@ -74,3 +77,18 @@ def test_the_code_and_the_versions_are_in_it(files, monkeypatch):
     changed = key()
     monkeypatch.setattr(fill_key, "version", lambda _: "0")
     assert len({before, changed, key()}) == 3
+
+
+def test_the_code_of_every_step_that_a_fill_uses_is_in_it():
+    root = Path(tasks.__file__).parent
+    found = {file.relative_to(root).as_posix() for file in fill_key.code_files()}
+    assert {
+        "params.py",
+        "corpora/words.py",
+        "filling/fill_command.py",
+        "filling/masked_lm/masked_filler.py",
+        "filling/shards/fill_key.py",
+        "labelled_text/people.py",
+        "masking/taggers/crf_tagger.py",
+    } <= found
+    assert not [name for name in found if name.startswith(("language_model/", "reports/"))]

@@ -11,7 +11,7 @@ from transformers import AutoModelForMaskedLM, BertModel
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.filling import filled_corpus
-from tasks.filling.shard_store import ShardStore
+from tasks.filling.shards.shard_store import ShardStore
 
 TOKENIZER = word_piece_tokenizer()
 

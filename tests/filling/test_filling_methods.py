@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from tasks.errors import CorpusError, ModelError, ParameterError
+from tasks.filling.choices.sample import DrawOffList
+from tasks.filling.choices.top_1 import BestWord
+from tasks.filling.choices.top_k import OneOfTheBest, best_candidates
+from tasks.filling.choices.unigram import UnigramFiller
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.sample import DrawOffList
-from tasks.filling.top_1 import BestWord
-from tasks.filling.top_k import OneOfTheBest, best_candidates
-from tasks.filling.unigram import UnigramFiller
 from tasks.filling.word_frequencies import WordFrequencies
 
 DRAWS = 4000

@@ -9,14 +9,14 @@ from tiny_masked_models import bert_of_bias, save, word_piece_tokenizer
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.errors import CorpusError, ModelError
+from tasks.filling.choices.sample import DrawOffList
+from tasks.filling.choices.top_1 import BestWord
+from tasks.filling.choices.top_k import OneOfTheBest
+from tasks.filling.choices.unigram import UnigramFiller
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.sample import DrawOffList
 from tasks.filling.slot_originals import ChoiceWithoutOriginals, ForbiddenOriginals, with_spans
-from tasks.filling.top_1 import BestWord
-from tasks.filling.top_k import OneOfTheBest
-from tasks.filling.unigram import UnigramFiller
 from tasks.filling.word_frequencies import WordFrequencies
 
 DRAWS = 3000

@@ -11,13 +11,13 @@ from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegac
 
 from tasks.cli import main
 from tasks.errors import ModelError
-from tasks.filling.candidate_words import candidate_words
-from tasks.filling.masked_accuracy import masked_accuracy
-from tasks.filling.masked_filler import MaskedFiller
-from tasks.filling.masked_language_model import MaskedLanguageModel
+from tasks.filling.choices.top_1 import BestWord
+from tasks.filling.masked_lm.candidate_words import candidate_words
+from tasks.filling.masked_lm.masked_accuracy import masked_accuracy
+from tasks.filling.masked_lm.masked_filler import MaskedFiller
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
+from tasks.filling.masked_lm.order_of_filling import ORDERS
 from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.order_of_filling import ORDERS
-from tasks.filling.top_1 import BestWord
 
 WORD_PIECES = word_piece_tokenizer()
 

@@ -7,16 +7,16 @@ import torch
 from tiny_families import FAMILIES, ROBERTA_SPECIAL, byte_pairs, model_of_bias, random_model, tokenizer_of
 from transformers import RobertaTokenizer, pipeline
 
-from tasks.filling.candidate_words import SENTENCE_PIECE_SIGN, candidate_words, space_sign
 from tasks.filling.casing import Casing, usual_forms
+from tasks.filling.choices.methods import choice_of
 from tasks.filling.filled_corpus import FillingTally, fill_lines
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
-from tasks.filling.marker_scores import earliest_cut, scores_at
-from tasks.filling.masked_filler import MaskedFiller
-from tasks.filling.masked_language_model import MaskedLanguageModel
-from tasks.filling.methods import choice_of
-from tasks.filling.order_of_filling import ORDERS
+from tasks.filling.masked_lm.candidate_words import SENTENCE_PIECE_SIGN, candidate_words, space_sign
+from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
+from tasks.filling.masked_lm.masked_filler import MaskedFiller
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
+from tasks.filling.masked_lm.order_of_filling import ORDERS
 from tasks.filling.settings import Top1
 
 ROUNDING = 1e-4

@@ -12,15 +12,15 @@ from tiny_masked_models import (
 from transformers import pipeline
 
 from tasks.errors import ModelError
-from tasks.filling.candidate_words import candidate_words
 from tasks.filling.casing import Casing
+from tasks.filling.choices.methods import choice_of
 from tasks.filling.filled_corpus import FillingTally, fill_lines
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
-from tasks.filling.marker_scores import earliest_cut, scores_at
-from tasks.filling.masked_filler import MaskedFiller
-from tasks.filling.masked_language_model import MaskedLanguageModel
-from tasks.filling.methods import choice_of
+from tasks.filling.masked_lm.candidate_words import candidate_words
+from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
+from tasks.filling.masked_lm.masked_filler import MaskedFiller
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.settings import Sample, Top1, TopK
 
 WORD_PIECES = word_piece_tokenizer()

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from scripted_model import MASK, ScriptedModel, scripted
 from tiny_masked_models import bert_that_avoids_repetition, random_bert, word_piece_tokenizer
 
-from tasks.filling.candidate_words import candidate_words
+from tasks.filling.choices.methods import choice_of
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
-from tasks.filling.masked_filler import MaskedFiller
-from tasks.filling.masked_language_model import MaskedLanguageModel
+from tasks.filling.masked_lm.candidate_words import candidate_words
+from tasks.filling.masked_lm.masked_filler import MaskedFiller
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
+from tasks.filling.masked_lm.order_of_filling import ORDERS
 from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.methods import choice_of
-from tasks.filling.order_of_filling import ORDERS
 from tasks.filling.settings import Sample, Top1, TopK
 
 WORD_PIECES = word_piece_tokenizer()

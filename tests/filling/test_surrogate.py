@@ -9,8 +9,8 @@ from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.corpora.words import fold, word_spans
 from tasks.errors import CorpusError
 from tasks.filling.marker_randomness import MarkerRandomness
-from tasks.filling.surrogate import SurrogateFiller
-from tasks.filling.surrogate_values import SurrogateValues, gender_of_text
+from tasks.filling.surrogates.surrogate import SurrogateFiller
+from tasks.filling.surrogates.surrogate_values import SurrogateValues, gender_of_text
 from tasks.filling.word_frequencies import WordFrequencies
 
 VALUES = SurrogateValues()

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from tasks.filling.surrogate_forms import like, other_characters, other_date, other_of_group
+from tasks.filling.surrogates.surrogate_forms import like, other_characters, other_date, other_of_group
 
 SEEDS = range(40)
 

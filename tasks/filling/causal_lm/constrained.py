@@ -1,0 +1,293 @@
+"""Constrained filling with a causal LM: the known words are forced, the model writes at the markers alone.
+
+Slots are filled from left to right. Each sentence is read once: keys and values of what was read are kept, so a slot
+costs the text since the slot before and its candidates. What stands to the right of a slot counts through the score
+of its first known words behind each candidate (``causal_candidates``), and, with a model tuned on prompts, because the
+whole masked sentence stands in the prompt.
+
+A sentence with more pieces than the model has positions is read through a window: the text nearest the slot, cut
+between words.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from tasks.corpora.words import fold
+from tasks.errors import ModelError, ParameterError
+from tasks.filling.causal_lm.candidates import (
+    LONGEST_WORD,
+    BestWords,
+    Candidate,
+    DrawnWords,
+    SlotContext,
+    WayOfLooking,
+    candidates_of_slots,
+)
+from tasks.filling.causal_lm.language_model import CausalLanguageModel
+from tasks.filling.causal_lm.prompt import MARKER, CausalPrompt
+from tasks.filling.causal_lm.rows import CausalRows, ForwardClock, joined, length_groups
+from tasks.filling.causal_lm.slots import EncodedSentence, encode_sentences
+from tasks.filling.causal_lm.words import CausalWords
+from tasks.filling.choices.choice import Choice
+from tasks.filling.choices.methods import choice_of
+from tasks.filling.kept_words import KeptWords
+from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.masked_sentence import Fill, MaskedSentence
+from tasks.filling.settings import Sample, Top1, TopK
+from tasks.filling.shards.batch_halving import BatchHalving
+from tasks.filling.slot_originals import ForbiddenOriginals
+
+_MOST_KEPT_PIECES = 8192
+"""Pieces whose keys and values are kept at once, those of the candidates included: long sentences go in smaller
+batches."""
+_WORDS = re.compile(r"\s*\S+|\s+$")
+
+
+@dataclass
+class _Progress:
+    """A sentence while it is filled."""
+
+    encoded: EncodedSentence
+    pending: list[int]
+    """Pieces that the model has not read yet."""
+    fills: list[Fill] = field(default_factory=list)
+    windowed: bool = False
+    """Whether the model sees less than the whole sentence."""
+    windowed_slots: int = 0
+
+    @property
+    def slot(self) -> SlotContext:
+        index = len(self.fills)
+        sentence = self.encoded.sentence
+        place = Place(sentence.number, sentence.slots[index].first_marker)
+        return SlotContext(place, self.encoded.spaced[index], self.encoded.following[index])
+
+    @property
+    def done(self) -> bool:
+        return len(self.fills) == len(self.encoded.sentence.slots)
+
+
+class ConstrainedFiller:
+    """Fills sentences with one causal LM and one method."""
+
+    def __init__(
+        self,
+        language_model: CausalLanguageModel,
+        words: CausalWords,
+        settings: Top1 | TopK | Sample,
+        kept: KeptWords,
+        randomness: MarkerRandomness,
+        originals: ForbiddenOriginals | None = None,
+    ) -> None:
+        self._language_model, self._words, self._settings = language_model, words, settings
+        self._kept, self._randomness, self._originals = kept, randomness, originals
+        self._prompt = CausalPrompt(language_model, language_model.instruction)
+        self._clock = ForwardClock()
+        self._count = settings.right_context.candidates
+        if isinstance(settings, TopK):
+            if settings.k > len(words.candidates):
+                raise ParameterError(
+                    f"k={settings.k} is more than the {len(words.candidates)} words that this filler can write"
+                )
+            self._count = max(self._count, settings.k)
+        self._way: WayOfLooking
+        if isinstance(settings, Sample):
+            self._way = DrawnWords(words, self._count, kept, randomness, settings.temperature)
+        else:
+            self._way = BestWords(words, self._count)
+        self.candidate_count = len(words.candidates)
+        """Words of one piece; words of several come on top."""
+        self._windowed_slots = 0
+        self._halving = BatchHalving(language_model.name)
+
+    @property
+    def forward_seconds(self) -> float:
+        """Seconds inside the model so far."""
+        return self._clock.seconds
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What a report says besides: ``windowed_slots`` were filled with less than the whole sentence in sight."""
+        return {"windowed_slots": self._windowed_slots, "pieces_read": self._clock.pieces, **self._halving.counts}
+
+    def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
+        """The fills of each sentence, one per slot; ``advance`` is called with the number of slots just filled."""
+        with_slots = [index for index, sentence in enumerate(sentences) if sentence.slots]
+        chosen = [sentences[index] for index in with_slots]
+        encoded = encode_sentences(
+            self._language_model,
+            chosen,
+            self._prompt.inputs([sentence.texts for sentence in chosen]),
+            following_words=self._settings.right_context.words,
+        )
+        fills: list[list[Fill]] = [[] for _ in sentences]
+
+        def work(batch: Sequence[tuple[int, EncodedSentence]]) -> list[_Progress]:
+            return self._fill_batch([self._begin(encoded) for _, encoded in batch], advance)
+
+        for batch in self._batches(list(zip(with_slots, encoded, strict=True))):
+            states = [state for part in self._halving.run(batch, work, self._kept_pieces) for state in part]
+            for (index, _), state in zip(batch, states, strict=True):
+                fills[index] = state.fills
+                self._windowed_slots += state.windowed_slots
+        return fills
+
+    def _kept_pieces(self, batch: Sequence[tuple[int, EncodedSentence]]) -> int:
+        """How many pieces' keys and values a batch keeps at most."""
+        longest = min(max(encoded.length for _, encoded in batch), self._language_model.positions)
+        return len(batch) * (1 + self._count) * (longest + len(self._prompt.head))
+
+    def _batches(self, encoded: list[tuple[int, EncodedSentence]]) -> Iterator[list[tuple[int, EncodedSentence]]]:
+        """Sentences of about equal length together."""
+        encoded.sort(key=lambda item: item[1].length)
+        batch: list[tuple[int, EncodedSentence]] = []
+        for item in encoded:
+            full = len(batch) == self._settings.batch_sentences
+            if batch and (full or self._kept_pieces([*batch, item]) > _MOST_KEPT_PIECES):
+                yield batch
+                batch = []
+            batch.append(item)
+        if batch:
+            yield batch
+
+    def _begin(self, encoded: EncodedSentence) -> _Progress:
+        following = encoded.following
+        if self._prompt.end and self._settings.right_context.words:
+            # The model was tuned to say where a sentence ends.
+            following = [
+                pieces + (self._prompt.end if index == len(following) - 1 and pieces == encoded.known[-1] else [])
+                for index, pieces in enumerate(following)
+            ]
+        encoded = EncodedSentence(encoded.sentence, encoded.known, encoded.spaced, following, encoded.input)
+        return _Progress(encoded, [*encoded.input, *encoded.known[0]])
+
+    def _fill_batch(self, states: list[_Progress], advance: Callable[[int], object]) -> list[_Progress]:
+        head = CausalRows(self._language_model, 1, self._clock)
+        head_is_read = len(self._prompt.head) > 1
+        if head_is_read:
+            # The last piece of the head is read with each sentence, so that none has nothing to read.
+            head.read([self._prompt.head[:-1]], [0])
+        rows = head.chosen([0] * len(states))
+        for state in states:
+            state.pending = [*self._prompt.head[-1 if head_is_read else 0 :], *state.pending]
+        active = list(range(len(states)))
+        while active:
+            here = [states[index] for index in active]
+            self._make_room(rows, here)
+            rows, scores, order = self._read(rows, [state.pending for state in here])  # (B, V)
+            active = [active[row] for row in order]
+            here = [here[row] for row in order]
+            slots = [state.slot for state in here]
+            found = candidates_of_slots(rows, scores, slots, self._words, self._way)
+            for row, (state, slot, candidates) in enumerate(zip(here, slots, found, strict=True)):
+                chosen, fallback = self._choose(candidates, slot, scores[row].cpu().numpy())
+                state.fills.append(Fill(chosen.word, fallback))
+                state.pending = [*chosen.pieces, *state.encoded.known[len(state.fills)]]
+                state.windowed_slots += state.windowed
+            advance(len(here))
+            kept = [row for row, state in enumerate(here) if not state.done]
+            if len(kept) < len(here):
+                rows = rows.chosen(kept)
+                active = [active[row] for row in kept]
+        return states
+
+    def _read(self, rows: CausalRows, pending: Sequence[list[int]]) -> tuple[CausalRows, torch.Tensor, list[int]]:
+        """Read what each row has not read, rows with about as much together. Returns the rows in another order, the
+        scores behind each ``(B, V)``, and this order."""
+        groups = length_groups(list(map(len, pending)), rows.enough_pieces)
+        parts = [rows.chosen(group) if len(groups) > 1 else rows for group in groups]
+        order = [row for group in groups for row in group]
+        if len(groups) == 1:
+            order = list(range(len(pending)))
+        scores = [
+            part.read([pending[row] for row in group], [1] * len(group))
+            for part, group in zip(parts, groups if len(groups) > 1 else [order], strict=True)
+        ]
+        return joined(parts), torch.cat(scores), order
+
+    def _choose(self, candidates: list[Candidate], slot: SlotContext, scores: np.ndarray) -> tuple[Candidate, bool]:
+        """A candidate by the method, and whether it is a fallback."""
+        allowed = candidates
+        if self._originals is not None:
+            originals = self._originals.at(slot.place)
+            allowed = [candidate for candidate in candidates if fold(candidate.word) not in originals]
+            if len(allowed) < len(candidates):
+                free = self._by_method(candidates, slot)[0]
+                self._originals.note(slot.place, would_restore=fold(free.word) in originals)
+        return self._by_method(allowed, slot) if allowed else (self._last_resort(slot, scores), True)
+
+    def _by_method(self, candidates: list[Candidate], slot: SlotContext) -> tuple[Candidate, bool]:
+        settings = self._settings
+        if isinstance(settings, TopK):
+            settings = settings.model_copy(update={"k": min(settings.k, len(candidates))})
+        off_list = self._kept.off_list([candidate.word for candidate in candidates])
+        choice: Choice = choice_of(settings, off_list, self._randomness)
+        scores = np.array([[candidate.score for candidate in candidates]], dtype=np.float32)
+        chosen = choice.choose(scores, [slot.place])
+        return candidates[int(chosen.candidates[0])], bool(chosen.fallbacks[0])
+
+    def _last_resort(self, slot: SlotContext, scores: np.ndarray) -> Candidate:
+        """Where no word was found: the likeliest word of one piece, off the list if that can be."""
+        whole = self._words.whole[slot.spaced]
+        entries = np.flatnonzero(whole >= 0)
+        originals = self._originals.at(slot.place) if self._originals is not None else set()
+        texts = self._words.candidates.words
+        order = entries[np.argsort(-scores[entries], kind="stable")].tolist()
+        free = (entry for entry in order if fold(texts[whole[entry]]) not in originals)
+        allowed = list(free)
+        if not allowed:
+            raise ModelError(
+                f"line {slot.place.line}: filler {self._language_model.name!r} has no word that may stand at a marker"
+            )
+        best = next((entry for entry in allowed if not self._kept.holds(texts[whole[entry]])), allowed[0])
+        return Candidate(texts[whole[best]], (best,), float(scores[best]))
+
+    def _make_room(self, rows: CausalRows, states: Sequence[_Progress]) -> None:
+        """Let rows that come to the end of the model's positions begin anew with what is nearest."""
+        forgotten = []
+        for row, state in enumerate(states):
+            need = len(state.pending) + LONGEST_WORD + len(state.slot.following)
+            if rows.lengths[row] + need <= self._language_model.positions:
+                forgotten.append(0)
+                continue
+            state.pending, state.windowed = self._window(state), True
+            forgotten.append(rows.lengths[row])
+        rows.take_back(forgotten)
+
+    def _window(self, state: _Progress) -> list[int]:
+        """The pieces of as many words round the next slot as fit."""
+        sentence, index = state.encoded.sentence, len(state.fills)
+        given: list[str] = []  # as the prompt's input has it
+        written: list[str] = []  # as the output has it
+        for number in range(index + 1):
+            words = _WORDS.findall(sentence.texts[number])
+            given += words
+            written += words
+            if number < index:
+                given.append(MARKER)
+                written.append(state.fills[number].word)
+        behind: list[str] = []
+        for number in range(index + 1, len(sentence.texts)):
+            behind += _WORDS.findall(sentence.texts[number])
+            if number < len(sentence.slots):
+                behind.append(MARKER)
+        room = self._language_model.positions - LONGEST_WORD - len(state.slot.following)
+        reach = 1 << max(len(written), len(behind)).bit_length()
+        while True:
+            text = "".join(written[len(written) - reach :] if reach < len(written) else written).lstrip()
+            text = text[:-1] if state.encoded.spaced[index] and text.endswith(" ") else text
+            near = "".join(given[len(given) - reach :] if reach < len(given) else given).lstrip()
+            inputs = self._prompt.inputs([[near, "".join(behind[:reach])]])[0]
+            pieces = [*self._prompt.head, *inputs, *self._language_model.encode([text])[0]]
+            if len(pieces) <= room:
+                return pieces
+            if reach == 0:
+                raise ModelError(
+                    f"filler {self._language_model.name!r} has {self._language_model.positions} positions, too few for "
+                    "its prompt and one marker"
+                )
+            reach //= 2

@@ -1,0 +1,292 @@
+"""Tuning a causal LM with LoRA on the task that filling sets it (paper 3.2).
+
+Each sentence makes a prompt: the instruction, the sentence with a few words replaced at random by [MASK], and the
+sentence itself. The loss is that of the output alone. Only the matrices of the update learn; the model's own weights
+stay as they are.
+"""
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tasks.corpora.masked_text import count_markers
+from tasks.corpora.words import word_spans
+from tasks.errors import CorpusError, ModelError
+from tasks.filling.causal_lm.language_model import CausalLanguageModel
+from tasks.filling.causal_lm.prompt import INSTRUCTION, CausalPrompt
+from tasks.filling.masked_lm.candidate_words import is_word
+from tasks.filling.settings import LoraTraining
+from tasks.torch_setup import has_bfloat16
+
+if TYPE_CHECKING:
+    import torch
+
+_WEIGHT_DECAY = 0.0
+_BETAS = (0.9, 0.98)
+_LARGEST_GRADIENT = 1.0
+_CURVE_POINTS = 40
+_VALID_SENTENCES = 200
+_VALID_SEED = 1
+_POOL_BATCHES = 64
+"""So many batches at a time are sorted by length and then put in random order."""
+
+
+@dataclass(frozen=True)
+class PromptedSentence:
+    """The pieces of a prompt with its output."""
+
+    pieces: list[int]
+    output_start: int
+    """Index of the first piece of the output."""
+    masked: list[list[int]]
+    """Indices of the pieces of each masked word in the output."""
+
+
+class PromptMaker:
+    """Makes prompts of sentences for one model."""
+
+    def __init__(self, language_model: CausalLanguageModel, masked_share: float) -> None:
+        self._language_model = language_model
+        self._prompt = CausalPrompt(language_model, INSTRUCTION)
+        self._masked_share = masked_share
+
+    def prompts(self, lines: Sequence[str], random: np.random.Generator) -> list[PromptedSentence]:
+        """One prompt for each line that has a word to mask; lines with markers are left out."""
+        divided = [parts for line in lines if not count_markers(line) and (parts := self._mask(line, random))]
+        inputs = self._prompt.inputs([parts[::2] for parts in divided])
+        flat = [text for parts in divided for text in _with_spaces_moved(parts)]
+        pieces = iter(self._language_model.encode(flat))
+        made = []
+        for parts, given in zip(divided, inputs, strict=True):
+            whole = [*self._prompt.head, *given]
+            start = len(whole)
+            masked = []
+            for index in range(len(parts)):
+                new = next(pieces)
+                if index % 2:
+                    masked.append(list(range(len(whole), len(whole) + len(new))))
+                whole += new
+            made.append(PromptedSentence(whole + self._prompt.end, start, masked))
+        return made
+
+    def _mask(self, line: str, random: np.random.Generator) -> list[str]:
+        """Known texts and masked words in turn; empty where no word can be masked."""
+        spans = [span for span in word_spans(line) if is_word(line[span[0] : span[1]])]
+        if not spans:
+            return []
+        count = min(len(spans), max(1, round(self._masked_share * len(spans))))
+        parts = []
+        position = 0
+        for index in sorted(random.choice(len(spans), count, replace=False).tolist()):
+            start, end = spans[index]
+            parts += [line[position:start], line[start:end]]
+            position = end
+        return [*parts, line[position:]]
+
+
+def _with_spaces_moved(parts: Sequence[str]) -> list[str]:
+    """The space before a masked word goes to the word, as it does when slots are filled."""
+    moved = list(parts)
+    for index in range(1, len(moved), 2):
+        if moved[index - 1].endswith(" "):
+            moved[index - 1], moved[index] = moved[index - 1][:-1], " " + moved[index]
+    return moved
+
+
+def train_lora(
+    language_model: CausalLanguageModel, lines: Sequence[str], settings: LoraTraining
+) -> tuple[Any, dict[str, Any]]:
+    """Tune; returns the model with its update (peft's) and what was measured.
+
+    Raises ``CorpusError`` where no line makes a prompt, and ``ModelError`` where peft cannot place the update or the
+    loss stops being a number. The result depends on the seed alone, on one machine.
+    """
+    import torch
+    from tqdm import tqdm
+
+    random = np.random.default_rng(settings.seed)
+    prompts, left_out = _prompts(language_model, lines, settings, random)
+    torch.manual_seed(settings.seed)
+    tuned = _with_update(language_model, settings)
+    inner = tuned.get_base_model()
+    weights = [weight for weight in tuned.parameters() if weight.requires_grad]
+    optimiser = torch.optim.AdamW(weights, lr=settings.learning_rate, betas=_BETAS, weight_decay=_WEIGHT_DECAY)
+    tuned.train()
+    batches = _batches(prompts, settings.batch_sentences, random)
+    losses: list[float] = []
+    targets = 0
+    for step in tqdm(range(settings.steps), desc="tuning", unit=" steps", disable=None):
+        for group in optimiser.param_groups:
+            group["lr"] = settings.learning_rate * _schedule(step, settings)
+        scores, expected = _output_scores(language_model, inner, next(batches))
+        loss = torch.nn.functional.cross_entropy(scores, expected)
+        if not math.isfinite(loss.item()):
+            raise ModelError(f"the loss is no number at step {step + 1}; lower learning_rate")
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(weights, _LARGEST_GRADIENT)
+        optimiser.step()
+        optimiser.zero_grad()
+        losses.append(loss.item())
+        targets += len(expected)
+    tuned.eval()
+    return tuned, {
+        "steps": settings.steps,
+        "sentences": settings.steps * settings.batch_sentences,
+        "different_sentences": min(len(prompts), settings.steps * settings.batch_sentences),
+        "lines_left_out": left_out,
+        "output_pieces": targets,
+        "tuned_parameters": sum(weight.numel() for weight in weights),
+        "loss_curve": _curve(losses),
+        "loss": sum(losses[-10:]) / len(losses[-10:]),
+    }
+
+
+def held_out_accuracy(language_model: CausalLanguageModel, lines: Sequence[str]) -> dict[str, Any]:
+    """The loss on outputs of held-out prompts, and how many masked words the model writes rightly with the known words
+    forced; the same prompts every time.
+
+    Returns ``valid_loss`` (nats per output piece), ``valid_perplexity``, ``valid_masked_words`` and
+    ``valid_top_1_accuracy``: the share of masked words of which every piece is the likeliest one, given those before.
+    Raises ``CorpusError`` where no line makes a prompt.
+    """
+    import torch
+
+    random = np.random.default_rng(_VALID_SEED)
+    chosen = [lines[index] for index in random.permutation(len(lines))[:_VALID_SENTENCES].tolist()]
+    limit = language_model.positions
+    made = PromptMaker(language_model, LoraTraining().masked_share).prompts(chosen, random)
+    prompts = sorted((prompt for prompt in made if len(prompt.pieces) <= limit), key=lambda p: len(p.pieces))
+    if not prompts:
+        raise CorpusError("the validation text has no line with a word to mask")
+    loss, pieces, words, right = 0.0, 0, 0, 0
+    for start in range(0, len(prompts), 8):
+        batch = prompts[start : start + 8]
+        with torch.inference_mode():
+            scores, expected = _output_scores(language_model, language_model.model, batch)
+        loss += float(torch.nn.functional.cross_entropy(scores, expected, reduction="sum"))
+        pieces += len(expected)
+        hits = (scores.argmax(dim=1) == expected).tolist()
+        position = 0
+        for prompt in batch:
+            for word in prompt.masked:
+                words += 1
+                right += all(hits[position + index - prompt.output_start] for index in word)
+            position += len(prompt.pieces) - prompt.output_start
+    return {
+        "valid_loss": loss / pieces,
+        "valid_perplexity": math.exp(loss / pieces),
+        "valid_masked_words": words,
+        "valid_top_1_accuracy": right / words,
+    }
+
+
+def _prompts(
+    language_model: CausalLanguageModel, lines: Sequence[str], settings: LoraTraining, random: np.random.Generator
+) -> tuple[list[PromptedSentence], int]:
+    """Enough prompts for all steps, or all there are, and how many lines were left out on the way."""
+    wanted = settings.steps * settings.batch_sentences
+    maker = PromptMaker(language_model, settings.masked_share)
+    prompts: list[PromptedSentence] = []
+    left_out = 0
+    order = random.permutation(len(lines))
+    for start in range(0, len(order), 1024):
+        some = [lines[index] for index in order[start : start + 1024].tolist()]
+        made = [
+            prompt
+            for prompt in maker.prompts(some, random)
+            if len(prompt.pieces) - prompt.output_start <= settings.longest_sentence
+            and len(prompt.pieces) <= language_model.positions
+        ]
+        left_out += len(some) - len(made)
+        prompts += made
+        if len(prompts) >= wanted:
+            break
+    if not prompts:
+        raise CorpusError(
+            "the training text has no line without markers that has a word to mask and at most "
+            f"{settings.longest_sentence} pieces"
+        )
+    return prompts[:wanted], left_out
+
+
+def _with_update(language_model: CausalLanguageModel, settings: LoraTraining) -> Any:
+    from peft import LoraConfig, get_peft_model
+
+    configuration = LoraConfig(
+        r=settings.rank,
+        lora_alpha=settings.alpha,  # type: ignore[arg-type]
+        lora_dropout=settings.dropout,
+        target_modules=settings.target_modules or "all-linear",
+        task_type="CAUSAL_LM",
+    )
+    try:
+        with warnings.catch_warnings():
+            # peft asks the model for a name that the next version of transformers will not have.
+            warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
+            return get_peft_model(language_model.model, configuration)
+    except ValueError as error:
+        raise ModelError(
+            f"model {language_model.name!r}: peft cannot place the update ({' '.join(str(error).split())[:200]}); "
+            "name the layers in target_modules"
+        ) from None
+
+
+def _output_scores(
+    language_model: CausalLanguageModel, model: Any, batch: Sequence[PromptedSentence]
+) -> "tuple[torch.Tensor, torch.Tensor]":
+    """Scores ``(N, V)`` float32 for the ``N`` pieces of the outputs, and these pieces ``(N,)``."""
+    import torch
+
+    from tasks.filling.masked_lm.marker_scores import scores_at
+
+    longest = max(len(prompt.pieces) for prompt in batch)
+    padding = language_model.padding
+    pieces = torch.tensor([[*p.pieces, *[padding] * (longest - len(p.pieces))] for p in batch])  # (B, T)
+    attention = torch.tensor([[1] * len(p.pieces) + [0] * (longest - len(p.pieces)) for p in batch])  # (B, T)
+    places = [(row, index) for row, p in enumerate(batch) for index in range(p.output_start, len(p.pieces))]
+    rows, targets = (torch.tensor(part) for part in zip(*places, strict=True))
+    device = model.device
+    expected = pieces[rows, targets].to(device)
+    lower = device.type == "cpu" and has_bfloat16() and model.dtype == torch.float32 and torch.is_grad_enabled()
+    with torch.autocast("cpu", torch.bfloat16, enabled=lower):
+        scores = scores_at(
+            model, pieces.to(device), attention.to(device), rows.to(device), (targets - 1).to(device)
+        )  # (N, V): behind the piece before
+    return scores.float(), expected
+
+
+def _batches(
+    prompts: Sequence[PromptedSentence], size: int, random: np.random.Generator
+) -> Iterator[list[PromptedSentence]]:
+    """Endless batches of prompts of about equal length, every prompt once per epoch."""
+    while True:
+        order = random.permutation(len(prompts))
+        for start in range(0, len(order), size * _POOL_BATCHES):
+            pool = sorted(
+                (prompts[i] for i in order[start : start + size * _POOL_BATCHES]), key=lambda p: len(p.pieces)
+            )
+            batches = [pool[first : first + size] for first in range(0, len(pool), size)]
+            for index in random.permutation(len(batches)):
+                yield batches[index]
+
+
+def _schedule(step: int, settings: LoraTraining) -> float:
+    """Linear warm-up to 1, then linear decay to 0."""
+    warm_up = max(1, round(settings.warm_up_share * settings.steps))
+    if step < warm_up:
+        return (step + 1) / warm_up
+    return (settings.steps - step) / max(1, settings.steps - warm_up)
+
+
+def _curve(losses: Sequence[float]) -> list[dict[str, float]]:
+    """Mean loss of each of at most 40 stretches of steps."""
+    size = math.ceil(len(losses) / _CURVE_POINTS)
+    stretches = [losses[start : start + size] for start in range(0, len(losses), size)]
+    return [
+        {"step": min((index + 1) * size, len(losses)), "loss": round(sum(stretch) / len(stretch), 4)}
+        for index, stretch in enumerate(stretches)
+    ]

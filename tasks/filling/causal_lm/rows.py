@@ -1,0 +1,181 @@
+"""Rows of pieces that a causal LM reads on, with the keys and values of what it has read.
+
+Rows have different lengths. New pieces of all rows are appended side by side, padded on the right; where a row has
+nothing, the attention mask has a hole, and positions are counted by row. So a row's scores are those it would have
+alone, rows can be copied, and the last pieces of a row can be taken back.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from transformers import DynamicCache
+
+from tasks.errors import ModelError
+from tasks.filling.causal_lm.language_model import CausalLanguageModel
+
+
+class CausalRows:
+    """``B`` rows; ``lengths`` ``(B,)`` pieces read by each."""
+
+    def __init__(self, language_model: CausalLanguageModel, rows: int, clock: "ForwardClock") -> None:
+        self._language_model = language_model
+        self._model = language_model.model
+        self._device = self._model.device
+        self._clock = clock
+        self._cache: Any = DynamicCache()
+        self._mask = torch.zeros((rows, 0), dtype=torch.long, device=self._device)  # (B, P)
+        self.lengths = [0] * rows
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def enough_pieces(self) -> int:
+        """So many pieces at a time keep the device busy."""
+        return self._language_model.enough_pieces
+
+    def read(self, pieces: Sequence[Sequence[int]], wanted: Sequence[int]) -> torch.Tensor:
+        """Append pieces to the rows, at least one to one of them, and return the scores behind the last ones.
+
+        ``wanted``: for each row behind how many of its last new pieces the scores are wanted. Returns ``(sum, V)``
+        float32 on the model's device, row by row. Raises ``ModelError`` where they are not numbers.
+        """
+        longest = max(map(len, pieces))
+        padding = self._language_model.padding
+        ids = torch.tensor([[*new, *[padding] * (longest - len(new))] for new in pieces], dtype=torch.long)  # (B, T)
+        counts = torch.tensor([len(new) for new in pieces])  # (B,)
+        steps = torch.arange(longest)
+        new_mask = (steps < counts[:, None]).long().to(self._device)  # (B, T)
+        options: dict[str, Any] = {}
+        if self._language_model.takes_positions:
+            # Behind a row's last piece stands padding that nothing looks at; its position must exist all the same.
+            inside = torch.minimum(steps, (counts[:, None] - 1).clamp(min=0))
+            positions = (torch.tensor(self.lengths)[:, None] + inside).clamp(max=self._language_model.positions - 1)
+            options["position_ids"] = positions.to(self._device)
+        self._mask = torch.cat([self._mask, new_mask], dim=1)
+        rows = torch.tensor([row for row, count in enumerate(wanted) for _ in range(count)], dtype=torch.long)
+        columns = torch.tensor(
+            [len(new) - count + i for new, count in zip(pieces, wanted, strict=True) for i in range(count)],
+            dtype=torch.long,
+        )
+        started = time.perf_counter()
+        with torch.inference_mode():
+            scores = _scores_at(
+                self._model,
+                rows.to(self._device),
+                columns.to(self._device),
+                input_ids=ids.to(self._device),
+                attention_mask=self._mask,
+                past_key_values=self._cache,
+                use_cache=True,
+                **options,
+            ).float()  # (N, V)
+            # One number that is none makes the sum none; reading it also waits for the device.
+            sound = bool(torch.isfinite(scores.sum()))
+        self._clock.seconds += time.perf_counter() - started
+        self._clock.pieces += int(counts.sum())
+        self._clock.cells += ids.numel()
+        self.lengths = [length + len(new) for length, new in zip(self.lengths, pieces, strict=True)]
+        if not sound:
+            raise ModelError(
+                f"filler {self._language_model.name!r} gives scores that are not numbers (NaN or infinity); "
+                "its weights are damaged"
+            )
+        return scores
+
+    def take_back(self, counts: Sequence[int]) -> None:
+        """Let each row forget its last ``counts`` pieces."""
+        if not any(counts):
+            return
+        from_right = self._mask.flip(1).cumsum(1).flip(1)  # (B, P): 1 at a row's last piece, 2 at the one before
+        self._mask = self._mask * (from_right > torch.tensor(counts, device=self._device)[:, None])
+        self.lengths = [length - count for length, count in zip(self.lengths, counts, strict=True)]
+
+    def chosen(self, rows: Sequence[int]) -> "CausalRows":
+        """Copies of the given rows, which may repeat, without holes; these rows stay as they are."""
+        copies = CausalRows(self._language_model, 0, self._clock)
+        copies.lengths = [self.lengths[row] for row in rows]
+        index = torch.tensor(rows, dtype=torch.long, device=self._device)
+        longest = max(copies.lengths, default=0)
+        # The columns of each row's pieces in their order, then those of its holes.
+        order = self._mask.argsort(dim=1, descending=True, stable=True)[index, :longest]  # (N, P')
+        lengths = torch.tensor(copies.lengths, device=self._device)
+        copies._mask = (torch.arange(longest, device=self._device) < lengths[:, None]).long()
+        if longest:
+            for number, layer in enumerate(self._cache.layers):
+                # (B, heads, P, D) -> (N, heads, P', D)
+                keys, values = (
+                    part.transpose(1, 2)[index[:, None], order].transpose(1, 2) for part in (layer.keys, layer.values)
+                )
+                copies._cache.update(keys, values, number)
+        return copies
+
+
+def joined(parts: Sequence[CausalRows]) -> CausalRows:
+    """The rows of all parts, one part behind the other; the parts are not to be read on with."""
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0]
+    rows = CausalRows(first._language_model, 0, first._clock)
+    rows.lengths = [length for part in parts for length in part.lengths]
+    longest = max(part._mask.shape[1] for part in parts)
+
+    def widened(tensor: torch.Tensor, dimension: int) -> torch.Tensor:
+        shape = list(tensor.shape)
+        shape[dimension] = longest - shape[dimension]
+        return torch.cat([tensor, tensor.new_zeros(shape)], dim=dimension) if shape[dimension] else tensor
+
+    rows._mask = torch.cat([widened(part._mask, 1) for part in parts])
+    for number in range(len(first._cache.layers)):
+        layers = [part._cache.layers[number] for part in parts]
+        keys = torch.cat([widened(layer.keys, 2) for layer in layers])
+        values = torch.cat([widened(layer.values, 2) for layer in layers])
+        rows._cache.update(keys, values, number)
+    return rows
+
+
+def length_groups(lengths: Sequence[int], enough: int) -> list[list[int]]:
+    """Indices of rows to be read together, the shorter ones first: a group ends where it has ``enough`` pieces and the
+    next row would pad the others."""
+    groups: list[list[int]] = []
+    for row in sorted(range(len(lengths)), key=lambda row: lengths[row]):
+        if groups:
+            longest = lengths[groups[-1][-1]]
+            if len(groups[-1]) * longest < enough or lengths[row] == longest:
+                groups[-1].append(row)
+                continue
+        groups.append([row])
+    return groups
+
+
+class ForwardClock:
+    """What the model itself took."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        """Seconds inside the model."""
+        self.pieces = 0
+        """Pieces read, without padding."""
+        self.cells = 0
+        """Pieces read, with padding."""
+
+
+def _scores_at(model: Any, rows: torch.Tensor, columns: torch.Tensor, **inputs: Any) -> torch.Tensor:
+    """Vocabulary scores ``(N, V)`` at the places ``(rows[n], columns[n])``; no others are computed."""
+
+    def keep_places(_module: Any, _arguments: Any, output: Any) -> Any:
+        hidden = output[0]
+        chosen = hidden[rows, columns].unsqueeze(1)  # (N, 1, H)
+        if isinstance(output, tuple):
+            return (chosen, *output[1:])
+        output.last_hidden_state = chosen
+        return output
+
+    handle = model.base_model.register_forward_hook(keep_places)
+    try:
+        scores: torch.Tensor = model(**inputs).logits.squeeze(1)
+    finally:
+        handle.remove()
+    return scores

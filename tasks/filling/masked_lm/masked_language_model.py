@@ -1,0 +1,258 @@
+"""A masked language model of Hugging Face's as a filler: loading, encoding, and scores at the markers alone.
+
+Any architecture with a masked-LM head works. Sentences that are longer than the model's positions are seen through a
+window round the marker.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tasks.errors import ModelError
+from tasks.filling.masked_lm.candidate_words import SENTENCE_PIECE_SIGN, space_sign
+from tasks.filling.masked_lm.model_folder import check_model_folder
+from tasks.filling.masked_lm.windows import Frame, Window
+from tasks.filling.shards.batch_halving import BatchHalving
+from tasks.model_source import locate_model, unreachable
+
+if TYPE_CHECKING:
+    import torch
+
+_LONGEST_WINDOW = 512
+
+
+class MaskedLanguageModel:
+    """A model with its tokenizer, ready to score fills."""
+
+    def __init__(self, model: Any, tokenizer: Any, name: str) -> None:
+        """Raises ``ModelError`` where the tokenizer has no mask token, splits it, or is not the model's own."""
+        if tokenizer.mask_token is None or tokenizer.mask_token_id is None:
+            raise ModelError(
+                f"filler {name!r} has no mask token, so it is no masked language model; "
+                "take one such as 'bert-base-uncased' or 'roberta-base'"
+            )
+        self.name = name
+        self.model = model.eval()
+        self._cut: torch.nn.Module | None = None
+        self.tokenizer = tokenizer
+        self.mask_entry: int = tokenizer.mask_token_id
+        self._padding: int = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.mask_entry
+        self.vocabulary_size: int = model.config.vocab_size
+        self.halving = BatchHalving(name)
+        """What to do where a GPU runs out of memory, and how often that was."""
+        pieces = tokenizer(f"a {tokenizer.mask_token} a", add_special_tokens=False)["input_ids"]
+        if pieces.count(self.mask_entry) != 1:
+            raise self._splits_the_mask()
+        unused = {*tokenizer.all_special_ids} - {self.mask_entry}
+        if max({*tokenizer.get_vocab().values()} - unused) >= self.vocabulary_size:
+            raise ModelError(
+                f"filler {name!r}: its tokenizer has more entries than the {self.vocabulary_size} of its model; "
+                "they do not belong together: fetch the whole model again"
+            )
+        sign = space_sign(tokenizer)
+        self._strips_space = sign is not None
+        self._unspaced = _unspaced_entries(tokenizer.get_vocab(), sign) if sign == SENTENCE_PIECE_SIGN else {}
+        prefix, suffix = _special_frame(tokenizer)
+        positions = _positions(model, tokenizer)
+        self.frame = Frame(prefix, suffix, positions - len(prefix) - len(suffix))
+        """How sentences are shown to the model."""
+        if self.frame.room < 1:
+            raise ModelError(f"filler {name!r} has {positions} positions, too few for one marker; take another one")
+        added = {str(token) for token in tokenizer.added_tokens_decoder.values() if token.special}
+        # Longer first: one special string may hold another.
+        self._special_strings = sorted({*tokenizer.all_special_tokens, *added}, key=len, reverse=True)
+
+    @classmethod
+    def load(cls, name: str) -> "MaskedLanguageModel":
+        """Load a filler by hub name, folder or ``package:NAME/FOLDER``, in float32.
+
+        Raises ``ModelError`` where it cannot be found, is no masked LM, lacks its head or files, or has no mask token.
+        """
+        model, tokenizer, missing = load_masked_model(name)
+        if missing:
+            raise ModelError(
+                f"model {name!r} has no masked-LM head ({len(missing)} weights are missing, such as {missing[0]!r}); "
+                "train one with 'palimpsest train-filler --train-head' and give its output folder"
+            )
+        return cls(model, tokenizer, name).prepared()
+
+    def prepared(self) -> "MaskedLanguageModel":
+        """Itself, on the GPU where there is one and with the processor's fastest float32 products where not."""
+        import torch
+
+        from tasks.filling.masked_lm.marker_scores import earliest_cut
+        from tasks.packed_linear import pack_linear_layers
+
+        if torch.cuda.is_available():
+            self.model.to("cuda")
+        else:
+            pack_linear_layers(self.model)
+        self._cut = earliest_cut(self.model)
+        return self
+
+    def encode(self, sentences: Sequence[Sequence[str]]) -> list[list[int]]:
+        """Pieces of each sentence, without special ones at the ends; a sentence is its ``n + 1`` texts round ``n``
+        slots.
+
+        Strings in a user's text that the tokenizer would take for special tokens are broken up by a space; only what
+        the model sees is changed, not the text. In vocabularies with space signs the space before a marker belongs to
+        the word behind it, so it is no piece of its own; and what follows a marker directly has no space sign, though
+        SentencePiece tokenizers put one behind every mask token: the pieces are those of a sentence with a word there.
+        Raises ``ModelError`` where the tokenizer splits its mask
+        token.
+        """
+        if not sentences:
+            return []
+        views = [self._view(texts) for texts in sentences]
+        encoded: list[list[int]] = self.tokenizer(views, add_special_tokens=False, return_attention_mask=False)[
+            "input_ids"
+        ]
+        for pieces, texts in zip(encoded, sentences, strict=True):
+            if pieces.count(self.mask_entry) != len(texts) - 1:
+                raise self._splits_the_mask()
+        if self._unspaced:
+            return [self._without_added_signs(pieces, texts) for pieces, texts in zip(encoded, sentences, strict=True)]
+        return encoded
+
+    def logits(self, windows: Sequence[Window]) -> "torch.Tensor":
+        """Float32 scores ``(N, V)`` of all vocabulary entries at the ``N`` positions of ``B`` windows, in their order.
+
+        They are not checked: a damaged model's may be no numbers. Where a GPU runs out of memory the windows go in
+        smaller batches; ``ResourceError`` where one alone does not fit.
+        """
+        import torch
+
+        parts = self.halving.run(windows, self._logits_of_batch, _cells)
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def _logits_of_batch(self, windows: Sequence[Window]) -> "torch.Tensor":
+        import torch
+
+        from tasks.filling.masked_lm.marker_scores import scores_at
+
+        longest = max(len(window.pieces) for window in windows)
+        pieces = torch.tensor([w.pieces + [self._padding] * (longest - len(w.pieces)) for w in windows])  # (B, T)
+        lengths = torch.tensor([len(window.pieces) for window in windows])  # (B,)
+        attention = (torch.arange(longest) < lengths[:, None]).long()  # (B, T)
+        rows = torch.tensor([row for row, window in enumerate(windows) for _ in window.positions])  # (N,)
+        positions = torch.tensor([position for window in windows for position in window.positions])  # (N,)
+        device = self.model.device
+        with torch.inference_mode():
+            logits = scores_at(
+                self.model,
+                pieces.to(device),
+                attention.to(device) if int(lengths.min()) < longest else None,
+                rows.to(device),
+                positions.to(device),
+                cut=self._cut,
+            )
+        return logits.float()
+
+    def _view(self, texts: Sequence[str]) -> str:
+        """A sentence as the tokenizer is given it, mask tokens in the slots."""
+        before = map(self._defused, texts[:-1])
+        if self._strips_space:
+            before = map(str.rstrip, before)
+        return str(self.tokenizer.mask_token).join([*before, self._defused(texts[-1])])
+
+    def _without_added_signs(self, pieces: Sequence[int], texts: Sequence[str]) -> list[int]:
+        """The pieces less the space sign behind each mask token that text follows directly."""
+        kept: list[int] = []
+        following = iter(texts[1:])
+        glued = False
+        for piece in pieces:
+            entry = self._unspaced.get(piece, piece) if glued else piece
+            glued = False
+            if piece == self.mask_entry:
+                text = next(following)
+                glued = bool(text) and not text[0].isspace()
+            if entry is not None:
+                kept.append(entry)
+        return kept
+
+    def _splits_the_mask(self) -> ModelError:
+        return ModelError(
+            f"filler {self.name!r}: its tokenizer does not keep the mask token {self.tokenizer.mask_token!r} in one "
+            'piece; fetch the tokenizer that belongs to the model, or set "split_special_tokens": false in its '
+            "tokenizer_config.json"
+        )
+
+    def _defused(self, text: str) -> str:
+        for special in self._special_strings:
+            if special in text:
+                text = text.replace(special, f"{special[0]} {special[1:]}")
+        return text
+
+
+def _cells(windows: Sequence[Window]) -> int:
+    """Pieces of a batch, padding included."""
+    return len(windows) * max(len(window.pieces) for window in windows)
+
+
+def load_masked_model(name: str) -> tuple[Any, Any, list[str]]:
+    """Model, tokenizer and the names of the weights that the source does not hold (a body without head lacks those).
+
+    Raises ``ModelError`` as ``MaskedLanguageModel.load`` does.
+    """
+    source = locate_model(name)
+    check_model_folder(source, name)
+    import torch
+    import transformers
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    # Its messages (fresh weights, long sentences) are said by our own errors and reports, or are no news here.
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source)
+        model, information = AutoModelForMaskedLM.from_pretrained(source, output_loading_info=True, dtype=torch.float32)
+    except Exception as error:
+        # Damaged files fail in as many ways as there are formats; the reason is in the message.
+        if isinstance(error, ValueError) and "Unrecognized configuration class" in str(error):
+            raise ModelError(
+                f"model {name!r} is no masked language model but of another kind (a causal one, for example); "
+                "take a masked one such as 'bert-base-uncased' or 'roberta-base'"
+            ) from None
+        raise unreachable(name, error) from error
+    if getattr(model.config, "is_decoder", False) and not model.config.is_encoder_decoder:
+        raise ModelError(
+            f"model {name!r} is set up as a decoder (is_decoder in config.json): it sees only what is before a marker; "
+            "take a masked language model, or set is_decoder to false"
+        )
+    if not hasattr(model, "base_model") or model.base_model is model:
+        raise ModelError(
+            f"model {name!r} ({type(model).__name__}) has no body apart from its head; take another masked LM"
+        )
+    return model, tokenizer, sorted(information["missing_keys"])
+
+
+def _unspaced_entries(vocabulary: Mapping[str, int], sign: str) -> dict[int, int | None]:
+    """For each entry that begins with the sign the one without it, if there is one; ``None`` for the bare sign."""
+    entries: dict[int, int | None] = {}
+    for piece, entry in vocabulary.items():
+        if piece == sign:
+            entries[entry] = None
+        elif piece.startswith(sign) and piece.removeprefix(sign) in vocabulary:
+            entries[entry] = vocabulary[piece.removeprefix(sign)]
+    return entries
+
+
+def _special_frame(tokenizer: Any) -> tuple[list[int], list[int]]:
+    """The special pieces that the tokenizer puts before and behind a sentence."""
+    bare = tokenizer("a", add_special_tokens=False)["input_ids"]
+    framed = tokenizer("a")["input_ids"]
+    for start in range(len(framed) - len(bare) + 1):
+        if framed[start : start + len(bare)] == bare:
+            return framed[:start], framed[start + len(bare) :]
+    return [], []
+
+
+def _positions(model: Any, tokenizer: Any) -> int:
+    """How many pieces the model takes at once; at most 512, enough context for one word."""
+    limits = [_LONGEST_WINDOW, tokenizer.model_max_length]
+    positions = getattr(model.config, "max_position_embeddings", None)
+    if positions:
+        embeddings = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
+        # RoBERTa and its kin count positions from the padding entry on.
+        padding = getattr(embeddings, "padding_idx", None)
+        limits.append(positions - (padding + 1 if padding is not None else 0))
+    return min(limits)

@@ -1,0 +1,113 @@
+"""One hash of everything that decides what a fill writes: two runs with the same key write the same bytes.
+
+That is every option but those that are known to change no byte, the settings, the content of every file and folder that
+an option or setting names, the code of the steps that take part, the versions of the libraries, and where the
+arithmetic is done. Whatever is added to the command later is in the key without a change here.
+"""
+
+import argparse
+import hashlib
+import json
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import tasks
+from tasks.model_source import PACKAGE_PREFIX, locate_model
+from tasks.params import as_plain
+from tasks.reports.stage_report import content_hash
+
+_CHANGE_NOTHING = frozenset(
+    "output report params threads devices resume work_folder dataset technique filler filler_name".split()
+)
+"""Options that change no byte, or are in the key in another form."""
+_STEPS = ("corpora", "filling", "labelled_text", "masking")
+"""Packages whose code and values a fill may use, besides the modules that all steps share."""
+_LIBRARIES = ("numpy", "torch", "transformers", "tokenizers", "peft", "spacy", "faker")
+
+
+def fill_key(
+    arguments: argparse.Namespace, settings: Any, threads: int, inputs: Sequence[str], hashes: Mapping[str, str]
+) -> str:
+    """The key of a fill that reads ``inputs``; ``hashes`` are those of files and folders that are known already, by
+    path."""
+    options = {name: value for name, value in vars(arguments).items() if name not in _CHANGE_NOTHING}
+    paths = {*inputs, *_paths(options), *_paths(as_plain(settings))}
+    document = {
+        "options": options,
+        "settings": as_plain(settings),
+        # The order of a sum changes its last digits.
+        "threads": threads,
+        "device": _device(threads) if arguments.filler else None,
+        "filler": _model_state(arguments.filler, hashes),
+        "content": {path: hashes.get(path) or content_hash(path) for path in sorted(paths)},
+        "code": _code_hash(),
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in _LIBRARIES}},
+    }
+    return hashlib.sha256(json.dumps(document, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _paths(value: Any) -> Iterator[str]:
+    """Files and folders that a value names; a bare word such as a method is no path, even where a file is called so."""
+    if isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _paths(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _paths(inner)
+    elif isinstance(value, str) and value.startswith(PACKAGE_PREFIX):
+        yield locate_model(value)
+    elif isinstance(value, str) and ("/" in value or "." in value) and Path(value).exists():
+        yield value
+
+
+def _model_state(filler: str | None, hashes: Mapping[str, str]) -> list[str | None]:
+    """The content of a filler's folder, or the commit of a model of the hub."""
+    if filler is None:
+        return [None, None]
+    source = locate_model(filler)
+    if Path(source).is_dir():
+        return [filler, hashes.get(filler) or content_hash(source)]
+    from huggingface_hub import hf_hub_download
+
+    try:
+        # In the hub's cache a file lies in a folder named by the commit.
+        return [filler, Path(hf_hub_download(source, "config.json")).parent.name]
+    except Exception:
+        # Whatever the reason, loading the model says it better.
+        return [filler, None]
+
+
+def _device(threads: int) -> str:
+    """Where the arithmetic is done."""
+    from tasks.torch_setup import set_up_torch
+
+    set_up_torch(threads)
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def code_files() -> list[Path]:
+    """The files whose content can change a fill: those of the steps it uses, and the modules that all steps share."""
+    root = Path(tasks.__file__).parent
+    found = [*root.glob("*.py"), *(file for step in _STEPS for file in (root / step).rglob("*"))]
+    return sorted(file for file in found if file.is_file() and file.suffix != ".pyc")
+
+
+def _code_hash() -> str:
+    digest = hashlib.sha256()
+    root = Path(tasks.__file__).parent
+    for file in code_files():
+        digest.update(f"{file.relative_to(root).as_posix()}\0".encode())
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,253 @@
+"""Fills of the class of their marker: ``[PERSON]`` becomes a name, ``[LOCATION]`` a place, checked by a tagger.
+
+Where a marker has a class (its own, or the sidecar's label for ``[MASK]``):
+
+1. the filler chooses among the words of that class alone (``class_check_words``), by its own method and scores;
+2. the tagger reads the filled sentence: a fill is right where an entity of the marker's class touches it;
+3. slots whose fill is wrong are filled again, at most so many times, the words tried before left out and all other
+   fills held as they are; a filler that cannot be restricted (a causal LM, ``unigram``) has its wrong fills replaced by
+   words of the class, drawn by frequency;
+4. what is wrong still becomes a surrogate of the class.
+
+The tagger is no judge of truth: in a sentence that shows no class it finds none. So the report has its share of right
+fills after the first choice and at the end, and how many were drawn again or became surrogates.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from tasks.corpora.masked_text import MASK
+from tasks.corpora.words import fold
+from tasks.filling.casing import Casing
+from tasks.filling.choices.choice import Choice, Chosen, Forbidden
+from tasks.filling.filled_corpus import Filler
+from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.masked_sentence import Fill, MaskedSentence
+from tasks.filling.slot_originals import originals_of_slots, spans_of_slots
+from tasks.filling.surrogates.class_check_words import ClassWords
+from tasks.filling.surrogates.surrogate import SurrogateFiller
+from tasks.filling.word_frequencies import WordFrequencies
+
+_FEWEST_WORDS = 20
+"""A class with fewer candidate words does not restrict the filler, which would write the same few again and again."""
+
+
+def labels_of_slots(sentence: MaskedSentence) -> list[str]:
+    """The class of each slot: its marker's, else the sidecar's where all its words have the same, else ``MASK``."""
+    labels = []
+    for slot, spans in zip(sentence.slots, spans_of_slots(sentence), strict=True):
+        recorded = {span.label for span in spans}
+        labels.append(slot.label if slot.label != MASK or len(recorded) != 1 else recorded.pop())
+    return labels
+
+
+class ChoiceOfClass:
+    """A filling method that sees, at places with a class, the words of that class alone."""
+
+    def __init__(self, choice: Choice, words: Sequence[str], allowed: Mapping[str, np.ndarray]) -> None:
+        """``words``: the ``W`` candidates; ``allowed``: class to ``(W,)`` booleans."""
+        self._choice = choice
+        self._index = {word: index for index, word in enumerate(words)}
+        self._forbidden = {label: ~mask for label, mask in allowed.items() if np.count_nonzero(mask) >= _FEWEST_WORDS}
+        self._none = np.zeros(len(words), dtype=bool)
+        self._labels: dict[Place, str] = {}
+        self._tried: dict[Place, set[int]] = {}
+        self._held: dict[Place, int] = {}
+
+    def begin(self, labels: Mapping[Place, str]) -> None:
+        """Take the classes of the sentences that are filled next, and forget all others."""
+        self._labels, self._tried, self._held = dict(labels), {}, {}
+
+    def hold(self, place: Place, word: str) -> None:
+        """From now on a place gets this word again, if it is a candidate."""
+        if word in self._index:
+            self._held[place] = self._index[word]
+
+    def refuse(self, place: Place, word: str) -> None:
+        """From now on a place does not get this word."""
+        self._held.pop(place, None)
+        if word in self._index:
+            self._tried.setdefault(place, set()).add(self._index[word])
+
+    def choose(self, scores: np.ndarray, places: Sequence[Place], forbidden: Forbidden | None = None) -> Chosen:
+        """Choose from ``(B, W)`` scores; ``forbidden`` is what else must not be chosen."""
+        masks = [self._mask(place) for place in places]
+        if forbidden is not None:
+            masks = [mask.copy() for mask in masks]
+            for mask, others in zip(masks, forbidden, strict=True):
+                mask[others] = True
+        return self._choice.choose(scores, places, masks)
+
+    def _mask(self, place: Place) -> np.ndarray:
+        """``(W,)`` booleans: what must not be chosen at a place."""
+        held = self._held.get(place)
+        if held is not None:
+            mask = np.ones_like(self._none)
+            mask[held] = False
+            return mask
+        mask = self._forbidden.get(self._labels.get(place, MASK), self._none)
+        tried = self._tried.get(place)
+        if tried:
+            mask = mask.copy()
+            mask[list(tried)] = True
+            if mask.all():
+                return self._none
+        return mask
+
+
+class WordsOfClassByFrequency:
+    """Words of a class, off the list of kept words, by their frequency: for fillers that cannot be restricted."""
+
+    def __init__(
+        self, frequencies: WordFrequencies, off_list: np.ndarray, class_words: ClassWords, randomness: MarkerRandomness
+    ) -> None:
+        """``off_list``: ``(W,)`` booleans over the words of ``frequencies``."""
+        self._words, self._randomness = frequencies.words, randomness
+        self._pools = {}
+        for label, mask in class_words.allowed(frequencies.words).items():
+            indices = np.flatnonzero(mask & off_list)
+            if indices.size >= _FEWEST_WORDS:
+                self._pools[label] = (indices, np.cumsum(frequencies.counts[indices]))
+
+    def draw(self, label: str, place: Place, attempt: int) -> str | None:
+        """The word of an attempt, from 0; ``None`` where the class has too few words."""
+        pool = self._pools.get(label)
+        if pool is None:
+            return None
+        indices, cumulated = pool
+        tickets = self._randomness.at(place).integers(cumulated[-1], size=attempt + 1)
+        return self._words[int(indices[np.searchsorted(cumulated, tickets[-1], side="right")])]
+
+
+class ClassCheckedFiller:
+    """Another filler, its fills held against the classes of their markers."""
+
+    def __init__(
+        self,
+        filler: Filler,
+        casing: Casing,
+        class_words: ClassWords,
+        surrogates: SurrogateFiller,
+        *,
+        attempts: int,
+        choice: ChoiceOfClass | None = None,
+        by_frequency: WordsOfClassByFrequency | None = None,
+    ) -> None:
+        """``choice`` is the one that ``filler`` chooses by; without it wrong fills are drawn ``by_frequency``."""
+        self._filler, self._casing, self._class_words = filler, casing, class_words
+        self._surrogates, self._attempts = surrogates, attempts
+        self._choice, self._by_frequency = choice, by_frequency
+        self._own: Counter[str] = Counter(
+            dict.fromkeys(
+                ("class_slots", "class_matches_first", "class_matches", "class_redraws", "class_surrogates"), 0
+            )
+        )
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The filler's own, and: ``class_slots`` with a class; of these ``class_matches_first`` and ``class_matches``,
+        right after the first choice and at the end; ``class_redraws``; and ``class_surrogates``."""
+        return Counter({**getattr(self._filler, "counts", {}), **self._own})
+
+    @property
+    def forward_seconds(self) -> float | None:
+        """Of the filler."""
+        return self._filler.forward_seconds
+
+    @property
+    def candidate_count(self) -> int:
+        """Of the filler."""
+        return self._filler.candidate_count
+
+    def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
+        """The fills of each sentence, one per slot."""
+        labels = [labels_of_slots(sentence) for sentence in sentences]
+        if self._choice is not None:
+            self._choice.begin(
+                {
+                    Place(sentence.number, slot.first_marker): label
+                    for sentence, its_labels in zip(sentences, labels, strict=True)
+                    for slot, label in zip(sentence.slots, its_labels, strict=True)
+                }
+            )
+        fills = self._filler.fill(sentences, advance)
+        classed = [row for row, its_labels in enumerate(labels) if any(label != MASK for label in its_labels)]
+        total = sum(label != MASK for its_labels in labels for label in its_labels)
+        wrong = self._wrong(sentences, labels, fills, classed)
+        self._own["class_slots"] += total
+        self._own["class_matches_first"] += total - sum(map(len, wrong.values()))
+        for attempt in range(self._attempts):
+            if not wrong:
+                break
+            self._own["class_redraws"] += sum(map(len, wrong.values()))
+            self._redraw(sentences, labels, fills, wrong, attempt)
+            wrong = self._wrong(sentences, labels, fills, list(wrong))
+        self._own["class_surrogates"] += sum(map(len, wrong.values()))
+        for row, slots in wrong.items():
+            words = self._surrogates.words(sentences[row], slots)
+            fills[row] = [Fill(words[i]) if i in slots else fill for i, fill in enumerate(fills[row])]
+        wrong = self._wrong(sentences, labels, fills, list(wrong))
+        self._own["class_matches"] += total - sum(map(len, wrong.values()))
+        return fills
+
+    def _wrong(
+        self,
+        sentences: Sequence[MaskedSentence],
+        labels: Sequence[Sequence[str]],
+        fills: Sequence[Sequence[Fill]],
+        rows: Sequence[int],
+    ) -> dict[int, set[int]]:
+        """Of the sentences of these rows, the slots whose fill is not of their class."""
+        lines: list[str] = []
+        places: list[list[tuple[int, int]]] = []
+        for row in rows:
+            words = self._casing.write(sentences[row].texts, [fill.word for fill in fills[row]])
+            lines.append(sentences[row].filled(words))
+            places.append(_stretches(sentences[row], words))
+        wrong: dict[int, set[int]] = {}
+        for row, (_, spans), stretches in zip(rows, self._class_words.tagger.tag(lines), places, strict=True):
+            slots = {
+                slot
+                for slot, (label, stretch) in enumerate(zip(labels[row], stretches, strict=True))
+                if label != MASK and label not in self._class_words.class_at(spans, *stretch)
+            }
+            if slots:
+                wrong[row] = slots
+        return wrong
+
+    def _redraw(
+        self,
+        sentences: Sequence[MaskedSentence],
+        labels: Sequence[Sequence[str]],
+        fills: list[list[Fill]],
+        wrong: Mapping[int, set[int]],
+        attempt: int,
+    ) -> None:
+        """Fill the wrong slots again, in place."""
+        for row, slots in wrong.items():
+            originals = originals_of_slots(sentences[row])
+            for index, slot in enumerate(sentences[row].slots):
+                place, fill = Place(sentences[row].number, slot.first_marker), fills[row][index]
+                if self._choice is not None:
+                    (self._choice.refuse if index in slots else self._choice.hold)(place, fill.word)
+                elif index in slots and self._by_frequency is not None:
+                    word = self._by_frequency.draw(labels[row][index], place, attempt)
+                    if word is not None and fold(word) not in originals[index]:
+                        fills[row][index] = Fill(word)
+        if self._choice is not None:
+            again = self._filler.fill([sentences[row] for row in wrong], lambda _: None)
+            for row, new in zip(wrong, again, strict=True):
+                fills[row] = [new[i] if i in wrong[row] else fill for i, fill in enumerate(fills[row])]
+
+
+def _stretches(sentence: MaskedSentence, words: Sequence[str]) -> list[tuple[int, int]]:
+    """Start and end of each fill in the filled line."""
+    stretches = []
+    position = 0
+    for text, word in zip(sentence.texts, words, strict=False):
+        position += len(text)
+        stretches.append((position, position + len(word)))
+        position += len(word)
+    return stretches
