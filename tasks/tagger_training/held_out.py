@@ -7,7 +7,7 @@ from typing import Any
 from tasks.corpora.words import word_spans
 from tasks.labelled_text.labelled_lines import read_labelled
 from tasks.masking.settings import CrfTagger, SpacyTagger
-from tasks.masking.taggers.tagger import load_tagger
+from tasks.masking.taggers.tagger_kinds import load_tagger
 
 
 def held_out_scores(

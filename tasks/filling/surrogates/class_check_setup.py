@@ -13,7 +13,7 @@ from tasks.filling.surrogates.class_check_words import ClassWords
 from tasks.filling.surrogates.surrogate import SurrogateFiller
 from tasks.filling.surrogates.surrogate_values import SurrogateValues
 from tasks.filling.word_frequencies import WordFrequencies
-from tasks.masking.taggers.tagger import load_tagger
+from tasks.masking.taggers.tagger_kinds import load_tagger
 
 
 class ClassChecks:

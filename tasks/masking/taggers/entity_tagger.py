@@ -18,7 +18,8 @@ from tasks.errors import ModelError
 from tasks.masking.settings import EntityTagger
 from tasks.masking.taggers.entity_classes import classes_in_force
 from tasks.masking.taggers.spelled_numbers import is_harmless
-from tasks.masking.taggers.tagger import EntitySpan, Tagger, load_tagger
+from tasks.masking.taggers.tagger import EntitySpan, Tagger
+from tasks.masking.taggers.tagger_kinds import load_tagger
 from tasks.masking.technique import Finding, KeptWord, Technique
 
 _MAY_BE_HARMLESS = ("NUMBER", "DATE")

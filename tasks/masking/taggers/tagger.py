@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
 
-from tasks.errors import ModelError
-from tasks.masking.settings import TaggerSettings
-
 _Item = TypeVar("_Item")
 
 
@@ -41,29 +38,6 @@ class Tagger(ABC):
     @abstractmethod
     def tag(self, lines: Iterable[str]) -> Iterator[tuple[str, list[EntitySpan]]]:
         """Each line, however long, with its entities in any order; reads lines as a stream."""
-
-
-def load_tagger(settings: TaggerSettings, threads: int) -> Tagger:
-    """Load the model that the settings name; ``ModelError`` where it cannot be found or used."""
-    match settings.kind:
-        case "spacy":
-            from tasks.masking.taggers.spacy_tagger import SpacyModel
-
-            return SpacyModel(settings)
-        case "transformers":
-            from tasks.masking.taggers.transformers_tagger import TransformersModel
-
-            return TransformersModel(settings, threads)
-        case "presidio":
-            from tasks.masking.taggers.presidio_tagger import PresidioModel
-
-            return PresidioModel(settings, threads)
-        case "crf":
-            from tasks.masking.taggers.crf_tagger import CrfModel
-
-            return CrfModel(settings)
-        case _:
-            raise ModelError(f"no tagger of kind {settings.kind!r}")
 
 
 def blocks(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
