@@ -154,7 +154,8 @@ def test_a_loss_that_is_no_number_ends_the_training_with_its_step(
 def test_a_signal_ends_the_training_and_the_process_says_so(
     encoded: Callable[..., EncodedText], small_model: Callable[..., TransformerLanguageModel]
 ) -> None:
-    text, before = encoded(["a b c d"] * 200), signal.getsignal(signal.SIGINT)
+    # A process that a shell started in the background ignores interrupts, and so would everything here.
+    text, before = encoded(["a b c d"] * 200), signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def send(kind: signal.Signals) -> None:
         train(small_model(), text, SETTINGS, 1, on_log=lambda step, values: signal.raise_signal(kind))
