@@ -1,0 +1,65 @@
+import json
+
+import pytest
+
+from tasks.labelled_text.labelled_lines import read_labelled
+from tasks.masking.settings import CrfTagger
+from tasks.masking.taggers.crf_tagger import CrfModel
+from tasks.masking.taggers.entity_classes import classes_in_force
+from tasks.tagger_training.build_shipped_crf import HALVED, HELD_OUT, LEARNED, training_lines, write_held_out
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    return CrfModel(CrfTagger(kind="crf"))
+
+
+def masked_words(tagger, text):
+    ((_, spans),) = tagger.tag([text])
+    return [text[span.start : span.end] for span in spans]
+
+
+@pytest.mark.parametrize(
+    ("text", "private"),
+    [
+        ("Hi Tom, this is Angela Merkel from Siemens AG in Munich.", ["Tom", "Angela Merkel", "Siemens AG", "Munich"]),
+        ("please call jessica about it, she is in chicago", ["jessica", "chicago"]),
+        ("my card is 4111 1111 1111 1111 ok", ["4111 1111 1111 1111"]),
+        ("write to angela.m@example.org today", ["angela.m@example.org"]),
+        ("I don't know what we should do about the weather, it is too cold to go out.", []),
+        ("Thanks for your help with the report! Please send me the file again.", []),
+    ],
+)
+def test_the_shipped_model_finds_what_is_private_and_leaves_the_rest(shipped, text, private):
+    found = masked_words(shipped, text)
+    assert {word for entity in private for word in entity.split()} <= {
+        word for entity in found for word in entity.split()
+    }
+    if not private:
+        assert found == []
+
+
+def test_every_type_of_the_shipped_model_has_a_class(shipped):
+    assert None not in classes_in_force(shipped.entity_types, None, shipped.name).values()
+
+
+def test_held_out_lines_and_learned_lines_are_all_lines_and_never_the_same(tmp_path):
+    gold, generated = tmp_path / "gold", tmp_path / "generated"
+    for folder in (gold, generated):
+        folder.mkdir()
+    (generated / "train.jsonl").write_text('{"text": "made", "spans": []}\n')
+    for name in (*LEARNED, *HALVED, *HELD_OUT):
+        lines = [json.dumps({"text": f"{name} {number // 2}", "spans": []}) for number in range(100)]
+        (gold / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    write_held_out(gold, tmp_path / "held_out")
+    held_out = [line.text for file in (tmp_path / "held_out").iterdir() for line in read_labelled(file)]
+    learned = [line.text for line in training_lines(gold, generated, hold_out=True)]
+    everything = [line.text for line in training_lines(gold, generated, hold_out=False)]
+    assert sorted(held_out + learned) == sorted(everything)
+    assert len(everything) == 401
+    # Every text stands twice: equal lines must not part.
+    assert not set(held_out) & set(learned)
+    for name in HALVED:
+        assert 20 < sum(text.startswith(name) for text in held_out) < 80
+    assert sum(text.startswith(HELD_OUT) for text in held_out) == 100
+    assert not any(text.startswith(LEARNED) for text in held_out)
