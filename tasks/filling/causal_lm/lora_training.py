@@ -20,6 +20,7 @@ from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.prompt import INSTRUCTION, CausalPrompt
 from tasks.filling.masked_lm.candidate_words import is_word
 from tasks.filling.settings import LoraTraining
+from tasks.filling.tuning_steps import loss_curve, rate_factor
 from tasks.torch_setup import has_bfloat16
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 _WEIGHT_DECAY = 0.0
 _BETAS = (0.9, 0.98)
 _LARGEST_GRADIENT = 1.0
-_CURVE_POINTS = 40
 _VALID_SENTENCES = 200
 _VALID_SEED = 1
 _POOL_BATCHES = 64
@@ -121,7 +121,7 @@ def train_lora(
     targets = 0
     for step in tqdm(range(settings.steps), desc="tuning", unit=" steps", disable=None):
         for group in optimiser.param_groups:
-            group["lr"] = settings.learning_rate * _schedule(step, settings)
+            group["lr"] = settings.learning_rate * rate_factor(step, settings.steps, settings.warm_up_share)
         scores, expected = _output_scores(language_model, inner, next(batches))
         loss = torch.nn.functional.cross_entropy(scores, expected)
         if not math.isfinite(loss.item()):
@@ -140,7 +140,7 @@ def train_lora(
         "lines_left_out": left_out,
         "output_pieces": targets,
         "tuned_parameters": sum(weight.numel() for weight in weights),
-        "loss_curve": _curve(losses),
+        "loss_curve": loss_curve(losses),
         "loss": sum(losses[-10:]) / len(losses[-10:]),
     }
 
@@ -272,21 +272,3 @@ def _batches(
             batches = [pool[first : first + size] for first in range(0, len(pool), size)]
             for index in random.permutation(len(batches)):
                 yield batches[index]
-
-
-def _schedule(step: int, settings: LoraTraining) -> float:
-    """Linear warm-up to 1, then linear decay to 0."""
-    warm_up = max(1, round(settings.warm_up_share * settings.steps))
-    if step < warm_up:
-        return (step + 1) / warm_up
-    return (settings.steps - step) / max(1, settings.steps - warm_up)
-
-
-def _curve(losses: Sequence[float]) -> list[dict[str, float]]:
-    """Mean loss of each of at most 40 stretches of steps."""
-    size = math.ceil(len(losses) / _CURVE_POINTS)
-    stretches = [losses[start : start + size] for start in range(0, len(losses), size)]
-    return [
-        {"step": min((index + 1) * size, len(losses)), "loss": round(sum(stretch) / len(stretch), 4)}
-        for index, stretch in enumerate(stretches)
-    ]

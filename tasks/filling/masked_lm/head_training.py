@@ -15,12 +15,12 @@ from tasks.errors import CorpusError, ModelError
 from tasks.filling.masked_lm.candidate_words import candidate_words
 from tasks.filling.masked_lm.masked_batches import WordMasker, length_batches
 from tasks.filling.settings import HeadTraining
+from tasks.filling.tuning_steps import loss_curve, rate_factor
 from tasks.torch_setup import has_bfloat16
 
 _WEIGHT_DECAY = 0.01
 _BETAS = (0.9, 0.98)
 _LARGEST_GRADIENT = 1.0
-_CURVE_POINTS = 40
 
 
 def initialise_fresh_weights(
@@ -85,7 +85,7 @@ def train_head(
     losses: list[float] = []
     pieces = words = 0
     for step in tqdm(range(settings.steps), desc="training head", unit=" steps", disable=None):
-        factor = _schedule(step, settings)
+        factor = rate_factor(step, settings.steps, settings.warm_up_share)
         for group, rate in zip(optimiser.param_groups, rates, strict=True):
             group["lr"] = rate * factor
         batch = masker.batch(next(batches), settings.masked_share, random)
@@ -109,7 +109,7 @@ def train_head(
         "steps": settings.steps,
         "pieces": pieces,
         "masked_words": words,
-        "loss_curve": _curve(losses),
+        "loss_curve": loss_curve(losses),
     }
 
 
@@ -156,21 +156,3 @@ def _optimiser(model: Any, fresh: Sequence[str], settings: HeadTraining) -> tupl
         torch.optim.AdamW(groups, betas=_BETAS, weight_decay=_WEIGHT_DECAY, fused=True),
         [float(group["lr"]) for group in groups],  # type: ignore[arg-type]
     )
-
-
-def _schedule(step: int, settings: HeadTraining) -> float:
-    """Linear warm-up to 1, then linear decay to 0."""
-    warm_up = max(1, round(settings.warm_up_share * settings.steps))
-    if step < warm_up:
-        return (step + 1) / warm_up
-    return (settings.steps - step) / max(1, settings.steps - warm_up)
-
-
-def _curve(losses: Sequence[float]) -> list[dict[str, float]]:
-    """Mean loss of each of at most 40 stretches of steps."""
-    size = math.ceil(len(losses) / _CURVE_POINTS)
-    stretches = [losses[start : start + size] for start in range(0, len(losses), size)]
-    return [
-        {"step": min((index + 1) * size, len(losses)), "loss": round(sum(stretch) / len(stretch), 4)}
-        for index, stretch in enumerate(stretches)
-    ]
