@@ -8,6 +8,7 @@ from tasks.corpora.words import word_spans
 from tasks.labelled_text.labelled_lines import read_labelled
 from tasks.masking.settings import CrfTagger, SpacyTagger
 from tasks.masking.taggers.tagger_kinds import load_tagger
+from tasks.masking_evaluation.rates import rates
 
 
 def held_out_scores(
@@ -31,7 +32,7 @@ def held_out_scores(
             private += is_private
             masked += is_masked
             found += is_private and is_masked
-    recall = found / private if private else None
-    precision = found / masked if masked else None
-    f2 = 5 * found / (4 * private + masked) if private + masked else None
-    return {"test_lines": len(lines), "test_recall": recall, "test_precision": precision, "test_f2": f2}
+    return {
+        "test_lines": len(lines),
+        **{f"test_{name}": value for name, value in rates(found, private, found, masked).items()},
+    }

@@ -131,10 +131,14 @@ def _check_labels(paths: Iterable[Path]) -> None:
 
 
 def _say(output: str, measured: dict[str, Any]) -> None:
+    rates = {name: measured[f"test_{name}"] for name in ("recall", "precision", "f2")}
+    said = ", ".join(
+        f"{name.capitalize() if name == 'f2' else name} {'undefined' if rate is None else f'{rate:.3f}'}"
+        for name, rate in rates.items()
+    )
     print(
         f"tagger in {output}, trained on {measured['lines']:,} lines in {measured['training_seconds']:.0f} s; on the "
-        f"held-out part recall {measured['test_recall']:.1%}, precision {measured['test_precision']:.1%}, "
-        f"F2 {measured['test_f2']:.3f} of words",
+        f"held-out part {said} of words",
         file=sys.stderr,
     )
 

@@ -57,6 +57,16 @@ def test_wrong_options(folder, tmp_path, capsys, options, message):
     assert not (tmp_path / "x").exists()
 
 
+def test_a_held_out_part_without_anything_private_leaves_the_rates_undefined(tmp_path, capsys):
+    folder = write_folder(tmp_path / "labelled", sentences(NAMES, TOWNS), [labelled("that is all we know about it")])
+    report = tmp_path / "report.json"
+    options = ["--kind", "crf", "--embeddings", "none", "--iterations", "30", "--report", str(report)]
+    assert main(["train-tagger", "--labelled", str(folder), "--output", str(tmp_path / "crf"), *options]) == 0
+    assert "recall undefined" in capsys.readouterr().err
+    measured = json.loads(report.read_text())["measured"]
+    assert (measured["test_lines"], measured["test_recall"], measured["test_f2"]) == (1, None, None)
+
+
 def test_a_missing_part_is_named(folder, tmp_path, capsys):
     (folder / "test.jsonl").unlink()
     assert main(["train-tagger", "--kind", "crf", "--labelled", str(folder), "--output", str(tmp_path / "x")]) == 1
