@@ -21,6 +21,7 @@ from pathlib import Path
 
 from tasks.atomic_file import atomic_writer
 from tasks.errors import CorpusError
+from tasks.reports.result_options import add_reports_option
 
 SUMMARY = "write tables and a plot that compare detectors"
 BEGIN = "<!-- palimpsest compare-detectors: begin -->"
@@ -29,9 +30,7 @@ END = "<!-- palimpsest compare-detectors: end -->"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument(
-        "--reports", default="results/reports", metavar="FOLDER", help="reports of the stages (default: %(default)s)"
-    )
+    add_reports_option(parser)
     parser.add_argument(
         "--output", default="docs/detectors.md", metavar="FILE", help="the tables (default: %(default)s)"
     )

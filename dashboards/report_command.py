@@ -11,21 +11,15 @@ example:
 import argparse
 
 from tasks.atomic_file import atomic_writer
+from tasks.reports.result_options import add_reports_option, add_summary_option
 
 SUMMARY = "write the report page, one HTML file"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument(
-        "--summary",
-        default="results/summary.json",
-        metavar="FILE",
-        help="rows of 'palimpsest summarise' (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--reports", default="results/reports", metavar="FOLDER", help="reports of the stages (default: %(default)s)"
-    )
+    add_summary_option(parser)
+    add_reports_option(parser)
     parser.add_argument(
         "--scores",
         metavar="FOLDER",

@@ -22,6 +22,7 @@ from dashboards.result_tables import (
 )
 from dashboards.series import series_of
 from dashboards.trade_off_plot import leakage_plots, masked_share_plot
+from tasks.page_templates import page_environment
 from tasks.reports.report_index import ReportIndex
 from tasks.reports.summary_table import Table, tables, technique_name
 
@@ -33,16 +34,9 @@ def report_page(rows: Sequence[Mapping[str, Any]], index: ReportIndex, scores: s
 
     ``scores``: the folder of the per-sentence scores, by which the paper's claims are judged.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        loader=FileSystemLoader(_FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_environment(_FOLDER)
     # The panels escape their texts themselves.
     environment.filters["drawing"] = Markup
     found = tables(rows)

@@ -9,6 +9,7 @@ from pathlib import Path
 from tasks.corpora.masked_text import CLASSES
 from tasks.masking.preview import PreviewCounts, PreviewedLine, counted_reasons, why
 from tasks.masking.technique import Finding
+from tasks.page_templates import page_environment
 
 _FOLDER = Path(__file__).parent
 
@@ -17,16 +18,9 @@ def preview_page(
     title: str, lines: Sequence[PreviewedLine], counts: PreviewCounts, notes: Sequence[str], *, all_words: bool
 ) -> str:
     """The page; ``notes`` say what the technique goes by, ``all_words`` gives kept words their reasons too."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        loader=FileSystemLoader(_FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_environment(_FOLDER)
     environment.tests["masked"] = lambda word: isinstance(word, Finding)
     environment.filters["why"] = why
     return environment.get_template("preview_page.html").render(

@@ -14,17 +14,14 @@ example:
 import argparse
 import sys
 
+from tasks.reports.result_options import add_summary_option
+
 SUMMARY = "hold the paper's claims against a summary, one verdict each"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument(
-        "--summary",
-        default="results/summary.json",
-        metavar="FILE",
-        help="rows of 'palimpsest summarise' (default: %(default)s)",
-    )
+    add_summary_option(parser)
     parser.add_argument(
         "--scores",
         metavar="FOLDER",

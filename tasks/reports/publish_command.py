@@ -14,6 +14,7 @@ import argparse
 
 from tasks.params import DEFAULT_PATH, read_sections
 from tasks.reports.publication import publish
+from tasks.reports.result_options import add_reports_option, add_summary_option
 from tasks.reports.run_record import run_record
 from tasks.reports.stage_report import write_json
 from tasks.reports.summary_rows import read_summary
@@ -29,15 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="parameters; the section 'tracking' says where MLflow's store is (default: %(default)s)",
     )
-    parser.add_argument(
-        "--summary",
-        default="results/summary.json",
-        metavar="FILE",
-        help="rows of 'palimpsest summarise' (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--reports", default="results/reports", metavar="FOLDER", help="reports of the stages (default: %(default)s)"
-    )
+    add_summary_option(parser)
+    add_reports_option(parser)
     parser.add_argument("--output", metavar="FILE", help="write how many runs there are and their keys, as JSON")
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from tasks.atomic_file import atomic_writer
 from tasks.params import DEFAULT_PATH, read_sections
 from tasks.reports.expected_cells import expected_cells
+from tasks.reports.result_options import add_reports_option
 from tasks.reports.stage_report import write_json
 from tasks.reports.summary_rows import summary_rows
 from tasks.reports.summary_table import markdown, print_tables
@@ -27,9 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--params", default=DEFAULT_PATH, metavar="FILE", help="parameters of the experiment (default: %(default)s)"
     )
-    parser.add_argument(
-        "--reports", default="results/reports", metavar="FOLDER", help="reports of the stages (default: %(default)s)"
-    )
+    add_reports_option(parser)
     parser.add_argument(
         "--scores", default="results/scores", metavar="FOLDER", help="per-sentence scores (default: %(default)s)"
     )

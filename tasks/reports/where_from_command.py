@@ -19,6 +19,7 @@ from typing import Any
 from tasks.errors import CorpusError
 from tasks.params import DEFAULT_PATH, read_sections
 from tasks.reports.report_index import Link, ReportIndex
+from tasks.reports.result_options import add_reports_option
 from tasks.reports.run_record import flat
 from tasks.reports.tracked_origin import is_run_id, tracked_origin, tracked_origin_of_key
 from tasks.spelling import nearest
@@ -29,9 +30,7 @@ SUMMARY = "say where a number comes from, and how to make it again"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("run", metavar="RUN", help="cell, key, MLflow run id, stage, or name of a report")
-    parser.add_argument(
-        "--reports", default="results/reports", metavar="FOLDER", help="reports of the stages (default: %(default)s)"
-    )
+    add_reports_option(parser)
     parser.add_argument(
         "--params",
         default=DEFAULT_PATH,
