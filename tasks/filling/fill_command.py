@@ -62,7 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--filler",
         metavar="MODEL",
-        help="masked or causal language model: hub name, folder, or package:NAME/FOLDER; not for methods without a filler",
+        help="masked or causal LM: hub name, folder, or package:NAME/FOLDER; not for methods without a filler",
     )
     parser.add_argument("--seed", type=int, default=1, help="seed of the random methods (default: 1)")
     parser.add_argument("--kept-words", metavar="FILE", help="words that were never masked, one a line; empty: no list")
