@@ -5,19 +5,21 @@ One message is one sentence of the corpus, as people sent it; one conversation i
 
 from collections.abc import Iterator
 
-from tasks.corpora.document import Document
+from tasks.corpora.document import Document, Part
 from tasks.corpora.package_files import package_file, read_package_json
 
 
 class Chitchat:
     """The source ``kind: chitchat``."""
 
+    parts: tuple[Part | None, ...] = (None,)
+
     def __init__(self) -> None:
         self._path = package_file("chitchat_dataset", "dataset.json")
         self.files = [str(self._path)]
         self._documents: list[Document] | None = None
 
-    def documents(self) -> Iterator[Document]:
+    def documents(self, part: Part | None = None) -> Iterator[Document]:
         """One document per conversation, in the order of the file."""
         if self._documents is None:
             conversations = read_package_json(self._path).values()

@@ -7,6 +7,7 @@ its reason in the report.
 
 Examples:
   palimpsest corpora --source mail.jsonl --text-field body --document-field thread --private --output data/mail
+  palimpsest corpora --kind wikitext --source wikitext-103-v1.zip --output data/generic
   palimpsest corpora --params params.yaml --section corpora.chat --private --output data/private/corpora/chat
 """
 
@@ -30,7 +31,9 @@ _CLEANING_OPTIONS = (
     ("test_sentences", "sentences of the test part"),
     ("seed", "seed of the division"),
 )
-_SOURCE_OPTIONS = ("source", "format", "text_field", "document_field")
+_SOURCE_OPTIONS = ("source", "format", "text_field", "document_field", "parts")
+_KINDS = ("files", "wikitext", "fisher", "pushshift", "wsj")
+_PACKAGED_KINDS = ("chitchat", "encyclopedia")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,9 +47,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", metavar="FILE", help="write a report of what was done, numbers only")
     source = parser.add_argument_group("source", "your own text; overrides the settings")
     source.add_argument("--source", metavar="PATH", help="a .txt, .jsonl or .parquet file, or a folder of such")
+    source.add_argument("--kind", choices=_KINDS, help="form of the source: files (default) or a published corpus")
     source.add_argument("--format", choices=("auto", "text", "jsonl", "parquet"), help="default: by the file's ending")
     source.add_argument("--text-field", metavar="NAME", help="field or column that holds the text (default: text)")
     source.add_argument("--document-field", metavar="NAME", help="field or column that names the document")
+    source.add_argument(
+        "--parts",
+        choices=("auto", "given"),
+        help="given: a folder with train.*, valid.* and test.* keeps these parts (default: auto, by file names)",
+    )
     cleaning = parser.add_argument_group("cleaning and division", "override the settings")
     for name, text in _CLEANING_OPTIONS:
         cleaning.add_argument(f"--{name.replace('_', '-')}", type=int, metavar="N", help=text)
@@ -68,9 +77,11 @@ def _settings(arguments: argparse.Namespace) -> Any:
             raise ParameterError(f"--section {arguments.section!r} is no corpus; allowed: 'generic', 'corpora.NAME'")
         values = as_plain(read_sections(arguments.params, [arguments.section])[arguments.section])
     elif arguments.source:
-        values = {"kind": "files"}
+        values = {"kind": arguments.kind or "files"}
     else:
         raise ParameterError("nothing to read: give --source PATH, or --params FILE and --section KEY")
+    if arguments.params and arguments.kind:
+        raise ParameterError(f"--kind {arguments.kind!r} goes with --source; with --params the section says the kind")
     for name in _SOURCE_OPTIONS:
         if getattr(arguments, name) is not None:
             values[name] = getattr(arguments, name)
@@ -81,31 +92,16 @@ def _settings(arguments: argparse.Namespace) -> Any:
     return check_settings(CorpusSettings, {**values, "cleaning": cleaning}, arguments.section or "options")
 
 
-def _source(settings: Any) -> Any:
-    match settings.kind:
-        case "chitchat":
-            from tasks.corpora.chitchat import Chitchat
-
-            return Chitchat()
-        case "encyclopedia":
-            from tasks.corpora.encyclopedia import Encyclopedia
-
-            return Encyclopedia(settings.questions)
-        case _:
-            from tasks.corpora.text_files import TextFiles
-
-            return TextFiles(settings.source, settings.format, settings.text_field, settings.document_field)
-
-
 def run(arguments: argparse.Namespace) -> None:
     """Write the corpus folder and its report."""
     settings = _settings(arguments)
     from tasks.corpora.division import divide
+    from tasks.corpora.open_source import open_source
     from tasks.params import as_plain
     from tasks.reports.stage_report import recorded_stage
 
     name = arguments.section or str(settings.source)
-    source = _source(settings)
+    source = open_source(settings)
     folder = make_folder(arguments.output, private=arguments.private)
     if arguments.private:
         os.chmod(folder, PRIVATE_FOLDER_MODE)
@@ -127,7 +123,7 @@ def run(arguments: argparse.Namespace) -> None:
             part_documents=tally.part_documents,
             left_out=dict(tally.left_out),
         )
-        if settings.kind != "files":
+        if all(part.kind in _PACKAGED_KINDS for part in getattr(settings, "of", [settings])):
             report.measure(package_files={Path(path).name: _file_hash(path) for path in source.files})
     sentences = ", ".join(f"{count:,} {part}" for part, count in tally.sentences.items())
     print(

@@ -14,6 +14,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tqdm import tqdm
+
 from tasks.corpora.cleaning import BEYOND_LIMIT, DUPLICATE, REASONS, normalise, sentence_key, why_left_out
 from tasks.corpora.document import PARTS, Document, Part, Source
 from tasks.corpora.settings import CleaningSettings
@@ -44,15 +46,15 @@ def divide(
 
     ``name`` is what error messages call the source. Raises ``CorpusError`` where it is too small to be divided.
     """
-    counts = array("Q", (sum(1 for _ in sentences) for _, sentences in _unique(source, settings, DivisionTally())))
-    parts, room = _assign(source, counts, settings, name)
+    survey = _survey(source, settings)
+    parts, room = _assign(survey, settings, name)
     tally = DivisionTally()
     with ExitStack() as stack:
         streams = {
             part: stack.enter_context(line_writer(Path(output) / f"{part}.txt", private=private)) for part in PARTS
         }
-        for index, (_, sentences) in enumerate(_unique(source, settings, tally)):
-            part = parts[index]
+        for index, (_, sentences) in enumerate(_unique(source, settings, tally, "writing")):
+            part = parts[survey.groups[index]]
             written = 0
             for sentence in sentences:
                 if part is None or room[part] == 0:
@@ -68,16 +70,27 @@ def divide(
     return tally
 
 
+@dataclass
+class _Survey:
+    """What the first pass finds: for each document the number of its group, and for each group part and sentences.
+
+    A group is a document, or all documents of one name.
+    """
+
+    groups: array = field(default_factory=lambda: array("Q"))
+    parts: list[Part | None] = field(default_factory=list)
+    counts: array = field(default_factory=lambda: array("Q"))
+
+
 def _ordered(source: Source) -> Iterator[Document]:
     """Documents of fixed parts first, in the order in which they have a right to a sentence."""
-    fixed = {document.part for document in source.documents()}
     for part in _READING_ORDER:
-        if part in fixed:
-            yield from (document for document in source.documents() if document.part == part)
+        if part in source.parts:
+            yield from source.documents(part)
 
 
 def _unique(
-    source: Source, settings: CleaningSettings, tally: DivisionTally
+    source: Source, settings: CleaningSettings, tally: DivisionTally, title: str
 ) -> Iterator[tuple[Document, Iterator[str]]]:
     """Each document with its clean sentences that no document before it had; the sentences must be used up."""
     seen: set[bytes] = set()
@@ -96,23 +109,43 @@ def _unique(
                 reason = DUPLICATE
             tally.left_out[reason] += 1
 
-    for document in _ordered(source):
-        tally.documents += 1
+    bar = tqdm(_ordered(source), desc=title, unit=" documents", disable=None, leave=False)
+    for document in bar:
+        # What a reader leaves out stands in the last document of a source too, which has no text then.
+        tally.texts += sum(document.left_out.values())
+        tally.left_out.update(document.left_out)
+        tally.documents += bool(document.texts)
         yield document, sentences_of(document)
 
 
-def _assign(
-    source: Source, counts: array, settings: CleaningSettings, name: str
-) -> tuple[list[Part | None], dict[Part, int]]:
-    """The part of each document (``None``: beyond the limits), and how many sentences each part may take."""
-    total = sum(counts)
+def _survey(source: Source, settings: CleaningSettings) -> _Survey:
+    survey = _Survey()
+    numbers: dict[object, int] = {}
+    for document, sentences in _unique(source, settings, DivisionTally(), "reading"):
+        # The part is in the key: a name that stands in two files of fixed parts stays where those files put it.
+        key = (document.part, document.name)
+        group = numbers.get(key) if document.name is not None else None
+        if group is None:
+            group = len(survey.parts)
+            if document.name is not None:
+                numbers[key] = group
+            survey.parts.append(document.part)
+            survey.counts.append(0)
+        survey.groups.append(group)
+        survey.counts[group] += sum(1 for _ in sentences)
+    return survey
+
+
+def _assign(survey: _Survey, settings: CleaningSettings, name: str) -> tuple[list[Part | None], dict[Part, int]]:
+    """The part of each group (``None``: beyond the limits), and how many sentences each part may take."""
+    total = sum(survey.counts)
     if not total:
         raise CorpusError(
             f"{name}: no sentence is left after cleaning; it is empty, or every sentence has fewer than "
             f"{settings.minimum_words} or more than {settings.maximum_words} words"
         )
-    groups, group_parts, group_counts = _groups(source, counts)
-    fixed = {part for part in group_parts if part is not None}
+    parts = list(survey.parts)
+    fixed = {part for part in parts if part is not None}
     # A part that the source brings is taken as a whole; only training text may have a limit then.
     room: dict[Part, int] = {
         "test": total if "test" in fixed else settings.test_sentences,
@@ -120,7 +153,7 @@ def _assign(
         "train": settings.train_sentences or total,
     }
     # What is neither test nor valid by itself can become any part that the source does not bring.
-    free = [group for group, part in enumerate(group_parts) if group_counts[group] and part in (None, "train")]
+    free = [group for group, part in enumerate(parts) if survey.counts[group] and part in (None, "train")]
     random.Random(settings.seed).shuffle(free)
     position = 0
     for part in ("test", "valid"):
@@ -128,8 +161,8 @@ def _assign(
             continue
         needed = room[part]
         while needed > 0 and position < len(free):
-            group_parts[free[position]] = part
-            needed -= group_counts[free[position]]
+            parts[free[position]] = part
+            needed -= survey.counts[free[position]]
             position += 1
         if needed > 0:
             _too_small(name, total, settings)
@@ -137,29 +170,9 @@ def _assign(
     if position == len(free):
         _too_small(name, total, settings)
     for group in free[position:]:
-        group_parts[group] = "train" if needed > 0 else None
-        needed -= group_counts[group]
-    return [group_parts[group] for group in groups], room
-
-
-def _groups(source: Source, counts: array) -> tuple[array, list[Part | None], array]:
-    """The number of the group that each document is in, and part and unique sentences of each group."""
-    numbers: dict[object, int] = {}
-    groups, group_counts = array("Q"), array("Q")
-    group_parts: list[Part | None] = []
-    for document, count in zip(_ordered(source), counts, strict=True):
-        # The part is in the key: a name that stands in two files of fixed parts stays where those files put it.
-        key = (document.part, document.name)
-        group = numbers.get(key) if document.name is not None else None
-        if group is None:
-            group = len(group_parts)
-            if document.name is not None:
-                numbers[key] = group
-            group_parts.append(document.part)
-            group_counts.append(0)
-        groups.append(group)
-        group_counts[group] += count
-    return groups, group_parts, group_counts
+        parts[group] = "train" if needed > 0 else None
+        needed -= survey.counts[group]
+    return parts, room
 
 
 def _too_small(name: str, sentences: int, settings: CleaningSettings) -> None:

@@ -1,7 +1,7 @@
 """What a source of text yields: documents, each a list of texts that must stay in one part of the corpus."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 Part = Literal["train", "valid", "test"]
@@ -18,6 +18,8 @@ class Document:
     """The part that the source itself assigns it to; ``None``: to be divided."""
     name: object = None
     """Documents of one name are parts of one, wherever they stand; ``None``: a document of its own."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Texts that the reader itself left out since the document before this one, by their reason."""
 
 
 class Source(Protocol):
@@ -26,6 +28,14 @@ class Source(Protocol):
     files: list[str]
     """The files that are read, for the lineage in the report."""
 
-    def documents(self) -> Iterator[Document]:
-        """Read the source from its beginning; may be called several times and yields the same each time."""
+    @property
+    def parts(self) -> Sequence[Part | None]:
+        """The parts that the source itself assigns its documents to; ``None`` among them: some are to be divided."""
+        ...
+
+    def documents(self, part: Part | None = None) -> Iterator[Document]:
+        """Read the documents of one part from the beginning; may be called several times and yields the same each time.
+
+        Memory must not grow with the source.
+        """
         ...

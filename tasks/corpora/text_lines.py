@@ -24,17 +24,18 @@ def read_lines(path: str | Path) -> Iterator[str]:
     line and byte; the text itself is never quoted).
     """
     if str(path) == STANDARD_STREAM:
-        yield from _decode(sys.stdin.buffer, "standard input")
+        yield from decode_lines(sys.stdin.buffer, "standard input")
         return
     if not Path(path).exists():
         raise CorpusError(f"corpus file {str(path)!r} does not exist; give the path of a UTF-8 text file")
     if Path(path).is_dir():
         raise CorpusError(f"{str(path)!r} is a folder; give the path of a UTF-8 text file")
     with open(path, "rb") as stream:
-        yield from _decode(stream, str(path))
+        yield from decode_lines(stream, str(path))
 
 
-def _decode(stream: IO[bytes], name: str) -> Iterator[str]:
+def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
+    """Lines of bytes as text without their line ends; ``name`` is what error messages call the stream."""
     for number, raw in enumerate(stream, start=1):
         if number == 1:
             raw = raw.removeprefix(_BYTE_ORDER_MARK)

@@ -27,6 +27,30 @@ def test_a_file_of_ones_own(tmp_path):
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
 
 
+def test_given_parts_stay(tmp_path):
+    (tmp_path / "books").mkdir()
+    for part, count in (("train", 50), ("valid", 7), ("test", 9)):
+        (tmp_path / "books" / f"{part}.txt").write_text("".join(f"Line {n} of {part}.\n" for n in range(count)))
+    options = ["--parts", "given", "--train-sentences", 20, "--output", tmp_path / "out"]
+    assert corpora("--source", tmp_path / "books", *options) == 0
+    lines = {part: (tmp_path / "out" / f"{part}.txt").read_text().splitlines() for part in ("train", "valid", "test")}
+    assert {part: len(found) for part, found in lines.items()} == {"train": 20, "valid": 7, "test": 9}
+    assert all(line.endswith(f" of {part}.") for part, found in lines.items() for line in found)
+
+
+def test_a_published_corpus_is_read_by_its_kind(tmp_path):
+    folder = tmp_path / "trans"
+    folder.mkdir()
+    for number in range(10):
+        text = f"# fe_03_0000{number}.sph\n\n0.10 1.20 A: this is call number {number} \n"
+        (folder / f"fe_03_0000{number}.txt").write_text(text)
+    options = ["--valid-sentences", 1, "--test-sentences", 2, "--report", tmp_path / "report.json"]
+    assert corpora("--kind", "fisher", "--source", tmp_path, "--output", tmp_path / "out", *options) == 0
+    measured = json.loads((tmp_path / "report.json").read_text())["measured"]
+    assert measured["sentences"] == {"train": 7, "valid": 1, "test": 2}
+    assert measured["words"] == {"train": 35, "valid": 5, "test": 10}
+
+
 def test_an_earlier_corpus_stays_when_the_source_is_bad(tmp_path, capsys):
     write_lines(tmp_path / "mail.txt", 60)
     options = ["--valid-sentences", 10, "--test-sentences", 20, "--output", tmp_path / "out"]
@@ -47,6 +71,7 @@ def test_an_earlier_corpus_stays_when_the_source_is_bad(tmp_path, capsys):
     [
         (["--source", "nowhere.txt"], "source 'nowhere.txt' does not exist"),
         ([], "nothing to read: give --source"),
+        (["--kind", "wikitext", "--source", "x", "--parts", "given"], "parts: unknown key"),
         (["--section", "generic"], "--params and --section go together"),
         (["--params", "params.yaml", "--section", "masking"], "'masking' is no corpus"),
         (["--params", "nowhere.yaml", "--section", "generic"], "'nowhere.yaml' does not exist"),

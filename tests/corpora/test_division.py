@@ -10,9 +10,10 @@ class Documents:
     def __init__(self, *documents):
         self.files = []
         self._documents = list(documents)
+        self.parts = {document.part for document in documents}
 
-    def documents(self):
-        return iter(self._documents)
+    def documents(self, part=None):
+        return (document for document in self._documents if document.part == part)
 
 
 def conversations(count, sentences=5):
@@ -126,3 +127,31 @@ def test_private_parts_are_for_their_owner_alone(tmp_path):
     divide(Documents(*conversations(40)), SMALL, tmp_path / "private", private=True, name="talks")
     assert (tmp_path / "private").stat().st_mode & 0o777 == 0o700
     assert {file.stat().st_mode & 0o777 for file in (tmp_path / "private").iterdir()} == {0o600}
+
+
+def test_what_a_reader_leaves_out_is_counted_among_the_texts(tmp_path):
+    documents = [
+        *conversations(40),
+        Document(["One more sentence"], left_out={"bot": 3}),
+        Document([], left_out={"bot": 2}),
+    ]
+    tally = divide(Documents(*documents), SMALL, tmp_path, private=False, name="talks")
+    assert tally.left_out["bot"] == 5
+    assert (tally.texts, tally.documents) == (206, 41)
+    assert sum(tally.sentences.values()) + sum(tally.left_out.values()) == tally.texts
+
+
+def test_given_parts_stay_and_train_is_drawn_by_the_seed(tmp_path):
+    documents = [Document([f"Line {number} of train"], "train") for number in range(100)]
+    documents += [Document([f"Line {number} of {part}"], part) for part in ("valid", "test") for number in range(7)]
+    found = {}
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        settings = CleaningSettings(train_sentences=30, valid_sentences=2, test_sentences=2, seed=seed)
+        tally = divide(Documents(*documents), settings, tmp_path / name, private=False, name="x")
+        assert tally.sentences == {"train": 30, "valid": 7, "test": 7}
+        found[name] = read(tmp_path / name)
+    assert found["a"] == found["b"]
+    assert found["a"]["train"] != found["c"]["train"]
+    assert found["a"]["test"] == [f"Line {number} of test" for number in range(7)]
+    numbers = [int(line.split()[1]) for line in found["a"]["train"]]
+    assert numbers == sorted(numbers)

@@ -10,7 +10,8 @@ from tasks.errors import CorpusError
 
 
 def documents(*arguments, **options):
-    return list(TextFiles(*map(str, arguments), **options).documents())
+    source = TextFiles(*map(str, arguments), **options)
+    return [document for part in source.parts for document in source.documents(part)]
 
 
 def test_text_one_document_a_line(tmp_path):
@@ -75,3 +76,18 @@ def test_bad_places(tmp_path):
         documents(tmp_path / "a.parquet", text_field="body")
     with pytest.raises(CorpusError, match="row 2: column 'text' holds no text"):
         documents(tmp_path / "a.parquet")
+
+
+def test_given_parts_must_be_there_and_nothing_else(tmp_path):
+    for name in ("train.txt", "test.txt"):
+        (tmp_path / name).write_text(name)
+    with pytest.raises(CorpusError, match=r"has no file named valid\.\*"):
+        TextFiles(str(tmp_path), parts="given")
+    with pytest.raises(CorpusError, match=r"train\.\* or valid\.\* or test\.\*"):
+        TextFiles(str(tmp_path / "train.txt"), parts="given")
+    (tmp_path / "valid.txt").write_text("valid.txt")
+    found = {document.texts[0]: document.part for document in documents(tmp_path, parts="given")}
+    assert found == {"train.txt": "train", "valid.txt": "valid", "test.txt": "test"}
+    (tmp_path / "more.txt").write_text("more.txt")
+    with pytest.raises(CorpusError, match=r"holds 'more\.txt'"):
+        TextFiles(str(tmp_path), parts="given")

@@ -1,0 +1,144 @@
+"""Lines of text files that are published compressed: Zstandard, gzip, bzip2, xz and the old ``compress`` (LZW).
+
+The first bytes of a file say how it is compressed, not its name. Reading streams: memory does not grow with the file,
+except for the window of a Zstandard file, which is up to 2 GiB in dumps made with ``zstd --long=31``.
+"""
+
+import bz2
+import gzip
+import lzma
+import subprocess
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tasks.corpora.text_lines import decode_lines
+from tasks.errors import CorpusError, ResourceError
+
+_CHUNK_BYTES = 1 << 13
+"""Read at once; JSON takes ten to twenty times as much when it is decompressed."""
+_LONGEST_WINDOW = 1 << 31
+_ZSTANDARD, _SKIPPABLE_FRAME = b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"
+_GZIP, _LZW, _BZIP2, _XZ = b"\x1f\x8b", b"\x1f\x9d", b"BZh", b"\xfd7zXZ\x00"
+
+
+def read_compressed_lines(path: str | Path) -> Iterator[str]:
+    """Yield each line of a file, decompressed where it is compressed, without its line end.
+
+    Raises ``CorpusError`` where the file is missing, damaged, cut off or not UTF-8, with the number of the line.
+    """
+    if not Path(path).is_file():
+        raise CorpusError(f"corpus file {str(path)!r} does not exist; give the path of a text file")
+    number = 0
+    try:
+        with _decompressed(Path(path)) as stream:
+            for line in decode_lines(stream, str(path)):
+                number += 1
+                yield line
+    except (EOFError, lzma.LZMAError) as error:
+        raise _damaged(path, number, error) from None
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        # gzip and bz2 say so where the bytes are not theirs.
+        raise _damaged(path, number, error) from None
+
+
+def _damaged(path: str | Path, lines: int, error: Exception) -> CorpusError:
+    return CorpusError(
+        f"{str(path)!r} is damaged or cut off behind line {lines} ({type(error).__name__}); fetch it again and compare "
+        "its checksum with the publisher's"
+    )
+
+
+@contextmanager
+def _decompressed(path: Path) -> Iterator[Iterable[bytes]]:
+    """The lines of a file as bytes."""
+    with open(path, "rb") as stream:
+        magic = stream.read(6)
+    if magic.startswith(_ZSTANDARD) or magic[1:4] == _SKIPPABLE_FRAME:
+        yield _lines(_zstandard_chunks(path))
+    elif magic.startswith(_LZW):
+        with _lzw(path) as lines:
+            yield lines
+    elif magic.startswith(_GZIP):
+        with gzip.open(path) as unzipped:
+            yield unzipped
+    elif magic.startswith(_BZIP2):
+        with bz2.open(path) as unzipped:
+            yield unzipped
+    elif magic.startswith(_XZ):
+        with lzma.open(path) as unzipped:
+            yield unzipped
+    else:
+        with open(path, "rb") as plain:
+            yield plain
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Chunks of bytes cut at line ends."""
+    rest: list[bytes] = []
+    for chunk in chunks:
+        *lines, last = chunk.split(b"\n")
+        for line in lines:
+            rest.append(line)
+            yield b"".join(rest)
+            rest.clear()
+        rest.append(last)
+    if last := b"".join(rest):
+        yield last
+
+
+def _zstandard_chunks(path: Path) -> Iterator[bytes]:
+    """Decompressed stretches of a Zstandard file of any number of frames; ``EOFError`` where one is cut off."""
+    try:
+        import zstandard
+    except ImportError:
+        raise ResourceError(
+            f"{str(path)!r} is compressed with Zstandard, and the package 'zstandard' is not installed; "
+            "'make install' installs it"
+        ) from None
+    decompressor = zstandard.ZstdDecompressor(max_window_size=_LONGEST_WINDOW)
+    frame = decompressor.decompressobj()
+    inside = False
+    with open(path, "rb") as stream:
+        while chunk := stream.read(_CHUNK_BYTES):
+            while chunk:
+                try:
+                    yield frame.decompress(chunk)
+                except zstandard.ZstdError as error:
+                    raise EOFError from error
+                inside = not frame.eof
+                chunk = frame.unused_data
+                if frame.eof:
+                    frame = decompressor.decompressobj()
+    if inside:
+        raise EOFError
+
+
+@contextmanager
+def _lzw(path: Path) -> Iterator[Iterable[bytes]]:
+    """Lines of a file made with ``compress`` (``.Z``); Python has no LZW, and every system has gzip, which has."""
+    try:
+        process = subprocess.Popen(["gzip", "-dc", "--", str(path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    except FileNotFoundError:
+        raise ResourceError(
+            f"{str(path)!r} is compressed with the old 'compress', which the program gzip reads, and there is no gzip; "
+            "install it, or decompress the file"
+        ) from None
+    with process:
+        assert process.stdout is not None  # it is a pipe
+        ended = False
+
+        def lines() -> Iterator[bytes]:
+            nonlocal ended
+            yield from process.stdout  # type: ignore[misc]
+            ended = True
+
+        try:
+            yield lines()
+        finally:
+            if not ended:
+                process.kill()
+        if ended and process.wait() != 0:
+            raise EOFError

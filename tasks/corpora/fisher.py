@@ -1,0 +1,90 @@
+"""The Fisher English transcripts (LDC2004T19 and LDC2005T19), as the Linguistic Data Consortium ships them.
+
+One file ``fe_03_NNNNN.txt`` per telephone conversation, under ``data/trans/NNN/``: two comment lines, then one
+utterance a line with blank lines between them::
+
+    # fe_03_00001.sph
+    # Transcribed at the LDC
+
+    3.76 5.54 A: and i generally prefer
+
+Start and end are seconds, ``A`` and ``B`` the two sides; the text is lower case without punctuation. ``(( ))`` holds
+what the transcriber was not sure of, or an utterance that the forced alignment did not confirm; it may be empty.
+``[laughter]``, ``[noise]``, ``[mn]`` and the like are sounds. Letters that are spelled out are joined by ``._``:
+``f._b._i.`` comes in as ``f.b.i.``. One conversation is one document.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from tasks.corpora.document import Document, Part
+from tasks.corpora.text_lines import read_lines
+from tasks.errors import CorpusError
+
+UNCLEAR, NO_SPEECH = "unclear", "no_speech"
+"""Why this reader leaves an utterance out."""
+
+_UTTERANCE = re.compile(r"\d+(?:\.\d+)?\s+\d+(?:\.\d+)?\s+[AB](?:-\d+)?:(?:\s+(.*))?")
+_UNSURE = re.compile(r"\(\(|\)\)")
+_EMPTY_UNSURE = re.compile(r"\(\(\s*\)\)")
+_SOUND = re.compile(r"\[\[?[^\]]*\]?\]")
+
+
+class Fisher:
+    """The source ``kind: fisher``."""
+
+    parts: tuple[Part | None, ...] = (None,)
+
+    def __init__(self, source: str, unclear: Literal["leave_out", "keep"] = "leave_out") -> None:
+        self._unclear = unclear
+        self._paths = self._find(Path(source))
+        self.files = [str(path) for path in self._paths]
+
+    def documents(self, part: Part | None = None) -> Iterator[Document]:
+        """One document per conversation, in the order of the calls' numbers."""
+        for path in self._paths:
+            texts: list[str] = []
+            left_out: Counter[str] = Counter()
+            for number, line in enumerate(read_lines(path), start=1):
+                line = line.strip()
+                if not line or line.startswith("#"):
+                    continue
+                match = _UTTERANCE.fullmatch(line)
+                if match is None:
+                    raise CorpusError(
+                        f"{str(path)!r}: line {number} is no utterance; a line of a Fisher transcript is "
+                        "'START END A: TEXT', a comment that begins with #, or empty"
+                    )
+                text, reason = self._clean(match.group(1) or "")
+                if reason is None:
+                    texts.append(text)
+                else:
+                    left_out[reason] += 1
+            yield Document(texts, left_out=left_out)
+
+    def _clean(self, text: str) -> tuple[str, str | None]:
+        """The words of an utterance, and why it is left out if it is."""
+        if _UNSURE.search(text) and (self._unclear == "leave_out" or _EMPTY_UNSURE.search(text)):
+            return "", UNCLEAR
+        text = _SOUND.sub(" ", _UNSURE.sub(" ", text)).replace("._", ".").strip()
+        return text, None if text else NO_SPEECH
+
+    @staticmethod
+    def _find(source: Path) -> list[Path]:
+        if not source.exists():
+            raise CorpusError(
+                f"source {str(source)!r} does not exist; put the folders of LDC2004T19 and LDC2005T19 there"
+            )
+        paths: dict[str, Path] = {}
+        for path in sorted(source.rglob("fe_03_*.txt")):
+            if path.name in paths:
+                raise CorpusError(f"source {str(source)!r} holds {path.name!r} twice; keep one copy of each release")
+            paths[path.name] = path
+        if not paths:
+            raise CorpusError(
+                f"source {str(source)!r} holds no fe_03_*.txt; it must hold the releases' folders data/trans"
+            )
+        return [paths[name] for name in sorted(paths)]

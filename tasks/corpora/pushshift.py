@@ -1,0 +1,153 @@
+"""Reddit comments in Pushshift's monthly dumps: ``RC_YYYY-MM.zst``, and ``.bz2`` and ``.xz`` for the earlier years.
+
+A dump is JSON lines, one comment a line, compressed with a window of up to 2 GiB (``zstd --long=31``); a month of
+recent years is more than 100 million comments, so it is streamed, and ``sample_share`` takes whole threads by a
+hash of their id before anything is parsed. One thread is one document: an answer often quotes and names what is
+above it, so a thread is never divided between parts.
+"""
+
+import json
+import re
+import string
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from tasks.corpora.compressed_lines import read_compressed_lines
+from tasks.corpora.document import Document, Part
+from tasks.corpora.reddit_markdown import plain_text
+from tasks.corpora.sentences import split_sentences
+from tasks.corpora.words import fold
+from tasks.errors import CorpusError
+
+BEYOND_SAMPLE, REMOVED, BOT = "beyond_sample", "removed", "bot"
+OTHER_SUBREDDIT, LOW_SCORE, NOT_ENGLISH, NO_TEXT = "other_subreddit", "low_score", "not_english", "no_text"
+"""Why this reader leaves a comment out."""
+
+_DUMP = re.compile(r"RC_\d{4}-\d{2}(?:-\d{2})?(?:\.(?:zst|xz|bz2|gz|jsonl|ndjson))?")
+_THREAD = re.compile(r'"link_id"\s*:\s*"([^"\\]+)"')
+_REMOVED = frozenset(("[deleted]", "[removed]", "[deleted by user]", ""))
+_BOT_NAMES = frozenset(("automoderator", "autotldr", "imguralbumbot", "gifreversingbot", "wikitextbot"))
+_BOT_NAME = re.compile(r"(?:[_-]bot|[a-z]Bot|BOT|_bot_.*)$|^bot[_-]")
+_BOT_TEXT = re.compile(r"\bI(?:'|’| a)m a bot\b|\bthis (?:action|comment) was performed automatically\b", re.IGNORECASE)
+_MARKS = string.punctuation + "“”‘’…–—"
+_FREQUENT_WORDS = 1000
+_FEWEST_JUDGED_WORDS = 5
+
+
+class Pushshift:
+    """The source ``kind: pushshift``."""
+
+    parts: tuple[Part | None, ...] = (None,)
+
+    def __init__(
+        self,
+        source: str,
+        *,
+        sample_share: float = 1.0,
+        sample_seed: int = 1,
+        subreddits: list[str] | None = None,
+        minimum_score: int | None = None,
+        minimum_english_share: float = 0.3,
+        bots: bool = False,
+    ) -> None:
+        self._paths = self._find(Path(source))
+        self.files = [str(path) for path in self._paths]
+        self._sample_limit = int(sample_share * 2**64)
+        self._sample_key = str(sample_seed).encode()
+        self._subreddits = None if subreddits is None else {name.lower().removeprefix("r/") for name in subreddits}
+        self._minimum_score, self._minimum_english_share, self._bots = minimum_score, minimum_english_share, bots
+
+    def documents(self, part: Part | None = None) -> Iterator[Document]:
+        """One document per comment, all comments of a thread with the thread's name, dumps in the order of months."""
+        left_out: Counter[str] = Counter()
+        for path in self._paths:
+            for number, line in enumerate(read_compressed_lines(path), start=1):
+                if not line:
+                    continue
+                match = _THREAD.search(line)
+                thread = match.group(1) if match else None
+                if thread is not None and not self._in_sample(thread):
+                    left_out[BEYOND_SAMPLE] += 1
+                    continue
+                comment = self._parse(line, path, number)
+                reason = self._why_left_out(comment)
+                sentences = [] if reason else split_sentences(plain_text(comment["body"]))
+                if reason is None and not sentences:
+                    reason = NO_TEXT
+                if reason is None and not self._is_english(sentences):
+                    reason = NOT_ENGLISH
+                if reason is not None:
+                    left_out[reason] += 1
+                    continue
+                yield Document(sentences, name=thread, left_out=left_out)
+                left_out = Counter()
+        yield Document([], left_out=left_out)
+
+    def _in_sample(self, thread: str) -> bool:
+        digest = blake2b(thread.encode(), digest_size=8, key=self._sample_key).digest()
+        return int.from_bytes(digest, "big") < self._sample_limit
+
+    @staticmethod
+    def _parse(line: str, path: Path, number: int) -> dict[str, Any]:
+        try:
+            comment = json.loads(line)
+        except ValueError as error:
+            column = getattr(error, "colno", 1)
+            raise CorpusError(
+                f"{str(path)!r}: line {number}, column {column} is not JSON; fetch the dump again and compare its "
+                "checksum"
+            ) from None
+        if not isinstance(comment, dict) or not isinstance(comment.get("body"), str):
+            raise CorpusError(
+                f"{str(path)!r}: line {number} has no field 'body'; this reads dumps of comments (RC_*), not of "
+                "submissions (RS_*)"
+            )
+        return comment
+
+    def _why_left_out(self, comment: dict[str, Any]) -> str | None:
+        body, author = comment["body"].strip(), str(comment.get("author") or "")
+        if body in _REMOVED:
+            return REMOVED
+        if self._subreddits is not None and str(comment.get("subreddit") or "").lower() not in self._subreddits:
+            return OTHER_SUBREDDIT
+        if self._minimum_score is not None and int(comment.get("score") or 0) < self._minimum_score:
+            return LOW_SCORE
+        if not self._bots and (
+            author.lower() in _BOT_NAMES or _BOT_NAME.search(author) is not None or _BOT_TEXT.search(body) is not None
+        ):
+            return BOT
+        return None
+
+    def _is_english(self, sentences: list[str]) -> bool:
+        """Whether enough words are frequent English ones; function words tell languages apart without a model."""
+        if not self._minimum_english_share:
+            return True
+        # Faster than the words of ``tasks.corpora.words``, and for this as good.
+        chunks = (chunk.strip(_MARKS).lower() for text in sentences for chunk in text.split())
+        words = [chunk for chunk in chunks if chunk and not chunk[0].isdigit()]
+        if len(words) < _FEWEST_JUDGED_WORDS:
+            return True
+        frequent = _frequent_english_words()
+        return sum(word in frequent for word in words) >= self._minimum_english_share * len(words)
+
+    @staticmethod
+    def _find(source: Path) -> list[Path]:
+        if not source.exists():
+            raise CorpusError(f"source {str(source)!r} does not exist; put one or more RC_YYYY-MM.zst there")
+        if not source.is_dir():
+            return [source]
+        paths = sorted(path for path in source.rglob("RC_*") if _DUMP.fullmatch(path.name))
+        if not paths:
+            raise CorpusError(f"folder {str(source)!r} holds no dump of comments such as RC_2019-01.zst")
+        return paths
+
+
+@cache
+def _frequent_english_words() -> frozenset[str]:
+    import wordfreq
+
+    return frozenset(map(fold, wordfreq.top_n_list("en", _FREQUENT_WORDS)))

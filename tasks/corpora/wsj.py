@@ -1,0 +1,147 @@
+"""Wall Street Journal text of the CSR-I corpora (WSJ0 LDC93S6, WSJ1 LDC94S13), as the LDC ships it.
+
+Two kinds of text are on the discs, and ``text`` says which is read:
+
+- ``language_model``: the text for language models, ``lng_modl/lm_train/np_data/{87,88,89}/*.z`` (without verbalised
+  punctuation) or ``vp_data`` (with it): SGML in which one line is one sentence and tags such as ``<s id=...>`` stand
+  on lines of their own or round the sentence. Compressed with ``compress``; a decompressed copy is read as well.
+- ``transcripts``: what was read aloud, ``transcrp/dots/**/*.dot`` or ``*.lsn``: one utterance a line with its id in
+  brackets behind it. Folders named ``si_tr*``, ``si_dt*`` and ``si_et*`` (also ``sd_*``) are the publisher's training,
+  development and evaluation text and stay so.
+
+Verbalised punctuation (``,COMMA``, ``.PERIOD``, ``"DOUBLE-QUOTE``) becomes the mark; ``%PERCENT``, ``.POINT``,
+``&AMPERSAND`` and ``/SLASH``, which stand for words, become words. Marks of transcribers are taken out as in Kaldi's
+recipe: sounds in square brackets, ``.`` for a pause, ``~`` for a cut, ``*mispronounced*``, ``<verbally deleted>``.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from tasks.corpora.compressed_lines import read_compressed_lines
+from tasks.corpora.document import Document, Part
+from tasks.errors import CorpusError
+
+_ARTICLE = re.compile(r"<(?:art|doc)\b|<DOC\b", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]*>")
+_UTTERANCE = re.compile(r"(.*?)\s*\(([^\s()]+)\)\s*")
+_SOUND = re.compile(r"\[[^\[\]\s]*\]")
+_VERBALISED = re.compile(r"([^\w\s]+)([A-Za-z]{3,}(?:-[A-Za-z]+)*)")
+_SPOKEN_AS_WORDS = frozenset("percent point ampersand slash".split())
+_MARK_NAMES = frozenset(
+    (
+        "comma period double-quote close-quote unquote quote end-quote single-quote close-single-quote hyphen dash "
+        "colon semi-colon question-mark exclamation-point left-paren right-paren paren open-paren close-paren parens "
+        "begin-parens end-parens left-brace right-brace brace open-brace close-brace ellipsis"
+    ).split()
+)
+_PART_OF_FOLDER = re.compile(r"(?:si|sd|lj|jr|jd)_(tr|dt|et)", re.IGNORECASE)
+_PARTS: dict[str, Part] = {"tr": "train", "dt": "valid", "et": "test"}
+_TRANSCRIPT_ENDINGS = (".dot", ".lsn")
+_TEXT_FOLDERS = frozenset(("np_data", "vp_data"))
+
+
+class WallStreetJournal:
+    """The source ``kind: wsj``."""
+
+    def __init__(self, source: str, text: Literal["language_model", "transcripts"] = "language_model") -> None:
+        self._text = text
+        self._paths = self._find(Path(source))
+        self.files = [str(path) for path in self._paths]
+        self.parts: tuple[Part | None, ...] = tuple({self._part(path) for path in self._paths})
+
+    def documents(self, part: Part | None = None) -> Iterator[Document]:
+        """One document per article of the text, or per transcript file (a speaker's session), in the order of paths."""
+        for path in self._paths:
+            if self._part(path) == part:
+                yield from self._articles(path) if self._text == "language_model" else [self._session(path, part)]
+
+    @staticmethod
+    def _articles(path: Path) -> Iterator[Document]:
+        texts: list[str] = []
+        for line in read_compressed_lines(path):
+            if _ARTICLE.match(line.strip()) and texts:
+                yield Document(texts)
+                texts = []
+            text = _with_marks(_TAG.sub(" ", line))
+            if text:
+                texts.append(text)
+        if texts:
+            yield Document(texts)
+
+    @staticmethod
+    def _session(path: Path, part: Part | None) -> Document:
+        texts: list[str] = []
+        left_out: Counter[str] = Counter()
+        for number, line in enumerate(read_compressed_lines(path), start=1):
+            if not line.strip():
+                continue
+            match = _UTTERANCE.fullmatch(line)
+            if match is None:
+                raise CorpusError(
+                    f"{str(path)!r}: line {number} is no utterance; a line of a transcript is 'TEXT (UTTERANCE-ID)'"
+                )
+            text = _with_marks(_without_transcribers_marks(match.group(1)))
+            if text:
+                texts.append(text)
+            else:
+                left_out["no_speech"] += 1
+        return Document(texts, part, left_out=left_out)
+
+    def _part(self, path: Path) -> Part | None:
+        if self._text == "language_model":
+            return None
+        for folder in reversed(path.parts[:-1]):
+            match = _PART_OF_FOLDER.match(folder)
+            if match:
+                return _PARTS[match.group(1).lower()]
+        return None
+
+    def _find(self, source: Path) -> list[Path]:
+        if not source.exists():
+            raise CorpusError(f"source {str(source)!r} does not exist; put the discs' folders wsj0 and wsj1 there")
+        if not source.is_dir():
+            return [source]
+        files = sorted(path for path in source.rglob("*") if path.is_file() and not path.name.startswith("."))
+        if self._text == "transcripts":
+            paths = [path for path in files if path.suffix.lower() in _TRANSCRIPT_ENDINGS]
+            # An utterance has a detailed transcript (.dot) and one in capitals (.lsn) made of it: the first is enough.
+            detailed = {path.stem for path in paths if path.suffix.lower() == ".dot"}
+            paths = [path for path in paths if path.suffix.lower() == ".dot" or path.stem not in detailed]
+            sought = "*.dot or *.lsn"
+        else:
+            paths = [path for path in files if _TEXT_FOLDERS & {folder.lower() for folder in path.parts}]
+            kinds = {folder.lower() for path in paths for folder in path.parts} & _TEXT_FOLDERS
+            if len(kinds) > 1:
+                raise CorpusError(
+                    f"source {str(source)!r} holds np_data and vp_data, the same text twice; name the folder of one"
+                )
+            sought = "np_data or vp_data folder with .z files"
+        if not paths:
+            raise CorpusError(f"source {str(source)!r} holds no {sought}; copy the discs' folders there as they are")
+        return paths
+
+
+def _without_transcribers_marks(text: str) -> str:
+    words = (word.replace("\\", "").replace("*", "") for word in _SOUND.sub(" ", text).split())
+    return " ".join(word.strip("<>") for word in words if word not in ("~", "."))
+
+
+def _with_marks(text: str) -> str:
+    """Verbalised punctuation as punctuation, and no space before marks that close."""
+    words = []
+    for word in text.split():
+        match = _VERBALISED.fullmatch(word)
+        name = match.group(2).lower() if match else ""
+        if match and name in _SPOKEN_AS_WORDS:
+            words.append("and" if name == "ampersand" else match.group(2))
+        elif match and name in _MARK_NAMES:
+            if match.group(1) in (",", ".", ";", ":", "?", "!", ")", "}") and words:
+                words[-1] += match.group(1)
+            else:
+                words.append(match.group(1))
+        else:
+            words.append(word)
+    return " ".join(words)
