@@ -134,7 +134,7 @@ def _train_ours(full_logits: bool) -> dict[str, float]:
     import torch
     from torch.nn import functional
 
-    from tasks.language_model import training
+    from tasks.language_model import training, training_module
 
     model, text, settings = _example()
     batches = _batches(text)
@@ -143,12 +143,14 @@ def _train_ours(full_logits: bool) -> dict[str, float]:
         def full_cross_entropy(hidden: Any, projection: Any, targets: Any, arithmetic: Any = None) -> Any:
             return functional.cross_entropy(functional.linear(hidden, projection), targets, reduction="sum")
 
-        training.chunked_cross_entropy = full_cross_entropy
+        training_module.chunked_cross_entropy = full_cross_entropy
     with torch.no_grad():
         losses = []
         for batch in batches[:3]:
             hidden = model(batch.tokens).flatten(0, 1).index_select(0, batch.positions)
-            losses.append(training.chunked_cross_entropy(hidden, model.embedding.weight, batch.targets) / len(hidden))
+            losses.append(
+                training_module.chunked_cross_entropy(hidden, model.embedding.weight, batch.targets) / len(hidden)
+            )
     settings = settings.model_copy(update={"epochs": STEPS / len(_all_batches(text))})
     clock = _Clock(batches)
     record = training.train(model, text, settings, 1, on_log=clock.step, log_every_steps=1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,11 +26,18 @@ class Batch:
     targets: torch.Tensor
     """The tokens to predict there (N,), int64."""
     rows: torch.Tensor
-    """Which window (0 to B - 1) each of them belongs to (N,), int64."""
+    """Which of the chosen windows (from 0) each of them belongs to (N,), int64."""
+    places: torch.Tensor | None = None
+    """Place of each input in its window (B, T), int64; ``None`` where a row is one window."""
+    segments: torch.Tensor | None = None
+    """Which window of its row each input belongs to (B, T), int64, -1 for padding; ``None`` where a row is one."""
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on another device."""
-        return Batch(*(getattr(self, name).to(device) for name in self.__dataclass_fields__))
+        moved: dict[str, Any] = {
+            name: None if value is None else value.to(device, non_blocking=True) for name, value in vars(self).items()
+        }
+        return Batch(**moved)
 
 
 def make_batch(text: EncodedText, is_target: np.ndarray, windows: Windows, chosen: np.ndarray) -> Batch:

@@ -7,13 +7,14 @@ damaged or mixed-up folder is found out when it is read. Nothing is pickled.
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from safetensors.torch import load as read_tensors
 from safetensors.torch import save as tensors_as_bytes
 
 from tasks.atomic_file import atomic_folder, atomic_writer
 from tasks.errors import ModelError
+from tasks.language_model.kind_settings import Kind
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer import TransformerLanguageModel
 from tasks.language_model.vocabulary import Vocabulary, read_vocabulary
@@ -54,13 +55,21 @@ def check_replaceable(folder: str | Path) -> None:
     """``ModelError`` where ``folder`` is a file or holds anything but an earlier model: that is never overwritten."""
     folder = Path(folder)
     if folder.is_dir():
-        others = sorted({file.name for file in folder.iterdir()} - {WEIGHTS, VOCABULARY, SETTINGS})
+        others = sorted({file.name for file in folder.iterdir()} - {WEIGHTS, VOCABULARY, SETTINGS} - _own_files(folder))
         if others:
             raise ModelError(
                 f"output folder {str(folder)!r} holds {others[0]!r}, which is no part of a model; give a new folder"
             )
     elif folder.exists():
         raise ModelError(f"output {str(folder)!r} is a file; give the path of a new folder")
+
+
+def _own_files(folder: Path) -> set[str]:
+    """The files that a model of another kind says it is made of."""
+    try:
+        return set(json.loads((folder / SETTINGS).read_text(encoding="utf-8"))["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
 
 
 def load_model(folder: str | Path) -> tuple[TransformerLanguageModel, Vocabulary]:
@@ -103,6 +112,8 @@ def _read_settings(folder: Path) -> dict[str, Any]:
     except ValueError:
         raise ModelError(f"{str(folder / SETTINGS)!r} is not JSON; make the model again") from None
     needed = {"format", "kind", "architecture", "vocabulary", "weights"}
+    if isinstance(document, dict) and document.get("kind") in get_args(Kind) and document["kind"] != KIND:
+        raise ModelError(f"model folder {str(folder)!r} is of kind {document['kind']!r}; here only {KIND!r} will do")
     if not isinstance(document, dict) or not needed <= document.keys():
         raise ModelError(f"{str(folder / SETTINGS)!r} lacks one of {', '.join(sorted(needed))}; make the model again")
     if document["format"] != FORMAT or document["kind"] != KIND:

@@ -47,22 +47,31 @@ def normalise(text: str) -> list[str]:
 
     ``normalise(" ".join(normalise(text))) == normalise(text)`` for every text.
     """
+    text = fold_characters(text)
+    if "'" not in text and text.isascii():
+        return text.split()
+    words = []
+    for word in text.replace("''", " ").split():
+        word = word.strip("'")
+        if is_word(word):
+            words.append(word)
+    return words
+
+
+def fold_characters(text: str) -> str:
+    """The text in lower case and Unicode form NFKC, with blanks for all that separates words; apostrophes stay."""
     text = text.translate(_TO_APOSTROPHE)
     if text.isascii():
         text = text.lower()
     else:
         # Lower-casing can leave a form that is not composed (the dotted capital I).
         text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower()).translate(_TO_APOSTROPHE)
-    text = text.translate(_CHARACTERS)
-    if "'" not in text and text.isascii():
-        return text.split()
-    words = []
-    for word in text.replace("''", " ").split():
-        word = word.strip("'")
-        # A combining mark that has lost its letter is no word.
-        if word and (word.isascii() or any(character.isalnum() for character in word)):
-            words.append(word)
-    return words
+    return text.translate(_CHARACTERS)
+
+
+def is_word(word: str) -> bool:
+    """Whether a stretch without blanks is a word: a combining mark that has lost its letter is none."""
+    return bool(word) and (word.isascii() or any(character.isalnum() for character in word))
 
 
 def normalise_masked(line: str) -> list[str]:

@@ -1,16 +1,22 @@
 """Measure how well a language model predicts a text: its perplexity, with a confidence interval.
 
 The text is plain, one sentence a line. Perplexity is over words and sentence ends; beside it stands the perplexity
-over known words, since a word outside the vocabulary is a token of its own that distorts the whole. The signature
-in the output names the protocol: numbers with different signatures do not compare.
+over known words, since a word outside the vocabulary is a token of its own that distorts the whole. Given the sidecars
+of the text, the words that each technique masks are told apart from the rest; given word counts, frequent words from
+rare ones. The signature in the output names the protocol (docs/perplexity.md): numbers with different signatures do
+not compare.
 
-example:
+examples:
   palimpsest perplexity --model models/adapted --text test.txt --json
+  palimpsest mask --technique allow_list --input test.txt --output masked.txt --sidecar sidecars/allow_list.jsonl
+  palimpsest perplexity --model models/adapted --text test.txt --sidecars sidecars --word-counts counts.tsv
 """
 
 import argparse
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tasks.language_model.setting_options import add_setting_options, overridden
 from tasks.language_model.settings import EvaluationSettings
@@ -25,11 +31,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--params", help="parameter file to take the settings from, such as params.yaml")
     parser.add_argument("--model", required=True, help="model folder, made by the pretrain or adapt command")
     parser.add_argument("--text", required=True, help="text to predict, one sentence a line, or - for standard input")
+    parser.add_argument(
+        "--sidecars",
+        metavar="FOLDER",
+        help="sidecars of the text, one TECHNIQUE.jsonl for each technique: what it masks is measured apart",
+    )
+    parser.add_argument(
+        "--word-counts", metavar="FILE", help="counts of generic words: what is frequent there is measured apart"
+    )
     parser.add_argument("--json", action="store_true", help="print all numbers as JSON on standard output")
     parser.add_argument("--scores", help="file to write the log-probability of each sentence to: numbers only, no text")
     parser.add_argument("--report", help="report file to write (JSON)")
     parser.add_argument("--threads", type=int, help="processor threads (default: of the parameter file, or all cores)")
-    add_setting_options(parser, EvaluationSettings, "evaluation", leave_out=["seed"])
+    add_setting_options(parser, EvaluationSettings, "evaluation", leave_out=["seed", "frequency_classes"])
+    parser.add_argument(
+        "--frequency-classes",
+        type=int,
+        nargs="+",
+        metavar="RANK",
+        help="rising ranks that divide known words into classes of frequency (default: 100 1000 10000)",
+    )
     parser.add_argument("--bootstrap-seed", type=int, help="seed of the resampling (default: 1)")
     add_cell_options(parser, "dataset", "technique", "filler", "method", "seed")
 
@@ -55,43 +76,75 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(threads)
+    from tasks.language_model.reference_text import read_reference_text, sidecars_in
+
+    sidecars = sidecars_in(arguments.sidecars) if arguments.sidecars else {}
+    inputs = [arguments.model, arguments.text, *sidecars.values(), arguments.word_counts]
     with recorded_stage(
         "perplexity",
         arguments.report,
         cell=cell_of(arguments).as_dict(),
         parameters={SECTION: as_plain(settings)},
         seed=settings.seed,
-        inputs=[arguments.model, arguments.text],
+        inputs=[path for path in inputs if path],
         outputs=[arguments.scores] if arguments.scores else [],
     ) as report:
-        from tasks.language_model.encoded_text import encode_text
-        from tasks.language_model.model_folder import load_model
-        from tasks.language_model.perplexity import measure_perplexity, signature_of
-        from tasks.language_model.scoring import score_sentences
+        from tasks.language_model.downstream_model import score_text
+        from tasks.language_model.frequency_classes import word_ranks
+        from tasks.language_model.perplexity import measure_perplexity
         from tasks.language_model.sentence_scores import write_scores
 
-        model, vocabulary = load_model(arguments.model)
-        text = encode_text(arguments.text, vocabulary)
-        scores = score_sentences(model, text)
-        signature = signature_of(vocabulary, model.architecture.maximum_tokens)
-        measured = measure_perplexity(scores, text, settings, signature)
+        ranks = word_ranks(arguments.word_counts) if arguments.word_counts else None
+        with _file_of(arguments.text) as path:
+            text = read_reference_text(path, sidecars)
+            scores, protocol = score_text(arguments.model, path, settings.markers)
+        measured, sentences = measure_perplexity(scores, text, settings, protocol.signature, ranks)
         if arguments.scores:
-            write_scores(arguments.scores, scores, signature)
+            write_scores(arguments.scores, sentences, protocol.signature)
         report.measure(**measured, threads=threads)
     if arguments.json:
         print(json.dumps(measured, allow_nan=False))
+    elif arguments.report:
+        print(_first_line(measured), file=sys.stderr)
     else:
-        print(_line(measured), file=sys.stderr if arguments.report else sys.stdout)
+        print("\n".join([_first_line(measured), *_further_lines(measured)]))
 
 
-def _line(measured: dict) -> str:
-    def shown(name: str) -> str:
-        value, interval = measured[name], measured[f"{name}_ci"]
-        if value is None:
-            return "undefined"
-        return f"{value:.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
+@contextmanager
+def _file_of(text: str) -> Iterator[str]:
+    """The path itself, or that of a private copy of standard input, since the text is read more than once."""
+    if text != "-":
+        yield text
+        return
+    from tempfile import NamedTemporaryFile
 
+    with NamedTemporaryFile(suffix=".txt") as copy:
+        copy.write(sys.stdin.buffer.read())
+        copy.flush()
+        yield copy.name
+
+
+def _shown(measured: dict, name: str = "perplexity") -> str:
+    value, interval = measured[name], measured[f"{name}_ci"]
+    if value is None:
+        return "undefined"
+    return f"{value:,.2f}" + (f" [{interval[0]:,.2f}, {interval[1]:,.2f}]" if interval else "")
+
+
+def _first_line(measured: dict) -> str:
     return (
-        f"perplexity {shown('perplexity')}, over known words {shown('perplexity_known')}; {measured['words']:,} words, "
-        f"{measured['oov_rate']:.2%} unknown, {measured['sentences']:,} sentences; {measured['signature']}"
+        f"perplexity {_shown(measured)}, over known words {_shown(measured, 'perplexity_known')}; "
+        f"{measured['words']:,} words, {measured['oov_rate']:.2%} unknown, {measured['sentences']:,} sentences; "
+        f"{measured['bits_per_character']:.3f} bits per character; {measured['signature']}"
     )
+
+
+def _further_lines(measured: dict) -> Iterator[str]:
+    """Masked words apart, and words by frequency, where options asked for them."""
+    for technique, masked in measured["masked_words"].items():
+        yield (
+            f"  {technique}: {masked['words']:,} masked words ({masked['share']:.1%}), those known "
+            f"{_shown(masked, 'perplexity_known')}; the rest {_shown(masked, 'perplexity_rest_known')}"
+        )
+    for name, group in measured["by_frequency"].items():
+        yield f"  {name}: {group['targets']:,} targets, {_shown(group)}"

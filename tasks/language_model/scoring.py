@@ -1,42 +1,120 @@
-"""How probable a model finds each sentence of a text."""
+"""How probable a model finds each target of a text."""
+
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
+from torch import distributed
 
-from tasks.language_model.batching import batches_by_length, make_batch
+from tasks.language_model.batching import Batch, batches_by_length, make_batch
 from tasks.language_model.chunked_cross_entropy import chunked_log_probabilities
-from tasks.language_model.encoded_text import EncodedText
-from tasks.language_model.sentence_scores import SentenceScores
+from tasks.language_model.encoded_text import EncodedText, encode_text
+from tasks.language_model.model_folder import load_model
+from tasks.language_model.protocol import MarkerRule, Protocol
 from tasks.language_model.transformer import TransformerLanguageModel
-from tasks.language_model.vocabulary import UNKNOWN_ID
-from tasks.language_model.windows import divide, overlap_of
+from tasks.language_model.vocabulary import MARKERS, SPECIAL_TOKENS, UNKNOWN_ID, Vocabulary
+from tasks.language_model.windows import overlap_of, windows_of
 
 BATCH_TOKENS = 4096
+_MARKER_IDS = slice(SPECIAL_TOKENS.index(MARKERS[0]), SPECIAL_TOKENS.index(MARKERS[-1]) + 1)
+
+
+@dataclass(frozen=True)
+class TargetScores:
+    """What a model says of the targets of a ``ReferenceText``, in its order: a sentence's words, then its end."""
+
+    log_probability: np.ndarray
+    """Of each target (N,), in nats (float64)."""
+    known: np.ndarray
+    """Whether the target is in the vocabulary (N,), bool; all are where a model can spell every word."""
+    marker_log_probability: np.ndarray | None
+    """Of all markers together in place of each target (N,), in nats (float64); ``None``: the model knows none."""
+
+    def without_markers(self) -> np.ndarray:
+        """Log-probabilities (N,) with the markers' share of the probability given to all other tokens."""
+        if self.marker_log_probability is None:
+            return self.log_probability
+        return self.log_probability - np.log1p(-np.exp(self.marker_log_probability))
+
+
+def score_text(model: str | Path, text: str | Path, markers: MarkerRule) -> tuple[TargetScores, Protocol]:
+    """Score a plain text file by the model of a folder; ``markers`` is the evaluation's rule for the protocol."""
+    transformer, vocabulary = load_model(model)
+    if torch.cuda.is_available():
+        transformer = transformer.cuda()
+    encoded = encode_text(text, vocabulary)
+    return score_targets(transformer, encoded), protocol_of(vocabulary, transformer, encoded, markers)
+
+
+def protocol_of(
+    vocabulary: Vocabulary, model: TransformerLanguageModel, text: EncodedText, markers: MarkerRule
+) -> Protocol:
+    """What a word-level Transformer and its text decide of the protocol."""
+    maximum = model.architecture.maximum_tokens
+    return Protocol(
+        vocabulary=vocabulary.hash,
+        vocabulary_size=len(vocabulary),
+        unknown_rate=text.unknown_words / text.words,
+        maximum_tokens=maximum,
+        stride=maximum - overlap_of(maximum),
+        markers=markers,
+        context="stream" if model.architecture.context == "stream" else "sentence",
+    )
 
 
 @torch.no_grad()
-def score_sentences(model: TransformerLanguageModel, text: EncodedText) -> SentenceScores:
-    """Score every sentence by itself: no context reaches across sentences.
+def score_targets(model: TransformerLanguageModel, text: EncodedText) -> TargetScores:
+    """Score every sentence by itself, or the running text where that is the model's context.
 
-    Arithmetic is float32, sums are float64. A sentence longer than the model's positions is read in windows that
-    overlap by half, each target scored once.
+    Arithmetic is float32, sums are float64. What is longer than the model's positions is read in windows that overlap
+    by half, each target scored once. Where processes work together (``torch.distributed``), each scores its
+    share of the batches and all get the whole.
     """
     from tqdm import tqdm
 
     maximum = model.architecture.maximum_tokens
-    windows = divide(text, maximum, overlap_of(maximum))
+    windows = windows_of(text, model.architecture, overlap_of(maximum))
+    projection = model.embedding.weight
     is_target = text.is_target()
-    counts = np.zeros((2, text.sentences), dtype=np.int64)
-    sums = np.zeros((2, text.sentences))
+    # By place in text.tokens; what another process scores stays 0, so that sums over processes are the whole.
+    scores = np.zeros((2, len(text.tokens)))
     model.eval()
-    batches = batches_by_length(windows, BATCH_TOKENS)
-    for chosen in tqdm(batches, desc="scoring", unit="batch", disable=None, leave=False):
+    rank, processes = (distributed.get_rank(), distributed.get_world_size()) if _together() else (0, 1)
+    batches = batches_by_length(windows, BATCH_TOKENS)[rank::processes]
+    silent = None if rank == 0 else True
+    for chosen in tqdm(batches, desc="scoring", unit="batch", disable=silent, leave=False):
         batch = make_batch(text, is_target, windows, chosen)
+        places = _places(batch, windows.first[chosen])
+        batch = batch.to(projection.device)
         hidden = model(batch.tokens).flatten(0, 1).index_select(0, batch.positions)  # (N, D)
-        scores = chunked_log_probabilities(hidden, model.embedding.weight, batch.targets).double().numpy()  # (N,)
-        sentences = windows.sentence[chosen][batch.rows.numpy()]  # (N,)
-        known = (batch.targets != UNKNOWN_ID).numpy()
-        for row, counted in enumerate((np.ones_like(known), known)):
-            counts[row] += np.bincount(sentences[counted], minlength=text.sentences)
-            sums[row] += np.bincount(sentences[counted], weights=scores[counted], minlength=text.sentences)
-    return SentenceScores(text.lines, counts[0], sums[0], counts[1], sums[1])
+        own = chunked_log_probabilities(hidden, projection, batch.targets)  # (N,)
+        of_markers = _marker_log_probabilities(hidden, projection, batch.targets, own)  # (N,)
+        scores[:, places] = torch.stack([own, of_markers]).double().cpu().numpy()
+    if processes > 1:
+        distributed.all_reduce(torch.from_numpy(scores))
+    return TargetScores(
+        log_probability=scores[0, is_target],
+        known=text.tokens[is_target] != UNKNOWN_ID,
+        marker_log_probability=scores[1, is_target],
+    )
+
+
+def _together() -> bool:
+    return distributed.is_available() and distributed.is_initialized()
+
+
+def _places(batch: Batch, first: np.ndarray) -> np.ndarray:
+    """Index into the text's ids of each target of a batch whose windows begin at ``first``."""
+    columns = batch.positions.numpy() % batch.tokens.shape[1]
+    return first[batch.rows.numpy()] + columns + 1
+
+
+def _marker_log_probabilities(
+    hidden: torch.Tensor, projection: torch.Tensor, targets: torch.Tensor, log_probability: torch.Tensor
+) -> torch.Tensor:
+    """Log-probability (N,) of all markers together, from the target's: both have the same normaliser."""
+    target_scores = (hidden * projection[targets]).sum(1)
+    marker_scores = torch.logsumexp(hidden @ projection[_MARKER_IDS].t(), dim=1)
+    # Rounding must not make a probability of 1 of it, which would leave nothing for the other tokens.
+    return (marker_scores - target_scores + log_probability).clamp(max=-1e-6)

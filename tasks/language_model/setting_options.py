@@ -2,13 +2,18 @@
 
 import argparse
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, get_args, get_origin
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
 
 from tasks.settings_base import Settings
 
 
 def _parser_of(annotation: Any) -> Callable[[str], Any]:
-    """What turns an option's text into a value; the settings class checks it further."""
+    """What turns an option's text into a value; the settings class checks it further. An option cannot be null."""
+    if get_origin(annotation) in (Union, UnionType):
+        annotation = next(kind for kind in get_args(annotation) if kind is not type(None))
     return annotation if annotation in (int, float) else str
 
 
@@ -28,8 +33,14 @@ def add_setting_options(
             type=_parser_of(field.annotation),
             choices=choices,
             default=None,
-            help=f"{description} (default: {field.default})".strip(),
+            help=f"{description} {_default_of(field)}".strip(),
         )
+
+
+def _default_of(field: FieldInfo) -> str:
+    if field.is_required():
+        return "(no default)"
+    return f"(default: {'null' if field.default is None else field.default})"
 
 
 def overridden(arguments: argparse.Namespace, kind: type[Settings], base: Settings | None = None) -> dict[str, Any]:

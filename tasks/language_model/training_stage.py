@@ -2,20 +2,26 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tasks.errors import ParameterError
 from tasks.language_model.encoded_text import EncodedText, MarkerUse, encode_text
+from tasks.language_model.generic_mixture import mix_generic_text
+from tasks.language_model.ranks.rank_plan import RankPlan, plan_ranks
 from tasks.language_model.settings import TrainingSettings
-from tasks.language_model.training_options import threads_of
+from tasks.language_model.training_options import resources_of
 from tasks.reports.cell import Cell
 from tasks.reports.stage_report import StageReport, recorded_stage
 
 if TYPE_CHECKING:
-    from tasks.language_model.training import TrainingRecord
+    from tasks.language_model.checkpoints.checkpoint_store import CheckpointStore
+    from tasks.language_model.training_record import TrainingRecord
     from tasks.language_model.transformer import TransformerLanguageModel
     from tasks.language_model.vocabulary import Vocabulary
+    from tasks.params import ResourceSettings
 
 _DEFAULT_LOG_EVERY_STEPS = 10
 
@@ -38,19 +44,40 @@ class TrainingStage:
     """Files and folders the model comes from besides ``--text`` and ``--valid``."""
     build: Callable[[], "tuple[TransformerLanguageModel, Vocabulary]"]
     """Makes or reads the model to begin with."""
+    generic_text: str | None = None
+    """Text that is mixed in."""
+    generic_share: float = 0.0
+    """Share of the targets that it has."""
 
 
 def run_training_stage(arguments: argparse.Namespace, stage: TrainingStage) -> None:
-    """Read the texts, train, write the model folder and the report, and print one line."""
+    """Read the texts, train, write the model folder and the report, and print one line.
+
+    With several devices, one process for each runs the whole command, and the first alone writes. Checkpoints are
+    removed when everything is written.
+    """
     from tasks.language_model.model_folder import check_replaceable, save_model
     from tasks.torch_setup import set_up_torch
 
     check_replaceable(arguments.output)
-    threads = threads_of(arguments)
-    set_up_torch(threads)
+    resources = resources_of(arguments)
+    plan = plan_ranks(resources.devices, resources.nodes, resources.strategy, resources.threads)
+    if plan.world_size > 1 and "-" in (arguments.text, arguments.valid):
+        raise ParameterError("several devices cannot share standard input; give the text as a file")
+    if plan.to_be_started:
+        from tasks.cli import load_command
+        from tasks.language_model.ranks.rank_processes import start_ranks
+
+        start_ranks(load_command(stage.name).run, arguments, plan)  # type: ignore[union-attr]
+        return
+    set_up_torch(resources.threads)
+    if resources.compile:
+        from tasks.language_model.compilation import check_compiler
+
+        check_compiler()
     with recorded_stage(
         stage.name,
-        arguments.report,
+        arguments.report if plan.is_first else None,
         cell=stage.cell.as_dict(),
         parameters=stage.parameters,
         seed=stage.seed,
@@ -60,38 +87,109 @@ def run_training_stage(arguments: argparse.Namespace, stage: TrainingStage) -> N
         model, vocabulary = stage.build()
         text = encode_text(arguments.text, vocabulary, stage.markers)
         valid = encode_text(arguments.valid, vocabulary) if arguments.valid else None
-        record = _train(arguments, stage, model, text, valid, report)
-        save_model(arguments.output, model, vocabulary, private=stage.private)
-        _measure(report, record, model, text, vocabulary, stage, threads)
-    _say(arguments, stage, record, text)
-
-
-def _train(
-    arguments: argparse.Namespace,
-    stage: TrainingStage,
-    model: "TransformerLanguageModel",
-    text: EncodedText,
-    valid: EncodedText | None,
-    report: StageReport,
-) -> "TrainingRecord":
-    """Train, with the curve going to the cell's MLflow run while it grows where ``tracking`` says so."""
-    from tasks.language_model.training import train
-
-    options: dict[str, Any] = {"valid": valid, "title": stage.name}
-    if not (arguments.params and arguments.report):
-        return train(model, text, stage.settings, stage.seed, **options, log_every_steps=_DEFAULT_LOG_EVERY_STEPS)
-    from tasks.params import read_sections
-    from tasks.reports.live_run import live_run
-    from tasks.reports.run_key import lineage_of
-
-    log_every_steps = read_sections(arguments.params, ["tracking"])["tracking"].log_every_steps
-    with live_run(arguments.params, stage.cell, lineage_of(report)) as live:
-        record = train(
-            model, text, stage.settings, stage.seed, **options, log_every_steps=log_every_steps, on_log=live.log
+        mixed = mix_generic_text(text, stage.generic_text, vocabulary, stage.generic_share, stage.seed)
+        run = _Run(arguments, stage, resources, plan, report)
+        with run.checkpoints(model, vocabulary, mixed.text, valid) as store:
+            record = run.train(model, mixed.text, valid, store)
+            if plan.is_first:
+                save_model(arguments.output, model, vocabulary, private=stage.private)
+        _measure(report, record, model, text, vocabulary, stage, resources.threads)
+        report.measure(generic_sentences=mixed.generic_sentences, generic_targets=mixed.generic_targets)
+        report.measure(
+            devices=plan.devices,
+            nodes=plan.nodes,
+            strategy=plan.strategy,
+            compiled=resources.compile,
+            resumed_step=record.resumed_step,
+            best_step=record.best_step,
+            stopped_early=record.stopped_early,
         )
-    if live.warning:
-        report.warn(live.warning)
-    return record
+    if plan.is_first:
+        # Only now: a run that ends before its report is written can still go on from a checkpoint.
+        store.remove()
+        _say(arguments, stage, record, text)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The training inside a stage."""
+
+    arguments: argparse.Namespace
+    stage: TrainingStage
+    resources: "ResourceSettings"
+    plan: RankPlan
+    report: StageReport
+
+    @property
+    def log_every_steps(self) -> int:
+        if not (self.arguments.params and self.arguments.report):
+            return _DEFAULT_LOG_EVERY_STEPS
+        from tasks.params import read_sections
+
+        return read_sections(self.arguments.params, ["tracking"])["tracking"].log_every_steps
+
+    @contextmanager
+    def checkpoints(
+        self,
+        model: "TransformerLanguageModel",
+        vocabulary: "Vocabulary",
+        text: EncodedText,
+        valid: EncodedText | None,
+    ) -> "Iterator[CheckpointStore]":
+        """The store of this training's checkpoints, open inside the block; only the first rank has a folder."""
+        from tasks.language_model.checkpoints import DEFAULT_WORK_FOLDER
+        from tasks.language_model.checkpoints.checkpoint_store import CheckpointStore
+        from tasks.language_model.checkpoints.training_identity import training_identity, training_key
+        from tasks.work_folder import WorkFolder
+
+        arguments, resources, settings = self.arguments, self.resources, self.stage.settings
+        identity = training_identity(model, vocabulary, text, settings, self.stage.seed)
+        folder = None
+        if self.plan.is_first:
+            key = training_key(identity, model, valid, settings, self.log_every_steps)
+            folder = WorkFolder(arguments.work_folder or DEFAULT_WORK_FOLDER, arguments.output, key)
+        store = CheckpointStore(
+            identity,
+            folder,
+            every_steps=resources.checkpoint_steps,
+            every_seconds=resources.checkpoint_seconds,
+            resume=arguments.resume,
+            resume_from=arguments.resume_from,
+        )
+        try:
+            yield store
+        finally:
+            store.close()
+
+    def train(
+        self,
+        model: "TransformerLanguageModel",
+        text: EncodedText,
+        valid: EncodedText | None,
+        store: "CheckpointStore",
+    ) -> "TrainingRecord":
+        """Train, with the curve going to the cell's MLflow run while it grows where ``tracking`` says so."""
+        from tasks.language_model.training import train
+
+        arguments, stage = self.arguments, self.stage
+        options: dict[str, Any] = {
+            "valid": valid,
+            "title": stage.name,
+            "log_every_steps": self.log_every_steps,
+            "plan": self.plan,
+            "store": store,
+            "compiled": self.resources.compile,
+        }
+        if not (arguments.params and arguments.report and self.plan.is_first):
+            return train(model, text, stage.settings, stage.seed, **options)
+        from tasks.reports.live_run import live_run
+        from tasks.reports.run_key import lineage_of
+
+        with live_run(arguments.params, stage.cell, lineage_of(self.report)) as live:
+            record = train(model, text, stage.settings, stage.seed, **options, on_log=live.log)
+        if live.warning:
+            self.report.warn(live.warning)
+        return record
 
 
 def _measure(
@@ -136,6 +234,8 @@ def _say(arguments: argparse.Namespace, stage: TrainingStage, record: "TrainingR
         from math import exp
 
         valid = f"; valid perplexity {exp(losses[0]):.1f} -> {exp(losses[-1]):.1f}"
+    if record.stopped_early:
+        valid += f"; stopped early, with the weights after step {record.best_step:,}"
     rate = record.tokens_per_second or 0.0
     print(
         f"{stage.name}: {text.sentences:,} sentences, {record.steps:,} steps, {record.tokens:,} tokens at {rate:,.0f} "

@@ -30,34 +30,48 @@ class Block(nn.Module):
         self.feed_forward_output = nn.Linear(4 * width, width)
         self.dropout = nn.Dropout(0.0)
 
-    def forward(self, hidden: Tensor) -> Tensor:
-        """One layer: (B, T, D) to (B, T, D)."""
-        hidden = hidden + self.dropout(self.attend(self.attention_norm(hidden)))
+    def forward(self, hidden: Tensor, visible: Tensor | None = None) -> Tensor:
+        """One layer: (B, T, D) to (B, T, D); ``visible`` as for ``attend``."""
+        hidden = hidden + self.dropout(self.attend(self.attention_norm(hidden), visible))
         inner = functional.gelu(self.feed_forward_input(self.feed_forward_norm(hidden)), approximate="tanh")
         return hidden + self.dropout(self.feed_forward_output(inner))  # (B, T, D)
 
-    def attend(self, hidden: Tensor) -> Tensor:
-        """Each position's mixture of itself and the positions before it: (B, T, D) to (B, T, D)."""
+    def attend(self, hidden: Tensor, visible: Tensor | None = None) -> Tensor:
+        """Each position's mixture of itself and the positions before it: (B, T, D) to (B, T, D).
+
+        ``visible`` (B, 1, T, T) says which positions (last) each position sees; without it, all up to itself.
+        """
         batch, length, width = hidden.shape
         joined = self.attention_input(hidden).view(batch, length, 3, self.heads, width // self.heads)
         query, key, value = joined.permute(2, 0, 3, 1, 4)  # each (B, H, T, D/H)
         if hidden.is_cuda or not torch.is_grad_enabled():
-            mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+            mixed = functional.scaled_dot_product_attention(
+                query, key, value, attn_mask=visible, is_causal=visible is None
+            )
         else:
-            mixed = causal_attention(query, key, value)
+            mixed = causal_attention(query, key, value, visible)
         return self.attention_output(mixed.transpose(1, 2).reshape(batch, length, width))
 
 
-def causal_attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """Attention of (B, H, T, D/H) to itself and what is before it, by two plain products.
+def causal_attention(query: Tensor, key: Tensor, value: Tensor, visible: Tensor | None = None) -> Tensor:
+    """Attention of (B, H, T, D/H) to itself and what is before it, by two plain products; ``visible`` as above.
 
     For sentences on a processor the backward pass of PyTorch's fused kernel takes five to eight times as long in
     bfloat16; the (B, H, T, T) weights that this one keeps are small beside the hidden states.
     """
     length = query.shape[-2]
-    future = torch.full((length, length), -math.inf, dtype=query.dtype, device=query.device).triu(1)
-    scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-1, -2) + future  # (B, H, T, T)
+    if visible is None:
+        hidden = torch.full((length, length), -math.inf, dtype=query.dtype, device=query.device).triu(1)
+    else:
+        hidden = torch.zeros(visible.shape, dtype=query.dtype, device=query.device).masked_fill_(~visible, -math.inf)
+    scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-1, -2) + hidden  # (B, H, T, T)
     return torch.softmax(scores, dim=-1).to(value.dtype) @ value
+
+
+def within_segments(segments: Tensor) -> Tensor:
+    """Which positions each position sees, (B, 1, T, T): those of its own segment up to itself; padding sees padding."""
+    same = segments[:, None, :, None] == segments[:, None, None, :]
+    return same.tril()
 
 
 class TransformerLanguageModel(nn.Module):
@@ -99,12 +113,17 @@ class TransformerLanguageModel(nn.Module):
                 deviation = branch_deviation if "_output." in name else _INITIAL_DEVIATION
                 nn.init.normal_(parameter, std=deviation, generator=generator)
 
-    def forward(self, tokens: Tensor) -> Tensor:
-        """Hidden states (B, T, D) of token ids (B, T); position t predicts token t + 1."""
-        hidden = self.embedding(tokens) + self.positions.weight[: tokens.shape[1]]  # (B, T, D)
-        hidden = self.dropout(hidden)
+    def forward(self, tokens: Tensor, places: Tensor | None = None, segments: Tensor | None = None) -> Tensor:
+        """Hidden states (B, T, D) of token ids (B, T); position t predicts token t + 1.
+
+        In rows of several windows, ``places`` (B, T) is each token's place in its own window and ``segments`` (B, T)
+        the window's number: no window sees another, so the hidden states are those of windows in rows of their own.
+        """
+        positions = self.positions.weight[: tokens.shape[1]] if places is None else self.positions(places)
+        hidden = self.dropout(self.embedding(tokens) + positions)  # (B, T, D)
+        visible = None if segments is None else within_segments(segments)
         for block in self.blocks:
-            hidden = block(hidden)
+            hidden = block(hidden, visible)
         return self.final_norm(hidden)
 
     def logits(self, tokens: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
@@ -147,7 +148,8 @@ def test_reports_and_messages_hold_no_word_of_the_text(
 
 
 def test_a_stage_reads_its_own_section_of_the_parameters() -> None:
-    assert adapt_sections(None) == ["language_model.adaptation"]  # type: ignore[arg-type]
+    expected = ["language_model.adaptation", "language_model.kind", "language_model.transformer"]
+    assert adapt_sections(Namespace(params=None)) == expected
 
 
 @pytest.mark.parametrize(

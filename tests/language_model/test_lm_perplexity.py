@@ -2,25 +2,61 @@
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import torch
 from test_transformer import as_gpt2
 
-from tasks.language_model.encoded_text import EncodedText
-from tasks.language_model.perplexity import measure_perplexity, signature_of
-from tasks.language_model.scoring import score_sentences
+from tasks.corpora.sidecar import MaskedSpan, write_sidecar
+from tasks.language_model.encoded_text import EncodedText, encode_text
+from tasks.language_model.perplexity import measure_perplexity, sentence_scores
+from tasks.language_model.reference_text import ReferenceText, read_reference_text
+from tasks.language_model.scoring import score_targets
+from tasks.language_model.sentence_sums import LogProbabilitySum
 from tasks.language_model.settings import EvaluationSettings
 from tasks.language_model.transformer import TransformerLanguageModel
-from tasks.language_model.vocabulary import END_ID, START_ID, UNKNOWN_ID, Vocabulary
-
-SETTINGS = EvaluationSettings(bootstrap_samples=200)
+from tasks.language_model.vocabulary import END_ID, MARKERS, MASK_ID, START_ID, UNKNOWN_ID, Vocabulary
 
 
-def measured(model, text: EncodedText) -> dict:
-    return measure_perplexity(score_sentences(model, text), text, SETTINGS, "signature")
+class Text(NamedTuple):
+    encoded: EncodedText
+    reference: ReferenceText
+
+
+@pytest.fixture
+def text(tmp_path: Path, vocabulary: Vocabulary) -> Callable[..., Text]:
+    """Writes lines and reads them as a model does and as an evaluation does."""
+
+    def make(lines: list[str], masked: dict[str, list[list[tuple[int, int]]]] | None = None) -> Text:
+        path = tmp_path / "text.txt"
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        sidecars = {}
+        for technique, spans in (masked or {}).items():
+            sidecars[technique] = tmp_path / f"{technique}.jsonl"
+            write_sidecar(
+                sidecars[technique],
+                [
+                    [MaskedSpan(start, end, "MASK", "test", line[start:end], 0) for start, end in of_line]
+                    for line, of_line in zip(lines, spans, strict=True)
+                ],
+            )
+        return Text(encode_text(path, vocabulary), read_reference_text(path, sidecars))
+
+    return make
+
+
+def measured(model, text: Text, ranks: dict[str, int] | None = None, **settings) -> dict:
+    scores = score_targets(model, text.encoded)
+    settings = EvaluationSettings(bootstrap_samples=200, **settings)
+    return measure_perplexity(scores, text.reference, settings, "signature", ranks)[0]
+
+
+def by_sentence(model, text: Text):
+    return sentence_scores(score_targets(model, text.encoded), text.reference, EvaluationSettings())
 
 
 class BigramModel(torch.nn.Module):
@@ -30,14 +66,14 @@ class BigramModel(torch.nn.Module):
         super().__init__()
         self.table = table
         self.embedding = SimpleNamespace(weight=torch.eye(len(table)))
-        self.architecture = SimpleNamespace(maximum_tokens=maximum_tokens)
+        self.architecture = SimpleNamespace(maximum_tokens=maximum_tokens, context="sentence")
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         return self.table[tokens]
 
 
 @pytest.fixture
-def bigram(vocabulary: Vocabulary) -> BigramModel:
+def table(vocabulary: Vocabulary) -> torch.Tensor:
     """<s> then a or b, each 1/2; a then b 3/4 or </s> 1/4; b then </s> 1/2, <unk> 1/4 or a 1/4; <unk> then b."""
     size, (a, b) = len(vocabulary), (vocabulary.ids["a"], vocabulary.ids["b"])
     probabilities = torch.zeros(size, size)
@@ -45,80 +81,169 @@ def bigram(vocabulary: Vocabulary) -> BigramModel:
     probabilities[a, b], probabilities[a, END_ID] = 0.75, 0.25
     probabilities[b, END_ID], probabilities[b, UNKNOWN_ID], probabilities[b, a] = 0.5, 0.25, 0.25
     probabilities[UNKNOWN_ID, b] = 1.0
-    return BigramModel(probabilities.clamp(min=1e-30).log())
+    return probabilities
 
 
-def test_a_uniform_model_has_the_size_of_its_vocabulary_as_perplexity(
-    encoded: Callable[..., EncodedText], small_model: Callable[..., TransformerLanguageModel], vocabulary: Vocabulary
-) -> None:
+@pytest.fixture
+def bigram(table: torch.Tensor) -> BigramModel:
+    return BigramModel(table.clamp(min=1e-30).log())
+
+
+@pytest.fixture
+def uniform(small_model: Callable[..., TransformerLanguageModel]) -> TransformerLanguageModel:
     model = small_model()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.zero_()
-    values = measured(model, encoded(["a b c", "d unheard", "a b c d a b c d a b c d"]))
-    assert values["perplexity"] == pytest.approx(len(vocabulary), rel=1e-6)
-    assert values["perplexity_known"] == pytest.approx(len(vocabulary), rel=1e-6)
+    return model
+
+
+def test_a_uniform_model_has_the_size_of_its_vocabulary_as_perplexity(
+    text: Callable[..., Text], uniform: TransformerLanguageModel, vocabulary: Vocabulary
+) -> None:
+    lines = ["a b c", "d unheard", "a b c d a b c d a b c d"]
+    values = measured(uniform, text(lines, {"list": [[(0, 1)], [(2, 9)], []]}), {"a": 1, "b": 150})
+    size = pytest.approx(len(vocabulary), rel=1e-6)
+    assert values["perplexity"] == values["perplexity_known"] == values["perplexity_unknown"] == size
     assert values["perplexity_ci"] == pytest.approx([len(vocabulary)] * 2, rel=1e-6)
+    masked = values["masked_words"]["list"]
+    assert masked["perplexity"] == masked["perplexity_known"] == masked["perplexity_rest_known"] == size
+    assert all(group["perplexity"] in (None, size) for group in values["by_frequency"].values())
+    # 16 words of one letter and one of seven, a separator each; 17 words and 3 ends of log2(V) bits.
+    assert (values["words"], values["characters"]) == (17, 40)
+    assert values["bits_per_character"] == pytest.approx(20 * math.log2(len(vocabulary)) / 40, rel=1e-6)
 
 
-def test_a_bigram_model_by_hand(encoded: Callable[..., EncodedText], bigram: BigramModel) -> None:
+def test_without_markers_a_uniform_model_has_so_much_smaller_a_perplexity(
+    text: Callable[..., Text], uniform: TransformerLanguageModel, vocabulary: Vocabulary
+) -> None:
+    lines = ["a b c", "d unheard"]
+    left = pytest.approx(len(vocabulary) - len(MARKERS), rel=1e-5)
+    values = measured(uniform, text(lines))
+    assert values["perplexity"] == pytest.approx(len(vocabulary), rel=1e-6)
+    assert values["perplexity_without_markers"] == left
+    values = measured(uniform, text(lines), markers="renormalised")
+    assert values["perplexity"] == values["perplexity_known"] == values["perplexity_without_markers"] == left
+
+
+def test_what_a_model_keeps_for_markers_is_what_it_pays_for_them(
+    text: Callable[..., Text], table: torch.Tensor
+) -> None:
+    # Every row gives half of its probability to [MASK], so each target costs a factor of two.
+    halved = table / 2
+    halved[:, MASK_ID] = 0.5
+    values = measured(BigramModel(halved.clamp(min=1e-30).log()), text(["a b", "b unheard b"]))
+    assert values["perplexity_without_markers"] == pytest.approx((3 / 256) ** (-1 / 7), rel=1e-5)
+    assert values["perplexity"] == pytest.approx(2 * (3 / 256) ** (-1 / 7), rel=1e-5)
+
+
+def test_a_bigram_model_by_hand(text: Callable[..., Text], bigram: BigramModel) -> None:
     # a b </s>: 1/2 * 3/4 * 1/2 = 3/16.  b <unk> b </s>: 1/2 * 1/4 * 1 * 1/2 = 1/16, without <unk> 1/4.
-    text = encoded(["a b", "", "b unheard b"])
-    scores = score_sentences(bigram, text)  # type: ignore[arg-type]
+    read = text(["a b", "", "b unheard b"])
+    scores = by_sentence(bigram, read)
     assert scores.line.tolist() == [1, 3]
     assert scores.targets.tolist() == [3, 4]
     assert scores.known_targets.tolist() == [3, 3]
     np.testing.assert_allclose(np.exp(scores.log_probability), [3 / 16, 1 / 16], rtol=1e-6)
     np.testing.assert_allclose(np.exp(scores.known_log_probability), [3 / 16, 1 / 4], rtol=1e-6)
-    values = measured(bigram, text)
+    values = measured(bigram, read)
     assert values["perplexity"] == pytest.approx((3 / 256) ** (-1 / 7), rel=1e-6)
     assert values["perplexity_known"] == pytest.approx((3 / 64) ** (-1 / 6), rel=1e-6)
+    assert values["perplexity_unknown"] == pytest.approx(4, rel=1e-6)
+    assert values["log_probability_unknown_mean"] == pytest.approx(-math.log(4), rel=1e-6)
     assert values["oov_rate"] == pytest.approx(1 / 5)
-    assert (values["words"], values["targets"], values["targets_known"]) == (5, 7, 6)
+    assert (values["words"], values["targets"], values["targets_known"], values["targets_unknown"]) == (5, 7, 6, 1)
     assert (values["sentences"], values["empty_lines"]) == (2, 1)
+    # "a b " and "b unheard b "
+    assert values["characters"] == 4 + 12
+    assert values["bits_per_character"] == pytest.approx(math.log2(256 / 3) / 16, rel=1e-6)
 
 
-def test_a_long_sentence_is_scored_whole(encoded: Callable[..., EncodedText], bigram: BigramModel) -> None:
+def test_masked_words_and_the_rest_by_hand(text: Callable[..., Text], bigram: BigramModel) -> None:
+    # Masked are b of the first line (3/4) and <unk> (1/4) and the last b (1) of the third.
+    read = text(["a b", "", "b unheard b"], {"list": [[(2, 3)], [], [(2, 9), (10, 11)]], "none": [[], [], []]})
+    values = measured(bigram, read)
+    masked = values["masked_words"]["list"]
+    assert (masked["words"], masked["unknown_words"], masked["share"]) == (3, 1, 3 / 5)
+    assert masked["perplexity"] == pytest.approx((3 / 16) ** (-1 / 3), rel=1e-6)
+    assert masked["perplexity_known"] == pytest.approx((3 / 4) ** (-1 / 2), rel=1e-6)
+    # a, b and both ends: 1/2 each.
+    assert masked["rest_targets_known"] == 4
+    assert masked["perplexity_rest_known"] == pytest.approx(2, rel=1e-6)
+    nothing = values["masked_words"]["none"]
+    assert (nothing["words"], nothing["perplexity"], nothing["perplexity_known_ci"]) == (0, None, None)
+    assert nothing["perplexity_rest_known"] == values["perplexity_known"]
+
+
+def test_classes_of_frequency_by_hand(text: Callable[..., Text], bigram: BigramModel) -> None:
+    values = measured(bigram, text(["a b", "b unheard b"]), {"a": 1, "unheard": 2, "b": 3}, frequency_classes=[1, 3])
+    found = {name: (group["targets"], group["perplexity"]) for name, group in values["by_frequency"].items()}
+    assert found == {
+        "rank 1-1": (1, pytest.approx(2, rel=1e-6)),
+        # b three times: 3/4, 1/2 and 1; unheard has the rank 2, but the vocabulary does not have it.
+        "rank 2-3": (3, pytest.approx((3 / 8) ** (-1 / 3), rel=1e-6)),
+        "rank over 3": (0, None),
+        "unknown": (1, pytest.approx(4, rel=1e-6)),
+        "sentence end": (2, pytest.approx(2, rel=1e-6)),
+    }
+    assert sum(group["targets"] for group in values["by_frequency"].values()) == values["targets"]
+
+
+def test_two_halves_of_a_text_add_up_to_the_whole(text: Callable[..., Text], bigram: BigramModel) -> None:
+    lines = ["a b", "b unheard b", "a", "b a b a b"]
+    parts = [by_sentence(bigram, text(lines[:2])), by_sentence(bigram, text(lines[2:]))]
+    whole = by_sentence(bigram, text(lines))
+    for group in ("all", "known", "unknown"):
+        total = sum((part.of(group).total for part in parts), LogProbabilitySum())
+        assert total.targets == whole.of(group).total.targets
+        assert total.log_probability == pytest.approx(whole.of(group).total.log_probability, rel=1e-12)
+        assert total.perplexity == pytest.approx(whole.of(group).total.perplexity, rel=1e-12)
+
+
+def test_a_long_sentence_is_scored_whole(text: Callable[..., Text], bigram: BigramModel) -> None:
     # a b repeated 20 times: 1/2 * (3/4)^20 * (1/4)^19 * 1/2, in windows of 6 positions
-    scores = score_sentences(bigram, encoded(["a b " * 20]))  # type: ignore[arg-type]
+    scores = by_sentence(bigram, text(["a b " * 20]))
     assert scores.targets.tolist() == [41]
     expected = 2 * math.log(1 / 2) + 20 * math.log(3 / 4) + 19 * math.log(1 / 4)
     assert scores.log_probability[0] == pytest.approx(expected, rel=1e-6)
 
 
 def test_sentences_are_scored_each_by_itself(
-    encoded: Callable[..., EncodedText], small_model: Callable[..., TransformerLanguageModel]
+    text: Callable[..., Text], small_model: Callable[..., TransformerLanguageModel]
 ) -> None:
     model, lines = small_model(), ["a b c", "d", "b b a c a", "c d"]
-    together = score_sentences(model, encoded(lines)).log_probability
-    alone = [score_sentences(model, encoded([line])).log_probability[0] for line in lines]
+    together = by_sentence(model, text(lines)).log_probability
+    alone = [by_sentence(model, text([line])).log_probability[0] for line in lines]
     np.testing.assert_allclose(together, alone, rtol=1e-5)
 
 
 def test_parity_with_a_computation_through_hugging_face(
-    encoded: Callable[..., EncodedText], small_model: Callable[..., TransformerLanguageModel]
+    text: Callable[..., Text], small_model: Callable[..., TransformerLanguageModel]
 ) -> None:
     model = small_model(seed=4, maximum_tokens=16)
     with torch.no_grad():
         model.embedding.weight.mul_(20)
-    text = encoded(["a b c d", "b unheard a", "d d d a b c a b c d a", "c"])
-    peer, total, count = as_gpt2(model), 0.0, 0
-    for begin, end in zip(text.offsets[:-1], text.offsets[1:], strict=True):
-        tokens = torch.from_numpy(text.tokens[begin:end].astype(np.int64))[None]
+    read = text(["a b c d", "b unheard a", "d d d a b c a b c d a", "c"], {"list": [[(2, 3)], [(2, 9)], [], [(0, 1)]]})
+    peer, total, count, masked = as_gpt2(model), 0.0, 0, []
+    encoded = read.encoded
+    for number, (begin, end) in enumerate(zip(encoded.offsets[:-1], encoded.offsets[1:], strict=True)):
+        tokens = torch.from_numpy(encoded.tokens[begin:end].astype(np.int64))[None]
         # Hugging Face's own loss: the mean over the targets, which are the tokens shifted by one.
-        total += peer(tokens, labels=tokens).loss.item() * (tokens.shape[1] - 1)
+        answer = peer(tokens, labels=tokens)
+        total += answer.loss.item() * (tokens.shape[1] - 1)
         count += tokens.shape[1] - 1
-    assert measured(model, text)["perplexity"] == pytest.approx(math.exp(total / count), rel=1e-4)
+        # b of the first line and c of the last one are masked and known: words 2 and 1 of their lines.
+        if number in (0, 3):
+            place = {0: 2, 3: 1}[number]
+            masked.append(torch.log_softmax(answer.logits[0, place - 1], dim=-1)[tokens[0, place]].item())
+    values = measured(model, read)
+    assert values["perplexity"] == pytest.approx(math.exp(total / count), rel=1e-4)
+    assert values["masked_words"]["list"]["words"] == 3
+    assert values["masked_words"]["list"]["perplexity_known"] == pytest.approx(math.exp(-sum(masked) / 2), rel=1e-4)
 
 
-def test_the_signature_says_what_was_measured(vocabulary: Vocabulary) -> None:
-    assert signature_of(vocabulary, 128) == (
-        f"ppl|unit=word|norm=v1|vocab={vocabulary.hash[:8]}|eos=yes|unk=in|context=sentence|window=128|stride=64"
-        "|markers=in_vocabulary"
-    )
-
-
-def test_one_sentence_has_no_interval(encoded: Callable[..., EncodedText], bigram: BigramModel) -> None:
-    values = measured(bigram, encoded(["a b"]))
+def test_one_sentence_has_no_interval(text: Callable[..., Text], bigram: BigramModel) -> None:
+    values = measured(bigram, text(["a b"]))
     assert values["perplexity"] == pytest.approx((16 / 3) ** (1 / 3), rel=1e-6)
     assert values["perplexity_ci"] is None
+    assert values["bits_per_character_ci"] is None

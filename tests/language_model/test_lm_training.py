@@ -11,8 +11,9 @@ import torch
 
 from tasks.errors import ModelError
 from tasks.language_model.encoded_text import EncodedText
+from tasks.language_model.optimiser import rate_factor
 from tasks.language_model.settings import TrainingSettings
-from tasks.language_model.training import rate_factor, train
+from tasks.language_model.training import train
 from tasks.language_model.transformer import TransformerLanguageModel
 from tasks.language_model.vocabulary import MASK_ID, START_ID, Vocabulary
 
@@ -147,7 +148,7 @@ def test_a_loss_that_is_no_number_ends_the_training_with_its_step(
     model = small_model()
     with torch.no_grad():
         model.final_norm.bias[0] = math.nan
-    with pytest.raises(ModelError, match=r"the training loss is nan at step 10 of .*learning_rate than 0.02"):
+    with pytest.raises(ModelError, match=r"the training loss is not a number at step 1 of .*learning_rate than 0.02"):
         train(model, encoded(["a b c d"] * 200), SETTINGS, 1)
 
 

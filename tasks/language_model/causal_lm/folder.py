@@ -1,0 +1,216 @@
+"""A causal language model on disk: ``settings.json``, and what adaptation has made of the model that it names.
+
+A model as it comes, and one with an update of low rank, name their base (hub, folder or pip package) instead of copying
+it: a copy would be half a gigabyte for each condition of the small default model, and 14 for one of 7 billion
+parameters. ``settings.json`` has the hash of the base's files, or its commit on the hub, so that another base is found
+out. A model that is trained in full has its own weights and its own tokenizer in the folder.
+"""
+
+import hashlib
+import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tasks.atomic_file import PRIVATE_MODE, PUBLIC_MODE, atomic_folder
+from tasks.causal_model import ADAPTER, check_causal, load_causal_model
+from tasks.errors import ModelError
+from tasks.language_model.causal_lm.model import CausalModel
+from tasks.language_model.causal_lm.word_pieces import WordPieces
+from tasks.language_model.kind_settings import CausalLanguageModelSettings, Kind
+from tasks.language_model.model_folder import SETTINGS, check_replaceable
+from tasks.model_source import locate_model, unreachable
+
+KIND: Kind = "causal_lm"
+FORMAT = 1
+WHOLE = "model"
+"""Folder of the weights that were trained in full."""
+UPDATE = "update"
+"""Folder of an update of low rank, as peft writes it."""
+_WEIGHTS = ("*.safetensors", "*.bin", "*.gguf", "config.json", "tokenizer*", "vocab*", "merges.txt", "*.model")
+
+
+@dataclass(frozen=True, slots=True)
+class CausalRecord:
+    """The content of ``settings.json`` that says what the model is."""
+
+    model: str
+    """As in ``CausalLanguageModelSettings``: where the base comes from."""
+    gguf_file: str | None
+    precision: str
+    base: str | None
+    """Hash of the base's files, or its commit on the hub; ``None`` where the hub's cache does not say."""
+    tokenizer: str
+    """Hash of the base's tokenizer, which the protocol of a perplexity names: markers do not change it."""
+    tokenizer_size: int
+    """Its tokens."""
+    adapted: str | None = None
+    """``UPDATE``, ``WHOLE``, or ``None`` where the model is as it comes."""
+    markers: list[str] = field(default_factory=list)
+    """Markers that are tokens of the model."""
+    hashes: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of each file of the folder besides ``settings.json``."""
+
+
+def save_reference(folder: str | Path, settings: CausalLanguageModelSettings, *, private: bool = False) -> CausalModel:
+    """Write the folder of a model as it comes, and return the model: it is loaded once to see that it can be."""
+    check_replaceable(folder)
+    causal, base = _load_base(settings.model, settings.gguf_file, settings.precision)
+    record = CausalRecord(
+        settings.model, settings.gguf_file, settings.precision, base, causal.pieces.hash, causal.pieces.size
+    )
+    with atomic_folder(folder, private=private) as fresh:
+        _finish(fresh, record, private)
+    return causal
+
+
+def save_adapted(
+    folder: str | Path, causal: CausalModel, earlier: CausalRecord, *, full: bool, private: bool = False
+) -> None:
+    """Write the folder of an adapted model; an earlier one stays as it was until the new one is complete."""
+    with atomic_folder(folder, private=private) as fresh:
+        part = WHOLE if full else UPDATE
+        if full:
+            causal.model.save_pretrained(fresh / part)
+            causal.pieces.save(fresh / part)
+        else:
+            # The embeddings of markers are part of the update; all other rows are the base's.
+            causal.model.save_pretrained(fresh / part, save_embedding_layers=False)
+            _tidy_update(fresh / part, earlier.model)
+        record = replace(earlier, adapted=part, markers=list(causal.pieces.markers), hashes={})
+        _finish(fresh, record, private)
+
+
+def _tidy_update(folder: Path, base: str) -> None:
+    """Name the base as the user does: peft names the path of this machine; and leave out its template of a page."""
+    (folder / "README.md").unlink(missing_ok=True)
+    document = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
+    document["base_model_name_or_path"] = base
+    (folder / ADAPTER).write_text(json.dumps(document, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _finish(fresh: Path, record: CausalRecord, private: bool) -> None:
+    files = sorted(path.relative_to(fresh).as_posix() for path in fresh.rglob("*") if path.is_file())
+    record.hashes.update({name: _hash(fresh / name) for name in files})
+    document = {
+        "format": FORMAT,
+        "kind": KIND,
+        **asdict(record),
+        "files": sorted({SETTINGS, *(name.split("/")[0] for name in files)}),
+    }
+    (fresh / SETTINGS).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    for path in fresh.rglob("*"):
+        if path.is_dir():
+            path.chmod(0o700 if private else 0o755)
+        else:
+            path.chmod(PRIVATE_MODE if private else PUBLIC_MODE)
+
+
+def load(folder: str | Path) -> tuple[CausalModel, CausalRecord]:
+    """Read a folder; an update of low rank is added to the weights.
+
+    Raises ``ModelError`` where the folder is damaged or of another format, where the base cannot be found, or is not
+    the one that the folder was made from.
+    """
+    folder = Path(folder)
+    record = read_record(folder)
+    for name, expected in record.hashes.items():
+        if not (folder / name).is_file() or _hash(folder / name) != expected:
+            raise ModelError(
+                f"model {str(folder / name)!r} is missing, damaged or another model's; make the model again or fetch "
+                "it again"
+            )
+    if record.adapted == WHOLE:
+        model, tokenizer = load_causal_model(str(folder / WHOLE), precision=record.precision)
+        pieces = WordPieces(tokenizer, str(folder))
+        pieces.hash, pieces.size = record.tokenizer, record.tokenizer_size
+        pieces.add_markers(record.markers)
+        return CausalModel(model.eval(), pieces, str(folder)), record
+    causal, base = _load_base(record.model, record.gguf_file, record.precision)
+    if base != record.base:
+        raise ModelError(
+            f"model folder {str(folder)!r} was made from model {record.model!r} with the hash {str(record.base)[:12]}, "
+            f"and here it has {str(base)[:12]}; install that version, or make the model again"
+        )
+    add_markers(causal, record.markers)
+    if record.adapted == UPDATE:
+        from peft import PeftModel
+
+        try:
+            with quiet_peft():
+                tuned = PeftModel.from_pretrained(causal.model, str(folder / UPDATE))
+            causal.model = tuned.merge_and_unload()
+        except Exception as error:
+            raise unreachable(str(folder / UPDATE), error) from error
+    return causal, record
+
+
+@contextmanager
+def quiet_peft() -> Iterator[None]:
+    """Without a warning that is no user's: peft asks a model for a name that the next transformers will not have."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
+        yield
+
+
+def read_record(folder: Path) -> CausalRecord:
+    """What ``settings.json`` says; ``ModelError`` where it is no causal model's."""
+    path = folder / SETTINGS
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document.pop("kind") != KIND or document.pop("format") != FORMAT:
+            raise ValueError
+        document.pop("files")
+        return CausalRecord(**document)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise ModelError(
+            f"{str(path)!r} is not that of a causal language model of format {FORMAT}; make the model again"
+        ) from None
+
+
+def add_markers(causal: CausalModel, markers: list[str]) -> None:
+    """Make markers tokens of the model, with the mean embedding as theirs until they are trained."""
+    if not markers:
+        return
+    import torch
+
+    causal.pieces.add_markers(markers)
+    ids = list(causal.pieces.markers.values())
+    rows = causal.model.get_input_embeddings().weight.shape[0]
+    tables = [causal.model.get_input_embeddings(), causal.model.get_output_embeddings()]
+    means = [None if table is None else table.weight.detach().mean(0) for table in tables]
+    if max(ids) >= rows:
+        causal.model.resize_token_embeddings(max(ids) + 1, mean_resizing=False)
+    tables = [causal.model.get_input_embeddings(), causal.model.get_output_embeddings()]
+    with torch.no_grad():
+        for table, mean in zip(tables, means, strict=True):
+            if table is not None:
+                table.weight[ids] = mean
+
+
+def _load_base(model: str, gguf_file: str | None, precision: str) -> tuple[CausalModel, str | None]:
+    loaded, tokenizer = load_causal_model(model, gguf_file, precision=precision)
+    check_causal(loaded, model)
+    return CausalModel(loaded.eval(), WordPieces(tokenizer, model), model), _base_hash(model, gguf_file, loaded)
+
+
+def _base_hash(model: str, gguf_file: str | None, loaded: Any) -> str | None:
+    """Hash over the files of a local base, or the commit of one from the hub."""
+    source = Path(locate_model(model))
+    if not source.is_dir():
+        commit = getattr(loaded.config, "_commit_hash", None)
+        return None if commit is None else str(commit)
+    if gguf_file:
+        return _hash(source / gguf_file)
+    digest = hashlib.sha256()
+    for path in sorted({path for pattern in _WEIGHTS for path in source.glob(pattern) if path.is_file()}):
+        digest.update(f"{path.name}\0{_hash(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def _hash(path: Path) -> str:
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,81 @@
+"""Modified Kneser-Ney smoothing, interpolated (Chen and Goodman 1999, section 3; the discounts are its equation 17).
+
+The highest order goes by counts. A lower order goes by how many different words stand before an n-gram, since it is
+asked only where the longer context is not known; where the n-gram begins with ``<s>`` nothing can stand before it, and
+its count is taken (as KenLM and SRILM do). Below the lowest order stands the uniform distribution over all words that
+can be predicted, markers among them.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from tasks.language_model.encoded_text import EncodedText
+from tasks.language_model.ngram.backoff_model import BackoffModel, BackoffOrder
+from tasks.language_model.ngram.counts import OrderCounts, count_ngrams
+from tasks.language_model.vocabulary import PADDING_ID, START_ID
+
+FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
+"""For texts too small for the estimate; KenLM's."""
+_NEVER_PREDICTED = (PADDING_ID, START_ID)
+
+
+@dataclass(frozen=True)
+class Discounts:
+    """What is taken from the counts of one order: of 1, of 2, and of 3 or more."""
+
+    values: tuple[float, float, float]
+    estimated: bool
+    """False where the counts of counts give none that can be used, and ``FALLBACK_DISCOUNTS`` stand instead."""
+
+
+def discounts_of(counts: np.ndarray) -> Discounts:
+    """The three discounts by the counts of counts n1 to n4 of one order."""
+    ones, twos, threes, fours = (int((counts == number).sum()) for number in range(1, 5))
+    if min(ones, twos, threes, fours) == 0:
+        return Discounts(FALLBACK_DISCOUNTS, estimated=False)
+    share = ones / (ones + 2 * twos)
+    values = (1 - 2 * share * twos / ones, 2 - 3 * share * threes / twos, 3 - 4 * share * fours / threes)
+    if not all(0 < value < limit for limit, value in enumerate(values, start=1)):
+        return Discounts(FALLBACK_DISCOUNTS, estimated=False)
+    return Discounts(values, estimated=True)
+
+
+def estimate(text: EncodedText, order: int, vocabulary_size: int) -> tuple[BackoffModel, list[Discounts]]:
+    """The model of a text and the discounts of each order."""
+    tables = count_ngrams(text, order, vocabulary_size)
+    adjusted = [_adjusted(lower, higher) for lower, higher in pairwise(tables)] + [tables[-1].counts]
+    discounts = [discounts_of(counts) for counts in adjusted]
+    lower = np.full(vocabulary_size, 1 / (vocabulary_size - len(_NEVER_PREDICTED)))  # the order below: uniform
+    contexts = np.zeros(vocabulary_size, dtype=np.int64)
+    probabilities: list[np.ndarray] = []
+    backoffs: list[np.ndarray] = []
+    for table, counts, discount in zip(tables, adjusted, discounts, strict=True):
+        taken = np.array((0.0, *discount.values))[np.minimum(counts, 3)]
+        if probabilities:
+            contexts = table.keys // vocabulary_size
+        below = lower[table.suffixes] if probabilities else lower
+        total = np.bincount(contexts, weights=counts, minlength=len(lower) if probabilities else 1)
+        freed = np.bincount(contexts, weights=taken, minlength=len(total))
+        divisor = np.maximum(total, 1)  # a context that nothing was counted behind leaves all to the order below
+        backoff = np.where(total > 0, freed / divisor, 1.0)
+        lower = (counts - taken) / divisor[contexts] + backoff[contexts] * below
+        if probabilities:
+            backoffs.append(backoff)
+        else:
+            lower[list(_NEVER_PREDICTED)] = 0.0
+        probabilities.append(lower)
+    backoffs.append(np.ones(len(lower)))
+    with np.errstate(divide="ignore"):
+        orders = [
+            BackoffOrder(table.keys, np.log(probability), np.log(backoff))
+            for table, probability, backoff in zip(tables, probabilities, backoffs, strict=True)
+        ]
+    return BackoffModel(orders, vocabulary_size), discounts
+
+
+def _adjusted(table: OrderCounts, higher: OrderCounts) -> np.ndarray:
+    """How many different words stand before each n-gram of ``table``; its count where it begins with ``<s>``."""
+    before = np.bincount(higher.suffixes[higher.counts > 0], minlength=len(table.keys))
+    return np.where(table.begins, table.counts, before)

@@ -1,0 +1,49 @@
+"""How the weights of a Transformer are moved: AdamW, the learning rate of each step, and the arithmetic."""
+
+import math
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import AdamW
+from torch.optim.lr_scheduler import LambdaLR
+
+from tasks.language_model.settings import TrainingSettings
+from tasks.torch_setup import has_bfloat16
+
+_ADAM_BETAS = (0.9, 0.98)
+
+
+def make_optimiser(model: nn.Module, settings: TrainingSettings, total_steps: int) -> tuple[AdamW, LambdaLR]:
+    """AdamW with a linear warm-up and a cosine to zero; biases and norms do not decay."""
+    matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
+    vectors = [parameter for parameter in model.parameters() if parameter.dim() <= 1]
+    groups = [
+        {"params": matrices, "weight_decay": settings.weight_decay},
+        {"params": vectors, "weight_decay": 0.0},
+    ]
+    optimiser = AdamW(groups, lr=settings.learning_rate, betas=_ADAM_BETAS, fused=True)
+    return optimiser, LambdaLR(optimiser, lambda step: rate_factor(step, total_steps, settings.warmup_share))
+
+
+def set_schedule(schedule: Any, step: int) -> None:
+    """Set the learning rate to what it is after ``step`` steps."""
+    schedule.last_epoch, schedule._step_count = step, step + 1
+    rates = [base * factor(step) for base, factor in zip(schedule.base_lrs, schedule.lr_lambdas, strict=True)]
+    for group, rate in zip(schedule.optimizer.param_groups, rates, strict=True):
+        group["lr"] = rate
+    schedule._last_lr = rates
+
+
+def rate_factor(step: int, total_steps: int, warmup_share: float) -> float:
+    """Share of the peak learning rate at a step (from 0): a line up to 1, then half a cosine down to 0."""
+    warmup = round(warmup_share * total_steps)
+    if step < warmup:
+        return (step + 1) / warmup
+    return 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, total_steps - warmup)))
+
+
+def arithmetic_of(settings: TrainingSettings) -> torch.dtype:
+    """Number type of the wide products: as set, or bfloat16 where the processor has it."""
+    bfloat16 = settings.precision == "bfloat16" or (settings.precision == "auto" and has_bfloat16())
+    return torch.bfloat16 if bfloat16 else torch.float32

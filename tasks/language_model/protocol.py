@@ -1,0 +1,72 @@
+"""The protocol of a perplexity in one line, so that no number stands without what it means (docs/perplexity.md)."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Literal
+
+from tasks.language_model.normalisation import NORMALISATION, normalise
+
+MarkerRule = Literal["in_vocabulary", "renormalised", "none"]
+"""``in_vocabulary``: markers such as ``[MASK]`` are tokens that a model may find probable, as in the paper, and what it
+keeps for them is lost on unmasked text. ``renormalised``: their probability is shared among all other tokens.
+``none``: the model knows no markers."""
+
+_PROBES = (
+    "It's Tom’s Chicago-based 'e-mail', isn''t it?  $5.30, 10:30 & 50%",
+    "ﬁne Ｆｕｌｌ straße İstanbul ΟΔΟΣ na\u00efve nai\u0308ve soft\u00adhyphen zero\u200bwidth 東京 हिन्दी e\u0301",
+    "½ #tag @user_name",
+    "[MASK] http://example.org/a?b=c don`t ´tis rock'n'roll O'Brien's ''quoted'' \u0301 U.S. 3,000.5",
+)
+
+
+def normalisation_name() -> str:
+    """The version of the normalisation, and the first digits of a hash of what it makes of hard cases."""
+    words = "\n".join("\t".join(normalise(probe)) for probe in _PROBES)
+    return f"{NORMALISATION}:{hashlib.sha256(words.encode()).hexdigest()[:6]}"
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What a model and an evaluation decide; the rest is the same for all (``signature``)."""
+
+    vocabulary: str
+    """Hash of the vocabulary or tokeniser."""
+    vocabulary_size: int
+    """Its tokens."""
+    unknown_rate: float | None
+    """Share of the text's words outside the vocabulary; ``None`` for a model that can spell every word."""
+    maximum_tokens: int | None
+    """Longest window that a sentence is read in; ``None`` where there is no limit."""
+    stride: int | None
+    """Targets that each further window of a long sentence adds."""
+    markers: MarkerRule
+    context: Literal["sentence", "stream"] = "sentence"
+    """Each sentence by itself, or the running text, sentences before the target's own as well."""
+
+    @property
+    def signature(self) -> str:
+        """The protocol in one line: fields with their names, divided by ``|``."""
+        unknown = "none" if self.unknown_rate is None else f"counted,rate={self.unknown_rate:.2%}"
+        window = "" if self.maximum_tokens is None else f",window={self.maximum_tokens},stride={self.stride}"
+        return "|".join(
+            (
+                "ppl",
+                "unit=word",
+                f"norm={normalisation_name()}",
+                f"vocab={self.vocabulary[:8]},size={self.vocabulary_size}",
+                "eos=counted",
+                f"unk={unknown}",
+                f"context={self.context}{window}",
+                f"markers={self.markers}",
+            )
+        )
+
+
+def differing_fields(signature: str, other: str) -> list[str]:
+    """Names of the fields in which two signatures differ; empty where numbers compare."""
+    first, second = _fields(signature), _fields(other)
+    return [name for name in dict.fromkeys((*first, *second)) if first.get(name) != second.get(name)]
+
+
+def _fields(signature: str) -> dict[str, str]:
+    return {name: value for name, _, value in (part.partition("=") for part in signature.split("|"))}

@@ -1,0 +1,91 @@
+"""Folders of unfinished work that survive a kill: private, named by what they belong to, and locked while in use.
+
+They lie outside the outputs, under ``.palimpsest``, because DVC deletes the outputs of a stage before it runs. A
+folder's name is ``OUTPUT-KEY``: a hash of the output's path, and a hash of everything that decides the result. The
+system lifts the lock when the process that holds it ends, however it ends.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import time
+from pathlib import Path
+
+from tasks.atomic_file import PRIVATE_FOLDER_MODE, make_folder
+from tasks.errors import ParameterError, ResourceError
+
+LOCK = "lock"
+_DAYS_KEPT = 30
+
+
+class WorkFolder:
+    """The folder of one piece of work; nobody else uses it while it is open."""
+
+    def __init__(self, parent: str | Path, output: str | Path, key: str) -> None:
+        """Open or make the folder.
+
+        Folders of the same output with another key are of no use any more and are removed, as are those that nobody
+        has asked for in 30 days. Raises ``ResourceError`` where another process works on the same output, and
+        ``ParameterError`` where ``parent`` is a file.
+        """
+        if Path(parent).is_file():
+            raise ParameterError(f"--work-folder {str(parent)!r} is a file; name a folder")
+        name = hashlib.sha256(str(Path(output).resolve()).encode()).hexdigest()[:12]
+        self.path = Path(parent) / f"{name}-{key[:32]}"
+        self._lock = _locked(self.path)
+        if self._lock is None:
+            raise ResourceError(f"another process is making {str(output)!r}; wait for it, or end it first")
+        _remove_stale(Path(parent), name, self.path)
+
+    def remove(self) -> None:
+        """Remove the folder: the output is complete."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        self.close()
+
+    def close(self) -> None:
+        """Leave the folder to the next run."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def _locked(folder: Path) -> int | None:
+    """Make the folder and lock it; ``None`` where another process holds the lock."""
+    while True:
+        make_folder(folder, private=True)
+        folder.chmod(PRIVATE_FOLDER_MODE)
+        path = folder / LOCK
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except FileNotFoundError:
+            continue  # removed in between, by a process that had just finished with it
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            return None
+        try:
+            if os.path.samestat(os.fstat(handle), os.stat(path)):
+                os.utime(folder)
+                return handle
+        except FileNotFoundError:
+            pass
+        os.close(handle)  # a lock on a file that has been removed keeps nobody out
+
+
+def _remove_stale(parent: Path, output_name: str, own: Path) -> None:
+    oldest = time.time() - _DAYS_KEPT * 24 * 3600
+    for folder in parent.iterdir():
+        if folder == own or not (folder / LOCK).is_file():
+            continue
+        try:
+            stale = folder.name.startswith(f"{output_name}-") or folder.stat().st_mtime < oldest
+        except FileNotFoundError:
+            continue
+        if not stale:
+            continue
+        handle = _locked(folder)
+        if handle is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(handle)

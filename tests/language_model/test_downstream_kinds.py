@@ -1,0 +1,69 @@
+"""The kind of downstream model: each stage depends on the section of its own kind, and on no other's."""
+
+import argparse
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from dvc.repo import Repo
+
+from tasks.cli import command_parser, load_command
+from tasks.errors import ModelError
+from tasks.language_model.downstream_model import kind_of_folder, kind_to_adapt
+from tasks.language_model.model_folder import load_model
+
+ROOT = Path(__file__).parents[2]
+
+
+def graph_of_kind(folder: Path, kind: str) -> dict[str, object]:
+    """The stages of the project's graph with another kind in the parameter file."""
+    shutil.copy(ROOT / "dvc.yaml", folder)
+    document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    document["language_model"]["kind"] = kind
+    (folder / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    with Repo.init(str(folder), no_scm=True) as repository:
+        return {stage.addressing: stage for stage in repository.index.stages if stage.cmd}
+
+
+@pytest.mark.parametrize("kind", ["transformer", "ngram", "causal_lm"])
+def test_a_stage_depends_on_the_section_of_its_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    stages = graph_of_kind(tmp_path, kind)
+    trained = {name: stage for name, stage in stages.items() if name.startswith(("pretrain", "adapt_"))}
+    assert len(trained) > 5
+    for name, stage in trained.items():
+        words = shlex.split(stage.cmd)
+        module = load_command(words[1])
+        sections = module.sections(command_parser(words[1], module).parse_args(words[2:]))
+        listed = [key for dependency in stage.params for key in dependency.params]
+        assert sorted(sections) == sorted(listed), name
+        kinds = {key for key in listed if key.split(".")[-1] in ("transformer", "ngram", "causal_lm")}
+        assert kinds == {f"language_model.{kind}"}, name
+
+
+def test_a_folder_says_its_kind(tmp_path: Path) -> None:
+    for kind in ("transformer", "ngram", "causal_lm"):
+        (tmp_path / "settings.json").write_text(f'{{"kind": "{kind}"}}', encoding="utf-8")
+        assert kind_of_folder(tmp_path) == kind
+    # Whoever reads a Transformer says what is wrong with these.
+    for content in ('{"kind": "other"}', "[]", "{", ""):
+        (tmp_path / "settings.json").write_text(content, encoding="utf-8")
+        assert kind_of_folder(tmp_path) == "transformer"
+    assert kind_of_folder(tmp_path / "nowhere") == "transformer"
+
+
+def test_where_only_a_transformer_will_do_another_kind_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text('{"kind": "ngram", "format": 1}', encoding="utf-8")
+    with pytest.raises(ModelError, match=r"is of kind 'ngram'; here only 'transformer' will do"):
+        load_model(tmp_path)
+
+
+def test_a_model_of_another_kind_than_the_parameters_ask_for_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text('{"kind": "causal_lm"}', encoding="utf-8")
+    arguments = argparse.Namespace(model=str(tmp_path), params=str(ROOT / "params.yaml"), kind=None)
+    with pytest.raises(ModelError, match=r"is of kind 'causal_lm', and .* sets language_model\.kind to 'transformer'"):
+        kind_to_adapt(arguments)
+    arguments.params = None
+    assert kind_to_adapt(arguments) == "causal_lm"

@@ -1,0 +1,116 @@
+"""Interrupted commands, as a user or DVC runs them."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tasks.cli import main
+from tasks.reports.stage_report import read_report
+
+SMALL = ["--layers", "1", "--heads", "2", "--width", "8", "--maximum-tokens", "16", "--threads", "1"]
+PRIVATE_WORD = "xylophonecanary"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with text.txt, valid.txt, vocabulary.txt and a model folder pretrained."""
+    made = tmp_path_factory.mktemp("interrupted")
+    draw = random.Random(1)
+    words = ["the", "cat", "dog", "sat", "on", "mat", "saw", "a"]
+    for name, count in (("text", 3000), ("valid", 50)):
+        lines = [" ".join(draw.choices(words, k=draw.randint(2, 9))) for _ in range(count)]
+        (made / f"{name}.txt").write_text("".join(f"{line}\n" for line in [*lines, PRIVATE_WORD]), encoding="utf-8")
+    assert main(["vocabulary", "--text", str(made / "text.txt"), "--output", str(made / "vocabulary.txt")]) == 0
+    options = ["--text", str(made / "valid.txt"), "--vocabulary", str(made / "vocabulary.txt"), *SMALL]
+    assert main(["pretrain", *options, "--output", str(made / "pretrained"), "--work-folder", str(made / "work")]) == 0
+    assert not any((made / "work").iterdir())  # nothing is left of a run that succeeded
+    return made
+
+
+def adapt_options(folder: Path, name: str, *more: str) -> list[str]:
+    texts = ["--text", str(folder / "text.txt"), "--valid", str(folder / "valid.txt"), "--batch-tokens", "32"]
+    output = ["--output", str(folder / name), "--report", str(folder / f"{name}.json"), "--private"]
+    work = ["--work-folder", str(folder / "work"), "--checkpoint-steps", "5", "--threads", "1", "--dropout", "0.2"]
+    return ["adapt", "--model", str(folder / "pretrained"), *texts, *output, *work, *more]
+
+
+def run(arguments: list[str]) -> subprocess.Popen[str]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    return subprocess.Popen(
+        [sys.executable, "-m", "tasks.cli", *arguments], env=environment, stderr=subprocess.PIPE, text=True
+    )
+
+
+def wait_for_checkpoint(folder: Path, process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + 120
+    while not list((folder / "work").glob("*/step-*.json")):
+        assert process.poll() is None, process.stderr.read() if process.stderr else ""
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_checkpoint_of_another_vocabulary_is_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from tasks.language_model.checkpoints.checkpoint import Checkpoint, write_checkpoint
+
+    identity = {"vocabulary": "f" * 64, "architecture": "0", "order": "0"}
+    path = write_checkpoint(folder / "elsewhere", Checkpoint({"step": 1, "identity": identity}, {}))
+    assert main(adapt_options(folder, "other", "--resume-from", str(path))) == 1
+    shown = capsys.readouterr().err
+    assert shown.count("\n") == 1
+    assert "is of another vocabulary: its hash is ffffffffffff, that of this run is" in shown
+    assert not (folder / "other").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--checkpoint-steps", "-1"], "checkpoint_steps: Input should be greater than or equal to 0 (got -1)"),
+        (["--devices", "2", "--text", "-"], "several devices cannot share standard input"),
+        (["--devices", "5000"], "devices is 5000 and this machine has"),
+        (["--devices", "0"], "devices: Input should be greater than or equal to 1 (got 0)"),
+        (["--patience", "1", "--valid", ""], "patience is 1 and there is no valid text"),
+        (["--resume-from", "nowhere.json"], "checkpoint 'nowhere.json' does not exist"),
+    ],
+)
+def test_what_a_user_gets_wrong_about_training_is_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
+    assert main(adapt_options(folder, "wrong", *options)) == 1
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert shown.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "status"), [(signal.SIGKILL, -9), (signal.SIGTERM, 143)])
+def test_a_command_that_was_killed_goes_on_to_the_same_bytes(folder: Path, kind: signal.Signals, status: int) -> None:
+    assert run(adapt_options(folder, "whole")).wait() == 0
+    name = f"resumed-{kind.name}"
+    process = run(adapt_options(folder, name))
+    wait_for_checkpoint(folder, process)
+    process.send_signal(kind)
+    shown = process.communicate()[1]
+    assert process.returncode == status
+    assert ("the same command goes on from there" in shown) == (kind == signal.SIGTERM)
+    assert not (folder / name).exists()
+    for path in (folder / "work").glob("*/step-*"):
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert PRIVATE_WORD.encode() not in path.read_bytes()
+    assert PRIVATE_WORD not in shown
+    second = run(adapt_options(folder, name))
+    shown = second.communicate()[1]
+    assert second.returncode == 0
+    assert "goes on from the checkpoint after step" in shown
+    assert not any((folder / "work").iterdir())
+    for file in (folder / "whole").iterdir():
+        assert file.read_bytes() == (folder / name / file.name).read_bytes()
+    whole, resumed = (read_report(folder / f"{which}.json")["measured"] for which in ("whole", name))
+    assert resumed["curve"] == whole["curve"]
+    assert resumed["resumed_step"] >= 5
+    assert whole["resumed_step"] is None

@@ -1,0 +1,185 @@
+"""Training on several devices as a user starts it: by --devices, by the parameter file, by torchrun."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+
+from tasks.cli import main
+from tasks.reports.stage_report import read_report
+
+SMALL = ["--layers", "1", "--heads", "2", "--width", "8", "--maximum-tokens", "16", "--threads", "1"]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        len(os.sched_getaffinity(0)) < 2 if hasattr(os, "sched_getaffinity") else False,
+        reason="needs two processor cores",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with text.txt, valid.txt and a model folder pretrained."""
+    made = tmp_path_factory.mktemp("ranks")
+    draw = random.Random(1)
+    words = ["the", "cat", "dog", "sat", "on", "mat", "saw", "a"]
+    for name, count in (("text", 2000), ("valid", 50)):
+        lines = [" ".join(draw.choices(words, k=draw.randint(2, 9))) for _ in range(count)]
+        (made / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    assert main(["vocabulary", "--text", str(made / "text.txt"), "--output", str(made / "vocabulary.txt")]) == 0
+    options = ["--text", str(made / "valid.txt"), "--vocabulary", str(made / "vocabulary.txt"), *SMALL]
+    assert main(["pretrain", *options, "--output", str(made / "pretrained"), "--work-folder", str(made / "work")]) == 0
+    return made
+
+
+def options(folder: Path, name: str, *more: str) -> list[str]:
+    texts = ["--text", str(folder / "text.txt"), "--valid", str(folder / "valid.txt"), "--batch-tokens", "256"]
+    output = ["--output", str(folder / name), "--report", str(folder / f"{name}.json")]
+    work = ["--work-folder", str(folder / "work" / name), "--threads", "1"]
+    plain = [*work, "--dropout", "0", "--precision", "float32", "--learning-rate", "0.01"]
+    return ["adapt", "--model", str(folder / "pretrained"), *texts, *output, *plain, *more]
+
+
+def start(arguments: list[str], *before: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    return subprocess.Popen(
+        [sys.executable, "-m", *(before or ["tasks.cli"]), *arguments],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+
+
+def perplexity(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> float:
+    capsys.readouterr()
+    command = ["perplexity", "--model", str(folder / name), "--text", str(folder / "valid.txt"), "--json"]
+    assert main([*command, "--threads", "1"]) == 0
+    return float(json.loads(capsys.readouterr().out)["perplexity"])
+
+
+def test_two_devices_one_run_and_the_same_perplexity(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text(encoding="utf-8"))
+    document["tracking"] |= {"uri": f"sqlite:///{tmp_path}/mlflow.db", "live": True, "log_every_steps": 5}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    cell = ["--params", str(tmp_path / "params.yaml"), "--dataset", "chat", "--method", "oracle", "--seed", "1"]
+    shown = {}
+    for name, devices in (("one", "1"), ("two", "2")):
+        process = start(options(folder, name, "--devices", devices, *(cell if devices == "2" else [])))
+        out, shown[name] = process.communicate()
+        assert (process.returncode, out) == (0, ""), shown[name]
+    # One rank alone says what was done, in the words that one process has for it.
+    assert shown["two"].count("\n") == shown["one"].count("\n") == 1, shown["two"]
+    assert "steps" in shown["two"]
+    one, two = (read_report(folder / f"{name}.json")["measured"] for name in ("one", "two"))
+    assert (two["devices"], two["strategy"]) == (2, "ddp")
+    assert (one["devices"], one["strategy"]) == (1, "single")
+    assert (one["steps"], one["tokens"]) == (two["steps"], two["tokens"])
+    last = one["curve"][-1]["valid_loss"], two["curve"][-1]["valid_loss"]
+    assert last[0] == pytest.approx(last[1], abs=1e-5)
+    assert perplexity(folder, "one", capsys) == pytest.approx(perplexity(folder, "two", capsys), rel=1e-5)
+
+    from mlflow import MlflowClient
+
+    client = MlflowClient(tracking_uri=document["tracking"]["uri"])
+    runs = [run for each in client.search_experiments() for run in client.search_runs([each.experiment_id])]
+    assert len(runs) == 1
+    history = client.get_metric_history(runs[0].info.run_id, "train_loss")
+    assert [point.step for point in sorted(history, key=lambda point: point.step)] == [
+        point["step"] for point in two["curve"] if "train_loss" in point
+    ]
+
+
+def test_torchrun_starts_the_ranks(folder: Path) -> None:
+    assert start(options(folder, "alone")).wait() == 0
+    process = start(
+        options(folder, "torchrun"), "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29611", "-m",
+        "tasks.cli",
+    )  # fmt: skip
+    shown = process.communicate()[1]
+    assert process.returncode == 0, shown
+    alone, ranks = (read_report(folder / f"{name}.json")["measured"] for name in ("alone", "torchrun"))
+    assert (ranks["devices"], ranks["strategy"]) == (2, "ddp")
+    for point, other in zip(alone["curve"], ranks["curve"], strict=True):
+        assert point == pytest.approx(other, abs=1e-5)
+
+
+def test_two_machines_train_as_one(folder: Path) -> None:
+    """Two torchruns with one process each stand for two machines."""
+    nodes = []
+    for number in ("0", "1"):
+        address = ["--master-addr", "127.0.0.1", "--master-port", "29612"]
+        torchrun = ["torch.distributed.run", "--nnodes", "2", "--node-rank", number, "--nproc-per-node", "1", *address]
+        nodes.append(start(options(folder, "nodes", "--nodes", "2"), *torchrun, "-m", "tasks.cli"))
+    assert [node.wait() for node in nodes] == [0, 0]
+    assert start(options(folder, "node")).wait() == 0
+    one, two = (read_report(folder / f"{name}.json")["measured"] for name in ("node", "nodes"))
+    assert (two["devices"], two["nodes"]) == (1, 2)
+    for point, other in zip(one["curve"], two["curve"], strict=True):
+        assert point == pytest.approx(other, abs=1e-5)
+
+
+def wait_for_checkpoint(folder: Path, name: str, process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + 200
+    while not list((folder / "work" / name).glob("*/step-*.json")):
+        assert process.poll() is None, process.stderr.read() if process.stderr else ""
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def ranks_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    return [child for child in psutil.Process(process.pid).children() if "spawn_main" in " ".join(child.cmdline())]
+
+
+def test_a_killed_rank_ends_the_command_in_seconds(folder: Path) -> None:
+    more = ["--devices", "2", "--checkpoint-steps", "3", "--epochs", "50"]
+    process = start(options(folder, "killed", *more))
+    wait_for_checkpoint(folder, "killed", process)
+    ranks = ranks_of(process)
+    assert len(ranks) == 2
+    killed = time.monotonic()
+    ranks[1].kill()
+    shown = process.communicate()[1]
+    assert time.monotonic() - killed < 15
+    assert process.returncode == 1
+    assert "palimpsest: error: rank 1 of 2 was ended by SIGKILL" in shown.splitlines()[-1]
+    assert not any(rank.is_running() and rank.status() != psutil.STATUS_ZOMBIE for rank in ranks)
+    assert not (folder / "killed").exists()
+
+
+def test_sigterm_reaches_the_ranks_and_the_next_run_goes_on(folder: Path) -> None:
+    more = ["--devices", "2", "--checkpoint-steps", "3", "--epochs", "3"]
+    process = start(options(folder, "ended", *more))
+    wait_for_checkpoint(folder, "ended", process)
+    process.send_signal(signal.SIGTERM)
+    shown = process.communicate()[1]
+    assert process.returncode == 143, shown
+    assert "ended by SIGTERM after step" in shown
+    again = start(options(folder, "ended", *more, "--devices", "1"))
+    shown = again.communicate()[1]
+    assert again.returncode == 0
+    assert "goes on from the checkpoint after step" in shown
+    assert read_report(folder / "ended.json")["measured"]["resumed_step"] >= 3
+
+
+def test_the_ranks_end_with_the_process_that_started_them(folder: Path) -> None:
+    process = start(options(folder, "orphans", "--devices", "2", "--checkpoint-steps", "3", "--epochs", "50"))
+    wait_for_checkpoint(folder, "orphans", process)
+    ranks = ranks_of(process)
+    process.kill()
+    process.communicate()
+    gone, alive = psutil.wait_procs(ranks, timeout=15)
+    assert (len(gone), alive) == (2, [])

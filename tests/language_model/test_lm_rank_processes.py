@@ -1,0 +1,52 @@
+"""What is told where one of several processes fails; the processes import nothing heavy."""
+
+import argparse
+import os
+import signal
+import time
+
+import pytest
+
+from tasks.errors import ResourceError, StageError
+from tasks.language_model.ranks.rank_plan import RankPlan
+from tasks.language_model.ranks.rank_processes import LostRankError, start_ranks
+
+TWO = RankPlan(world_size=2, devices=2, strategy="ddp", to_be_started=True)
+
+
+def _fail(arguments: argparse.Namespace) -> None:
+    rank = os.environ["RANK"]
+    what = arguments.endings.get(rank)
+    if what == "lost":
+        raise LostRankError(f"rank {rank} lost the connection")
+    if what == "defect":
+        raise KeyError("private words")
+    if what == "disk":
+        raise OSError(28, "No space left on device", "somewhere")
+    if what == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if what == "waits":
+        time.sleep(600)
+
+
+@pytest.mark.parametrize(
+    ("endings", "kind", "message"),
+    [
+        (
+            {"0": "lost", "1": "defect"},
+            StageError,
+            "rank 1 of 2 ended with exit status 70; its own message",
+        ),
+        ({"0": "disk", "1": "lost"}, OSError, "No space left on device"),
+        ({"0": "lost", "1": "killed"}, ResourceError, "rank 1 of 2 was ended by SIGKILL"),
+        ({"0": "waits", "1": "lost"}, LostRankError, "rank 1 lost the connection"),
+    ],
+)
+def test_the_cause_is_told_and_not_what_follows_from_it(
+    endings: dict[str, str], kind: type[Exception], message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    started = time.monotonic()
+    with pytest.raises(kind, match=message):
+        start_ranks(_fail, argparse.Namespace(endings=endings), TWO)
+    assert time.monotonic() - started < 60
+    assert "private words" not in capfd.readouterr().err

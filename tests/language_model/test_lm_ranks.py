@@ -1,0 +1,264 @@
+"""Several ranks train as one does; processes on the processor that talk over gloo stand for GPUs."""
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from tasks.errors import ModelError, ParameterError, ResourceError
+from tasks.language_model.checkpoints.checkpoint_store import CheckpointStore
+from tasks.language_model.checkpoints.training_identity import training_identity
+from tasks.language_model.encoded_text import encode_text
+from tasks.language_model.ranks.rank_plan import RankPlan, plan_ranks
+from tasks.language_model.ranks.rank_processes import start_ranks
+from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
+from tasks.language_model.training import train
+from tasks.language_model.training_batches import TrainingBatches
+from tasks.language_model.transformer import TransformerLanguageModel
+from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tasks.work_folder import WorkFolder
+
+LINES = ["a b c d", "d c", "b a a", "c d b a c", "a"] * 24
+SETTINGS = TrainingSettings(epochs=2.0, batch_tokens=64, learning_rate=0.01, dropout=0.0, precision="float32")
+TOLERANCE = 1e-5
+"""Nats a target: sums of float32 in another order, over some twenty steps."""
+TWO = RankPlan(world_size=2, devices=2, strategy="ddp", to_be_started=True)
+
+needs_two_cores = pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < 2 if hasattr(os, "sched_getaffinity") else False, reason="needs two processor cores"
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+
+def job(folder: Path, **values: Any) -> argparse.Namespace:
+    """What a process is told: see ``work``."""
+    (folder / "text.txt").write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
+    (folder / "valid.txt").write_text("a b\nc d c\nd\n", encoding="utf-8")
+    defaults = {"devices": 2, "strategy": "auto", "name": "model", "ending": {}, "every": 0, "changes": {}}
+    return argparse.Namespace(folder=folder, **{**defaults, **values})
+
+
+def work(arguments: argparse.Namespace) -> None:
+    """Train; the first rank writes the weights, the curve and the steps of the log.
+
+    ``ending`` maps a rank to what it does after step 7: ``sigterm``, ``sigkill`` or ``error``.
+    """
+    torch.set_num_threads(1)
+    plan = plan_ranks(arguments.devices, 1, arguments.strategy, 1)
+    vocabulary = Vocabulary((*SPECIAL_TOKENS, *"abcd"))
+    text, valid = (encode_text(arguments.folder / f"{name}.txt", vocabulary) for name in ("text", "valid"))
+    model = TransformerLanguageModel(
+        ArchitectureSettings(layers=2, heads=2, width=8, maximum_tokens=16), len(vocabulary)
+    )
+    model.initialise(1)
+    identity = training_identity(model, vocabulary, text, SETTINGS, 1)
+    folder = WorkFolder(arguments.folder / "work", arguments.name, "a" * 64) if plan.is_first else None
+    store = CheckpointStore(identity, folder, every_steps=arguments.every)
+    settings = SETTINGS.model_copy(update=arguments.changes)
+    logged: list[int] = []
+    with pytest.MonkeyPatch.context() as patch, contextlib.closing(store):
+        if str(plan.rank) in arguments.ending:
+            ending = _ending(TrainingBatches.__iter__, arguments.ending[str(plan.rank)])
+            patch.setattr(TrainingBatches, "__iter__", ending)
+        record = train(
+            model, text, settings, 1, valid=valid, plan=plan, store=store, log_every_steps=1,
+            on_log=lambda step, values: logged.append(step),
+        )  # fmt: skip
+    if not plan.is_first:
+        assert not logged
+        return
+    result = {"curve": record.curve, "steps": record.steps, "tokens": record.tokens, "resumed": record.resumed_step}
+    (arguments.folder / f"{arguments.name}.json").write_text(json.dumps(result), encoding="utf-8")
+    save_file(dict(model.state_dict()), arguments.folder / f"{arguments.name}.safetensors")
+
+
+def _ending(iterate: Callable[..., Any], how: str) -> Callable[..., Any]:
+    def until(self: TrainingBatches) -> Any:
+        for number, batch in enumerate(iterate(self)):
+            if number == 7:
+                if how == "error":
+                    raise ModelError("this rank has an error of its own")
+                signal.raise_signal(signal.SIGTERM if how == "sigterm" else signal.SIGKILL)
+            yield batch
+
+    return until
+
+
+def read(arguments: argparse.Namespace) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    result = json.loads((arguments.folder / f"{arguments.name}.json").read_text(encoding="utf-8"))
+    return result, load_file(arguments.folder / f"{arguments.name}.safetensors")
+
+
+def run(arguments: argparse.Namespace) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    if arguments.devices == 1:
+        work(arguments)
+    else:
+        start_ranks(work, arguments, TWO)
+    return read(arguments)
+
+
+def check_equal(first: tuple[dict[str, Any], dict], second: tuple[dict[str, Any], dict]) -> None:
+    (one, weights), (two, others) = first, second
+    assert (one["steps"], one["tokens"]) == (two["steps"], two["tokens"])
+    assert len(one["curve"]) == len(two["curve"])
+    for point, other in zip(one["curve"], two["curve"], strict=True):
+        assert point.keys() == other.keys()
+        for key, value in point.items():
+            assert value == pytest.approx(other[key], abs=TOLERANCE)
+    for name, value in weights.items():
+        assert torch.allclose(value, others[name], atol=1e-4)
+
+
+@needs_two_cores
+def test_two_ranks_have_the_curve_of_one(tmp_path: Path) -> None:
+    one = run(job(tmp_path, devices=1, name="one"))
+    assert len(one[0]["curve"]) > 10
+    check_equal(one, run(job(tmp_path, name="two")))
+
+
+@pytest.mark.slow
+@needs_two_cores
+@pytest.mark.parametrize(
+    "options",
+    [{"strategy": "fsdp"}, {"changes": {"accumulate": 3}}, {"strategy": "fsdp", "changes": {"accumulate": 2}}],
+)
+def test_every_way_to_divide_the_work_has_the_curve_of_one_rank(tmp_path: Path, options: dict[str, Any]) -> None:
+    check_equal(run(job(tmp_path, devices=1, name="one")), run(job(tmp_path, name="two", **options)))
+
+
+@pytest.mark.slow
+@needs_two_cores
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [((1, "auto"), (2, "auto")), ((2, "auto"), (1, "auto")), ((1, "auto"), (2, "fsdp")), ((2, "fsdp"), (1, "auto"))],
+)
+def test_training_goes_on_with_another_number_of_ranks(
+    tmp_path: Path, before: tuple[int, str], after: tuple[int, str]
+) -> None:
+    whole = run(job(tmp_path, devices=1, name="whole"))
+    interrupted = job(tmp_path, devices=before[0], strategy=before[1], ending={"0": "sigterm"})
+    with pytest.raises(SystemExit) as ended:
+        run(interrupted)
+    assert ended.value.code == 143
+    resumed = run(job(tmp_path, devices=after[0], strategy=after[1]))
+    assert resumed[0]["resumed"] in (6, 7)
+    check_equal(whole, resumed)
+
+
+@pytest.mark.slow
+@needs_two_cores
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
+def test_two_ranks_go_on_to_the_same_curve_and_bytes_with_dropout(tmp_path: Path, strategy: str) -> None:
+    """Each rank's dropout draws go on where they were."""
+    changes = {"dropout": 0.3, "patience": 50, "validate_every_steps": 2}
+    whole, weights = run(job(tmp_path, name="whole", strategy=strategy, changes=changes))
+    with pytest.raises(SystemExit):
+        run(job(tmp_path, strategy=strategy, changes=changes, ending={"1": "sigterm"}))
+    resumed, others = run(job(tmp_path, strategy=strategy, changes=changes))
+    assert resumed["resumed"] in (6, 7)
+    assert resumed["curve"] == whole["curve"]
+    assert all(torch.equal(value, others[name]) for name, value in weights.items())
+
+
+@pytest.mark.slow
+@needs_two_cores
+@pytest.mark.parametrize("rank", ["0", "1"])
+@pytest.mark.parametrize(
+    ("how", "kind", "message"),
+    [
+        ("sigkill", ResourceError, r"rank {} of 2 was ended by SIGKILL"),
+        ("error", ModelError, r"^this rank has an error of its own$"),
+    ],
+)
+def test_a_dead_rank_ends_the_job_within_seconds_with_its_own_error(
+    tmp_path: Path, rank: str, how: str, kind: type[Exception], message: str
+) -> None:
+    started = time.monotonic()
+    run(job(tmp_path, name="alive"))
+    usual = time.monotonic() - started
+    started = time.monotonic()
+    with pytest.raises(kind, match=message.format(rank)):
+        run(job(tmp_path, name="dead", ending={rank: how}, every=2))
+    assert time.monotonic() - started < usual + 15
+    # What had been written before is there to go on from.
+    assert list((tmp_path / "work").glob("*/step-00000006.json"))
+
+
+def test_a_process_is_alone_by_default() -> None:
+    plan = plan_ranks(1, 1, "auto", 1, {})
+    assert plan == RankPlan()
+    assert plan.is_first
+
+
+@needs_two_cores
+def test_several_devices_are_to_be_started() -> None:
+    plan = plan_ranks(2, 1, "fsdp", 1, {})
+    assert plan == RankPlan(world_size=2, devices=2, strategy="fsdp", to_be_started=True)
+
+
+def test_what_torchrun_says_holds() -> None:
+    environment = {"RANK": "5", "WORLD_SIZE": "6", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}
+    expected = RankPlan(rank=5, world_size=6, devices=2, nodes=3, strategy="ddp")
+    if len(os.sched_getaffinity(0)) >= 2:
+        assert plan_ranks(1, 1, "auto", 1, environment) == expected
+        assert plan_ranks(2, 3, "ddp", 1, environment) == expected
+    with pytest.raises(ParameterError, match="torchrun started 2 processes on each of 3 machines"):
+        plan_ranks(2, 1, "auto", 1, environment)
+    with pytest.raises(ParameterError, match="RANK is 'first'"):
+        plan_ranks(1, 1, "auto", 1, {**environment, "RANK": "first"})
+
+
+def test_what_is_not_there_or_makes_no_sense_is_an_error() -> None:
+    with pytest.raises(ResourceError, match=r"devices is 5000 and this machine has room for \d+ processes"):
+        plan_ranks(5000, 1, "auto", 1, {})
+    with pytest.raises(ResourceError, match="give 1 or fewer, or fewer threads"):
+        plan_ranks(2, 1, "auto", len(os.sched_getaffinity(0)), {})
+    with pytest.raises(ParameterError, match="start the command on each machine with torchrun"):
+        plan_ranks(2, 2, "auto", 1, {})
+    with pytest.raises(ParameterError, match="strategy 'fsdp' is for several devices and there is one"):
+        plan_ranks(1, 1, "fsdp", 1, {})
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
+@pytest.mark.parametrize("accumulate", [1, 4])
+@pytest.mark.parametrize("context", ["sentence", "packed", "stream"])
+def test_the_parts_of_a_step_are_its_targets_once(tmp_path: Path, ranks: int, accumulate: int, context: str) -> None:
+    arguments = job(tmp_path)
+    vocabulary = Vocabulary((*SPECIAL_TOKENS, *"abcd"))
+    text = encode_text(arguments.folder / "text.txt", vocabulary)
+    architecture = ArchitectureSettings(layers=1, heads=1, width=8, maximum_tokens=16, context=context)
+    settings = SETTINGS.model_copy(update={"epochs": 1.0, "batch_tokens": 40, "accumulate": accumulate})
+
+    def steps(plan: RankPlan, settings: TrainingSettings) -> dict[int, list[int]]:
+        made: dict[int, list[int]] = {}
+        for part in TrainingBatches(text, architecture, settings, 1, plan):
+            made.setdefault(part.index, []).extend(part.batch.targets.tolist())
+        return made
+
+    whole = steps(RankPlan(), settings.model_copy(update={"accumulate": 1}))
+    divided: dict[int, list[int]] = {}
+    counts = []
+    for rank in range(ranks):
+        plan = RankPlan(rank=rank, world_size=ranks, devices=ranks, strategy="ddp")
+        mine = steps(plan, settings)
+        counts.append(sum(1 for _ in TrainingBatches(text, architecture, settings, 1, plan)))
+        for index, targets in mine.items():
+            divided.setdefault(index, []).extend(targets)
+    assert {index: sorted(targets) for index, targets in divided.items()} == {
+        index: sorted(targets) for index, targets in whole.items()
+    }
+    assert counts == [len(whole) * accumulate] * ranks

@@ -1,0 +1,111 @@
+"""The ARPA file: read back as written, read by KenLM, and found out where it is damaged."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tasks.errors import ModelError
+from tasks.language_model.encoded_text import EncodedText
+from tasks.language_model.ngram.arpa import read_arpa, write_arpa
+from tasks.language_model.ngram.kneser_ney import estimate
+from tasks.language_model.vocabulary import START_ID, Vocabulary
+
+LINES = ["a b c", "a b", "[MASK] b c a", "b [MASK] a", "c c a b [PERSON]", "a"] * 3
+TEST = ["a b c d", "c b a", "[MASK] a", "unheard b", "a [PERSON] c c"]
+
+
+@pytest.fixture
+def arpa(tmp_path: Path, encoded: Callable[..., EncodedText], vocabulary: Vocabulary) -> Path:
+    """A trigram model of masked text, with markers as contexts only."""
+    model, _ = estimate(encoded(LINES, "ignore"), 3, len(vocabulary))
+    write_arpa(tmp_path / "model.arpa", model, vocabulary)
+    return tmp_path / "model.arpa"
+
+
+def test_a_bigram_file_by_hand(tmp_path: Path, encoded: Callable[..., EncodedText], vocabulary: Vocabulary) -> None:
+    model, _ = estimate(encoded(["a b", "a b", "a c"]), 2, len(vocabulary))
+    write_arpa(tmp_path / "model.arpa", model, vocabulary, private=True)
+    lines = (tmp_path / "model.arpa").read_text(encoding="utf-8").split("\n")
+    assert lines[:5] == ["\\data\\", "ngram 1=19", "ngram 2=5", "", "\\1-grams:"]
+    assert lines[5] == "-1.5563025\t<unk>\t0"  # 1/36
+    assert lines[6].startswith("-99\t<s>\t-0.301")  # 0.5 is left for the order below
+    assert "\\2-grams:" in lines
+    entry = next(line for line in lines if line.endswith("\ta b"))
+    assert float(entry.split("\t")[0]) == pytest.approx(math.log10(1 / 3 + 0.5 * (0.1 + 0.5 / 18)), abs=1e-6)
+    assert lines[-3:] == ["", "\\end\\", ""]
+    assert (tmp_path / "model.arpa").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_reads_back_as_written(
+    arpa: Path, tmp_path: Path, encoded: Callable[..., EncodedText], vocabulary: Vocabulary
+) -> None:
+    read = read_arpa(arpa, vocabulary)
+    model, _ = estimate(encoded(LINES, "ignore"), 3, len(vocabulary))
+    text = encoded(TEST, "token")
+    for one, other in zip(read.orders, model.orders, strict=True):
+        assert np.array_equal(one.keys, other.keys)
+    assert read.log_probabilities(text.tokens, text.offsets) == pytest.approx(
+        model.log_probabilities(text.tokens, text.offsets), abs=1e-5
+    )
+    write_arpa(tmp_path / "again.arpa", read, vocabulary)
+    assert (tmp_path / "again.arpa").read_bytes() == arpa.read_bytes()
+
+
+def test_kenlm_gives_the_same_probabilities(
+    arpa: Path, encoded: Callable[..., EncodedText], vocabulary: Vocabulary
+) -> None:
+    kenlm = pytest.importorskip("kenlm")
+    model, ours = kenlm.Model(str(arpa)), read_arpa(arpa, vocabulary)
+    text = encoded(TEST, "token")
+    found = ours.log_probabilities(text.tokens, text.offsets) / math.log(10)
+    for begin, end in zip(text.offsets, text.offsets[1:], strict=False):
+        words = " ".join(vocabulary.tokens[token] for token in text.tokens[begin + 1 : end - 1])
+        assert [score for score, _, _ in model.full_scores(words)] == pytest.approx(found[begin + 1 : end], abs=1e-5)
+
+
+def test_a_foreign_order_of_lines_is_sorted(arpa: Path, vocabulary: Vocabulary, tmp_path: Path) -> None:
+    head, bigrams, rest = _split(arpa)
+    path = tmp_path / "other.arpa"
+    path.write_text(head + "".join(reversed(bigrams)) + rest, encoding="utf-8")
+    for one, other in zip(read_arpa(path, vocabulary).orders, read_arpa(arpa, vocabulary).orders, strict=True):
+        assert np.array_equal(one.keys, other.keys)
+        assert np.array_equal(one.log_probability, other.log_probability)
+
+
+def _split(arpa: Path) -> tuple[str, list[str], str]:
+    """What stands before the bigrams, the lines of the bigrams, and the rest."""
+    head, _, behind = arpa.read_text(encoding="utf-8").partition("\\2-grams:\n")
+    bigrams, _, rest = behind.partition("\n\n")
+    return f"{head}\\2-grams:\n", [f"{line}\n" for line in bigrams.split("\n")], f"\n{rest}"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text[: len(text) // 2], "is not an ARPA file, or not a whole one"),
+        (lambda text: "", "is not an ARPA file"),
+        (lambda text: text.replace("ngram 2=", "ngram 2=1"), "has not the n-grams that it announces"),
+        (
+            lambda text: text.replace("\ta b\t", "\ta elsewhere\t"),
+            "the 2-grams hold words that are not in its vocabulary",
+        ),
+        (lambda text: text.replace("\ta b\t", "\ta a\t"), "lacks the contexts of some 3-grams"),
+        (lambda text: text.replace("\\2-grams:\n-", "\\2-grams:\nx"), "the 2-grams are not numbers and words"),
+    ],
+)
+def test_a_damaged_file_is_found_out(
+    arpa: Path, vocabulary: Vocabulary, change: Callable[[str], str], message: str
+) -> None:
+    arpa.write_text(change(arpa.read_text(encoding="utf-8")), encoding="utf-8")
+    with pytest.raises(ModelError, match=message):
+        read_arpa(arpa, vocabulary)
+
+
+def test_what_is_never_predicted_is_not_there_but_for_the_start(arpa: Path, vocabulary: Vocabulary) -> None:
+    words = [line.split("\t")[1] for line in arpa.read_text(encoding="utf-8").split("\n") if line.count("\t") == 2]
+    assert "<pad>" not in words
+    assert "<s>" in words
+    assert read_arpa(arpa, vocabulary).orders[0].log_probability[START_ID] == -math.inf

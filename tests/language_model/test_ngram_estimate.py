@@ -1,0 +1,186 @@
+"""Modified Kneser-Ney: by hand, by an independent implementation, and as a distribution."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tasks.language_model.encoded_text import EncodedText, encode_text
+from tasks.language_model.ngram.kneser_ney import FALLBACK_DISCOUNTS, discounts_of, estimate
+from tasks.language_model.ngram.mixture import NgramMixture, weight_of_first
+from tasks.language_model.vocabulary import END_ID, MASK_ID, SPECIAL_TOKENS, START_ID, Vocabulary
+
+A, B, C, D = range(len(SPECIAL_TOKENS), len(SPECIAL_TOKENS) + 4)
+SIZE = len(SPECIAL_TOKENS) + 4
+PREDICTED = [token for token in range(SIZE) if token not in (0, START_ID)]
+"""All tokens but padding and the sentence's start."""
+
+
+def random_lines(seed: int, sentences: int, words: str = "abcdabca") -> list[str]:
+    generator = np.random.default_rng(seed)
+    return [" ".join(generator.choice(list(words), size=generator.integers(1, 9))) for _ in range(sentences)]
+
+
+def probability(model, context: Sequence[int], word: int) -> float:
+    """p(word | context) of a sentence that begins with ``context``."""
+    tokens = np.array([*context, word])
+    return float(np.exp(model.log_probabilities(tokens, np.array([0, len(tokens)]))[-1]))
+
+
+def test_the_discounts_by_hand() -> None:
+    counts = np.repeat([1, 2, 3, 4, 7], [10, 4, 2, 1, 3])
+    # Y = 10 / (10 + 2 * 4) = 5/9
+    assert discounts_of(counts).values == pytest.approx((1 - 2 * 5 / 9 * 0.4, 2 - 3 * 5 / 9 * 0.5, 3 - 4 * 5 / 9 * 0.5))
+    assert discounts_of(counts).estimated
+
+
+@pytest.mark.parametrize("numbers", [(10, 4, 2, 0), (0, 4, 2, 1), (2, 9, 1, 9), (9, 1, 9, 1)])
+def test_counts_that_give_no_discount_take_fixed_ones(numbers: tuple[int, ...]) -> None:
+    found = discounts_of(np.repeat([1, 2, 3, 4], numbers))
+    assert (found.values, found.estimated) == (FALLBACK_DISCOUNTS, False)
+
+
+def test_a_bigram_model_by_hand(encoded: Callable[..., EncodedText]) -> None:
+    """Counts: <s> a 3, a b 2, a c 1, b </s> 2, c </s> 1. Before a, b and c stands one word each, before </s> two."""
+    model, _ = estimate(encoded(["a b", "a b", "a c"]), 2, SIZE)
+    uniform = 1 / 18  # 20 tokens without <pad> and <s>
+    a, b, end, unseen = (0.5 / 5 + 0.5 * uniform, 0.5 / 5 + 0.5 * uniform, 1 / 5 + 0.5 * uniform, 0.5 * uniform)
+    assert probability(model, [START_ID], A) == pytest.approx(1.5 / 3 + 0.5 * a)
+    assert probability(model, [START_ID, A], B) == pytest.approx(1 / 3 + 0.5 * b)
+    assert probability(model, [START_ID, A], D) == pytest.approx(0.5 * unseen)
+    assert probability(model, [START_ID, A, B], END_ID) == pytest.approx(1 / 2 + 0.5 * end)
+    assert probability(model, [START_ID, D], B) == pytest.approx(b)  # nothing is known of what follows d
+
+
+def naive_probability(lines: Sequence[str], order: int, vocabulary: Vocabulary) -> Callable[[tuple, int], float]:
+    """Chen and Goodman's formulas with dictionaries, one n-gram at a time."""
+    sentences = [(START_ID, *vocabulary.encode(line.split()), END_ID) for line in lines]
+    raw: dict[int, Counter] = {
+        n: Counter(s[i : i + n] for s in sentences for i in range(len(s) - n + 1)) for n in range(1, order + 1)
+    }
+    counts: dict[int, Counter] = {order: raw[order]}
+    for n in range(1, order):
+        before = defaultdict(set)
+        for ngram in raw[n + 1]:
+            before[ngram[1:]].add(ngram[0])
+        counts[n] = Counter({g: raw[n][g] if g[0] == START_ID else len(before[g]) for g in raw[n]})
+    counts[1].pop((START_ID,), None)
+    discounts = {}
+    for n in range(1, order + 1):
+        n1, n2, n3, n4 = (sum(value == k for value in counts[n].values()) for k in range(1, 5))
+        y = n1 / (n1 + 2 * n2)
+        discounts[n] = [0, 1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3]
+
+    def p(context: tuple, word: int) -> float:
+        n = len(context) + 1
+        lower = p(context[1:], word) if context else 1 / (len(vocabulary) - 2)
+        following = {g: value for g, value in counts[n].items() if g[:-1] == context}
+        total = sum(following.values())
+        if not total:
+            return lower
+        taken = sum(discounts[n][min(value, 3)] for value in following.values())
+        count = counts[n].get((*context, word), 0)
+        return (count - discounts[n][min(count, 3)]) / total + taken / total * lower
+
+    return p
+
+
+def zipf_lines(seed: int, sentences: int) -> list[str]:
+    """Sentences of 80 words, some frequent and many rare, so that every order has counts of 1, 2, 3 and 4."""
+    generator = np.random.default_rng(seed)
+    shares = 1 / np.arange(1, 81) ** 1.6
+    words = [f"w{index}" for index in range(80)]
+    return [
+        " ".join(generator.choice(words, size=generator.integers(1, 12), p=shares / shares.sum()))
+        for _ in range(sentences)
+    ]
+
+
+@pytest.mark.parametrize("order", [2, 3, 4])
+def test_all_probabilities_equal_those_of_a_naive_implementation(tmp_path: Path, order: int) -> None:
+    vocabulary = Vocabulary((*SPECIAL_TOKENS, *(f"w{index}" for index in range(70))))
+
+    def encode(lines: list[str]) -> EncodedText:
+        (tmp_path / "text.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        return encode_text(tmp_path / "text.txt", vocabulary)
+
+    lines = zipf_lines(1, 400)
+    model, discounts = estimate(encode(lines), order, len(vocabulary))
+    assert all(found.estimated for found in discounts)
+    naive = naive_probability(lines, order, vocabulary)
+    test = encode(zipf_lines(2, 12))
+    found = model.log_probabilities(test.tokens, test.offsets)
+    for begin, end in pairwise(test.offsets.tolist()):
+        assert found[begin] == 0.0
+        for place in range(begin + 1, end):
+            context = tuple(test.tokens[max(begin, place - order + 1) : place].tolist())
+            assert found[place] == pytest.approx(np.log(naive(context, int(test.tokens[place]))), abs=1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 5])
+@pytest.mark.parametrize("markers", ["token", "ignore"])
+def test_probabilities_sum_to_one_behind_every_context(
+    encoded: Callable[..., EncodedText], order: int, markers: str
+) -> None:
+    lines = [line.replace("d", "[MASK]") for line in random_lines(3, 30)]
+    text = encoded(lines, markers)
+    model, _ = estimate(text, order, SIZE)
+    for context in ([], [A], [A, B], [MASK_ID, A], [A, MASK_ID], [MASK_ID, MASK_ID], [C, D], [D, D, D], [A, B, C, A]):
+        total = sum(probability(model, [START_ID, *context], word) for word in PREDICTED)
+        assert total == pytest.approx(1.0, abs=1e-12)
+    assert probability(model, [START_ID, A], START_ID) == 0.0
+
+
+def test_a_marker_is_predicted_for_baseline0_and_only_context_for_baseline1(
+    encoded: Callable[..., EncodedText],
+) -> None:
+    lines = ["a [MASK] b"] * 5
+    token, _ = estimate(encoded(lines, "token"), 3, SIZE)
+    ignore, _ = estimate(encoded(lines, "ignore"), 3, SIZE)
+    assert probability(token, [START_ID, A], MASK_ID) > 0.7
+    # No count at all: as probable as a word that the text does not have.
+    assert probability(ignore, [START_ID, A], MASK_ID) == pytest.approx(probability(ignore, [START_ID, A], D))
+    assert probability(ignore, [START_ID, A, MASK_ID], B) > 0.7
+
+
+def test_other_targets_stand_behind_the_same_contexts(encoded: Callable[..., EncodedText]) -> None:
+    model, _ = estimate(encoded(random_lines(4, 30)), 3, SIZE)
+    text = encoded(["a b c", "b"])
+    asked = model.log_probabilities(text.tokens, text.offsets, np.full(len(text.tokens), C))
+    expected = [probability(model, [START_ID, *context], C) for context in ([], [A], [A, B], [A, B, C], [], [B])]
+    assert np.exp(asked[text.tokens != START_ID]) == pytest.approx(expected)
+
+
+def test_the_weight_of_a_mixture_is_the_best_for_the_text(encoded: Callable[..., EncodedText]) -> None:
+    first, _ = estimate(encoded(random_lines(5, 30, "aab")), 2, SIZE)
+    second, _ = estimate(encoded(random_lines(6, 30, "abcd")), 2, SIZE)
+    text = encoded(random_lines(7, 50, "aabbc"))
+    weight, rounds = weight_of_first(first, NgramMixture([second], [1.0]), text)
+
+    def loss(value: float) -> float:
+        return NgramMixture([first, second], [value, 1 - value]).mean_loss(text)
+
+    assert 0.1 < weight < 0.9
+    assert 1 < rounds < 200
+    assert loss(weight) < min(loss(weight - 0.02), loss(weight + 0.02), loss(0.0), loss(1.0))
+
+
+def test_a_mixture_is_a_mean_of_probabilities(encoded: Callable[..., EncodedText]) -> None:
+    models = [estimate(encoded(random_lines(seed, 20)), 2, SIZE)[0] for seed in (8, 9)]
+    text = encoded(["a b", "c"])
+    each = [np.exp(model.log_probabilities(text.tokens, text.offsets)) for model in models]
+    mixed = np.exp(NgramMixture(models, [0.25, 0.75]).log_probabilities(text))
+    assert mixed == pytest.approx(0.25 * each[0] + 0.75 * each[1])
+    assert NgramMixture(models, [1.0, 0.0]).log_probabilities(text) == pytest.approx(np.log(each[0]))
+
+
+def test_sentences_of_one_word_have_no_long_ngrams(encoded: Callable[..., EncodedText]) -> None:
+    model, discounts = estimate(encoded(["a", "b"]), 5, SIZE)
+    assert [len(order.keys) for order in model.orders] == [SIZE, 4, 2, 0, 0]
+    assert not any(found.estimated for found in discounts)
+    # (1 - 0.5) / 1 at each order that has the word, the rest from the order below.
+    end = 1 / 4 + (0.5 * 2 + 1) / 4 / 18
+    assert probability(model, [START_ID, A], END_ID) == pytest.approx(0.5 + 0.5 * (0.5 + 0.5 * end))

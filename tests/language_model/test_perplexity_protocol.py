@@ -1,0 +1,59 @@
+"""The one line that says what a perplexity means."""
+
+import pytest
+
+from tasks.language_model import protocol
+from tasks.language_model.protocol import Protocol, differing_fields, normalisation_name
+from tasks.language_model.vocabulary import Vocabulary
+
+
+def of(words: Vocabulary, **changes) -> str:
+    values = {
+        "vocabulary": words.hash,
+        "vocabulary_size": len(words),
+        "unknown_rate": 0.02949,
+        "maximum_tokens": 128,
+        "stride": 64,
+        "markers": "in_vocabulary",
+    }
+    return Protocol(**{**values, **changes}).signature
+
+
+def test_the_signature_says_what_was_measured(vocabulary: Vocabulary) -> None:
+    assert of(vocabulary) == (
+        f"ppl|unit=word|norm={normalisation_name()}|vocab={vocabulary.hash[:8]},size=20|eos=counted"
+        "|unk=counted,rate=2.95%|context=sentence,window=128,stride=64|markers=in_vocabulary"
+    )
+
+
+def test_a_model_that_can_spell_every_word_has_no_unknown_ones(vocabulary: Vocabulary) -> None:
+    signature = of(vocabulary, unknown_rate=None, maximum_tokens=None, stride=None, markers="none")
+    assert signature.endswith("|eos=counted|unk=none|context=sentence|markers=none")
+
+
+@pytest.mark.parametrize(
+    ("changes", "fields"),
+    [
+        ({}, []),
+        ({"vocabulary": Vocabulary(["a"]).hash}, ["vocab"]),
+        ({"vocabulary_size": 21, "unknown_rate": 0.01}, ["vocab", "unk"]),
+        ({"markers": "renormalised"}, ["markers"]),
+        ({"stride": 32}, ["context"]),
+        ({"context": "stream"}, ["context"]),
+    ],
+)
+def test_what_differs_is_named(vocabulary: Vocabulary, changes: dict, fields: list[str]) -> None:
+    assert differing_fields(of(vocabulary), of(vocabulary, **changes)) == fields
+
+
+def test_one_more_word_in_the_vocabulary_is_another_signature(vocabulary: Vocabulary) -> None:
+    larger = Vocabulary((*vocabulary.tokens, "e"))
+    assert differing_fields(of(vocabulary), of(larger)) == ["vocab"]
+
+
+def test_another_rule_of_what_a_word_is_shows_without_a_new_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = normalisation_name()
+    assert normalisation_name() == before
+    monkeypatch.setattr(protocol, "normalise", lambda text: text.lower().split())
+    assert normalisation_name() != before
+    assert normalisation_name().partition(":")[0] == before.partition(":")[0]

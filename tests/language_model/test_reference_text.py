@@ -1,0 +1,141 @@
+"""Where normalised words stand in the raw line, and which of them a technique masks."""
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.corpora.sidecar import MaskedSpan, write_sidecar
+from tasks.corpora.words import word_spans
+from tasks.errors import CorpusError
+from tasks.language_model.normalisation import normalise
+from tasks.language_model.reference_text import read_reference_text, sidecars_in
+from tasks.language_model.word_positions import placed_words
+
+HARD = [
+    "Tom's Chicago-based e-mail: don't (really) 'quote' me!",
+    "it''s ''quoted'' rock'n'roll 'tis O'Brien's dogs' ",
+    "call 555-1234 at 10:30, $3,000.50 or 50% of B2B",
+    "“Ünïted” ﬁne Ｆｕｌｌ İstanbul ΟΔΟΣ ΟΔΟΣ's nai\u0308ve soft\u00adhyphen zero\u200bwidth",
+    "東京 हिन्दी e\u0301 \u0301 ½ ™ x² a\u200db 😀\ufe0f _under_score_ #tag @me",
+    "[MASK] and [PERSON]'s http://example.org/a?b=c",
+    "",
+    "... !!",
+]
+
+
+@pytest.mark.parametrize("line", HARD)
+def test_the_words_are_those_of_the_normalisation(line: str) -> None:
+    placed = placed_words(line)
+    assert [word.word for word in placed] == normalise(line)
+    assert all(0 <= word.start < word.end <= len(line) for word in placed)
+    # Two words can come of one character: ½ becomes 1 and 2.
+    assert [word.start for word in placed] == sorted(word.start for word in placed)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.text(
+        alphabet=st.sampled_from("aB Σς'’\u0301\u0308\u200d\u00ad-.5½ﬁİ東\u1100\u1161\u00b4 \u0345\u0f73"), max_size=14
+    )
+)
+def test_the_words_are_those_of_the_normalisation_for_any_text(line: str) -> None:
+    assert [word.word for word in placed_words(line)] == normalise(line)
+
+
+def test_places_by_hand() -> None:
+    line = "Tom's e-mail, ﬁne nai\u0308ve don’t 3.5"
+    assert [(word.word, line[word.start : word.end]) for word in placed_words(line)] == [
+        ("tom's", "Tom's"),
+        ("e", "e"),
+        ("mail", "mail"),
+        ("fine", "ﬁne"),
+        ("naïve", "nai\u0308ve"),
+        ("don't", "don’t"),
+        ("3", "3"),
+        ("5", "5"),
+    ]
+
+
+def test_a_long_stretch_without_blanks_takes_no_long_time() -> None:
+    started = time.perf_counter()
+    assert len(placed_words("é-" * 50_000)) == 50_000
+    assert time.perf_counter() - started < 10
+
+
+def masked_words(tmp_path: Path, line: str, words: list[str]) -> list[str]:
+    """The normalised words of a line that count as masked where masking takes the given words of it."""
+    text, sidecar = tmp_path / "text.txt", tmp_path / "list.jsonl"
+    text.write_text(line + "\n", encoding="utf-8")
+    spans = [(start, end) for start, end in word_spans(line) if line[start:end] in words]
+    assert len(spans) == len(words)
+    write_sidecar(sidecar, [[MaskedSpan(s, e, "MASK", "test", line[s:e], i) for i, (s, e) in enumerate(spans)]])
+    read = read_reference_text(text, {"list": sidecar})
+    return [word for word, masked in zip(read.words, read.masked["list"], strict=True) if masked]
+
+
+@pytest.mark.parametrize(
+    ("line", "masked", "words"),
+    [
+        # The ending goes with the name, as it goes with the marker in masked text.
+        ("Tom's dog saw Tom", ["Tom", "Tom"], ["tom's", "tom"]),
+        ("a Chicago-based firm", ["Chicago"], ["chicago"]),
+        ("a Chicago-based firm", ["based"], ["based"]),
+        ("call 555-1234, (now)", ["555-1234"], ["555", "1234"]),
+        ("$3,000.50 or so", ["3,000.50"], ["3", "000", "50"]),
+        ("mail tom@example.org!", ["tom@example.org"], ["tom", "example", "org"]),
+        ("“Ünïted” ﬁne", ["ﬁne"], ["fine"]),
+        ("the U.S. army", ["U.S"], ["u", "s"]),
+        ("don't you", ["don't"], ["don't"]),
+        ("nothing is masked", [], []),
+    ],
+)
+def test_masked_words_by_hand(tmp_path: Path, line: str, masked: list[str], words: list[str]) -> None:
+    assert masked_words(tmp_path, line, masked) == words
+
+
+def test_counts_by_hand(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("Tom's here.\n\n...\nYes\n", encoding="utf-8")
+    read = read_reference_text(text)
+    assert list(read.words) == ["tom's", "here", "", "yes", ""]
+    assert read.sentence.tolist() == [0, 0, 0, 1, 1]
+    assert read.lines.tolist() == [1, 4]
+    assert (read.sentences, read.word_count, read.empty_lines) == (2, 3, 2)
+    assert read.characters == len("tom's here yes ")
+    assert read.is_end().tolist() == [False, False, True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("spans", "message"),
+    [
+        ([[]], "it ends before the text's line 2"),
+        ([[], [], []], "it goes on after the text's 2 lines"),
+        ([[MaskedSpan(0, 3, "MASK", "test", "Bob", 0)], []], "the text's line 1 does not hold what it says was masked"),
+    ],
+)
+def test_a_sidecar_of_another_text_is_refused_without_quoting_it(tmp_path: Path, spans: list, message: str) -> None:
+    text, sidecar = tmp_path / "text.txt", tmp_path / "list.jsonl"
+    text.write_text("Tom is here\nyes\n", encoding="utf-8")
+    write_sidecar(sidecar, spans)
+    with pytest.raises(CorpusError, match=message) as caught:
+        read_reference_text(text, {"list": sidecar})
+    assert not any(word in str(caught.value) for word in ("Tom", "Bob"))
+
+
+def test_sidecars_are_known_by_their_technique(tmp_path: Path) -> None:
+    for name in ("b_list.jsonl", "a_list.jsonl", "masked.txt"):
+        (tmp_path / name).write_text("", encoding="utf-8")
+    assert list(sidecars_in(tmp_path)) == ["a_list", "b_list"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CorpusError, match="holds no sidecar"):
+        sidecars_in(tmp_path / "empty")
+
+
+def test_a_text_without_words_is_refused(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("...\n", encoding="utf-8")
+    with pytest.raises(CorpusError, match="holds no word in 1 lines"):
+        read_reference_text(text)
