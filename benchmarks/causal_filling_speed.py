@@ -26,7 +26,8 @@ def run() -> list[dict[str, Any]]:
     set_up_torch(1)
     import copy
 
-    from tasks.filling.causal_lm.language_model import CausalLanguageModel, load_causal_model
+    from tasks.causal_model import load_causal_model
+    from tasks.filling.causal_lm.language_model import CausalLanguageModel
     from tasks.filling.causal_lm.lora_training import train_lora
     from tasks.filling.masked_sentence import read_masked_line
     from tasks.filling.settings import LoraTraining

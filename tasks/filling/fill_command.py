@@ -7,6 +7,9 @@ to be the masked word but a substitute of its kind.
   --method top_1    the filler's best word; markers of a sentence are filled from left to right, or in another --order
   --method top_k    a random one of the K best words (--k), not one of the kept words if that can be
   --method sample   a draw from the filler's whole distribution over words that are not kept words
+  --method log_linear  a draw that weighs the filler's probabilities against how frequent words are, by weights that are
+                    learned from generic text (--tuning-text, --word-counts)
+  --method downstream  the same, and candidates are weighed by a language model too (--language-model)
   --method free     a causal language model writes the whole sentence; what it gets wrong is filled by --method top_1
   --method unigram  no filler: a word that is no kept word, by its frequency in the word counts
   --method surrogate  no filler: a name for a name, a place for a place, other figures for figures, by the class of the
@@ -26,18 +29,13 @@ Example:
 """
 
 import argparse
-import contextlib
-import functools
-import itertools
-import sys
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tasks.errors import ParameterError
+from tasks.filling.fill_stage import DEFAULT_WORK_FOLDER, fill_text
 
 SUMMARY = "fill the markers of masked text with a language model's words"
-METHODS = ("top_1", "top_k", "sample", "free", "unigram", "surrogate")
-DEFAULT_WORK_FOLDER = ".palimpsest/fills"
+METHODS = ("top_1", "top_k", "sample", "log_linear", "downstream", "free", "unigram", "surrogate")
 _OVERRIDES = (
     "classes",
     "consistent_within",
@@ -47,6 +45,11 @@ _OVERRIDES = (
     "merge_markers",
     "forbid_original",
     "order",
+    "prior",
+    "prior_steps",
+    "tuning_places",
+    "choose",
+    "following_words",
 )
 
 
@@ -74,6 +77,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sidecar", metavar="FILE", help="private record of what was masked: the report then counts restored words"
     )
+    parser.add_argument(
+        "--tuning-text",
+        metavar="FILE",
+        help="generic text that the filler was not trained on: log_linear and downstream learn their weights from it, "
+        "other methods do not read it",
+    )
+    parser.add_argument(
+        "--generic-text",
+        metavar="FILE",
+        help="generic text that says, with the words that were not masked, how frequent words are in the private "
+        "domain: methods with 'prior: domain' weigh it, other methods do not read it",
+    )
+    parser.add_argument(
+        "--language-model",
+        metavar="FOLDER",
+        help="downstream: language model of 'palimpsest pretrain' that weighs words",
+    )
     parser.add_argument("--report", metavar="FILE", help="write what was measured to this JSON file")
     parser.add_argument("--threads", type=int, help="threads of the model (default: resources.threads, else 1)")
     parser.add_argument(
@@ -97,12 +117,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     settings = parser.add_argument_group("settings", "override those of params.yaml or the defaults")
     settings.add_argument("--params", metavar="FILE", help="params.yaml of an experiment")
-    settings.add_argument("--k", type=int, help="top_k: how many candidates (default: 10)")
+    settings.add_argument(
+        "--k", type=int, help="top_k: how many candidates (default: 10); downstream: how many are weighed (default: 16)"
+    )
     settings.add_argument("--temperature", type=float, help="sample: below 1 sharper, above 1 flatter (default: 1)")
     settings.add_argument(
         "--order",
         help="in which order a masked language model fills the markers of a sentence: left_to_right (default), "
         "all_at_once or most_confident_first",
+    )
+    settings.add_argument(
+        "--prior",
+        help="unigram, log_linear, downstream: how frequent words are taken to be: as in the word counts (word_counts, "
+        "the default), as in the private domain (domain, by --generic-text), or, not for unigram, as learned "
+        "(tuning_text)",
+    )
+    settings.add_argument(
+        "--prior-steps",
+        type=int,
+        help="log_linear, downstream: EM steps that adjust the frequencies of words to the masked text (default: 0)",
+    )
+    settings.add_argument(
+        "--tuning-places", type=int, help="log_linear, downstream: most words to learn weights from (default: 1000)"
+    )
+    settings.add_argument("--choose", help="downstream: sample (default), or best, without chance")
+    settings.add_argument(
+        "--following-words", type=int, help="downstream: words scored behind each candidate (default: 3)"
     )
     settings.add_argument("--batch-sentences", type=int, help="sentences per forward pass (default: 64)")
     settings.add_argument(
@@ -139,112 +179,8 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Fill a corpus."""
-    from tasks.corpora.sidecar import read_sidecar
-    from tasks.corpora.text_lines import STANDARD_STREAM, read_lines
-    from tasks.filling.filled_corpus import FillingTally, read_shards
-    from tasks.filling.filler_setup import corpus_filler
-    from tasks.filling.kept_words import KeptWords
-    from tasks.filling.restoration import Restoration
-    from tasks.filling.shards.fill_key import fill_key
-    from tasks.filling.shards.filled_shards import fill_corpus
-    from tasks.filling.shards.shard_store import ShardStore
-    from tasks.filling.shards.shard_workers import devices_of
-    from tasks.params import as_plain
-    from tasks.reports.cell import Cell
-    from tasks.reports.stage_report import recorded_stage
-
     settings, threads = _settings(arguments)
-    _check(arguments, settings)
-    devices = devices_of(arguments.devices, uses_model=settings.uses_filler)
-    optional = [path for path in (arguments.kept_words, arguments.word_counts, arguments.sidecar) if path]
-    cell = Cell(
-        arguments.dataset,
-        arguments.technique,
-        arguments.method,
-        arguments.filler_name or arguments.filler,
-        arguments.seed,
-    )
-    store: ShardStore | None = None
-    with contextlib.ExitStack() as open_store:
-        with recorded_stage(
-            "fill",
-            arguments.report,
-            cell=cell.as_dict(),
-            parameters=as_plain(settings),
-            seed=arguments.seed,
-            inputs=[arguments.input, *optional, *_folder_of(arguments.filler)],
-            outputs=[arguments.output],
-        ) as report:
-            kept = KeptWords.read(arguments.kept_words)
-            records = read_sidecar(arguments.sidecar) if arguments.sidecar else None
-            shards = read_shards(read_lines(arguments.input), records)
-            first = list(itertools.islice(shards, 2))
-            several = len(first) > 1
-            # One shard is all or nothing, so there is nothing to keep of it.
-            if several and STANDARD_STREAM not in (arguments.input, arguments.output):
-                key = fill_key(arguments, settings, threads, [arguments.input, *optional], report.inputs)
-                store = ShardStore(
-                    arguments.work_folder or DEFAULT_WORK_FOLDER, arguments.output, key, resume=arguments.resume
-                )
-                open_store.callback(store.close)
-            tally = FillingTally(kept, Restoration(None) if arguments.sidecar else None)
-            with _progress_bar() as advance:
-                done = fill_corpus(
-                    itertools.chain(first, shards),
-                    arguments.output,
-                    functools.partial(corpus_filler, arguments, settings, threads),
-                    devices if several else devices[:1],
-                    store,
-                    tally,
-                    advance,
-                )
-            restoration = tally.restoration
-            report.measure(
-                lines=tally.lines,
-                markers=tally.markers,
-                fills=tally.fills,
-                fallback_count=tally.fallbacks,
-                distinct_fills=len(tally.words),
-                off_list_share=tally.off_list_share,
-                kept_words=len(kept),
-                candidate_words=tally.candidate_words,
-                restoration_rate=restoration.rate if restoration else None,
-                expected_restoration_by_frequency=restoration.expected_by_frequency if restoration else None,
-                restoration=restoration.measured() if restoration else None,
-                **tally.counts,
-                **_class_match_rates(tally.counts),
-                shards=done.shards,
-                resumed_shards=done.resumed_shards,
-                filling_seconds=round(done.seconds, 3),
-                markers_per_second=round(done.markers / done.seconds, 1) if done.markers else None,
-                forward_seconds=None if done.forward_seconds is None else round(done.forward_seconds, 3),
-            )
-            if tally.fills and tally.counts.get("class_slots") == 0:
-                report.warn("no marker says its class: classes=match changed nothing; give --sidecar, or mask by class")
-        if store is not None:
-            # Only now: a run that ends before its report is written can still be resumed.
-            store.remove()
-    print(
-        f"filled {tally.fills:,} places ({tally.markers:,} markers) in {tally.lines:,} lines with {len(tally.words):,} "
-        f"different words in {done.seconds:.1f} s; {tally.fallbacks:,} against the off-list rule"
-        + (f"; {done.resumed_shards:,} of {done.shards:,} shards were finished before" if done.resumed_shards else ""),
-        file=sys.stderr,
-    )
-
-
-def _check(arguments: argparse.Namespace, settings: Any) -> None:
-    """``ParameterError`` where options are missing that the method needs, or given that it does not use."""
-    if settings.uses_filler and not arguments.filler:
-        raise ParameterError(f"method {arguments.method!r} needs a filler; give --filler with a hub name or folder")
-    if not settings.uses_filler and arguments.filler:
-        raise ParameterError(f"method {arguments.method!r} uses no filler; leave --filler {arguments.filler!r} out")
-    if settings.kind == "unigram" and not arguments.word_counts:
-        raise ParameterError(f"method {arguments.method!r} needs --word-counts; 'palimpsest count-words' makes them")
-    if settings.forbid_original and not arguments.sidecar:
-        raise ParameterError(
-            f"method {arguments.method!r}: forbid_original=True needs to know what was masked; give --sidecar, or "
-            "leave forbid_original out"
-        )
+    fill_text(arguments, settings, threads)
 
 
 def _settings(arguments: argparse.Namespace) -> tuple[Any, int]:
@@ -272,31 +208,3 @@ def _settings(arguments: argparse.Namespace) -> tuple[Any, int]:
     if threads < 1:
         raise ParameterError(f"--threads {threads!r} is not allowed; use 1 or more")
     return check_settings(FillingSettings, {**values, **overrides}, f"--method {arguments.method}"), threads
-
-
-def _class_match_rates(counts: Mapping[str, int]) -> dict[str, float | None]:
-    """Shares of the slots with a class whose fill was of it, at the first choice and at the end; nothing where classes
-    were not checked."""
-    if "class_slots" not in counts:
-        return {}
-    slots = counts["class_slots"]
-    return {
-        "class_match_rate_first": counts["class_matches_first"] / slots if slots else None,
-        "class_match_rate": counts["class_matches"] / slots if slots else None,
-    }
-
-
-def _folder_of(filler: str | None) -> list[str]:
-    """The filler's folder, whose content a report names; a hub name has none."""
-    from pathlib import Path
-
-    return [filler] if filler and Path(filler).is_dir() else []
-
-
-@contextlib.contextmanager
-def _progress_bar() -> Iterator[Any]:
-    """A bar on standard error that counts fills; nothing where that is no terminal."""
-    from tqdm import tqdm
-
-    with tqdm(desc="filling", unit=" fills", unit_scale=True, disable=None, file=sys.stderr) as bar:
-        yield bar.update

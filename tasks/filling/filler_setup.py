@@ -1,6 +1,7 @@
 """Which filler belongs to the settings of a fill: everything that one device needs, built in its own process."""
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from tasks.filling.filled_corpus import CorpusFiller
@@ -11,8 +12,15 @@ from tasks.filling.slot_originals import ChoiceWithoutOriginals, ForbiddenOrigin
 from tasks.filling.word_frequencies import WordFrequencies
 
 
-def corpus_filler(arguments: argparse.Namespace, settings: Any, threads: int) -> CorpusFiller:
-    """All that one device needs to fill shards; ``arguments`` are those of ``palimpsest fill``."""
+def model_folders(filler: str | None) -> list[str]:
+    """The filler's folder, whose content a report names; a hub name has none."""
+    return [filler] if filler and Path(filler).is_dir() else []
+
+
+def corpus_filler(arguments: argparse.Namespace, settings: Any, threads: int, prepared: Any = None) -> CorpusFiller:
+    """All that one device needs to fill shards; ``arguments`` are those of ``palimpsest fill``, ``prepared`` what
+    was learned before the first line, for the methods that learn: by ``log_linear.preparation``, or the frequencies
+    of ``domain_frequencies``."""
     kept = KeptWords.read(arguments.kept_words)
     frequencies = WordFrequencies.read(arguments.word_counts) if arguments.word_counts else None
     originals = ForbiddenOriginals() if settings.forbid_original else None
@@ -21,7 +29,7 @@ def corpus_filler(arguments: argparse.Namespace, settings: Any, threads: int) ->
         from tasks.filling.surrogates.class_check_setup import ClassChecks
 
         classes = ClassChecks(settings.class_check, threads, arguments.seed, kept, frequencies)
-    filler, casing = _filler(arguments, settings, threads, kept, frequencies, originals, classes)
+    filler, casing = _filler(arguments, settings, threads, kept, frequencies, originals, classes, prepared)
     if classes is not None:
         filler = classes.checked(filler, casing)
     generic = None
@@ -38,6 +46,7 @@ def _filler(
     frequencies: Any,
     originals: Any,
     classes: Any = None,
+    prepared: Any = None,
 ) -> tuple[Any, Any]:
     """The filler that the settings ask for, and how its words are cased; ``originals`` is what it must not write,
     ``classes`` restricts its choice to words of the marker's class."""
@@ -53,7 +62,7 @@ def _filler(
         from tasks.filling.choices.unigram import UnigramFiller
 
         return (
-            UnigramFiller(frequencies, kept.off_list(frequencies.words), randomness, originals),
+            UnigramFiller(prepared or frequencies, kept.off_list(frequencies.words), randomness, originals),
             Casing({}, filler_is_cased=True),
         )
     from tasks.torch_setup import set_up_torch
@@ -66,7 +75,8 @@ def _filler(
         refuse_order(settings, arguments.filler)
         return causal_filler(arguments.filler, settings, kept, randomness, frequencies, originals)
     refuse_free(settings, arguments.filler)
-    from tasks.filling.choices.methods import choice_of
+    from tasks.filling.choices.downstream import DownstreamFiller
+    from tasks.filling.choices.methods import choice_of, downstream_choice
     from tasks.filling.masked_lm.candidate_words import candidate_words
     from tasks.filling.masked_lm.masked_filler import MaskedFiller
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
@@ -76,20 +86,24 @@ def _filler(
         model.tokenizer, name=arguments.filler, known_words=frequencies.folded() if frequencies else None
     )
     off_list = kept.off_list(candidates.words)
-    choice = choice_of(settings, off_list, randomness)
+    weighed = None
+    if settings.kind == "downstream":
+        weighed = downstream_choice(
+            settings, candidates.words, frequencies, arguments.language_model, randomness, prepared
+        )
+    choice = weighed or choice_of(settings, off_list, randomness, prepared)
     if originals is not None:
         choice = ChoiceWithoutOriginals(choice, candidates.words, originals)
     if classes is not None:
         choice = classes.restricted(choice, candidates.words)
     forms = usual_forms(zip(frequencies.words, frequencies.counts.tolist(), strict=True)) if frequencies else {}
-    return (
-        MaskedFiller(
-            model,
-            candidates,
-            choice,
-            batch_sentences=settings.batch_sentences,
-            order=settings.order,
-            allowed=None if settings.kind == "top_1" else off_list,
-        ),
-        Casing(forms, filler_is_cased=candidates.cased),
+    filler = MaskedFiller(
+        model,
+        candidates,
+        choice,
+        batch_sentences=settings.batch_sentences,
+        order=settings.order,
+        allowed=None if settings.kind == "top_1" else off_list,
     )
+    casing = Casing(forms, filler_is_cased=candidates.cased)
+    return (DownstreamFiller(filler, weighed) if weighed else filler), casing

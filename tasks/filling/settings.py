@@ -2,15 +2,15 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tasks.filling.masked_lm.order_of_filling import OrderName
 from tasks.masking.settings import SpacyTagger, TaggerSettings
 from tasks.settings_base import Settings
 
 
-class HeadTraining(Settings):
-    """How a masked-LM head is trained on top of a pretrained body that comes without one."""
+class MaskedTraining(Settings):
+    """How a masked LM learns to guess masked words."""
 
     steps: int = Field(default=600, ge=1)
     """Optimiser steps."""
@@ -18,17 +18,22 @@ class HeadTraining(Settings):
     """Word pieces per step, padding included; sentences of about equal length stand together."""
     longest_sentence: int = Field(default=64, ge=8)
     """Longer sentences are cut to so many word pieces."""
-    learning_rate: float = Field(default=2e-3, gt=0)
-    """Peak learning rate of the head; the body's is ``body_learning_rate``."""
-    body_learning_rate: float = Field(default=3e-4, ge=0)
-    """Peak learning rate of the body; 0 freezes it. Its word embeddings, which are the head's decoder too, stay as
-    they are."""
     warm_up_share: float = Field(default=0.1, ge=0, lt=1)
     """Share of the steps in which the rates rise to their peak; they fall to 0 in the rest."""
     masked_share: float = Field(default=0.2, gt=0, lt=1)
     """Share of word pieces to predict; always whole words."""
     seed: int = Field(default=1, ge=0)
     """Seed of the order of sentences and of the masks."""
+
+
+class HeadTraining(MaskedTraining):
+    """How a masked-LM head is trained on top of a pretrained body that comes without one."""
+
+    learning_rate: float = Field(default=2e-3, gt=0)
+    """Peak learning rate of the head; the body's is ``body_learning_rate``."""
+    body_learning_rate: float = Field(default=3e-4, ge=0)
+    """Peak learning rate of the body; 0 freezes it. Its word embeddings, which are the head's decoder too, stay as
+    they are."""
 
 
 class MaskedLanguageModelFiller(Settings):
@@ -154,6 +159,79 @@ class Sample(_MaskedLanguageModelMethod):
     """Below 1 sharpens the distribution, above 1 flattens it."""
 
 
+class LogLinearWeights(Settings):
+    """Weights of what ``log_linear`` knows of a word; ``null`` is learned from generic text, or follows from what is
+    learned (see ``prior`` and ``choices.log_linear``)."""
+
+    filler: float | None = None
+    """Of the log-probability that the filler gives the word in its context."""
+    frequency: float | None = None
+    """Of the log of its frequency in the word counts."""
+    average: float | None = None
+    """Of the log of its mean probability over places of generic text, with a minus sign: what the filler always says
+    is no news."""
+
+
+class DownstreamWeights(LogLinearWeights):
+    """The same, and one more."""
+
+    language_model: float | None = None
+    """Of the downstream language model's log-probability of the word and of what follows it."""
+
+
+class _LogLinearMethod(_ClassAware):
+    uses_filler: ClassVar[bool] = True
+    batch_sentences: int = Field(default=64, ge=1)
+    """Sentences per forward pass."""
+    merge_markers: bool = True
+    """Whether a run of consecutive markers is merged into one before filling, as in the paper."""
+    forbid_original: bool = False
+    """Whether the word that was masked may never be its own substitute, as for the other methods."""
+    tuning_places: int = Field(default=1000, ge=1)
+    """At most so many masked words of generic text are guessed to learn the weights."""
+    tuning_share: float = Field(default=0.15, gt=0, lt=1)
+    """Share of the words of generic text to mask where the technique has no list of kept words."""
+    tuning_seed: int = Field(default=1, ge=0)
+    """Seed of their choice, apart from the seed of the fill."""
+    prior: Literal["word_counts", "domain", "tuning_text"] = "word_counts"
+    """How frequent words are taken to be where nothing is known of the context: as in the word counts; as in the
+    private domain, by generic text that is like what was not masked (see ``domain_frequencies``); or as learned, for
+    private text that is like the tuning text."""
+    prior_steps: int = Field(default=0, ge=0, le=100)
+    """How many EM steps adjust the frequencies of words to the masked text (Saerens et al. 2002); 0: none."""
+    prior_places: int = Field(default=3000, ge=1)
+    """From at most so many of its places."""
+    prior_smoothing: float = Field(default=1000.0, gt=0)
+    """The generic frequencies count as much as so many places."""
+
+
+class LogLinear(_LogLinearMethod):
+    """A draw that weighs the filler's probabilities against how frequent words are."""
+
+    kind: Literal["log_linear"]
+    order: OrderName = "left_to_right"
+    """In which order the markers of a sentence are filled, as for the other methods."""
+    weights: LogLinearWeights = LogLinearWeights()
+    """How much each of these counts."""
+
+
+class Downstream(_LogLinearMethod):
+    """The same, but candidates are weighed by what the downstream language model says of them too."""
+
+    order: ClassVar[OrderName] = "left_to_right"
+    """What is before a marker must be known."""
+    kind: Literal["downstream"]
+    weights: DownstreamWeights = DownstreamWeights()
+    """How much each of these counts."""
+    k: int = Field(default=16, ge=1)
+    """K: candidates per marker that the language model scores."""
+    choose: Literal["sample", "best"] = "sample"
+    """``sample``: a draw, among the K words that come first in the draw of ``log_linear``; ``best``: the best of the K
+    best words, without chance."""
+    following_words: int = Field(default=3, ge=0)
+    """So many words behind a marker are scored behind each candidate."""
+
+
 class Free(_ClassAware):
     """A causal language model writes the whole sentence, and its words at the markers are taken (paper 3.2)."""
 
@@ -182,6 +260,8 @@ class Unigram(_ClassAware):
 
     uses_filler: ClassVar[bool] = False
     kind: Literal["unigram"]
+    prior: Literal["word_counts", "domain"] = "word_counts"
+    """By its frequency in generic text, or in the private domain (see ``domain_frequencies``)."""
     merge_markers: bool = True
     """Whether a run of consecutive markers is merged into one before filling, as for the other methods."""
     forbid_original: bool = False
@@ -204,4 +284,50 @@ class Surrogate(Settings):
     """Whether a run of consecutive markers is merged into one; a name of two words is one surrogate of two words."""
 
 
-FillingSettings = Annotated[Top1 | TopK | Sample | Free | Unigram | Surrogate, Field(discriminator="kind")]
+FillingSettings = Annotated[
+    Top1 | TopK | Sample | LogLinear | Downstream | Free | Unigram | Surrogate, Field(discriminator="kind")
+]
+
+
+class _Tuning(Settings):
+    """How a filler is fine-tuned on in-domain text that is masked (paper 3.2, FT); no original is ever read."""
+
+    text: Literal["unmasked", "filled"] = "unmasked"
+    """``unmasked``: the sentences without any marker. ``filled``: the whole corpus, filled by the base first."""
+    method: FillingSettings | None = None
+    """How the corpus is filled, as a section of ``filling`` says it: ``{kind: top_k}``; with ``text: filled`` only."""
+    held_out_share: float = Field(default=0.05, gt=0, le=0.5)
+    """Share of the sentences that are never trained on, the same ones in every round and with every seed."""
+    minimum_sentences: int = Field(default=200, ge=1)
+    """Fewer sentences to train on are an error."""
+
+    @model_validator(mode="after")
+    def _method_fits(self) -> "_Tuning":
+        if self.text == "filled" and self.method is None:
+            raise ValueError("text 'filled' needs a method that fills, such as method: {kind: top_k, k: 10}")
+        if self.text == "unmasked" and self.method is not None:
+            raise ValueError("text 'unmasked' fills nothing; leave method out, or set text: filled")
+        if getattr(self.method, "forbid_original", False):
+            raise ValueError("method.forbid_original needs the originals, which tuning never reads; leave it out")
+        return self
+
+
+class MaskedLanguageModelTuning(_Tuning, MaskedTraining):
+    """Of a masked language model, body and head."""
+
+    kind: Literal["masked_lm"]
+    steps: int = Field(default=80, ge=1)
+    """Optimiser steps."""
+    masked_share: float = Field(default=0.15, gt=0, lt=1)
+    """Share of word pieces to predict; always whole words."""
+    learning_rate: float = Field(default=2e-4, gt=0)
+    """Peak learning rate of all weights but the word embeddings, which stay as they are."""
+
+
+class CausalLanguageModelTuning(_Tuning, LoraTraining):
+    """Of a causal language model, with LoRA on prompts."""
+
+    kind: Literal["causal_lm"]
+
+
+TuningSettings = Annotated[MaskedLanguageModelTuning | CausalLanguageModelTuning, Field(discriminator="kind")]

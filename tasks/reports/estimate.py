@@ -26,20 +26,35 @@ def estimate(rows: Sequence[Mapping[str, Any]], field: str) -> Estimate | None:
     """The estimate of ``field`` over the rows of one cell's seeds; ``None`` where a seed has no number.
 
     A bootstrap over sentences does not see what another seed would give, so with several seeds the spread over them
-    takes the place of the interval.
+    takes the place of the interval; a comparison has an interval over sentences and seeds (``over_seeds``).
     """
     values = [row[field] for row in rows]
     if not values or any(value is None for value in values):
         return None
+    together = _over_seeds(rows, field)
+    if together is not None:
+        deviation = statistics.stdev(values) if len(values) > 1 else None
+        low, high = together[f"{field}_ci"]
+        return Estimate(together[field], low, high, deviation, len(values))
     if len(values) == 1:
         low, high = rows[0].get(f"{field}_ci") or (None, None)
         return Estimate(values[0], low, high, None, 1)
     return Estimate(statistics.fmean(values), min(values), max(values), statistics.stdev(values), len(values))
 
 
+def _over_seeds(rows: Sequence[Mapping[str, Any]], field: str) -> Mapping[str, Any] | None:
+    """What the rows of a condition say of all its seeds together, where that has an interval of ``field``."""
+    together = rows[0].get("over_seeds") if rows else None
+    return together if together and together.get(f"{field}_ci") else None
+
+
 def direction(rows: Sequence[Mapping[str, Any]], ratio_field: str) -> int:
-    """-1 where the interval of the ratio lies below 1 for every seed, 1 where above 1 for every seed, else 0."""
-    intervals = [row.get(f"{ratio_field}_ci") for row in rows]
+    """-1 where the interval of the ratio lies below 1, 1 where above 1, else 0.
+
+    Of several seeds it is their common interval, and where the rows hold none, that of every seed.
+    """
+    together = _over_seeds(rows, ratio_field)
+    intervals = [row.get(f"{ratio_field}_ci") for row in ([together] if together else rows)]
     if not intervals or any(interval is None for interval in intervals):
         return 0
     if all(interval[1] < 1 for interval in intervals if interval):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from tasks.params import CompareSettings
 from tasks.reports.cell import Cell
+from tasks.reports.downstream_names import is_downstream
+from tasks.reports.fine_tuned_names import is_tuned_in_domain
 
 PRETRAINED = "pretrained"
 ORACLE = "oracle"
@@ -28,6 +30,8 @@ def _cells_of(dataset: str, compare: CompareSettings) -> Iterator[Cell]:
         columns = [
             *((None, baseline) for baseline in compare.baselines),
             *((filler, method) for filler in compare.fillers for method in compare.methods),
+            *((filler, method) for filler in compare.fillers for method in compare.language_model_methods),
+            *((filler, method) for filler in compare.tuned_fillers for method in compare.tuned_methods),
             *((None, control) for control in compare.controls),
         ]
         for filler, method in columns:
@@ -45,7 +49,11 @@ def _kind(cell: Cell) -> str:
         return str(cell.method)
     if cell.method in BASELINES:
         return "baseline"
-    return "filled" if cell.filler else "control"
+    if not cell.filler:
+        return "control"
+    if is_downstream(str(cell.method)):
+        return "with_language_model"
+    return "tuned" if is_tuned_in_domain(cell.filler) else "filled"
 
 
 def stage_name(cell: Cell, step: str) -> str:

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tasks.reports.findings_comparison import Comparison, Condition, Experiment
+from tasks.reports.fine_tuned_names import pretrained_counterpart
 from tasks.reports.summary_table import technique_name
 
 CONFIRMED, NOT_CONFIRMED, CONTRADICTED, NOT_TESTED = "confirmed", "not confirmed", "contradicted", "not tested"
-_TUNED_PART = re.compile(r"_(?:fine_?tuned|tuned|ft|lora|rounds?)(?:_?\d+)?(?=_|$)", re.IGNORECASE)
 _LLAMA = re.compile(r"llama|smollm", re.IGNORECASE)
 _LESS_BY = 0.85
 _ABOVE_ORACLE = {"vocabulary_threshold": 1.01, "entity_tagger": 1.05}
@@ -56,12 +56,6 @@ def findings(experiment: Experiment, *, known: bool = False) -> list[Finding]:
 def is_of_the_paper(condition: Condition) -> bool:
     """Whether a fill is one of the paper's: Top-1 or Top-K by a filler."""
     return condition.is_filled and condition.filler is not None and condition.method.startswith(("top_1", "top_k"))
-
-
-def pretrained_counterpart(name: str) -> str:
-    """A filler's or method's name without the part that says that the filler was fine-tuned; the same where none
-    does."""
-    return _TUNED_PART.sub("", name)
 
 
 def is_fine_tuned(condition: Condition) -> bool:

@@ -107,6 +107,7 @@ class Experiment:
     ) -> Comparison | None:
         """The ratio of two conditions' perplexities over the seeds that both have; ``None`` where there are none.
 
+        Neither is there a ratio of numbers that follow different protocols.
         ``known`` counts only words of the vocabulary. Raises ``CorpusError`` where scores cannot be compared.
         """
         if second is None:
@@ -126,6 +127,8 @@ class Experiment:
         self, first: Condition, second: Condition, seed: int | None, known: bool
     ) -> tuple[float, float | None, float | None] | None:
         rows = self.by_condition[first][seed], self.by_condition[second][seed]
+        if rows[0].get("signature") != rows[1].get("signature"):
+            return None
         if self._scores is not None:
             paths = tuple(self._scores / score_file(summarised_cell(row)) for row in rows)
             if all(path.is_file() for path in paths):

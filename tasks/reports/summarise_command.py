@@ -17,8 +17,9 @@ from tasks.params import DEFAULT_PATH, read_sections
 from tasks.reports.expected_cells import expected_cells
 from tasks.reports.result_options import add_reports_option
 from tasks.reports.stage_report import write_json
+from tasks.reports.summary_document import markdown
 from tasks.reports.summary_rows import summary_rows
-from tasks.reports.summary_table import markdown, print_tables
+from tasks.reports.summary_table import print_tables
 
 SUMMARY = "make one table of all measured cells"
 

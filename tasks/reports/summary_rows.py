@@ -5,17 +5,19 @@ Rows hold no timings and nothing of the machine, so the same experiment gives th
 
 import json
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tasks.errors import CorpusError
+from tasks.language_model.protocol import differing_fields
 from tasks.language_model.settings import EvaluationSettings
 from tasks.reports.cell import Cell
+from tasks.reports.comparisons import Comparisons
 from tasks.reports.expected_cells import (
     ORACLE,
-    PRETRAINED,
     fill_report,
     mask_report,
     perplexity_report,
@@ -42,23 +44,45 @@ def summary_rows(
     _refuse_missing(cells, reports, scores)
     reader = _Reader(reports)
     rows = [_row(cell, reader) for cell in cells]
-    if reader.problems:
-        count = f"{len(reader.problems)} fields of reports: " if len(reader.problems) > 1 else ""
-        raise CorpusError(f"{count}{'; '.join(reader.problems)}; run their stages again with 'dvc repro'")
-    compared = set(cells)
-    oracle_seeds = [cell.seed for cell in cells if cell.method == ORACLE]
-    for cell, row in zip(cells, rows, strict=True):
-        # The pretrained model has no seed: it is compared with the first Oracle.
-        oracle = Cell(
-            dataset=cell.dataset,
-            method=ORACLE,
-            seed=oracle_seeds[0] if cell.method == PRETRAINED and oracle_seeds else cell.seed,
-        )
-        row.update(_ratios("oracle", cell, oracle, compared, scores, evaluation))
-        baseline = replace(cell, method="baseline1", filler=None)
-        row.update(_ratios("baseline1", cell, baseline if cell.technique else None, compared, scores, evaluation))
+    reader.refuse_problems()
+    by_cell = dict(zip(cells, rows, strict=True))
+    comparisons = Comparisons(
+        cells,
+        scores,
+        evaluation,
+        comparable=lambda first, second: by_cell[first]["signature"] == by_cell[second]["signature"],
+        told_apart=lambda cell: cell.technique in by_cell[cell]["masked_words"],
+    )
+    for cell, row in by_cell.items():
+        row["protocol_differs"] = _other_protocol(cell, by_cell)
+        row.update(comparisons.columns(cell))
+        row["over_seeds"] = _over_seeds(cell, by_cell, comparisons)
         row["command"] = f"dvc repro {stage_name(cell, 'evaluate')}"
     return rows
+
+
+def _other_protocol(cell: Cell, by_cell: Mapping[Cell, Mapping[str, Any]]) -> list[str]:
+    """Fields of the signature in which a cell differs from the first Oracle of its dataset: such numbers do not compare
+    with the others of the table, whatever they are."""
+    oracles = (row for other, row in by_cell.items() if (other.dataset, other.method) == (cell.dataset, ORACLE))
+    oracle = next(oracles, None)
+    return differing_fields(by_cell[cell]["signature"], oracle["signature"]) if oracle else []
+
+
+def _over_seeds(
+    cell: Cell, by_cell: Mapping[Cell, Mapping[str, Any]], comparisons: Comparisons
+) -> dict[str, Any] | None:
+    """Mean and standard deviation over the seeds of a condition, and its ratios; each of its rows holds the same."""
+    columns = comparisons.columns_over_seeds(cell)
+    if columns is None:
+        return None
+    mine = [row for other, row in by_cell.items() if replace(other, seed=None) == replace(cell, seed=None)]
+    for name in ("perplexity", "perplexity_known", "perplexity_masked_known", "bits_per_character"):
+        values = [row[name] for row in mine]
+        defined = all(value is not None for value in values)
+        columns[f"{name}_mean"] = statistics.fmean(values) if defined else None
+        columns[f"{name}_deviation"] = statistics.stdev(values) if defined and len(values) > 1 else None
+    return columns
 
 
 def _refuse_missing(cells: Sequence[Cell], reports: Path, scores: Path) -> None:
@@ -82,7 +106,8 @@ class _Reader:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.problems: list[str] = []
+        self._missing: dict[Path, list[str]] = {}
+        self._impossible: list[str] = []
         self._documents: dict[Path, dict[str, Any]] = {}
 
     def report(self, name: Path) -> dict[str, Any]:
@@ -91,18 +116,30 @@ class _Reader:
         return self._documents[name]
 
     def measured(self, name: Path, field: str, kind: str) -> Any:
-        """One measured field; ``kind`` is number, count, interval or text, with ``?`` behind where null is allowed."""
+        """One measured field; ``kind``: number, count, interval, table or text, with ``?`` where null is allowed."""
         fields = self.report(name).get("measured", {})
         if field not in fields:
-            self.problems.append(f"{str(self.folder / name)!r} has no measured field {field!r}")
+            self._missing.setdefault(self.folder / name, []).append(field)
             return None
         value = fields[field]
         if value is None and kind.endswith("?"):
             return None
         if not _fits(value, kind.rstrip("?")):
-            self.problems.append(f"{str(self.folder / name)!r}: measured field {field!r} is {value!r}, not a {kind}")
+            self._impossible.append(f"{str(self.folder / name)!r}: measured field {field!r} is {value!r}, not a {kind}")
             return None
         return value
+
+    def refuse_problems(self) -> None:
+        """``CorpusError`` that names every field that is missing or impossible, with its report."""
+        problems = [
+            f"{str(path)!r} has no measured field{'s' * (len(fields) > 1)} {', '.join(map(repr, fields))}"
+            for path, fields in self._missing.items()
+        ]
+        problems += self._impossible
+        fields = sum(map(len, self._missing.values())) + len(self._impossible)
+        if problems:
+            count = f"{fields} fields of reports: " if fields > 1 else ""
+            raise CorpusError(f"{count}{'; '.join(problems)}; run their stages again with 'dvc repro'")
 
 
 def _fits(value: Any, kind: str) -> bool:
@@ -111,6 +148,8 @@ def _fits(value: Any, kind: str) -> bool:
             return isinstance(value, str)
         case "count":
             return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        case "table":
+            return isinstance(value, dict) and all(isinstance(entry, dict) for entry in value.values())
         case "interval":
             return isinstance(value, list) and len(value) == 2 and all(_fits(limit, "number") for limit in value)
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
@@ -125,6 +164,12 @@ def _row(cell: Cell, reader: _Reader) -> dict[str, Any]:
     row["perplexity_ci"] = reader.measured(measured, "perplexity_ci", "interval?")
     row["perplexity_known"] = reader.measured(measured, "perplexity_known", "number?")
     row["perplexity_known_ci"] = reader.measured(measured, "perplexity_known_ci", "interval?")
+    for name in ("perplexity_unknown", "perplexity_without_markers", "bits_per_character"):
+        row[name] = reader.measured(measured, name, "number?")
+        row[f"{name}_ci"] = reader.measured(measured, f"{name}_ci", "interval?")
+    row["masked_words"] = reader.measured(measured, "masked_words", "table") or {}
+    row["by_frequency"] = reader.measured(measured, "by_frequency", "table") or {}
+    row.update(masked_word_columns(row["masked_words"], cell.technique))
     row["oov_rate"] = reader.measured(measured, "oov_rate", "number?")
     row["words"] = reader.measured(measured, "words", "count")
     row["sentences"] = reader.measured(measured, "sentences", "count")
@@ -133,6 +178,23 @@ def _row(cell: Cell, reader: _Reader) -> dict[str, Any]:
     row["signature"] = reader.measured(measured, "signature", "text")
     row["key"] = run_key(cell, lineage_of(training))
     return row
+
+
+def masked_word_columns(masked_words: Mapping[str, Any], technique: str | None) -> dict[str, Any]:
+    """Perplexities over the test words that a technique would mask and over the rest; null where they are not told
+    apart. A row has those of its own technique; pretrained and Oracle have none, but the numbers for every technique.
+    """
+    measured = masked_words.get(technique or "")
+    columns = {
+        "perplexity_masked": "perplexity",
+        "perplexity_masked_known": "perplexity_known",
+        "perplexity_rest_known": "perplexity_rest_known",
+    }
+    return {
+        column + end: measured[name + end] if measured else None
+        for column, name in columns.items()
+        for end in ("", "_ci")
+    }
 
 
 def _masked_fraction(cell: Cell, reader: _Reader) -> float | None:
@@ -155,46 +217,6 @@ def _filling(cell: Cell, reader: _Reader) -> dict[str, Any]:
     if filled is None:
         return dict.fromkeys(columns)
     return {column: reader.measured(filled, field, kind) for column, (field, kind) in columns.items()}
-
-
-def _ratios(
-    name: str,
-    cell: Cell,
-    reference: Cell | None,
-    compared: set[Cell],
-    scores: Path,
-    evaluation: EvaluationSettings,
-) -> Mapping[str, Any]:
-    """Perplexity over that of a reference model, with a paired bootstrap interval; null without a reference."""
-    columns: dict[str, Any] = {}
-    for suffix, known in (("", False), ("_known", True)):
-        ratio = interval = None
-        if reference is not None and reference in compared and reference != cell:
-            ratio, interval = _paired_ratio(
-                scores / score_file(cell), scores / score_file(reference), known, evaluation
-            )
-        columns[f"ratio_to_{name}{suffix}"] = ratio
-        columns[f"ratio_to_{name}{suffix}_ci"] = interval
-    return columns
-
-
-def _paired_ratio(
-    path: Path, reference: Path, known: bool, evaluation: EvaluationSettings
-) -> tuple[float | None, list[float] | None]:
-    # numpy is loaded here, so that the module's other users (the plan, where-from) start without it.
-    from tasks.language_model.bootstrap import paired_perplexity_ratio
-
-    ratio, low, high = paired_perplexity_ratio(
-        path,
-        reference,
-        samples=evaluation.bootstrap_samples,
-        confidence=evaluation.confidence,
-        seed=evaluation.seed,
-        known=known,
-    )
-    if ratio is None or low is None or high is None or not math.isfinite(ratio + low + high):
-        return None, None
-    return ratio, [low, high]
 
 
 def summarised_cell(row: Mapping[str, Any]) -> Cell:

@@ -1,10 +1,11 @@
 """The table: techniques across, methods down, one table per dataset; as Markdown and in the terminal."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import IO, Any
 
 from tasks.reports.estimate import Estimate, direction, estimate
+from tasks.reports.summary_rows import masked_word_columns
 
 Row = Mapping[str, Any]
 
@@ -19,12 +20,13 @@ METHOD_NAMES = {
     "unigram": "Unigram",
     "surrogate": "Surrogate",
 }
-BELOW, ABOVE = "▼", "▲"
+BELOW, ABOVE, OTHER_PROTOCOL = "▼", "▲", "‡"
 LEGEND = (
     f"{BELOW} below, {ABOVE} above Baseline1 of the same technique: the interval of the paired ratio excludes 1. "
-    "Several seeds: mean ± standard deviation."
+    "Several seeds: mean ± standard deviation; of ratios the interval over sentences and seeds."
 )
 ABSENT = "–"
+_MARKS = (BELOW, ABOVE, OTHER_PROTOCOL)
 
 
 @dataclass(frozen=True)
@@ -69,11 +71,17 @@ def _table(dataset: str, rows: Sequence[Row]) -> Table:
     for filler, method in dict.fromkeys((row["filler"], row["method"]) for row in rows):
         mine = [row for row in rows if (row["filler"], row["method"]) == (filler, method)]
         by_technique = {
-            technique: [row for row in mine if row["technique"] in (technique, None)] for technique in techniques
+            technique: [_under(row, technique) for row in mine if row["technique"] in (technique, None)]
+            for technique in techniques
         }
         label = method_name(method) + (f", {filler}" if filler and len(fillers) > 1 else "")
         lines.append(Line(method, filler, by_technique, label))
     return Table(dataset, techniques, lines)
+
+
+def _under(row: Row, technique: str) -> Row:
+    """A row as it stands under a technique: pretrained and Oracle have numbers of the words that each one masks."""
+    return row if row["technique"] else {**row, **masked_word_columns(row.get("masked_words", {}), technique)}
 
 
 def _distinct(rows: Sequence[Row], field: str) -> list[Any]:
@@ -90,35 +98,101 @@ def technique_name(technique: str) -> str:
     return technique.replace("_", " ")
 
 
-def number_text(number: Estimate | None) -> str:
+def number_text(number: Estimate | None, digits: int = 1) -> str:
     """``445.1 [430, 460]``, ``445.1 ± 3.2`` over several seeds, a dash where there is none."""
     if number is None:
         return ABSENT
+    value = _value(number.value, digits)
     if number.deviation is not None:
-        return f"{number.value:.1f} ± {number.deviation:.1f}"
+        return f"{value} ± {_value(number.deviation, digits)}"
     if number.low is None or number.high is None:
-        return f"{number.value:.1f}"
-    return f"{number.value:.1f} [{_limit(number.low)}, {_limit(number.high)}]"
+        return value
+    return f"{value} [{_limit(number.low, digits)}, {_limit(number.high, digits)}]"
 
 
-def _limit(value: float) -> str:
+def ratio_text(number: Estimate | None) -> str:
+    """``1.42 [1.39, 1.45]``; of several seeds the interval says more than the deviation."""
+    return number_text(number and replace(number, deviation=None), digits=2)
+
+
+def _value(value: float, digits: int) -> str:
+    return f"{value:,.0f}" if value >= 10_000 else f"{value:.{digits}f}"
+
+
+def _limit(value: float, digits: int) -> str:
     """Limits of an interval need no more than three digits."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
+    return f"{value:,.0f}" if value >= 10_000 else f"{value:.0f}" if value >= 100 else f"{value:.{digits}f}"
+
+
+def follows_protocol(rows: Sequence[Row]) -> bool:
+    """Whether all rows follow the protocol of their dataset's Oracle; others do not compare with the table's."""
+    return not any(row.get("protocol_differs") for row in rows)
 
 
 def mark(rows: Sequence[Row], field: str) -> str:
-    """``▼`` or ``▲`` where the rows differ from Baseline1, else nothing; ``field`` is a column with perplexities."""
+    """``▼`` or ``▲`` where the rows differ from Baseline1, else nothing; ``field`` is a column with perplexities.
+
+    ``‡`` where they follow another protocol than Oracle.
+    """
+    if not follows_protocol(rows):
+        return OTHER_PROTOCOL
     ratio = "ratio_to_baseline1" + field.removeprefix("perplexity")
     return {-1: BELOW, 1: ABOVE, 0: ""}[direction(rows, ratio)]
 
 
-_SECTIONS = (
-    ("perplexity", "Perplexity on the unmasked test text, all words"),
-    ("perplexity_known", "Perplexity over words of the vocabulary alone"),
+@dataclass(frozen=True)
+class Section:
+    """One table of a dataset: the same lines and columns, another measure."""
+
+    title: str
+    cell: Callable[[Line, str], str]
+    """The text of a line's cell under a technique."""
+    printed: bool = True
+    """Whether the terminal shows it too."""
+
+    def texts(self, table: Table) -> list[list[str]]:
+        """All cells, line by line."""
+        return [[self.cell(line, technique) for technique in table.techniques] for line in table.lines]
+
+
+def _perplexity(field: str) -> Callable[[Line, str], str]:
+    def cell(line: Line, technique: str) -> str:
+        rows = line.by_technique[technique]
+        return f"{number_text(estimate(rows, field))} {mark(rows, field)}".rstrip()
+
+    return cell
+
+
+def _ratio_to_oracle(field: str) -> Callable[[Line, str], str]:
+    return lambda line, technique: ratio_text(estimate(line.by_technique[technique], field))
+
+
+SECTIONS = (
+    Section("Perplexity on the unmasked test text, all words", _perplexity("perplexity")),
+    Section("Perplexity over words of the vocabulary alone", _perplexity("perplexity_known")),
+    Section("Times Oracle's perplexity, all words", _ratio_to_oracle("ratio_to_oracle"), printed=False),
+    Section("Times Oracle's perplexity, words of the vocabulary", _ratio_to_oracle("ratio_to_oracle_known")),
+    Section(
+        "Perplexity over test words that the technique would mask, words of the vocabulary",
+        _perplexity("perplexity_masked_known"),
+        printed=False,
+    ),
+    Section(
+        "Perplexity over all that the technique leaves, words of the vocabulary",
+        _perplexity("perplexity_rest_known"),
+        printed=False,
+    ),
+    Section(
+        "Perplexity, all words, with the markers' probability given to all other tokens",
+        _perplexity("perplexity_without_markers"),
+        printed=False,
+    ),
+    Section("Bits per character, all words", _ratio_to_oracle("bits_per_character"), printed=False),
 )
 
 
-def _headings(table: Table) -> list[str]:
+def headings(table: Table) -> list[str]:
+    """A heading for each technique: its name and the share of words that it masked."""
     return [_heading(table, technique) for technique in table.techniques]
 
 
@@ -127,29 +201,20 @@ def _heading(table: Table, technique: str) -> str:
     return technique_name(technique) + (f" ({share:.1%} masked)" if share is not None else "")
 
 
-def _cells(line: Line, table: Table, field: str) -> Iterator[str]:
-    for technique in table.techniques:
-        rows = line.by_technique[technique]
-        yield f"{number_text(estimate(rows, field))} {mark(rows, field)}".rstrip()
+def other_protocols(table: Table) -> str:
+    """A sentence that names what keeps numbers of the table from being compared; nothing where all compare."""
+    rows = [row for line in table.lines for found in line.by_technique.values() for row in found]
+    fields = list(dict.fromkeys(name for row in rows for name in row.get("protocol_differs", [])))
+    if not fields:
+        return ""
+    return f" {OTHER_PROTOCOL} measured by another protocol than Oracle's ({', '.join(fields)}): does not compare."
 
 
-def _share_of_unknown_words(table: Table) -> str:
+def share_of_unknown_words(table: Table) -> str:
+    """A sentence; nothing where no share was measured."""
     rates = [row["oov_rate"] for line in table.lines for rows in line.by_technique.values() for row in rows]
     known = [rate for rate in rates if rate is not None]
     return f"{max(known):.1%} of the test words are outside the vocabulary. " if known else ""
-
-
-def markdown(rows: Sequence[Row]) -> str:
-    """The tables of all datasets as a Markdown document."""
-    parts = ["# Results"]
-    for table in tables(rows):
-        parts.append(f"## {table.dataset}")
-        for field, title in _SECTIONS:
-            lines = [f"| method | {' | '.join(_headings(table))} |", f"|---{'|---:' * len(table.techniques)}|"]
-            lines += [f"| {line.label} | {' | '.join(_cells(line, table, field))} |" for line in table.lines]
-            parts += [f"### {title}", "\n".join(lines)]
-        parts.append(f"{_share_of_unknown_words(table)}{LEGEND}")
-    return "\n\n".join(parts) + "\n"
 
 
 def print_tables(rows: Sequence[Row], stream: IO[str] | None = None) -> None:
@@ -163,19 +228,23 @@ def print_tables(rows: Sequence[Row], stream: IO[str] | None = None) -> None:
         # Without a terminal rich takes 80 columns and would break the cells.
         console.width = 400
     for table in tables(rows):
-        for field, title in _SECTIONS:
-            grid = Grid(
-                title=f"{table.dataset}: {title[0].lower()}{title[1:]}", title_justify="left", title_style="bold"
-            )
+        for section in SECTIONS:
+            if not section.printed:
+                continue
+            title = f"{table.dataset}: {section.title[0].lower()}{section.title[1:]}"
+            grid = Grid(title=title, title_justify="left", title_style="bold")
             grid.add_column("method", no_wrap=True)
-            for heading in _headings(table):
+            for heading in headings(table):
                 grid.add_column(heading.replace(" (", "\n("), justify="right")
-            for line, following in zip(table.lines, [*table.lines[1:], None], strict=True):
+            texts = section.texts(table)
+            marked = any(text.endswith(_MARKS) for row in texts for text in row)
+            for line, following, row in zip(table.lines, [*table.lines[1:], None], texts, strict=True):
                 group_ends = following is not None and _group(following) != _group(line)
-                cells = [_coloured(text, Text) for text in _cells(line, table, field)]
+                cells = [_coloured(text, Text, marked) for text in row]
                 grid.add_row(Text(line.label), *cells, end_section=group_ends)
             console.print(grid)
-        console.print(Text(f"{_share_of_unknown_words(table)}{LEGEND}", style="dim"), soft_wrap=True)
+        notes = f"{share_of_unknown_words(table)}{LEGEND}{other_protocols(table)}"
+        console.print(Text(notes, style="dim"), soft_wrap=True)
 
 
 def _group(line: Line) -> str:
@@ -186,9 +255,9 @@ def _group(line: Line) -> str:
     return "filler" if line.filler else "control"
 
 
-def _coloured(text: str, kind: Callable[..., Any]) -> Any:
+def _coloured(text: str, kind: Callable[..., Any], marked: bool) -> Any:
     # A blank stands for an absent mark, so that the numbers of a column stand below each other.
-    text = text if text.endswith((BELOW, ABOVE)) else f"{text}  "
+    text = f"{text}  " if marked and not text.endswith(_MARKS) else text
     value, bracket, interval = text.partition(" [")
     coloured = kind(value, style="bold")
     coloured.append(bracket + interval, style="not bold dim")

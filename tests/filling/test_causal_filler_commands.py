@@ -10,10 +10,11 @@ from tiny_causal_models import causal_tokenizer, random_gpt2, random_llama, save
 from tiny_masked_models import random_bert, word_piece_tokenizer
 from transformers import AutoModelForCausalLM
 
+from tasks.causal_model import load_causal_model
 from tasks.cli import main
 from tasks.errors import ModelError
 from tasks.filling.causal_lm.filler_folder import CausalFillerRecord, is_causal
-from tasks.filling.causal_lm.language_model import CausalLanguageModel, load_causal_model
+from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.lora_training import PromptMaker, held_out_accuracy, train_lora
 from tasks.filling.settings import LoraTraining
 

@@ -73,6 +73,10 @@ def make_experiment(folder: Path, state: str = "", **changes: Any) -> Path:
         "baselines": ["baseline0", "baseline1"],
         "fillers": ["minilm"],
         "methods": ["top_1", "top_k", "sample"],
+        "tunings": [],
+        "tunings_again": [],
+        "tuned_fillers": [],
+        "tuned_methods": [],
         "controls": ["unigram"],
         "seeds": [1],
         "taggers": [],
@@ -301,6 +305,17 @@ class _Writer:
                 "perplexity_ci": [whole * 0.97, whole * 1.03],
                 "perplexity_known": known,
                 "perplexity_known_ci": [known * 0.97, known * 1.03],
+                "perplexity_unknown": 50.0,
+                "perplexity_unknown_ci": [45.0, 55.0],
+                "perplexity_without_markers": whole,
+                "perplexity_without_markers_ci": [whole * 0.97, whole * 1.03],
+                "bits_per_character": math.log2(whole) / 5,
+                "bits_per_character_ci": None,
+                "masked_words": {technique: masked_words(cell, technique) for technique in MASKED},
+                "by_frequency": {
+                    "rank 1-100": {"targets": 12_000, "perplexity": whole / 4, "perplexity_ci": None},
+                    "unknown": {"targets": 420, "perplexity": 50.0, "perplexity_ci": [45.0, 55.0]},
+                },
                 "oov_rate": 0.021,
                 "words": 20_000,
                 "sentences": 2000,
@@ -311,7 +326,7 @@ class _Writer:
             dvc_stage=stage_name(cell, "evaluate"),
         )
         swing = 0.3 + int(hashlib.sha256(cell.path.encode()).hexdigest()[:2], 16) / 256
-        write_scores(self.folder / "results" / "scores" / f"{cell.path}.tsv", whole, known, swing)
+        write_scores(self.folder / "results" / "scores" / f"{cell.path}.tsv", whole, known, swing, cell)
 
 
 def curve(first: float, last: float, points: int = 12, every: int = 20) -> Any:
@@ -323,15 +338,46 @@ def curve(first: float, last: float, points: int = 12, every: int = 20) -> Any:
     yield {"step": points * every, "valid_loss": last}
 
 
-def write_scores(path: Path, whole: float, known: float, swing: float) -> None:
+def masked_perplexity(cell: Cell, technique: str) -> float:
+    """Of a known word that the technique masks: ten times that of all, and seen by Oracle and pretrained alike."""
+    return 10 * perplexities_of(cell)[1] * (1 + MASKED[technique])
+
+
+def masked_words(cell: Cell, technique: str) -> dict[str, Any]:
+    """What evaluation measures of the test words that a technique masks."""
+    masked = masked_perplexity(cell, technique)
+    return {
+        "words": 100,
+        "share": 0.005,
+        "unknown_words": 50,
+        "perplexity": masked,
+        "perplexity_ci": None,
+        "perplexity_known": masked,
+        "perplexity_known_ci": [masked * 0.9, masked * 1.1],
+        "rest_targets_known": 300,
+        "perplexity_rest_known": 90.0,
+        "perplexity_rest_known_ci": [85.0, 95.0],
+    }
+
+
+def write_scores(path: Path, whole: float, known: float, swing: float, cell: Cell) -> None:
     """Sentences of eight targets, seven of them known, whose perplexities are exactly those asked for.
 
-    Every other sentence is harder by ``swing`` nats than the mean, and the others easier.
+    Every other sentence is harder by ``swing`` nats than the mean, and the others easier. One known target and an
+    unknown one are masked by each technique.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [f"# {SIGNATURE}", "line\ttargets\tlog_probability\tknown_targets\tknown_log_probability"]
+    columns = ["line", "targets", "log_probability", "known_targets", "known_log_probability"]
+    for technique in MASKED:
+        for group in ("masked", "masked_known"):
+            columns += [f"{group}:{technique}:targets", f"{group}:{technique}:log_probability"]
+    lines = [f"# {SIGNATURE}", "\t".join(columns)]
     for number in range(1, SENTENCES + 1):
         wave = swing if number % 2 else -swing
         sums = [-TARGETS * math.log(whole) + wave, -(TARGETS - 1) * math.log(known) + wave]
-        lines.append(f"{number}\t{TARGETS}\t{sums[0]!r}\t{TARGETS - 1}\t{sums[1]!r}")
+        values = [number, TARGETS, sums[0], TARGETS - 1, sums[1]]
+        for technique in MASKED:
+            masked = -math.log(masked_perplexity(cell, technique))
+            values += [2, masked + sums[0] - sums[1], 1, masked]
+        lines.append("\t".join(map(repr, values)))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -7,6 +7,7 @@ from handmade_experiment import ROOT
 from tasks.params import CompareSettings
 from tasks.reports.cell import Cell
 from tasks.reports.expected_cells import expected_cells, stage_name
+from tasks.tunings import Tuning
 
 COMPARE = CompareSettings(
     datasets=["chat", "mail"],
@@ -14,6 +15,10 @@ COMPARE = CompareSettings(
     baselines=["baseline1"],
     fillers=["minilm", "other"],
     methods=["top_k"],
+    tunings=[Tuning(filler="minilm_tuned", base="minilm")],
+    tunings_again=[Tuning(filler="minilm_tuned_round_2", base="minilm_tuned")],
+    tuned_fillers=["minilm_tuned_round_2"],
+    tuned_methods=["top_1"],
     controls=["unigram"],
     seeds=[1, 2],
     taggers=[],
@@ -24,9 +29,10 @@ COMPARE = CompareSettings(
 
 def test_every_cell_once_in_the_order_of_the_table():
     cells = expected_cells(COMPARE)
-    # Per dataset: pretrained, 2 Oracles, and per technique (1 baseline + 2 fillers x 1 method + 1 control) x 2 seeds.
-    assert len(cells) == len(set(cells)) == 2 * (1 + 2 + 2 * 4 * 2)
-    assert [cell.path for cell in cells[:11]] == [
+    # Per dataset: pretrained, 2 Oracles, and per technique (1 baseline + 2 fillers x 1 method + 1 tuned filler x 1
+    # method + 1 control) x 2 seeds.
+    assert len(cells) == len(set(cells)) == 2 * (1 + 2 + 2 * 5 * 2)
+    assert [cell.path for cell in cells[:13]] == [
         "chat/pretrained",
         "chat/oracle-1",
         "chat/oracle-2",
@@ -36,6 +42,8 @@ def test_every_cell_once_in_the_order_of_the_table():
         "chat/allow_list/minilm-top_k-2",
         "chat/allow_list/other-top_k-1",
         "chat/allow_list/other-top_k-2",
+        "chat/allow_list/minilm_tuned_round_2-top_1-1",
+        "chat/allow_list/minilm_tuned_round_2-top_1-2",
         "chat/allow_list/unigram-1",
         "chat/allow_list/unigram-2",
     ]
@@ -45,6 +53,10 @@ def test_stage_names_of_a_filled_cell_and_of_the_references():
     filled = Cell("chat", "allow_list", "top_k", "minilm", 1)
     assert stage_name(filled, "evaluate") == "evaluate_filled@chat-allow_list-minilm-top_k-1"
     assert stage_name(filled, "adapt") == "adapt_filled@chat-allow_list-minilm-top_k-1"
+    tuned = Cell("chat", "allow_list", "top_k", "minilm_tuned", 1)
+    assert stage_name(tuned, "evaluate") == "evaluate_tuned@chat-allow_list-minilm_tuned-top_k-1"
+    generic = Cell("chat", "allow_list", "top_k", "smollm2_lora", 1)
+    assert stage_name(generic, "adapt") == "adapt_filled@chat-allow_list-smollm2_lora-top_k-1"
     assert stage_name(Cell("chat", None, "oracle", None, 1), "evaluate") == "evaluate_oracle@chat-1"
     assert stage_name(Cell("chat", None, "pretrained"), "evaluate") == "evaluate_pretrained@chat"
     assert stage_name(Cell("chat", None, "pretrained"), "adapt") == "pretrain"

@@ -98,3 +98,11 @@ def test_no_common_seed_is_no_comparison(tmp_path):
 )
 def test_what_an_interval_says(low, high, expected, limit, outcome):
     assert Comparison("chat", "", "a", "b", (low + high) / 2, low, high, 1, expected, limit).outcome == outcome
+
+
+def test_numbers_of_different_protocols_have_no_ratio():
+    first, second = row(TOP_1, 1, 150.0), row(TOP_K, 1, 140.0)
+    rows = [{**first, "signature": "ppl|vocab=1"}, {**second, "signature": "ppl|vocab=2"}]
+    assert Experiment(rows, None, EVALUATION).compare(TOP_K, TOP_1, "below") is None
+    rows = [{**first, "signature": "ppl|vocab=1"}, {**second, "signature": "ppl|vocab=1"}]
+    assert Experiment(rows, None, EVALUATION).compare(TOP_K, TOP_1, "below").ratio == pytest.approx(140 / 150)

@@ -1,4 +1,5 @@
 import json
+import math
 
 import pytest
 from handmade_experiment import MASKED, PERPLEXITIES, SIGNATURE, make_experiment
@@ -48,6 +49,40 @@ def test_ratios_are_those_of_the_perplexities(summarised):
     threshold = rows["vocabulary_threshold", "sample"]
     assert threshold["ratio_to_baseline1"] == pytest.approx(249.0 / 353.0, rel=1e-9)
     assert rows[None, "pretrained"]["ratio_to_oracle"] == pytest.approx(386.0 / 191.6, rel=1e-9)
+
+
+def test_masked_words_apart_for_every_technique(summarised):
+    rows = {(row["technique"], row["method"]): row for row in rows_of(summarised)}
+    sample, oracle = rows["allow_list", "sample"], rows[None, "oracle"]
+    assert sample["perplexity_masked_known"] == pytest.approx(10 * 294 * 1.169)
+    assert sample["perplexity_masked_known_ci"] == pytest.approx([9 * 294 * 1.169, 11 * 294 * 1.169])
+    assert sample["perplexity_rest_known"] == 90
+    assert sample["ratio_to_oracle_masked_known"] == pytest.approx(294 / 227, rel=1e-9)
+    assert sample["ratio_to_baseline1_masked_known"] == pytest.approx(294 / 389, rel=1e-9)
+    # Six of seven known targets are left: what the masked one has more than the others, they have less.
+    log_rest = (7 * math.log(294 / 227) - math.log(294 / 227)) / 6
+    assert sample["ratio_to_oracle_rest_known"] == pytest.approx(math.exp(log_rest), rel=1e-9)
+    assert oracle["perplexity_masked_known"] is None
+    assert {name: words["perplexity_known"] for name, words in oracle["masked_words"].items()} == pytest.approx(
+        {name: 10 * 227 * (1 + share) for name, share in MASKED.items()}
+    )
+
+
+def test_the_share_of_the_gap_that_a_fill_closes(summarised):
+    rows = {(row["technique"], row["method"]): row for row in rows_of(summarised)}
+    sample = rows["allow_list", "sample"]
+    assert sample["gap_closed_known"] == pytest.approx(math.log(389 / 294) / math.log(389 / 227), rel=1e-9)
+    assert sample["gap_closed_known_ci"][0] < sample["gap_closed_known"] < sample["gap_closed_known_ci"][1]
+    assert all(rows[cell]["gap_closed_known"] is None for cell in ((None, "oracle"), ("allow_list", "baseline1")))
+
+
+def test_an_evaluation_without_sidecars_leaves_masked_words_undefined(experiment):
+    change(experiment / TOP_K, lambda report: report["measured"].update(masked_words={}, by_frequency={}))
+    assert main(["summarise", "--markdown", "results/summary.md"]) == 0
+    row = next(row for row in rows_of(experiment) if (row["technique"], row["method"]) == ("allow_list", "top_k"))
+    assert row["perplexity_masked_known"] is None
+    assert row["ratio_to_oracle_masked_known"] is None
+    assert row["ratio_to_oracle_known"] == pytest.approx(411 / 227)
 
 
 def test_what_is_undefined_is_null(summarised):
@@ -145,3 +180,17 @@ def test_several_datasets_and_seeds(tmp_path, monkeypatch):
     assert second["perplexity"] == pytest.approx(273.0 * 1.01)
     assert second["ratio_to_oracle"] == pytest.approx(273.0 / 191.6)
     assert PERPLEXITIES["oracle"] == (191.6, 227.0)
+    # Every row of a condition says the same of all its seeds.
+    first = next(row for row in rows if row["key"].startswith("mail/allow_list/minilm-sample-1#"))
+    together = second["over_seeds"]
+    assert together == first["over_seeds"]
+    assert together["seeds"] == [1, 2]
+    assert together["perplexity_mean"] == pytest.approx(273.0 * 1.005)
+    assert together["perplexity_deviation"] == pytest.approx(273.0 * 0.01 / 2**0.5)
+    assert together["ratio_to_oracle"] == pytest.approx(273.0 / 191.6)
+    assert together["ratio_to_oracle_ci"][0] < 273.0 / 191.6 < together["ratio_to_oracle_ci"][1]
+    # The pretrained model has no seed: it is held against each Oracle.
+    pretrained = next(row for row in rows if row["key"].startswith("mail/pretrained#"))
+    assert pretrained["ratio_to_oracle"] == pytest.approx(386 / 191.6)
+    assert pretrained["over_seeds"]["ratio_to_oracle"] == pytest.approx(386 / 191.6 / 1.01**0.5)
+    assert pretrained["over_seeds"]["perplexity_deviation"] is None

@@ -1,10 +1,10 @@
 import json
 
-from handmade_experiment import make_experiment
+from handmade_experiment import SIGNATURE, make_experiment
 
 from tasks.cli import main
 from tasks.reports.estimate import Estimate, direction, estimate
-from tasks.reports.summary_table import number_text
+from tasks.reports.summary_table import number_text, ratio_text
 
 
 def test_one_seed_has_the_interval_of_its_bootstrap():
@@ -18,6 +18,16 @@ def test_several_seeds_have_mean_and_standard_deviation():
     number = estimate(rows, "perplexity")
     assert number == Estimate(12.0, 10.0, 14.0, 2.0, 3)
     assert number_text(number) == "12.0 ± 2.0"
+
+
+def test_a_ratio_over_seeds_has_the_interval_over_sentences_and_seeds():
+    together = {"r": 1.25, "r_ci": [1.1, 1.4]}
+    rows = [{"r": value, "r_ci": [0.9, 1.6], "over_seeds": together} for value in (1.2, 1.3)]
+    number = estimate(rows, "r")
+    assert (number.value, number.low, number.high, number.seeds) == (1.25, 1.1, 1.4, 2)
+    assert ratio_text(number) == "1.25 [1.10, 1.40]"
+    assert direction(rows, "r") == 1
+    assert direction([{**row, "over_seeds": None} for row in rows], "r") == 0
 
 
 def test_a_seed_without_a_number_leaves_the_cell_undefined():
@@ -41,7 +51,8 @@ def test_markdown_has_techniques_across_and_methods_down(experiment):
     header = (
         "| method | allow list (16.9% masked) | vocabulary threshold (11.9% masked) | entity tagger (3.7% masked) |"
     )
-    assert lines.count(header) == 2
+    # All words, known ones, twice times Oracle's, masked words, the rest, without markers, bits per character.
+    assert lines.count(header) == 8
     first = lines[lines.index(header) + 2 : lines.index(header) + 10]
     assert [line.split(" | ")[0].removeprefix("| ") for line in first] == [
         "Pretrained",
@@ -58,6 +69,42 @@ def test_markdown_has_techniques_across_and_methods_down(experiment):
     assert first[2].startswith("| Baseline0 | 624.0 [605, 643] ▲ |")
     # The difference of 207.1 and 207.0 is within the interval.
     assert first[5].endswith("| 207.1 [201, 213] |")
+
+
+def test_markdown_tells_masked_words_and_frequencies_apart(experiment):
+    assert main(["summarise", "--markdown", "results/summary.md"]) == 0
+    text = (experiment / "results" / "summary.md").read_text(encoding="utf-8")
+    masked = text.partition("### Perplexity over test words that the technique would mask")[2].partition("###")[0]
+    # 10 * 227 * 1.169, * 1.119 and * 1.037: Oracle belongs to no technique and has a number under each.
+    assert "| Oracle | 2653.6 [2388, 2919] | 2540.1 [2286, 2794] | 2354.0 [2119, 2589] |" in masked
+    # 10 * 294 * 1.169; 24 % below Baseline1's in every sentence.
+    assert "| Sample | 3436.9 [3093, 3781] ▼ |" in masked
+    ratios = text.partition("### Times Oracle's perplexity, words of the vocabulary")[2].partition("###")[0]
+    assert "| Sample | 1.30 [" in ratios
+    assert "| Oracle | – | – | – |" in ratios
+    frequencies = text.partition("### Perplexity by frequency in generic text (targets), entity tagger")[2]
+    assert "| method | rank 1-100 (12,000) | unknown (420) |" in frequencies
+    assert "| Top-K | 51.8 | 50.0 |" in frequencies
+    assert SIGNATURE in text
+
+
+def test_numbers_of_another_protocol_are_marked_and_not_compared(experiment, capsys):
+    other = SIGNATURE.replace("vocab=0a1b2c3d", "vocab=99999999")
+    report = experiment / "results/reports/perplexity/chat/allow_list/minilm-sample-1.json"
+    scores = experiment / "results/scores/chat/allow_list/minilm-sample-1.tsv"
+    for path in (report, scores):
+        path.write_text(path.read_text(encoding="utf-8").replace(SIGNATURE, other), encoding="utf-8")
+    assert main(["summarise", "--markdown", "results/summary.md"]) == 0
+    printed = capsys.readouterr().out
+    rows = json.loads((experiment / "results" / "summary.json").read_text(encoding="utf-8"))
+    marked = [row for row in rows if row["protocol_differs"]]
+    assert [(row["method"], row["protocol_differs"]) for row in marked] == [("sample", ["vocab"])]
+    assert {name: value for name, value in marked[0].items() if name.startswith(("ratio_to", "gap"))} == dict.fromkeys(
+        name for name in marked[0] if name.startswith(("ratio_to", "gap"))
+    )
+    for text in (printed, (experiment / "results" / "summary.md").read_text(encoding="utf-8")):
+        assert "273.0 [265, 281] ‡" in text
+        assert "‡ measured by another protocol than Oracle's (vocab): does not compare." in text
 
 
 def test_the_printed_table_is_whole_and_has_both_tables(experiment, capsys):

@@ -10,11 +10,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tasks.causal_model import ADAPTER, gguf_file_in
 from tasks.errors import ModelError
 
 RECORD = "causal_filler.json"
-ADAPTER = "adapter_config.json"
-GGUF = ".gguf"
 _CAUSAL_ENDINGS = ("ForCausalLM", "LMHeadModel")
 
 
@@ -83,13 +82,6 @@ def is_causal(name: str) -> bool:
         # Whatever keeps a hub's file from being read is said by the loading that follows.
         return False
     return _says_causal(configuration)
-
-
-def gguf_file_in(folder: Path) -> str | None:
-    """The name of a file in GGUF in a folder that has no other weights described, or ``None``."""
-    if (folder / "config.json").exists():
-        return None
-    return next((file.name for file in sorted(folder.iterdir()) if file.name.endswith(GGUF)), None)
 
 
 def _says_causal(configuration: dict[str, Any]) -> bool:

@@ -15,7 +15,7 @@ from tasks.filling.masked_lm.masked_batches import WordMasker
 
 _MASKED_SHARE = 0.12
 _SEED = 1
-_LONGEST_SENTENCE = 128
+LONGEST_SENTENCE = 128
 _BATCH_SENTENCES = 32
 
 
@@ -26,14 +26,22 @@ def masked_accuracy(model: Any, tokenizer: Any, lines: Sequence[str], *, name: s
     ``valid_top_1_accuracy`` and ``valid_top_10_accuracy`` (shares). Raises ``CorpusError`` where no line has a word to
     mask, and ``ModelError`` where the model's scores are not numbers.
     """
+    masker = WordMasker(tokenizer, candidate_words(tokenizer, name=name), model.config.vocab_size)
+    sentences = masker.encode(lines, LONGEST_SENTENCE)
+    if not sentences:
+        raise CorpusError("the validation text has no line with a word to mask")
+    return accuracy_of_pieces(model, masker, sentences, name=name)
+
+
+def accuracy_of_pieces(
+    model: Any, masker: WordMasker, sentences: Sequence[Sequence[int]], *, name: str
+) -> dict[str, Any]:
+    """As ``masked_accuracy``, of sentences that are pieces already; mask tokens that stand in them are context."""
     import torch
 
     from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
 
-    masker = WordMasker(tokenizer, candidate_words(tokenizer, name=name), model.config.vocab_size)
-    sentences = sorted(masker.encode(lines, _LONGEST_SENTENCE), key=len)
-    if not sentences:
-        raise CorpusError("the validation text has no line with a word to mask")
+    sentences = sorted(sentences, key=len)
     random = np.random.default_rng(_SEED)
     loss = 0.0
     words = first = among_ten = 0

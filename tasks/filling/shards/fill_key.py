@@ -25,6 +25,8 @@ _CHANGE_NOTHING = frozenset(
 """Options that change no byte, or are in the key in another form."""
 _STEPS = ("corpora", "filling", "labelled_text", "masking")
 """Packages whose code and values a fill may use, besides the modules that all steps share."""
+_LANGUAGE_MODEL_STEP = ("language_model",)
+"""What a fill uses only where it asks a downstream language model."""
 _LIBRARIES = ("numpy", "torch", "transformers", "tokenizers", "peft", "spacy", "faker")
 
 
@@ -44,6 +46,7 @@ def fill_key(
         "filler": _model_state(arguments.filler, hashes),
         "content": {path: hashes.get(path) or content_hash(path) for path in sorted(paths)},
         "code": _code_hash(),
+        "language_model_code": _code_hash(_LANGUAGE_MODEL_STEP) if options.get("language_model") else None,
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in _LIBRARIES}},
     }
     return hashlib.sha256(json.dumps(document, sort_keys=True, default=str).encode()).hexdigest()
@@ -90,17 +93,17 @@ def _device(threads: int) -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def code_files() -> list[Path]:
+def code_files(steps: Sequence[str] = _STEPS) -> list[Path]:
     """The files whose content can change a fill: those of the steps it uses, and the modules that all steps share."""
     root = Path(tasks.__file__).parent
-    found = [*root.glob("*.py"), *(file for step in _STEPS for file in (root / step).rglob("*"))]
+    found = [*root.glob("*.py"), *(file for step in steps for file in (root / step).rglob("*"))]
     return sorted(file for file in found if file.is_file() and file.suffix != ".pyc")
 
 
-def _code_hash() -> str:
+def _code_hash(steps: Sequence[str] = _STEPS) -> str:
     digest = hashlib.sha256()
     root = Path(tasks.__file__).parent
-    for file in code_files():
+    for file in code_files(steps):
         digest.update(f"{file.relative_to(root).as_posix()}\0".encode())
         digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()

@@ -1,0 +1,164 @@
+"""One fill from its settings to the filled text and the report: what ``palimpsest fill`` does, and what a filler is
+tuned on."""
+
+import argparse
+import contextlib
+import functools
+import itertools
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tasks.errors import ParameterError
+
+DEFAULT_WORK_FOLDER = ".palimpsest/fills"
+
+
+def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dict[str, Any]:
+    """Fill ``--input`` into ``--output`` by a method's settings, and return what was measured."""
+    from tasks.corpora.sidecar import read_sidecar
+    from tasks.corpora.text_lines import STANDARD_STREAM, read_lines
+    from tasks.filling.domain_frequencies import read_domain_frequencies
+    from tasks.filling.filled_corpus import FillingTally, read_shards
+    from tasks.filling.filler_setup import corpus_filler, model_folders
+    from tasks.filling.kept_words import KeptWords
+    from tasks.filling.log_linear.options import KINDS, has_domain_prior
+    from tasks.filling.restoration import Restoration
+    from tasks.filling.shards.fill_key import fill_key
+    from tasks.filling.shards.filled_shards import fill_corpus
+    from tasks.filling.shards.shard_store import ShardStore
+    from tasks.filling.shards.shard_workers import devices_of
+    from tasks.params import as_plain
+    from tasks.reports.cell import Cell
+    from tasks.reports.stage_report import recorded_stage
+
+    _check(arguments, settings)
+    devices = devices_of(arguments.devices, uses_model=settings.uses_filler)
+    weighs = settings.kind in KINDS
+    by_domain = has_domain_prior(settings)
+    optional = [path for path in (arguments.kept_words, arguments.word_counts, arguments.sidecar) if path]
+    optional += [path for path in (arguments.tuning_text, arguments.language_model) if path and weighs]
+    optional += [arguments.generic_text] if by_domain else []
+    cell = Cell(
+        arguments.dataset,
+        arguments.technique,
+        arguments.method,
+        arguments.filler_name or arguments.filler,
+        arguments.seed,
+    )
+    store: ShardStore | None = None
+    with contextlib.ExitStack() as open_store:
+        with recorded_stage(
+            "fill",
+            arguments.report,
+            cell=cell.as_dict(),
+            parameters=as_plain(settings),
+            seed=arguments.seed,
+            inputs=[arguments.input, *optional, *model_folders(arguments.filler)],
+            outputs=[arguments.output],
+        ) as report:
+            kept = KeptWords.read(arguments.kept_words)
+            prepared: Any = None
+            if by_domain:
+                domain = read_domain_frequencies(arguments.word_counts, arguments.input, arguments.generic_text)
+                report.measure(domain_frequencies=domain.measured())
+                prepared = domain.frequencies
+            if weighs:
+                from tasks.filling.log_linear.preparation import prepare
+
+                prepared = prepare(arguments, settings, threads, prepared)
+                report.measure(log_linear=prepared.measured)
+            records = read_sidecar(arguments.sidecar) if arguments.sidecar else None
+            shards = read_shards(read_lines(arguments.input), records)
+            first = list(itertools.islice(shards, 2))
+            several = len(first) > 1
+            # One shard is all or nothing, so there is nothing to keep of it.
+            if several and STANDARD_STREAM not in (arguments.input, arguments.output):
+                key = fill_key(arguments, settings, threads, [arguments.input, *optional], report.inputs)
+                store = ShardStore(
+                    arguments.work_folder or DEFAULT_WORK_FOLDER, arguments.output, key, resume=arguments.resume
+                )
+                open_store.callback(store.close)
+            tally = FillingTally(kept, Restoration(None) if arguments.sidecar else None)
+            with _progress_bar() as advance:
+                done = fill_corpus(
+                    itertools.chain(first, shards),
+                    arguments.output,
+                    functools.partial(corpus_filler, arguments, settings, threads, prepared),
+                    devices if several else devices[:1],
+                    store,
+                    tally,
+                    advance,
+                )
+            restoration = tally.restoration
+            report.measure(
+                lines=tally.lines,
+                markers=tally.markers,
+                fills=tally.fills,
+                fallback_count=tally.fallbacks,
+                distinct_fills=len(tally.words),
+                off_list_share=tally.off_list_share,
+                kept_words=len(kept),
+                candidate_words=tally.candidate_words,
+                restoration_rate=restoration.rate if restoration else None,
+                expected_restoration_by_frequency=restoration.expected_by_frequency if restoration else None,
+                restoration=restoration.measured() if restoration else None,
+                **tally.counts,
+                **_class_match_rates(tally.counts),
+                shards=done.shards,
+                resumed_shards=done.resumed_shards,
+                filling_seconds=round(done.seconds, 3),
+                markers_per_second=round(done.markers / done.seconds, 1) if done.markers else None,
+                forward_seconds=None if done.forward_seconds is None else round(done.forward_seconds, 3),
+            )
+            if tally.fills and tally.counts.get("class_slots") == 0:
+                report.warn("no marker says its class: classes=match changed nothing; give --sidecar, or mask by class")
+        if store is not None:
+            # Only now: a run that ends before its report is written can still be resumed.
+            store.remove()
+    print(
+        f"filled {tally.fills:,} places ({tally.markers:,} markers) in {tally.lines:,} lines with {len(tally.words):,} "
+        f"different words in {done.seconds:.1f} s; {tally.fallbacks:,} against the off-list rule"
+        + (f"; {done.resumed_shards:,} of {done.shards:,} shards were finished before" if done.resumed_shards else ""),
+        file=sys.stderr,
+    )
+    return report.measured
+
+
+def _check(arguments: argparse.Namespace, settings: Any) -> None:
+    """``ParameterError`` where options are missing that the method needs, or given that it does not use."""
+    from tasks.filling.log_linear.options import check_weighing
+
+    if settings.uses_filler and not arguments.filler:
+        raise ParameterError(f"method {arguments.method!r} needs a filler; give --filler with a hub name or folder")
+    if not settings.uses_filler and arguments.filler:
+        raise ParameterError(f"method {arguments.method!r} uses no filler; leave --filler {arguments.filler!r} out")
+    if settings.kind == "unigram" and not arguments.word_counts:
+        raise ParameterError(f"method {arguments.method!r} needs --word-counts; 'palimpsest count-words' makes them")
+    check_weighing(arguments, settings)
+    if settings.forbid_original and not arguments.sidecar:
+        raise ParameterError(
+            f"method {arguments.method!r}: forbid_original=True needs to know what was masked; give --sidecar, or "
+            "leave forbid_original out"
+        )
+
+
+def _class_match_rates(counts: Mapping[str, int]) -> dict[str, float | None]:
+    """Shares of the slots with a class whose fill was of it, at the first choice and at the end; nothing where classes
+    were not checked."""
+    if "class_slots" not in counts:
+        return {}
+    slots = counts["class_slots"]
+    return {
+        "class_match_rate_first": counts["class_matches_first"] / slots if slots else None,
+        "class_match_rate": counts["class_matches"] / slots if slots else None,
+    }
+
+
+@contextlib.contextmanager
+def _progress_bar() -> Iterator[Any]:
+    """A bar on standard error that counts fills; nothing where that is no terminal."""
+    from tqdm import tqdm
+
+    with tqdm(desc="filling", unit=" fills", unit_scale=True, disable=None, file=sys.stderr) as bar:
+        yield bar.update

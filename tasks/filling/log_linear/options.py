@@ -1,0 +1,58 @@
+"""Which options of ``palimpsest fill`` the methods need that weigh words, and which none of the others reads."""
+
+import argparse
+from typing import Any
+
+from tasks.corpora.text_lines import STANDARD_STREAM
+from tasks.errors import ParameterError
+
+KINDS = ("log_linear", "downstream")
+
+
+def needs_tuning_text(settings: Any) -> bool:
+    """Whether a weight is to be learned, or the filler's average is used."""
+    weights = settings.weights.model_dump()
+    return None in weights.values() or weights["average"] != 0
+
+
+def has_domain_prior(settings: Any) -> bool:
+    """Whether a method takes words to be as frequent as in the private domain (``domain_frequencies``)."""
+    return getattr(settings, "prior", None) == "domain"
+
+
+def check_weighing(arguments: argparse.Namespace, settings: Any) -> None:
+    """``ParameterError`` where an option is missing that the method needs, or one is given that it has no use for.
+
+    ``--tuning-text`` and ``--generic-text`` may be given to every method, as word counts may: a graph gives all methods
+    the same files.
+    """
+    method = arguments.method
+    if settings.kind != "downstream" and arguments.language_model:
+        raise ParameterError(f"method {method!r} reads no language model; leave --language-model out")
+    if has_domain_prior(settings):
+        if not arguments.generic_text:
+            raise ParameterError(
+                f"method {method!r} with prior='domain' weighs generic text; give --generic-text, such as "
+                "data/generic/train.txt, or prior: word_counts"
+            )
+        if arguments.input == STANDARD_STREAM:
+            raise ParameterError(
+                f"method {method!r} with prior='domain' reads the masked text twice, and standard input can be read "
+                "once; give a file as --input, or prior: word_counts"
+            )
+    if settings.kind not in KINDS:
+        return
+    if not arguments.word_counts:
+        raise ParameterError(f"method {method!r} needs --word-counts; 'palimpsest count-words' makes them")
+    if needs_tuning_text(settings) and not arguments.tuning_text:
+        raise ParameterError(
+            f"method {method!r} learns its weights from generic text; give --tuning-text, or fix all its weights in "
+            "params.yaml, average as 0"
+        )
+    if settings.kind == "downstream" and not arguments.language_model:
+        raise ParameterError(f"method {method!r} needs --language-model; 'palimpsest pretrain' makes one")
+    if settings.prior_steps and arguments.input == STANDARD_STREAM:
+        raise ParameterError(
+            f"method {method!r} with prior_steps={settings.prior_steps!r} reads the masked text twice, and standard "
+            "input can be read once; give a file as --input, or prior_steps=0"
+        )

@@ -1,0 +1,231 @@
+"""Fine-tune a filler on masked in-domain text, without looking at any masked word.
+
+Two kinds of text can be made from a masked corpus (paper 3.2, FT):
+
+  --text unmasked   the sentences without any marker
+  --text filled     the whole corpus, its markers filled by the filler as it is first (--method top_1, top_k, ...)
+
+A masked language model learns, body and head, to guess words of that text; a causal one is tuned with LoRA on prompts:
+an instruction, a sentence with a few words replaced by [MASK], and the sentence itself. The result is a filler's folder
+like that of 'palimpsest train-filler', and can be the base of another round.
+
+A share of the sentences (--held-out-share) is never trained on, the same ones in every round. The report says how well
+words of these sentences that were never masked are guessed before and after. That says nothing of how good the
+substitutes are: only a language model trained on the filled text does.
+
+Examples:
+  palimpsest tune-filler --base fillers/minilm --input masked.txt --output fillers/minilm_tuned
+  palimpsest tune-filler --base fillers/minilm_tuned --input masked.txt --output fillers/minilm_tuned_round_2 \\
+      --text filled --method top_k --kept-words kept_words.txt --word-counts word_counts.tsv
+"""
+
+import argparse
+import functools
+import sys
+import time
+from typing import Any
+
+from tasks.errors import ParameterError
+
+SUMMARY = "fine-tune a filler on masked in-domain text, as it is or filled"
+KINDS = ("masked_lm", "causal_lm")
+_OVERRIDES = (
+    "text",
+    "held_out_share",
+    "minimum_sentences",
+    "steps",
+    "batch_pieces",
+    "batch_sentences",
+    "longest_sentence",
+    "learning_rate",
+    "warm_up_share",
+    "masked_share",
+    "rank",
+    "alpha",
+    "dropout",
+    "target_modules",
+    "merge",
+    "seed",
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("--base", required=True, metavar="FOLDER", help="filler to start from: folder or hub name")
+    parser.add_argument("--input", required=True, metavar="FILE", help="masked text, one sentence a line")
+    parser.add_argument("--output", required=True, metavar="FOLDER", help="where the tuned filler goes")
+    for option in ("kept-words", "word-counts", "tuning-text", "generic-text"):
+        parser.add_argument(f"--{option}", metavar="FILE", help="for --text filled, as for 'palimpsest fill'")
+    parser.add_argument("--language-model", metavar="FOLDER", help="for --text filled, as for 'palimpsest fill'")
+    parser.add_argument("--report", metavar="FILE", help="write what was measured to this JSON file")
+    parser.add_argument("--threads", type=int, help="threads (default: resources.threads, else 1)")
+    parser.add_argument(
+        "--work-folder",
+        metavar="FOLDER",
+        help="where finished parts of the filling lie until it is complete; private (default: .palimpsest/fills)",
+    )
+    parser.add_argument("--params", metavar="FILE", help="params.yaml of an experiment")
+    parser.add_argument(
+        "--filler", metavar="NAME", help="what the tuned filler is called; with --params a name of 'tuned_fillers'"
+    )
+    settings = parser.add_argument_group("settings", "override those of params.yaml or the defaults")
+    settings.add_argument(
+        "--kind", choices=KINDS, help="what the base is (default: what its configuration, or the section, says)"
+    )
+    settings.add_argument("--text", help="unmasked (default): sentences without marker; filled: the filled corpus")
+    settings.add_argument("--method", metavar="KIND", help="filled: how, with that method's default settings")
+    settings.add_argument("--held-out-share", type=float, help="share of the sentences that are never trained on")
+    settings.add_argument("--minimum-sentences", type=int, help="fewer sentences to train on are an error")
+    settings.add_argument("--steps", type=int, help="optimiser steps")
+    settings.add_argument(
+        "--longest-sentence", type=int, help="longer sentences are cut to so many pieces (causal: left out)"
+    )
+    settings.add_argument("--learning-rate", type=float, help="peak learning rate")
+    settings.add_argument("--warm-up-share", type=float, help="share of the steps in which the rate rises")
+    settings.add_argument("--masked-share", type=float, help="share of the word pieces or words to guess")
+    settings.add_argument("--seed", type=int, help="seed of order, masks and fills")
+    masked = parser.add_argument_group("settings of a masked language model")
+    masked.add_argument("--batch-pieces", type=int, help="word pieces per step, padding included")
+    lora = parser.add_argument_group("settings of LoRA, for a causal language model")
+    lora.add_argument("--batch-sentences", type=int, help="sentences per step")
+    lora.add_argument("--rank", type=int, help="rank of the update of each matrix")
+    lora.add_argument("--alpha", type=float, help="the update is scaled by alpha / rank")
+    lora.add_argument("--dropout", type=float, help="share of the update's inputs that are left out at random")
+    lora.add_argument(
+        "--target-modules", nargs="+", metavar="LAYER", help="layers that are updated (default: all linear ones)"
+    )
+    lora.add_argument(
+        "--merge",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="write whole weights with the update in them (default), or the update alone",
+    )
+    cell = parser.add_argument_group("cell", "what the report says it belongs to; changes no result")
+    cell.add_argument("--dataset", help="name of the private corpus")
+    cell.add_argument("--technique", help="name of the masking technique")
+
+
+def sections(arguments: argparse.Namespace) -> list[str]:
+    """Key paths of ``params.yaml`` that the command reads."""
+    return [f"tuned_fillers.{arguments.filler}"]
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Fine-tune a filler."""
+    from pathlib import Path
+
+    from tasks.corpora.text_lines import STANDARD_STREAM, read_corpus
+    from tasks.filling.filler_setup import model_folders
+    from tasks.filling.masked_lm.filler_folder import check_filler_folder
+    from tasks.filling.tuning_text import OPTIONS_OF_FILL, filled_by_base, tuning_text
+    from tasks.params import as_plain
+    from tasks.reports.cell import Cell
+    from tasks.reports.stage_report import recorded_stage
+
+    settings, threads = _settings(arguments)
+    if arguments.input == STANDARD_STREAM:
+        raise ParameterError("--input '-' cannot be read twice; give a file")
+    check_filler_folder(arguments.output)
+    if Path(arguments.output).resolve() == Path(arguments.base).resolve():
+        raise ParameterError(f"--output {arguments.output!r} is the base; name another folder, a round of its own")
+    _check_base(arguments.base, settings)
+    optional = [path for option in OPTIONS_OF_FILL if (path := getattr(arguments, option)) is not None]
+    with recorded_stage(
+        "tune_filler",
+        arguments.report,
+        cell=Cell(arguments.dataset, arguments.technique, filler=arguments.filler or arguments.output).as_dict(),
+        parameters={"base": arguments.base, **as_plain(settings)},
+        seed=settings.seed,
+        inputs=[arguments.input, *optional, *model_folders(arguments.base)],
+        outputs=[arguments.output],
+    ) as report:
+        from tasks.torch_setup import set_up_torch
+
+        set_up_torch(threads)
+        masked = read_corpus(arguments.input)
+        filled = functools.partial(filled_by_base, arguments, settings, threads)
+        text = tuning_text(masked, settings, filled)
+        report.measure(**text.measured)
+        started = time.perf_counter()
+        if settings.kind == "causal_lm":
+            from tasks.filling.causal_lm.in_domain_tuning import tune_causal_filler
+
+            report.measure(**tune_causal_filler(arguments.base, text, settings, arguments.output))
+        else:
+            from tasks.filling.masked_lm.in_domain_tuning import tune_masked_filler
+
+            report.measure(**tune_masked_filler(arguments.base, text, settings, arguments.output))
+        report.measure(training_seconds=round(time.perf_counter() - started, 3))
+        if report.measured["held_out_loss"] is None:
+            report.warn("no held-out sentence is without markers: nothing says how well held-out words are guessed")
+        if report.measured.get("fills") and report.measured.get("class_slots") == 0:
+            report.warn("no marker says its class: classes=match changed nothing in the filling; mask by class")
+    _say(arguments.output, report.measured)
+
+
+def _check_base(base: str, settings: Any) -> None:
+    """Before minutes are spent on filling: is the base there, whole, and of the kind of the settings?"""
+    from tasks.filling.causal_lm.filler_folder import is_causal
+    from tasks.filling.masked_lm.model_folder import check_model_folder
+    from tasks.model_source import locate_model
+
+    source = locate_model(base)
+    causal = is_causal(base)
+    if not causal:
+        check_model_folder(source, base)
+    if causal != (settings.kind == "causal_lm"):
+        found = "causal_lm" if causal else "masked_lm"
+        raise ParameterError(
+            f"kind {settings.kind!r} is not that of the base {base!r}, {found!r}; set kind: {found}, or name another "
+            "base"
+        )
+
+
+def _say(output: str, measured: dict[str, Any]) -> None:
+    quality = "; no held-out sentence to test on"
+    if measured["held_out_loss"] is not None:
+        quality = (
+            f"; on held-out words perplexity {measured['base_held_out_perplexity']:.1f} before, "
+            f"{measured['held_out_perplexity']:.1f} after, the right word first in "
+            f"{measured['base_held_out_top_1_accuracy']:.1%} before, {measured['held_out_top_1_accuracy']:.1%} after"
+        )
+    filled = f", {measured['fills']:,} places filled first" if "fills" in measured else ""
+    print(
+        f"tuned filler in {output} after {measured['steps']} steps on {measured['training_sentences']:,} sentences"
+        f"{filled} in {measured['training_seconds'] + measured.get('filling_seconds', 0):.0f} s{quality}",
+        file=sys.stderr,
+    )
+
+
+def _settings(arguments: argparse.Namespace) -> tuple[Any, int]:
+    """The tuning's settings with the options that override them, and the number of threads."""
+    from tasks.filling.settings import TuningSettings
+    from tasks.params import as_plain, check_settings, read_sections
+
+    threads = 1
+    values: dict[str, Any] = {}
+    if arguments.params:
+        if not arguments.filler:
+            raise ParameterError("--params needs --filler with a name of its section 'tuned_fillers'")
+        section = sections(arguments)[0]
+        chosen = read_sections(arguments.params, [section, "resources"])
+        values = as_plain(chosen[section])
+        threads = chosen["resources"].threads
+        if arguments.kind and arguments.kind != values["kind"]:
+            raise ParameterError(
+                f"--kind {arguments.kind} is not that of the section, {values['kind']!r}; leave it out"
+            )
+    elif arguments.kind:
+        values["kind"] = arguments.kind
+    else:
+        from tasks.filling.causal_lm.filler_folder import is_causal
+
+        values["kind"] = "causal_lm" if is_causal(arguments.base) else "masked_lm"
+    values |= {name: value for name in _OVERRIDES if (value := getattr(arguments, name)) is not None}
+    if arguments.method is not None:
+        values["method"] = {"kind": arguments.method}
+    if arguments.threads is not None:
+        threads = arguments.threads
+    if threads < 1:
+        raise ParameterError(f"--threads {threads!r} is not allowed; use 1 or more")
+    return check_settings(TuningSettings, values, "tune-filler"), threads

@@ -1,0 +1,128 @@
+"""The text that a filler is fine-tuned on: in-domain, without any private original, and less what is held out.
+
+A masked corpus gives two kinds of text (paper 3.2): the sentences without any marker, or the whole corpus with its
+markers filled by the filler as it is. What is held out is the same in both, in every round and with every seed, and is
+shown to the model as the masked corpus has it, markers as mask tokens: only words that were never masked are guessed,
+and no fill helps.
+"""
+
+import argparse
+import hashlib
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tasks.atomic_file import make_folder
+from tasks.corpora.masked_text import count_markers, unescape
+from tasks.errors import CorpusError
+from tasks.filling.masked_sentence import MaskedSentence, read_masked_line
+
+_HELD_OUT_SEED = 1
+_MOST_HELD_OUT_TESTED = 2000
+"""A test of so many sentences is exact enough; more may be held out."""
+OPTIONS_OF_FILL = ("kept_words", "word_counts", "tuning_text", "generic_text", "language_model")
+"""Options of ``palimpsest fill`` that ``palimpsest tune-filler`` has too, for methods that need them."""
+_OF_THE_FILL = (
+    "markers",
+    "fills",
+    "fallback_count",
+    "distinct_fills",
+    "off_list_share",
+    "class_slots",
+    "class_match_rate",
+    "log_linear",
+    "filling_seconds",
+)
+
+
+@dataclass(frozen=True)
+class TuningText:
+    """What to train on and what to test on."""
+
+    lines: list[str]
+    """Training text, unescaped, one sentence each."""
+    held_out: list[MaskedSentence]
+    """Sentences to test on, with slots where the corpus has markers."""
+    measured: dict[str, Any]
+    """Counts for the report."""
+
+
+def tuning_text(
+    masked: Sequence[str], settings: Any, fill: Callable[[], tuple[list[str], dict[str, Any]]]
+) -> TuningText:
+    """Divide a masked corpus; ``fill`` gives the filled lines and what was measured, and is called where they are used.
+
+    ``settings``: of ``tuned_fillers``. Raises ``CorpusError`` where fewer sentences are left to train on than
+    ``minimum_sentences``.
+    """
+    numbers = [number for number, line in enumerate(masked) if line.strip()]
+    order = np.random.default_rng(_HELD_OUT_SEED).permutation(len(numbers)).tolist()
+    aside = [numbers[index] for index in order[: max(1, round(settings.held_out_share * len(numbers)))]]
+    held_out = set(aside)
+    training = [number for number in numbers if number not in held_out]
+    unmarked = [number for number in training if not count_markers(masked[number])]
+    chosen = unmarked if settings.text == "unmasked" else training
+    if len(chosen) < settings.minimum_sentences:
+        raise CorpusError(_too_few(len(chosen), len(training), settings))
+    measured: dict[str, Any] = {
+        "corpus_sentences": len(numbers),
+        "held_out_sentences": len(held_out),
+        "training_sentences": len(chosen),
+        "sentences_with_markers_left_out": len(training) - len(chosen),
+    }
+    if settings.text == "filled":
+        filled, of_the_fill = fill()
+        measured |= of_the_fill
+        lines = [filled[number] for number in chosen]
+    else:
+        lines = [unescape(masked[number]) for number in chosen]
+    tested = sorted(aside[:_MOST_HELD_OUT_TESTED])
+    sentences = [read_masked_line(masked[number], number + 1, merge_markers=True) for number in tested]
+    return TuningText(lines, sentences, measured)
+
+
+def _too_few(found: int, of: int, settings: Any) -> str:
+    least = f"fewer than minimum_sentences={settings.minimum_sentences!r}"
+    if settings.text == "filled":
+        return f"there are {found} sentences to train on, {least}; take a larger corpus, or lower minimum_sentences"
+    return (
+        f"{found} of the {of} sentences to train on have no marker, {least}; set text: filled (--text filled), which "
+        "fills the whole corpus first, or lower minimum_sentences"
+    )
+
+
+def filled_by_base(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[list[str], dict[str, Any]]:
+    """The whole corpus filled as ``palimpsest fill`` does it, without a sidecar, and what was measured.
+
+    ``arguments`` are those of ``palimpsest tune-filler``. The filled text lies in a private folder and is removed in
+    the end; a long fill that was interrupted goes on with what it had finished.
+    """
+    from tasks.corpora.text_lines import read_lines
+    from tasks.filling import fill_command, fill_stage
+
+    parser = argparse.ArgumentParser()
+    fill_command.configure(parser)
+    folder = Path(arguments.work_folder or fill_stage.DEFAULT_WORK_FOLDER)
+    name = hashlib.sha256(str(Path(arguments.output).resolve()).encode()).hexdigest()[:12]
+    private = make_folder(folder / f"tuning-{name}", private=True)
+    filled = private / "filled.txt"
+    given = {
+        "input": arguments.input,
+        "output": filled,
+        "method": settings.method.kind,
+        "filler": arguments.base if settings.method.uses_filler else None,
+        "seed": settings.seed,
+        "work-folder": folder,
+        **{option.replace("_", "-"): getattr(arguments, option) for option in OPTIONS_OF_FILL},
+    }
+    options = parser.parse_args([f"--{option}={value}" for option, value in given.items() if value is not None])
+    try:
+        measured = fill_stage.fill_text(options, settings.method, threads)
+        lines = list(read_lines(filled))
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
+    return lines, {name: measured[name] for name in _OF_THE_FILL if name in measured}

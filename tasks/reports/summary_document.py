@@ -1,0 +1,55 @@
+"""The tables of the summary as a Markdown document."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tasks.reports.estimate import Estimate
+from tasks.reports.frequency_table import class_tables
+from tasks.reports.summary_table import (
+    ABSENT,
+    LEGEND,
+    SECTIONS,
+    Row,
+    Table,
+    headings,
+    number_text,
+    other_protocols,
+    share_of_unknown_words,
+    tables,
+    technique_name,
+)
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """The tables of all datasets as a Markdown document."""
+    parts = ["# Results"]
+    for table in tables(rows):
+        parts.append(f"## {table.dataset}")
+        for section in SECTIONS:
+            cells = section.texts(table)
+            if any(text.strip(f"{ABSENT} ") for row in cells for text in row):
+                labels = [line.label for line in table.lines]
+                parts += [f"### {section.title}", _grid(headings(table), labels, cells)]
+        for classes in class_tables(table):
+            classes_across = [f"{name} ({targets:,})" for name, targets in classes.headings]
+            cells = [[_short(number) for number in numbers] for _, numbers in classes.lines]
+            title = f"Perplexity by frequency in generic text (targets), {technique_name(classes.technique)}"
+            parts += [f"### {title}", _grid(classes_across, [line.label for line, _ in classes.lines], cells)]
+        parts.append(f"{share_of_unknown_words(table)}{LEGEND}{other_protocols(table)}")
+        parts.append("\n".join(f"`{signature}`" for signature in _signatures(table)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _grid(headings: Sequence[str], labels: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    lines = [f"| method | {' | '.join(headings)} |", f"|---{'|---:' * len(headings)}|"]
+    return "\n".join([*lines, *(f"| {label} | {' | '.join(row)} |" for label, row in zip(labels, cells, strict=True))])
+
+
+def _short(number: Estimate | None) -> str:
+    """The number alone: a table of classes is wide."""
+    return number_text(number and replace(number, deviation=None, low=None, high=None))
+
+
+def _signatures(table: Table) -> list[str]:
+    rows = [row for line in table.lines for found in line.by_technique.values() for row in found]
+    return list(dict.fromkeys(row["signature"] for row in rows))

@@ -1,0 +1,314 @@
+"""Log-linear fills: weights that are learned, priors that are adjusted, and the draw."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from masked_sentences import masked
+from scripted_model import ScriptedModel
+
+from tasks.errors import CorpusError, ModelError
+from tasks.filling.choices.log_linear import DrawLogLinear, LogLinearScores
+from tasks.filling.choices.sample import DrawOffList
+from tasks.filling.kept_words import KeptWords
+from tasks.filling.log_linear.candidate_scores import places_of_corpus
+from tasks.filling.log_linear.feature_weights import fit_weights
+from tasks.filling.log_linear.preparation import prepared_weighing
+from tasks.filling.log_linear.tuning_places import tuning_text
+from tasks.filling.log_linear.word_prior import estimate_prior, mean_probabilities
+from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.masked_lm.masked_filler import MaskedFiller
+from tasks.filling.settings import LogLinear
+from tasks.filling.word_frequencies import WordFrequencies
+
+DRAWS = 4000
+FOUR_SIGMA = 4.0
+PLANTED_TOLERANCE = 0.05
+"""About four standard errors of a weight learned from 20,000 places."""
+
+
+def assert_shares(counts, expected):
+    total = sum(counts.values())
+    for word, share in expected.items():
+        sigma = math.sqrt(share * (1 - share) / total)
+        assert abs(counts[word] / total - share) <= FOUR_SIGMA * sigma + 1e-9, word
+
+
+def places(number):
+    return [Place(line, 0) for line in range(1, number + 1)]
+
+
+# Weights ---------------------------------------------------------------------------------------------------------
+
+
+def synthetic(planted, number=20_000, width=12):
+    random = np.random.default_rng(3)
+    values = random.normal(size=(len(planted), number, width))
+    values[1:] = values[1:, :1]  # all but the first say the same of a word at every place
+    scores = np.tensordot(planted, values, axes=1)
+    targets = (scores + random.gumbel(size=scores.shape)).argmax(axis=1)
+    return (lambda part: values[:, part]), targets, width
+
+
+def test_planted_weights_are_found():
+    features, targets, width = synthetic([0.7, 0.4, -0.3])
+    fitted = fit_weights(features, targets, width, [1, 0, 0], [True] * 3)
+    assert np.abs(fitted.weights - [0.7, 0.4, -0.3]).max() < PLANTED_TOLERANCE
+    assert fitted.after > fitted.before
+
+
+def test_a_fixed_weight_stays_and_the_others_are_best_beside_it():
+    features, targets, width = synthetic([0.7, 0.4, -0.3], number=3000)
+    fitted = fit_weights(features, targets, width, [1.5, 0, 0], [False, True, True])
+    assert fitted.weights[0] == 1.5
+    values = features(slice(0, 3000))
+    scores = np.tensordot(fitted.weights, values, axes=1)
+    chances = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    # At the maximum each free feature has the mean that the model expects.
+    expected = (values * chances).sum(axis=2).mean(axis=1)
+    observed = values[:, np.arange(3000), targets].mean(axis=1)
+    assert np.abs(expected - observed)[1:].max() < 1e-4
+    assert abs(expected - observed)[0] > 0.1
+
+
+def test_the_likelihood_of_two_words_by_hand():
+    """One feature, 1 for the first word and 0 for the second; the first stands at 3 of 4 places: e^t / (e^t + 1) =
+    3/4, so t = log 3."""
+    values = np.zeros((1, 4, 2))
+    values[0, :, 0] = 1
+    fitted = fit_weights(lambda part: values[:, part], np.array([0, 0, 0, 1]), 2, [0.0], [True])
+    assert fitted.weights[0] == pytest.approx(math.log(3), abs=1e-3)
+    assert fitted.before == pytest.approx(-math.log(2))
+    assert fitted.after == pytest.approx(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
+
+
+def test_two_features_that_say_the_same_share_the_weight():
+    values = np.zeros((2, 4, 2))
+    values[:, :, 0] = 1
+    fitted = fit_weights(lambda part: values[:, part], np.array([0, 0, 0, 1]), 2, [0.0, 0.0], [True, True])
+    assert fitted.weights == pytest.approx([math.log(3) / 2] * 2, abs=1e-3)
+
+
+def test_places_that_are_told_without_a_mistake_give_no_endless_weight():
+    values = np.zeros((1, 4, 2))
+    values[0, :, 0] = 1
+    fitted = fit_weights(lambda part: values[:, part], np.zeros(4, dtype=int), 2, [0.0], [True])
+    assert 5 < fitted.weights[0] < 20
+    assert fitted.after == pytest.approx(0, abs=1e-3)
+
+
+# Prior -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_mean_of_probabilities():
+    table = np.log([[0.2, 0.8], [0.6, 0.4]])
+    table += np.array([[5.0], [-3.0]])
+    assert mean_probabilities(table) == pytest.approx([0.4, 0.6])
+
+
+def test_one_step_by_hand():
+    """Contexts that say 3:1 and 1:1, prior 1:1: adjusted chances of the first word 3/4 and 1/2, mean 5/8. With two
+    places' worth of the first prior: (5/4 + 1) / 4 = 9/16."""
+    table = np.log([[3.0, 1.0], [1.0, 1.0]])
+    start = np.array([0.5, 0.5])
+    assert estimate_prior(table, start, 1, 1e-12) == pytest.approx([5 / 8, 3 / 8])
+    assert estimate_prior(table, start, 1, 2.0) == pytest.approx([9 / 16, 7 / 16])
+    assert estimate_prior(table, start, 0, 2.0).tolist() == [0.5, 0.5]
+
+
+def test_many_steps_find_the_prior_that_made_the_contexts():
+    random = np.random.default_rng(1)
+    truth = np.array([0.7, 0.2, 0.1])
+    words = random.choice(3, size=20_000, p=truth)
+    # A context names its word with odds of 4:1:1.
+    seen = np.where(random.random(20_000) < 0.5, words, random.integers(3, size=20_000))
+    table = np.log(np.where(np.arange(3) == seen[:, None], 4.0, 1.0))
+    found = estimate_prior(table, np.ones(3) / 3, 100, 1e-9)
+    assert np.abs(found - truth).max() < 0.02
+
+
+# Tuning places ---------------------------------------------------------------------------------------------------
+
+
+def places_of(line, kept="the sat on", *, sees_fills=True, merge=True, words="cat mat dog", share=0.15):
+    found = tuning_text(
+        [line], KeptWords(kept.split()), {word: i for i, word in enumerate(words.split())}, cased=False, most=99,
+        share=share, seed=1, sees_fills=sees_fills, merge_markers=merge,
+    )  # fmt: skip
+    return [(place.place.texts, place.place.slot, words.split()[place.target]) for place in found.places], found
+
+
+def test_places_see_the_words_before_them_and_markers_behind():
+    found, _ = places_of("The cat sat on the mat.")
+    assert found == [(("The ", " sat on the ", "."), 0, "cat"), (("The cat sat on the ", "."), 0, "mat")]
+
+
+def test_places_that_are_filled_at_once_see_markers_only():
+    found, _ = places_of("The Cat sat on the mat.", sees_fills=False)
+    assert found == [(("The ", " sat on the ", "."), 0, "cat"), (("The ", " sat on the ", "."), 1, "mat")]
+
+
+def test_a_merged_run_is_context_and_no_target():
+    found, text = places_of("the big cat sat on the mat")
+    assert found == [(("the big cat sat on the ", ""), 0, "mat")]
+    assert (text.masked_words, text.without_candidate) == (3, 0)
+    apart, text = places_of("the big cat sat", merge=False)
+    assert apart == [(("the big ", " sat"), 0, "cat")]
+    assert text.without_candidate == 1
+
+
+def test_without_a_list_a_share_of_the_words_is_masked():
+    _, text = places_of("the cat sat on the mat and the dog ran", kept="", share=0.3)
+    assert text.masked_words == 3
+
+
+def test_places_of_a_corpus_are_spread_evenly():
+    lines = ["[MASK] a [MASK]", "none", "[MASK]", "b [MASK]"]
+    assert [(p.texts, p.slot) for p in places_of_corpus(lines, 4, 2, merge_markers=True)] == [
+        (("", " a ", ""), 0),
+        (("", ""), 0),
+    ]
+
+
+# The draw --------------------------------------------------------------------------------------------------------
+
+
+def weighed(filler, constant, allowed):
+    return DrawLogLinear(LogLinearScores(filler, np.array(constant, dtype=np.float32)), allowed, MarkerRandomness(3))
+
+
+def test_with_the_filler_alone_it_is_sample():
+    allowed = np.array([False, True, True, True])
+    table = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
+    mine = weighed(1.0, [0, 0, 0, 0], allowed).choose(table, places(200))
+    assert (
+        mine.candidates.tolist()
+        == DrawOffList(1.0, allowed, MarkerRandomness(3)).choose(table, places(200)).candidates.tolist()
+    )
+
+
+def test_with_frequency_alone_it_is_the_draw_by_frequency():
+    allowed = np.array([True, True, False, True])
+    table = np.random.default_rng(0).normal(size=(DRAWS, 4)).astype(np.float32)
+    chosen = weighed(0.0, np.log([0.5, 0.3, 9, 0.2]), allowed).choose(table, places(DRAWS))
+    assert_shares(Counter(chosen.candidates.tolist()), {0: 0.5, 1: 0.3, 3: 0.2, 2: 0})
+
+
+def test_where_every_candidate_is_forbidden_another_word_is_a_fallback():
+    chosen = weighed(1.0, [0, 0, 0], np.array([True, False, False])).choose(
+        np.zeros((1, 3), dtype=np.float32), places(1), [np.array([0, 1])]
+    )
+    assert chosen.candidates.tolist() == [2]
+    assert chosen.fallbacks.all()
+
+
+# All of it -------------------------------------------------------------------------------------------------------
+
+WORDS = "the a sat cat dog cow"
+COUNTS = WordFrequencies(("the", "cat", "dog"), np.array([50, 30, 10]))
+KEPT = KeptWords(["the", "a", "sat"])
+
+
+def model_of(cat=0.6, dog=0.2):
+    return ScriptedModel(WORDS.split(), lambda words, position: {"cat": cat, "dog": dog, "cow": 0.1, "the": 0.1})
+
+
+def prepared(lines, model=None, corpus=None, **settings):
+    model = model or model_of()
+    return prepared_weighing(
+        model, model.candidates(), KEPT, COUNTS, LogLinear(kind="log_linear", **settings), lines, corpus, None
+    )
+
+
+def test_candidates_are_off_the_list_and_in_the_word_counts():
+    ready = prepared(["the cat sat"])
+    assert [word for word, allowed in zip(WORDS.split(), ready.allowed, strict=True) if allowed] == ["cat", "dog"]
+    assert ready.measured["candidates"] == 2
+
+
+def test_learned_weights_give_the_shares_of_the_tuning_text():
+    """The filler says the same everywhere, so whatever the weights, cat and dog get the shares that they have: 1:1."""
+    ready = prepared(["the cat sat", "the dog sat"] * 20, weights={"average": 0.0, "frequency": 0.0})
+    scores = ready.weighing.proposal.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
+    assert scores[3] == pytest.approx(scores[4], abs=1e-4)
+    assert ready.measured["weights"]["filler"] == pytest.approx(0, abs=1e-4)
+    assert ready.measured["log_likelihood"] == pytest.approx(math.log(0.5), abs=1e-6)
+    assert ready.measured["log_likelihood_before"] == pytest.approx((math.log(0.75) + math.log(0.25)) / 2, abs=1e-5)
+    assert ready.measured["tuning_places"] == 40
+
+
+def test_fixed_weights_by_hand():
+    """a = 1, b = 1, d = 1: the filler says what it always says, so frequency alone is left, 3:1."""
+    ready = prepared(["the cat sat"], weights={"filler": 1, "frequency": 1, "average": 1})
+    scores = ready.weighing.proposal.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
+    assert scores[3] - scores[4] == pytest.approx(math.log(3), abs=1e-5)
+
+
+def test_fixed_weights_need_no_tuning_text():
+    ready = prepared(None, weights={"filler": 1, "frequency": 1, "average": 0})
+    scores = ready.weighing.proposal.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
+    assert scores[3] - scores[4] == pytest.approx(math.log(9), abs=1e-5)
+
+
+def test_a_step_of_the_prior_by_hand():
+    """Frequency 3:1, the filler says 3:1 at both places: adjusted 9:1, so the prior becomes 9:1 (hardly smoothed)."""
+    weights = {"filler": 1, "frequency": 1, "average": 0}
+    masked_lines = ["the [MASK] sat", "a [MASK] sat"]
+    ready = prepared(None, corpus=(2, masked_lines), weights=weights, prior_steps=1, prior_smoothing=1e-9)
+    scores = ready.weighing.proposal.of(np.zeros((1, 6), dtype=np.float32))[0]
+    assert scores[3] - scores[4] == pytest.approx(math.log(9), abs=1e-4)
+    assert ready.measured["prior_places"] == 2
+
+
+@pytest.mark.parametrize("order", ["left_to_right", "all_at_once", "most_confident_first"])
+def test_every_order_fills_the_same_words_in_batches_of_any_size(order):
+    ready = prepared(["the cat sat", "a dog sat"] * 5)
+    sentences = [masked("the {PERSON:x} sat a {PERSON:x}", number) for number in range(1, 40)]
+
+    def fills(batch):
+        model = model_of()
+        choice = DrawLogLinear(ready.weighing.proposal, ready.allowed, MarkerRandomness(1))
+        filler = MaskedFiller(
+            model, model.candidates(), choice, batch_sentences=batch, order=order, allowed=ready.allowed
+        )
+        return [[fill.word for fill in row] for row in filler.fill(sentences, lambda _: None)]
+
+    assert fills(1) == fills(64)
+    assert {word for row in fills(64) for word in row} == {"cat", "dog"}
+
+
+def test_text_without_a_place_to_learn_from_is_an_error():
+    with pytest.raises(CorpusError, match="no masked place of one word"):
+        prepared(["the sat a"])
+
+
+def test_a_filler_without_a_candidate_is_an_error():
+    model = ScriptedModel(["the", "a"], lambda words, position: {})
+    with pytest.raises(ModelError, match="can write no word that is off the list"):
+        prepared(["the cat"], model=model)
+
+
+def test_damaged_scores_are_an_error():
+    model = ScriptedModel(WORDS.split(), lambda words, position: {"cat": float("nan")})
+    with pytest.raises(ModelError, match="not numbers"):
+        prepared(["the cat sat"], model=model)
+
+
+def test_a_filling_elsewhere_says_that_it_was_not_prepared():
+    from tasks.errors import ParameterError
+    from tasks.filling.choices.methods import choice_of
+
+    with pytest.raises(ParameterError, match="learns its weights before it fills"):
+        choice_of(LogLinear(kind="log_linear"), np.ones(2, dtype=bool), MarkerRandomness(1))
+
+
+def test_the_prior_of_the_tuning_text_is_kept_where_that_is_wanted():
+    """Every place shows a dog, which the word counts have a third as often as cats: kept, the prior says so too."""
+    scores = {}
+    for prior in ("word_counts", "tuning_text"):
+        ready = prepared(["the dog sat"] * 20, prior=prior, weights={"filler": 1})
+        row = ready.weighing.proposal.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
+        scores[prior] = row[3] - row[4]
+    assert scores["word_counts"] == pytest.approx(math.log(3), abs=1e-5)
+    assert scores["tuning_text"] < -3

@@ -1,0 +1,299 @@
+"""Fine-tuning fillers on masked text: what is trained on, what is held out, and what the tuned filler has learned."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import torch
+from tiny_causal_models import causal_tokenizer, random_gpt2, random_llama
+from tiny_causal_models import save as save_causal
+from tiny_masked_models import random_bert, save, word_piece_tokenizer
+from transformers import AutoModelForMaskedLM, BertModel
+
+from tasks.cli import main
+from tasks.errors import CorpusError
+from tasks.filling.causal_lm.filler_folder import CausalFillerRecord
+from tasks.filling.masked_lm.candidate_words import candidate_words
+from tasks.filling.masked_lm.in_domain_tuning import _pieces
+from tasks.filling.masked_lm.masked_batches import WordMasker
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
+from tasks.filling.masked_sentence import read_masked_line
+from tasks.filling.settings import MaskedLanguageModelTuning
+from tasks.filling.tuning_text import tuning_text
+
+TOKENIZER = word_piece_tokenizer()
+PAIRS = ["red cat", "dog ran", "tom sat", "paris mat"]
+"""Each word tells the other one: after tuning every word can be guessed."""
+TUNING = ["--steps", 120, "--batch-pieces", 64, "--learning-rate", 0.02, "--masked-share", 0.25]
+
+
+def settings(**values):
+    return MaskedLanguageModelTuning(kind="masked_lm", **{"minimum_sentences": 1, **values})
+
+
+def no_fill():
+    raise AssertionError("nothing is to be filled")
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    return save(random_bert(TOKENIZER), TOKENIZER, tmp_path_factory.mktemp("fillers") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory):
+    tokenizer = causal_tokenizer()
+    return save_causal(random_llama(tokenizer), tokenizer, tmp_path_factory.mktemp("fillers") / "llama")
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    """160 sentences without marker and 40 with one; the tests run in its folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "masked.txt").write_text("\n".join([*PAIRS * 40, *["red [MASK]"] * 40]) + "\n", encoding="utf-8")
+    (tmp_path / "kept_words.txt").write_text("the\n", encoding="utf-8")
+    return tmp_path
+
+
+def tune(base, output, *options, text="masked.txt"):
+    arguments = ["--base", base, "--input", text, "--output", output, "--minimum-sentences", 10, *options]
+    return main(["tune-filler", *map(str, arguments)])
+
+
+def measured(path):
+    return json.loads(path.read_text(encoding="utf-8"))["measured"]
+
+
+def test_unmasked_text_is_every_sentence_without_marker_that_is_not_held_out():
+    masked = [f"line {number}" if number % 2 else f"[MASK] {number}" for number in range(100)] + ["", "a [\\MASK] b"]
+    text = tuning_text(masked, settings(held_out_share=0.2), no_fill)
+    assert text.measured == {
+        "corpus_sentences": 101,
+        "held_out_sentences": 20,
+        "training_sentences": len(text.lines),
+        "sentences_with_markers_left_out": 81 - len(text.lines),
+    }
+    held_out = {sentence.number for sentence in text.held_out}
+    assert len(held_out) == 20
+    # A string of the user's that looks like a marker is none, and the model sees it as it was written.
+    unmarked = {number: line for number, line in enumerate(masked, start=1) if line and "[MASK]" not in line}
+    unmarked[102] = "a [MASK] b"
+    assert text.lines == [line for number, line in unmarked.items() if number not in held_out]
+    assert any(sentence.slots for sentence in text.held_out)
+
+
+def test_filled_text_is_the_whole_corpus_less_what_is_held_out():
+    masked = ["a [MASK] b", "c", "[MASK]"] * 10
+    filled = [f"{number} filled" for number in range(30)]
+    method = {"kind": "top_k"}
+    text = tuning_text(
+        masked, settings(text="filled", method=method, held_out_share=0.1), lambda: (filled, {"fills": 20})
+    )
+    held_out = {sentence.number for sentence in text.held_out}
+    assert len(held_out) == 3
+    assert text.lines == [line for number, line in enumerate(filled, start=1) if number not in held_out]
+    assert text.measured["fills"] == 20
+    assert text.measured["sentences_with_markers_left_out"] == 0
+
+
+def test_what_is_held_out_depends_on_the_corpus_alone():
+    masked = [f"word {number}" for number in range(50)]
+    first, seed, share = (
+        {sentence.number for sentence in tuning_text(masked, settings(**values), no_fill).held_out}
+        for values in ({"held_out_share": 0.1}, {"held_out_share": 0.1, "seed": 7}, {"held_out_share": 0.2})
+    )
+    assert first == seed
+    assert first < share
+    assert (len(first), len(share)) == (5, 10)
+
+
+@pytest.mark.parametrize(
+    ("masked", "values", "message"),
+    [
+        (["[MASK] a"] * 40, {}, r"0 of the 38 sentences to train on have no marker.*text: filled"),
+        (["a"] * 20 + ["[MASK]"] * 20, {"minimum_sentences": 39}, r"\d+ of the 38 .* fewer than minimum_sentences=39"),
+        (
+            ["[MASK]"] * 40,
+            {"minimum_sentences": 39, "text": "filled", "method": {"kind": "top_1"}},
+            "there are 38 sentences to train on",
+        ),
+    ],
+)
+def test_too_few_sentences_are_counted_and_the_remedy_named(masked, values, message):
+    with pytest.raises(CorpusError, match=message):
+        tuning_text(masked, settings(**values), no_fill)
+
+
+def test_held_out_sentences_keep_their_markers_as_mask_tokens():
+    masker = WordMasker(TOKENIZER, candidate_words(TOKENIZER, name="tiny"), len(TOKENIZER))
+    model = MaskedLanguageModel(random_bert(TOKENIZER), TOKENIZER, "tiny")
+    lines = ["the [MASK] [MASK] sat", "[MASK]", "tom [MASK]"]
+    sentences = [read_masked_line(line, number, merge_markers=True) for number, line in enumerate(lines, start=1)]
+    pieces = [TOKENIZER.convert_ids_to_tokens(found) for found in _pieces(model, masker, sentences)]
+    assert pieces == [["[CLS]", "the", "[MASK]", "sat", "[SEP]"], ["[CLS]", "tom", "[MASK]", "[SEP]"]]
+    # A marker is never a word to guess: with all words masked the targets are those that stand there.
+    batch = masker.batch(_pieces(model, masker, sentences), 0.99, np.random.default_rng(1))
+    assert TOKENIZER.convert_ids_to_tokens(batch.targets.tolist()) == ["the", "sat", "tom"]
+
+
+def test_a_masked_filler_learns_the_domain_and_leaves_its_base(corpus, base):
+    before = AutoModelForMaskedLM.from_pretrained(base).state_dict()
+    assert tune(base, "tiny_tuned", *TUNING, "--report", "report.json") == 0
+    found = measured(corpus / "report.json")
+    assert (found["corpus_sentences"], found["held_out_sentences"]) == (200, 10)
+    assert found["training_sentences"] + found["sentences_with_markers_left_out"] == 190
+    assert found["base_held_out_loss"] > 1.0
+    assert found["base_held_out_top_1_accuracy"] < 1.0
+    assert found["held_out_loss"] < found["base_held_out_loss"] / 3
+    assert found["steps"] == 120
+    assert len(found["loss_curve"]) == 40
+    assert found["loss_curve"][-1]["loss"] < found["loss_curve"][0]["loss"] / 3
+    (corpus / "ask.txt").write_text("red [MASK]\n[MASK] ran\n", encoding="utf-8")
+    fill = ["--input", "ask.txt", "--output", "answer.txt", "--filler", "tiny_tuned", "--method", "top_1"]
+    assert main(["fill", *fill]) == 0
+    assert (corpus / "answer.txt").read_text(encoding="utf-8").lower() == "red cat\ndog ran\n"
+    after = AutoModelForMaskedLM.from_pretrained(base).state_dict()
+    tuned = AutoModelForMaskedLM.from_pretrained(corpus / "tiny_tuned").state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    embeddings = "bert.embeddings.word_embeddings.weight"
+    assert torch.equal(tuned[embeddings], before[embeddings])
+    assert not torch.equal(tuned["cls.predictions.bias"], before["cls.predictions.bias"])
+    body = "bert.encoder.layer.0.attention.self.query.weight"
+    assert not torch.equal(tuned[body], before[body])
+
+
+def test_the_same_seed_tunes_the_same_filler(corpus, base):
+    for output, seed in (("first", 1), ("again", 1), ("other", 2)):
+        assert tune(base, output, "--steps", 4, "--seed", seed) == 0
+    first, again, other = (
+        AutoModelForMaskedLM.from_pretrained(corpus / name).state_dict() for name in ("first", "again", "other")
+    )
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert not all(torch.equal(first[name], other[name]) for name in first)
+
+
+def test_a_second_round_starts_from_the_first_and_fills_with_it(corpus, base, capsys):
+    assert tune(base, "tiny_tuned", *TUNING, "--report", "1.json") == 0
+    options = ["--text", "filled", "--method", "top_1", "--kept-words", "kept_words.txt", "--report", "2.json"]
+    assert tune("tiny_tuned", "tiny_tuned_round_2", *options, "--steps", 3) == 0
+    first, second = measured(corpus / "1.json"), measured(corpus / "2.json")
+    # The same words are guessed in every round, so a round begins where the one before has ended.
+    assert second["held_out_words"] == first["held_out_words"]
+    assert second["base_held_out_loss"] == pytest.approx(first["held_out_loss"], rel=1e-6)
+    assert (second["training_sentences"], second["sentences_with_markers_left_out"]) == (190, 0)
+    assert (second["markers"], second["fills"], second["distinct_fills"]) == (40, 40, 1)
+    assert "40 places filled first" in capsys.readouterr().err
+    # What was filled is private and gone.
+    assert list((corpus / ".palimpsest" / "fills").iterdir()) == []
+    report = json.loads((corpus / "2.json").read_text(encoding="utf-8"))
+    assert sorted(report["inputs"]) == ["kept_words.txt", "masked.txt", "tiny_tuned"]
+    assert not re.search("paris|tom", (corpus / "2.json").read_text(encoding="utf-8"))
+
+
+def test_filling_without_a_model_needs_no_model(corpus, base):
+    (corpus / "counts.tsv").write_text("mat\t5\n", encoding="utf-8")
+    options = ["--text", "filled", "--method", "unigram", "--word-counts", "counts.tsv", "--steps", 2]
+    assert tune(base, "tiny_tuned", *options, "--report", "report.json") == 0
+    assert measured(corpus / "report.json")["distinct_fills"] == 1
+
+
+def test_a_causal_filler_is_tuned_with_lora_round_after_round(tmp_path, monkeypatch, llama):
+    monkeypatch.chdir(tmp_path)
+    lines = ["the red cat sat on the mat", "Tom ran to the red house", "Ann saw the dog in Paris"] * 30
+    (tmp_path / "masked.txt").write_text("\n".join([*lines, *["Ann [MASK]"] * 10]) + "\n", encoding="utf-8")
+    lora = ["--steps", 15, "--batch-sentences", 6, "--learning-rate", 0.02, "--dropout", 0.0]
+    assert tune(llama, "llama_tuned", *lora, "--report", "1.json") == 0
+    assert tune("llama_tuned", "llama_tuned_round_2", *lora, "--no-merge", "--report", "2.json") == 0
+    first, second = measured(tmp_path / "1.json"), measured(tmp_path / "2.json")
+    assert first["sentences_with_markers_left_out"] > 0
+    assert first["held_out_loss"] < first["base_held_out_loss"] / 2
+    assert second["base_held_out_loss"] == pytest.approx(first["held_out_loss"], rel=1e-5)
+    assert second["held_out_masked_words"] == first["held_out_masked_words"]
+    assert first["tuned_parameters"] < first["parameters"]
+    assert CausalFillerRecord.read("llama_tuned").instruction.startswith("Predict")
+    assert CausalFillerRecord.read("llama_tuned_round_2").base == "llama_tuned"
+    (tmp_path / "ask.txt").write_text("the [MASK] cat\n", encoding="utf-8")
+    fill = ["--input", "ask.txt", "--output", "answer.txt", "--method", "top_1", "--filler", "llama_tuned_round_2"]
+    assert main(["fill", *fill]) == 0
+    assert re.fullmatch(r"the \S+ cat\n", (tmp_path / "answer.txt").read_text(encoding="utf-8"))
+
+
+def test_without_an_unmarked_held_out_sentence_a_causal_fillers_numbers_are_undefined(tmp_path, monkeypatch, llama):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "masked.txt").write_text("Tom [MASK] to Paris\n" * 40, encoding="utf-8")
+    options = ["--text", "filled", "--method", "top_1", "--steps", 2, "--batch-sentences", 2]
+    assert tune(llama, "llama_tuned", *options, "--report", "report.json") == 0
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert report["measured"]["held_out_loss"] is None
+    assert "no held-out sentence is without markers" in report["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--base", "{base}", "--input", "absent.txt"], "'absent.txt' does not exist"),
+        (["--base", "{base}", "--input", "empty.txt"], "'empty.txt' is empty"),
+        (["--base", "{base}", "--input", "marked.txt"], "0 of the 38 sentences to train on have no marker"),
+        (["--base", "{base}", "--input", "-"], "--input '-' cannot be read twice"),
+        (["--base", "{base}", "--input", "signs.txt"], "none of the 15 held-out sentences has a word to guess"),
+        (["--base", "./absent"], "'./absent' does not exist"),
+        (["--base", "{torn}"], "lacks weights (model.safetensors)"),
+        (["--base", "{body}"], "has no masked-LM head"),
+        (["--base", "{base}", "--kind", "causal_lm"], "kind 'causal_lm' is not that of the base"),
+        (["--base", "{llama}", "--kind", "masked_lm"], "kind 'masked_lm' is not that of the base"),
+        (["--base", "{llama}", "--target-modules", "nope"], "name the layers in target_modules"),
+        (["--base", "{llama}", "--batch-pieces", "64"], "batch_pieces: unknown key"),
+        (["--base", "{base}", "--rank", "64"], "rank: unknown key"),
+        (["--base", "{base}", "--text", "filed"], "text: "),
+        (["--base", "{base}", "--text", "filled"], "needs a method that fills"),
+        (["--base", "{base}", "--method", "top_1"], "text 'unmasked' fills nothing"),
+        (["--base", "{base}", "--text", "filled", "--method", "top_2"], "method"),
+        (["--base", "{base}", "--text", "filled", "--method", "free"], "'free' needs a causal language model"),
+        (["--base", "{base}", "--held-out-share", "0"], "held_out_share"),
+        (["--base", "{base}", "--steps", "0"], "steps"),
+        (["--base", "{base}", "--learning-rate", "1e30"], "the loss is no number"),
+        (["--base", "{base}", "--threads", "0"], "--threads 0"),
+        (["--base", "{base}", "--params", "params.yaml"], "--params needs --filler"),
+        (["--base", "{base}", "--output", "{base}"], "is the base; name another folder"),
+        (["--base", "{base}", "--output", "masked.txt"], "exists and is no filler"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_nothing_is_written(corpus, base, llama, capsys, options, message):
+    places = {"base": base, "llama": llama, "torn": save(random_bert(TOKENIZER), TOKENIZER, corpus / "torn")}
+    (corpus / "torn" / "model.safetensors").unlink()
+    places["body"] = save(BertModel(random_bert(TOKENIZER).config), TOKENIZER, corpus / "body")
+    for name, text in (("empty", "\n"), ("marked", "[MASK] ran\n" * 40), ("signs", ", .\n" * 300)):
+        (corpus / f"{name}.txt").write_text(text, encoding="utf-8")
+    given = ["--input", "masked.txt", "--output", "out", "--minimum-sentences", "10"]
+    assert main(["tune-filler", *given, *[option.format(**places) for option in options]]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (corpus / "out").exists()
+
+
+def test_originals_are_never_read(capsys):
+    with pytest.raises(ValueError, match="forbid_original needs the originals, which tuning never reads"):
+        settings(text="filled", method={"kind": "top_1", "forbid_original": True})
+
+
+def test_an_adapter_alone_is_no_base_for_another_adapter_alone(tmp_path, monkeypatch, llama, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "masked.txt").write_text("the red cat\n" * 40, encoding="utf-8")
+    lora = ["--steps", 2, "--batch-sentences", 2]
+    assert tune(llama, "first", *lora, "--no-merge") == 0
+    assert tune("first", "merged", *lora) == 0
+    assert tune("first", "second", *lora, "--no-merge") == 1
+    assert "holds an update alone" in capsys.readouterr().err
+
+
+def test_gpt2_takes_the_update_as_well(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tokenizer = causal_tokenizer()
+    (tmp_path / "masked.txt").write_text("the red cat\n" * 40, encoding="utf-8")
+    base = save_causal(random_gpt2(tokenizer), tokenizer, tmp_path / "gpt2")
+    assert tune(base, "gpt2_tuned", "--steps", 8, "--batch-sentences", 4, "--report", "report.json") == 0
+    assert (
+        measured(tmp_path / "report.json")["held_out_loss"] < measured(tmp_path / "report.json")["base_held_out_loss"]
+    )

@@ -1,0 +1,166 @@
+"""The methods that weigh words, from the command line."""
+
+import json
+import math
+
+import pytest
+import torch
+from tiny_causal_models import causal_tokenizer, random_llama
+from tiny_masked_models import bert_of_bias, random_bert, save, word_piece_tokenizer
+
+from tasks.cli import main
+from tasks.corpora.sidecar import MaskedSpan, write_sidecar
+from tasks.language_model.model_folder import save_model
+from tasks.language_model.settings import ArchitectureSettings
+from tasks.language_model.transformer import TransformerLanguageModel
+from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+TOKENIZER = word_piece_tokenizer()
+LINES = 60
+GENERIC = "".join(
+    f"the {first} sat on the {second}\nthe red dog ran\n"
+    for first in ("cat", "dog", "mat", "tom", "paris")
+    for second in ("cat", "dog", "mat")
+)
+
+
+@pytest.fixture(scope="module")
+def filler(tmp_path_factory):
+    return save(random_bert(TOKENIZER), TOKENIZER, tmp_path_factory.mktemp("fillers") / "random")
+
+
+@pytest.fixture(scope="module")
+def language_model(tmp_path_factory):
+    vocabulary = Vocabulary((*SPECIAL_TOKENS, "the", "cat", "dog", "sat", "ran"))
+    model = TransformerLanguageModel(
+        ArchitectureSettings(layers=1, heads=2, width=8, maximum_tokens=16), len(vocabulary)
+    )
+    model.initialise(1)
+    with torch.no_grad():
+        model.embedding.weight.mul_(40)
+    path = tmp_path_factory.mktemp("models") / "small"
+    save_model(path, model, vocabulary)
+    return str(path)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "masked.txt").write_text("the [MASK] sat on the [MASK]\n" * LINES, encoding="utf-8")
+    (tmp_path / "kept_words.txt").write_text("the\nsat\non\nran\n", encoding="utf-8")
+    (tmp_path / "word_counts.tsv").write_text("the\t90\ntom\t60\nparis\t20\ncat\t9\ndog\t3\nmat\t1\n", encoding="utf-8")
+    (tmp_path / "generic.txt").write_text(GENERIC, encoding="utf-8")
+    spans = [MaskedSpan(4, 7, "MASK", "list", "dog", 0), MaskedSpan(15, 18, "MASK", "list", "mat", 1)]
+    write_sidecar(tmp_path / "sidecar.jsonl", [spans] * LINES)
+    return tmp_path
+
+
+def fill(corpus, method, *options, name="filled"):
+    given = [
+        "--input", corpus / "masked.txt", "--output", corpus / f"{name}.txt", "--report", corpus / f"{name}.json",
+        "--method", method, "--kept-words", corpus / "kept_words.txt", "--word-counts", corpus / "word_counts.tsv",
+        "--tuning-text", corpus / "generic.txt", "--work-folder", corpus / "work", *options,
+    ]  # fmt: skip
+    return main(["fill", *map(str, given)])
+
+
+def words_of(corpus, name="filled"):
+    lines = (corpus / f"{name}.txt").read_text(encoding="utf-8").split("\n")[:-1]
+    return [tuple(line.removeprefix("the ").split(" sat on the ")) for line in lines]
+
+
+def measured(corpus, name="filled"):
+    return json.loads((corpus / f"{name}.json").read_text(encoding="utf-8"))["measured"]
+
+
+@pytest.mark.parametrize("method", ["log_linear", "downstream"])
+def test_fills_are_candidates_and_the_report_says_what_was_learned(corpus, filler, language_model, method):
+    options = ["--language-model", language_model] if method == "downstream" else []
+    assert fill(corpus, method, "--filler", filler, *options) == 0
+    words = {word.lower() for pair in words_of(corpus) for word in pair}
+    assert words <= {"cat", "dog", "mat", "tom", "paris"}
+    assert len(words) > 2
+    found = measured(corpus)
+    assert found["fallback_count"] == 0
+    learned = found["log_linear"]
+    assert (learned["candidates"], learned["tuning_places"]) == (5, 30)
+    assert learned["tuning_places_without_candidate"] == 0
+    assert learned["log_likelihood"] >= learned["log_likelihood_before"]
+    assert learned["weights"]["frequency"] == 1
+    assert learned["weights"]["average"] == learned["weights"]["filler"] == learned["learned_weights"]["filler"]
+    if method == "downstream":
+        assert learned["language_model_log_likelihood"] >= learned["language_model_log_likelihood_before"]
+
+
+@pytest.mark.parametrize("method", ["log_linear", "downstream"])
+def test_the_sidecar_changes_no_fill(corpus, filler, language_model, method):
+    options = ["--filler", filler, *(["--language-model", language_model] if method == "downstream" else [])]
+    assert fill(corpus, method, *options, "--prior-steps", 2, name="without") == 0
+    assert fill(corpus, method, *options, "--prior-steps", 2, "--sidecar", corpus / "sidecar.jsonl", name="with") == 0
+    assert words_of(corpus, "with") == words_of(corpus, "without")
+    assert measured(corpus, "with")["log_linear"] == measured(corpus, "without")["log_linear"]
+    assert measured(corpus, "with")["restoration_rate"] is not None
+
+
+@pytest.mark.parametrize("method", ["log_linear", "downstream"])
+def test_batches_and_a_second_run_write_the_same(corpus, filler, language_model, method):
+    options = ["--filler", filler, *(["--language-model", language_model] if method == "downstream" else [])]
+    assert fill(corpus, method, *options, name="one") == 0
+    assert fill(corpus, method, *options, "--batch-sentences", 3, name="other") == 0
+    assert words_of(corpus, "one") == words_of(corpus, "other")
+
+
+@pytest.mark.parametrize("method", ["log_linear", "downstream"])
+def test_the_original_can_be_forbidden(corpus, filler, language_model, method):
+    options = ["--filler", filler, *(["--language-model", language_model] if method == "downstream" else [])]
+    sidecar = ["--sidecar", corpus / "sidecar.jsonl", "--forbid-original"]
+    assert fill(corpus, method, *options, *sidecar) == 0
+    assert not [pair for pair in words_of(corpus) if pair[0] == "dog" or pair[1] == "mat"]
+
+
+def test_a_filler_that_says_always_the_same_leaves_the_frequencies(corpus, tmp_path_factory):
+    """The context says nothing, so tom is drawn 60 of 93 times, whatever the filler's favourite is."""
+    model = bert_of_bias(TOKENIZER, {"cat": 5.0, "dog": 2.0, "tom": 0.0, "paris": 0.0, "mat": 0.0}, others=-30.0)
+    always = save(model, TOKENIZER, tmp_path_factory.mktemp("fillers") / "always")
+    assert fill(corpus, "log_linear", "--filler", always) == 0
+    share = sum(word.lower() == "tom" for pair in words_of(corpus) for word in pair) / (2 * LINES)
+    assert abs(share - 60 / 93) < 4 * math.sqrt(60 * 33 / 93**2 / (2 * LINES))
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        ("log_linear", ["--word-counts", ""], "needs --word-counts"),
+        ("log_linear", ["--tuning-text", ""], "give --tuning-text"),
+        ("log_linear", ["--tuning-text", "/no/text"], "'/no/text'"),
+        ("log_linear", ["--language-model", "/no/model"], "reads no language model"),
+        ("log_linear", ["--input", "-", "--prior-steps", "1"], "reads the masked text twice"),
+        ("log_linear", ["--prior-steps", "-1"], "prior_steps"),
+        ("log_linear", ["--choose", "best"], "choose: unknown key"),
+        ("downstream", [], "needs --language-model"),
+        ("downstream", ["--language-model", "/no/model"], "'/no/model' does not exist"),
+        ("downstream", ["--language-model", "{model}", "--order", "all_at_once"], "order"),
+        ("downstream", ["--language-model", "{model}", "--choose", "worst"], "choose"),
+        ("downstream", ["--language-model", "{model}", "--k", "0"], "k: "),
+        ("sample", ["--language-model", "{model}"], "reads no language model"),
+    ],
+)
+def test_a_wrong_option_is_one_line(corpus, filler, language_model, capsys, method, options, message):
+    given = [option.format(model=language_model) for option in options]
+    assert fill(corpus, method, "--filler", filler, *given) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (corpus / "filled.txt").exists()
+
+
+def test_a_tuning_text_of_kept_words_is_one_line(corpus, filler, capsys):
+    (corpus / "generic.txt").write_text("the sat on\n", encoding="utf-8")
+    assert fill(corpus, "log_linear", "--filler", filler) == 1
+    assert "no masked place of one word" in capsys.readouterr().err
+
+
+def test_a_causal_filler_is_refused(corpus, tmp_path_factory, capsys):
+    tokenizer = causal_tokenizer()
+    causal = save(random_llama(tokenizer), tokenizer, tmp_path_factory.mktemp("fillers") / "causal")
+    assert fill(corpus, "log_linear", "--filler", causal) == 1
+    assert "needs a masked language model" in capsys.readouterr().err
