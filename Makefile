@@ -5,7 +5,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo test test-slow lint bench install plan clean help
+.PHONY: demo test test-slow lint bench bench-gpu install plan clean help
 
 help:
 	@echo "make demo       run the default experiment and print its table (10 to 12 minutes on two cores)"
@@ -13,6 +13,7 @@ help:
 	@echo "make test-slow  run the slow tests too"
 	@echo "make plan       say what would run and why, without starting anything"
 	@echo "make bench      run the benchmarks into benchmarks/results/latest.json"
+	@echo "make bench-gpu  what one GPU does at the paper's sizes, into benchmarks/results/gpu-NAME.json"
 	@echo "make lint       ruff and mypy"
 	@echo "make install    the virtual environment .venv with the pinned dependencies"
 	@echo "make clean      remove outputs of the graph (not the environment, not your data)"
@@ -36,6 +37,9 @@ lint: $(INSTALLED)
 
 bench: $(INSTALLED)
 	@$(BIN)/python -m benchmarks
+
+bench-gpu: $(INSTALLED)
+	@$(BIN)/python -m benchmarks.gpu
 
 install: $(INSTALLED)
 

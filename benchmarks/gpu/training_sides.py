@@ -1,0 +1,124 @@
+"""Training the word-level language model: our loop, and ``transformers.Trainer`` with the same weights and text.
+
+Speed is targets a second after the warm steps; utilisation is 6 operations for each parameter and target over the rate
+of matrix products that the same card reached in the same run.
+"""
+
+import tempfile
+from typing import Any
+
+from benchmarks.gpu.device import PeakMemory, clock
+from benchmarks.gpu.workload import SEED, Training, training_workload, zipf_text
+from tasks.doctor.rates import TRAINING_FACTOR
+
+LEARNING_RATE = 3e-4
+
+
+def train_ours(device: str, tiny: bool, *, compiled: bool, context: str = "packed") -> dict[str, Any]:
+    """Our model and loop."""
+    from tasks.language_model.settings import TrainingSettings
+    from tasks.language_model.training import train
+    from tasks.language_model.transformer import TransformerLanguageModel
+
+    workload = training_workload(tiny)
+    text = zipf_text(workload)
+    model = TransformerLanguageModel(workload.architecture(context), workload.words)
+    model.initialise(SEED)
+    settings = TrainingSettings(batch_tokens=workload.batch_tokens, learning_rate=LEARNING_RATE, dropout=0.0)
+    moments: list[tuple[int, float]] = []
+    memory = PeakMemory(device)
+    # A point of the curve waits for the device, so points are far apart.
+    every = workload.warm_steps
+    record = train(
+        model,
+        text,
+        settings,
+        SEED,
+        on_log=lambda step, values: moments.append((step, clock(device))),
+        log_every_steps=every,
+        compiled=compiled,
+    )
+    (first, begin), (last, end) = moments[0], moments[-1]
+    # Steps have about the same number of targets.
+    tokens = record.tokens * (last - first) / record.steps
+    return _result(tokens, end - begin, memory, model.parameter_count(), record.curve[-1].get("train_loss"))
+
+
+def train_with_trainer(device: str, tiny: bool) -> dict[str, Any]:
+    """GPT-2 of the same shape and number of weights in ``transformers.Trainer``, one sentence a row."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, TrainingArguments
+
+    workload = training_workload(tiny)
+    examples, targets = _examples(workload)
+    configuration = GPT2Config(
+        vocab_size=workload.words, n_positions=workload.maximum_tokens + 1, n_embd=workload.width,
+        n_layer=workload.layers, n_head=workload.heads, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
+        bos_token_id=2, eos_token_id=3, use_cache=False,
+    )  # fmt: skip
+    torch.manual_seed(SEED)
+    peer = GPT2LMHeadModel(configuration)
+    moments: list[float] = []
+
+    class Timing(TrainerCallback):
+        def on_step_end(self, arguments: Any, state: Any, control: Any, **_: Any) -> None:
+            if state.global_step in (workload.warm_steps, len(examples)):
+                moments.append(clock(device))
+
+    class SameBatches(Trainer):
+        def get_train_dataloader(self) -> Any:
+            return torch.utils.data.DataLoader(examples, batch_size=None)
+
+    memory = PeakMemory(device)
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = TrainingArguments(
+            output_dir=folder, use_cpu=device == "cpu", bf16=_has_bfloat16(), max_steps=len(examples), report_to=[],
+            save_strategy="no", logging_strategy="no", disable_tqdm=True, learning_rate=LEARNING_RATE,
+            lr_scheduler_type="cosine", weight_decay=0.01, max_grad_norm=1.0, optim="adamw_torch_fused",
+            dataloader_pin_memory=False,
+        )  # fmt: skip
+        trainer = SameBatches(model=peer, args=arguments, train_dataset=examples, callbacks=[Timing()])
+        loss = trainer.train().training_loss
+    parameters = sum(parameter.numel() for parameter in peer.parameters())
+    return _result(sum(targets[workload.warm_steps :]), moments[-1] - moments[0], memory, parameters, float(loss))
+
+
+def _result(tokens: float, seconds: float, memory: PeakMemory, parameters: int, loss: Any) -> dict[str, Any]:
+    speed = tokens / seconds
+    return {
+        "tokens_per_second": speed,
+        "operations_per_second": TRAINING_FACTOR * parameters * speed,
+        "peak_memory_bytes": memory.bytes(),
+        "parameters": parameters,
+        "loss": loss,
+    }
+
+
+def _has_bfloat16() -> bool:
+    from tasks.torch_setup import has_bfloat16
+
+    return has_bfloat16()
+
+
+def _examples(workload: Training) -> tuple[list[dict[str, Any]], list[int]]:
+    """The same sentences in batches of as many targets, as Hugging Face takes them, and the targets of each."""
+    import torch
+
+    from tasks.language_model.ranks.rank_plan import RankPlan
+    from tasks.language_model.settings import TrainingSettings
+    from tasks.language_model.training_batches import TrainingBatches
+
+    settings = TrainingSettings(batch_tokens=workload.batch_tokens)
+    batches = TrainingBatches(zipf_text(workload), workload.architecture("sentence"), settings, SEED, RankPlan())
+    examples, targets = [], []
+    for part in batches:
+        batch = part.batch
+        rows, length = batch.tokens.shape
+        following = torch.full((rows * length,), -100)
+        following[batch.positions] = batch.targets
+        following = following.view(rows, length)
+        inputs = torch.cat([batch.tokens[:, :1], following.clamp(min=0)], dim=1)
+        labels = torch.cat([torch.full((rows, 1), -100), following], dim=1)
+        examples.append({"input_ids": inputs, "labels": labels})
+        targets.append(len(batch.targets))
+    return examples, targets

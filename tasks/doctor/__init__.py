@@ -1,0 +1,1 @@
+"""What a machine has, and what an experiment needs: ``palimpsest doctor``."""

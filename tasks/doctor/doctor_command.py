@@ -1,0 +1,129 @@
+"""Say what an experiment needs and this machine has, without starting anything: data, models, packages, cores,
+memory, disk and GPUs, how to get what is missing and where to put it, and how long each step takes.
+
+Models of the hub are looked for in folders and in the hub's cache on this machine; nothing is fetched. The exit
+status is 0 only if everything is there. Times come from the reports of earlier runs on this machine where there are
+such, otherwise from assumptions that the table names; they are good to a factor of two or three.
+
+Examples:
+  palimpsest doctor                        the experiment of params.yaml
+  palimpsest doctor --profile paper        the paper's, before params.yaml is written for it
+  palimpsest doctor --profile paper --json
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tasks.doctor.finding import Finding
+    from tasks.doctor.time_estimates import StepEstimate
+
+SUMMARY = "say what is missing for an experiment, how to get it, and how long it takes"
+
+_SIGNS = {"there": "ok", "missing": "MISSING", "made later": "later"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options of ``palimpsest doctor``."""
+    parser.add_argument(
+        "--profile", metavar="NAME", default="default", help="a file in profiles/ (default: params.yaml as it is)"
+    )
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Look, and print one table; 1 where something is missing."""
+    from tasks.doctor.data_findings import data_findings
+    from tasks.doctor.machine import this_machine
+    from tasks.doctor.machine_findings import machine_findings
+    from tasks.doctor.model_findings import model_findings
+    from tasks.doctor.package_findings import package_findings
+    from tasks.doctor.rates import measured_rates
+    from tasks.doctor.stage_counts import stage_cells
+    from tasks.doctor.text_sizes import text_sizes
+    from tasks.doctor.time_estimates import Workload, estimate_steps
+    from tasks.profiles.profile import read_profile
+
+    root = Path()
+    parameters = read_profile(arguments.profile, root)
+    machine = this_machine(root)
+    sizes, cells = text_sizes(parameters, root), stage_cells(parameters, root)
+    findings = [
+        *data_findings(parameters, root),
+        *model_findings(parameters, root),
+        *package_findings(parameters),
+        *machine_findings(parameters, sizes, cells, machine, root),
+    ]
+    estimates = estimate_steps(
+        Workload(parameters, sizes, measured_rates(machine, parameters.resources.threads, root), machine, root), cells
+    )
+    missing = [finding for finding in findings if finding.state == "missing"]
+    if arguments.json:
+        seconds = sum(estimate.seconds for estimate in estimates)
+        document = {
+            "profile": arguments.profile,
+            "ready": not missing,
+            "findings": [finding.as_dict() for finding in findings],
+            "steps": [estimate.as_dict() for estimate in estimates],
+            "seconds": seconds,
+            "parallel_stages": parameters.resources.parallel_stages,
+        }
+        print(json.dumps(document, indent=2, ensure_ascii=False))
+    else:
+        _print(arguments.profile, findings, estimates, parameters.resources.parallel_stages)
+    return 1 if missing else 0
+
+
+def _print(profile: str, findings: "list[Finding]", estimates: "list[StepEstimate]", parallel_stages: int) -> None:
+    from tasks.doctor.size_units import duration_text
+
+    rows: list[tuple[str, ...]] = []
+    for finding in findings:
+        detail = finding.detail if finding.remedy is None else f"{finding.detail}\n-> {finding.remedy}"
+        rows.append((finding.area, finding.name, _SIGNS[finding.state], detail))
+    for estimate in estimates:
+        counted = f"{estimate.stages:,} stage{'s' if estimate.stages != 1 else ''}"
+        rows.append(("time", estimate.step, duration_text(estimate.seconds), f"{counted}; {estimate.basis}"))
+    _table(rows)
+    missing = sum(finding.state == "missing" for finding in findings)
+    total = sum(estimate.seconds for estimate in estimates)
+    stages = sum(estimate.stages for estimate in estimates)
+    together = f", about {duration_text(total / parallel_stages)} with {parallel_stages} at once"
+    print(
+        f"\nprofile {profile}: {stages:,} stages, about {duration_text(total)} one after the other"
+        f"{together if parallel_stages > 1 else ''}"
+    )
+    if missing:
+        print(f"{missing} of {len(findings)} things are missing: each line above that says MISSING has the remedy")
+    elif profile == "default":
+        print("everything is there: 'palimpsest run' starts it")
+    else:
+        print(f"everything is there: 'palimpsest profile {profile}' writes params.yaml, 'palimpsest run' starts it")
+
+
+def _table(rows: list[tuple[str, ...]]) -> None:
+    """Columns of one width; an area is named once, and a long detail is wrapped at the width of the terminal."""
+    import shutil
+    import textwrap
+
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    indent = sum(widths) + 6
+    width = max(shutil.get_terminal_size((120, 24)).columns - indent, 40)
+    area = ""
+    for row in rows:
+        shown = "" if row[0] == area else row[0]
+        if shown and area:
+            print()
+        area = row[0]
+        parts = row[3].split("\n")
+        lines = [
+            line
+            for part in parts
+            for line in textwrap.wrap(part, width, subsequent_indent="   ", break_on_hyphens=False)
+        ]
+        head = "  ".join(text.ljust(size) for text, size in zip((shown, *row[1:3]), widths, strict=True))
+        print(f"{head}  {lines[0] if lines else ''}".rstrip())
+        for line in lines[1:]:
+            print(" " * indent + line)

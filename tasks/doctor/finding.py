@@ -1,0 +1,25 @@
+"""What one check of ``palimpsest doctor`` found."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+State = Literal["there", "missing", "made later"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that an experiment needs."""
+
+    area: Literal["data", "model", "package", "machine"]
+    name: str
+    """What it is called: a key of ``params.yaml``, a package, or part of the machine."""
+    state: State
+    """``made later``: the graph itself makes it."""
+    detail: str
+    """What is there, or what is not; no text of a corpus."""
+    remedy: str | None = None
+    """How to get what is missing, and where exactly to put it."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For ``--json``."""
+        return asdict(self)

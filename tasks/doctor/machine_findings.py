@@ -1,0 +1,146 @@
+"""Whether this machine has the cores, memory, disk and devices that an experiment asks for."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tasks.doctor.finding import Finding
+from tasks.doctor.machine import Machine
+from tasks.doctor.parameter_counts import hub_parameters, transformer_parameters
+from tasks.doctor.size_units import bytes_text
+from tasks.doctor.text_sizes import TextSize
+from tasks.params import Parameters
+
+_BASE_MEMORY = 1.5e9
+_TRAINING_BYTES, _FLOAT_BYTES, _HALF_BYTES = 16, 4, 2
+"""A parameter with its gradient and AdamW's two moments; a weight in float32, and in bfloat16."""
+_ACTIVATION_BYTES_PER_TOKEN = 60
+"""Times layers and width: what the backward pass keeps of a token."""
+_MEMORY_PER_SENTENCE = 120
+_BYTES_PER_WORD = 6
+_LARGEST_WITHOUT_GPU = 1_000_000_000
+
+
+def machine_findings(
+    parameters: Parameters,
+    sizes: dict[str, TextSize],
+    cells: dict[str, list[dict[str, Any]]],
+    machine: Machine,
+    root: Path,
+) -> list[Finding]:
+    """Cores, GPUs, their memory, main memory and disk."""
+    return [
+        _cores(parameters, machine),
+        *_gpus(parameters, machine, root),
+        _memory(parameters, sizes, machine, root),
+        _disk(parameters, sizes, cells, machine, root),
+    ]
+
+
+def _cores(parameters: Parameters, machine: Machine) -> Finding:
+    resources = parameters.resources
+    asked = resources.threads * resources.parallel_stages
+    detail = f"{machine.cores} cores"
+    if asked <= machine.cores:
+        return Finding("machine", "cores", "there", f"{detail}, {asked} asked for")
+    remedy = (
+        f"set resources.threads and resources.parallel_stages so that their product is {machine.cores} at most; "
+        "more than that makes each stage slower"
+    )
+    return Finding("machine", "cores", "missing", f"{detail}, {asked} asked for", remedy)
+
+
+def _gpus(parameters: Parameters, machine: Machine, root: Path) -> list[Finding]:
+    asked = parameters.resources.devices * parameters.resources.nodes
+    sizes = _filler_sizes(parameters, root)
+    largest = max(sizes, key=lambda name: sizes[name], default=None)
+    needs_gpu = asked > 1 or (largest is not None and sizes[largest] >= _LARGEST_WITHOUT_GPU)
+    kinds = Counter(f"{gpu.name} ({bytes_text(gpu.memory_bytes)})" for gpu in machine.gpus)
+    there = ", ".join(f"{count} x {kind}" for kind, count in kinds.items()) or "none"
+    if not needs_gpu:
+        return [Finding("machine", "GPUs", "there", f"{there}; none is needed")]
+    wanted = max(parameters.resources.devices, 1)
+    if len(machine.gpus) < wanted:
+        remedy = f"run on a machine with {wanted}, or set resources.devices: {max(len(machine.gpus), 1)}"
+        remedy += " (the numbers stay the same, training takes longer)"
+        if not machine.gpus and largest is not None and sizes[largest] >= _LARGEST_WITHOUT_GPU:
+            remedy += f"; the filler {largest!r} with its {sizes[largest] / 1e9:.1f} billion parameters needs one"
+        return [Finding("machine", "GPUs", "missing", f"{wanted} asked for; there: {there}", remedy)]
+    findings = [Finding("machine", "GPUs", "there", there)]
+    needed = max(_training_memory(parameters), *(1.3 * _HALF_BYTES * size for size in sizes.values()), 0.0)
+    smallest = min(gpu.memory_bytes for gpu in machine.gpus)
+    detail = f"{bytes_text(smallest)} a card, about {bytes_text(needed)} needed"
+    if smallest >= needed:
+        findings.append(Finding("machine", "GPU memory", "there", detail))
+    else:
+        remedy = "raise accumulate in language_model, lower batch_sentences in filling, or take smaller fillers"
+        findings.append(Finding("machine", "GPU memory", "missing", detail, remedy))
+    return findings
+
+
+def _training_memory(parameters: Parameters) -> float:
+    """Bytes that one device needs for training: the state of the model, and what the backward pass keeps."""
+    settings = parameters.language_model
+    if settings.kind == "ngram":
+        return 0.0
+    shape, training = settings.architecture, settings.pretraining
+    tokens = training.batch_tokens / training.accumulate / parameters.resources.devices
+    activations = tokens * shape.layers * shape.width * _ACTIVATION_BYTES_PER_TOKEN
+    return _TRAINING_BYTES * transformer_parameters(settings) + activations
+
+
+def _filler_sizes(parameters: Parameters, root: Path) -> dict[str, int]:
+    sizes = {name: hub_parameters(parameters.fillers[name].model, root) for name in parameters.compare.fillers}
+    return {name: size for name, size in sizes.items() if size}
+
+
+def _memory(parameters: Parameters, sizes: dict[str, TextSize], machine: Machine, root: Path) -> Finding:
+    largest = max(_filler_sizes(parameters, root).values(), default=0)
+    model: float
+    if machine.gpus:
+        # Weights pass through main memory on their way to the card.
+        model = max(_HALF_BYTES * largest, _FLOAT_BYTES * transformer_parameters(parameters.language_model))
+    else:
+        model = max(1.2 * _FLOAT_BYTES * largest, _training_memory(parameters))
+    text = max(_MEMORY_PER_SENTENCE * size.train_sentences + 5 * size.train_words for size in sizes.values())
+    needed = parameters.resources.parallel_stages * (_BASE_MEMORY + max(model, text))
+    detail = f"{bytes_text(machine.memory_bytes)}, about {bytes_text(needed)} needed"
+    if needed <= machine.memory_bytes:
+        return Finding("machine", "memory", "there", detail)
+    remedy = "run on a machine with more, lower resources.parallel_stages, or take smaller fillers"
+    return Finding("machine", "memory", "missing", detail, remedy)
+
+
+def _disk(
+    parameters: Parameters,
+    sizes: dict[str, TextSize],
+    cells: dict[str, list[dict[str, Any]]],
+    machine: Machine,
+    root: Path,
+) -> Finding:
+    model = _FLOAT_BYTES * transformer_parameters(parameters.language_model)
+    adapted = sum(len(items) for step, items in cells.items() if step == "pretrain" or step.startswith("adapt_"))
+    fillers = _filler_sizes(parameters, root)
+    bases = {tuning.filler: tuning.base for tuning in parameters.compare.tunings}
+    tuned = sum(
+        _HALF_BYTES * fillers.get(bases.get(item["tuning"]["filler"], item["tuning"]["base"]), 0)
+        for step, items in cells.items()
+        if step.startswith("tune_filler")
+        for item in items
+    )
+    text = sum(
+        _BYTES_PER_WORD * sizes[item["dataset"]].train_words
+        for step, items in cells.items()
+        if step.startswith(("fill", "mask"))
+        for item in items
+        if item.get("dataset") in sizes
+    )
+    needed = adapted * model + tuned + sum(_HALF_BYTES * size for size in fillers.values()) + text
+    detail = (
+        f"{bytes_text(machine.disk_bytes)} free, about {bytes_text(needed)} needed ({adapted:,} language models, "
+        f"{bytes_text(tuned)} of tuned fillers)"
+    )
+    if needed <= machine.disk_bytes:
+        return Finding("machine", "disk", "there", detail)
+    remedy = "free some space, set DVC's cache on a larger disk ('dvc cache dir PATH'), or compare less"
+    return Finding("machine", "disk", "missing", detail, remedy)

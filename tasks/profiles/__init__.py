@@ -1,0 +1,1 @@
+"""Profiles: other parameters for the same code."""

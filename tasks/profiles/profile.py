@@ -1,0 +1,91 @@
+"""A profile: a file of sections that take the place of those in ``params.yaml``.
+
+``profiles/paper.yaml`` names only what differs from the default. A section that it names replaces the section of the
+same name as a whole, so that no key of the default is left behind in it; of ``compare`` each dimension is replaced by
+itself. What it does not name stays. The result is a ``params.yaml`` like any other: the graph in ``dvc.yaml`` is the
+same for every profile.
+"""
+
+import re
+import tempfile
+from pathlib import Path
+
+from tasks.errors import ParameterError
+from tasks.params import DEFAULT_PATH, Parameters, read_parameters
+from tasks.spelling import nearest
+
+DEFAULT_PROFILE = "default"
+FOLDER = "profiles"
+
+_SECTION = re.compile(r"^([A-Za-z_]\w*):", re.MULTILINE)
+_DIMENSION = re.compile(r"^  ([A-Za-z_]\w*):", re.MULTILINE)
+_BY_DIMENSION = "compare"
+
+
+def profile_names(root: str | Path = ".") -> list[str]:
+    """The profiles that there are; the default is ``params.yaml`` itself."""
+    return [DEFAULT_PROFILE, *sorted(path.stem for path in (Path(root) / FOLDER).glob("*.yaml"))]
+
+
+def profile_text(name: str, root: str | Path = ".") -> str:
+    """What ``params.yaml`` is with a profile, comments included; ``ParameterError`` where there is no such profile."""
+    root = Path(root)
+    base_path = root / DEFAULT_PATH
+    if not base_path.is_file():
+        raise ParameterError(f"{str(base_path)!r} does not exist; run in the project's folder")
+    base = base_path.read_text(encoding="utf-8")
+    if name == DEFAULT_PROFILE:
+        return base
+    path = root / FOLDER / f"{name}.yaml"
+    if not path.is_file():
+        names = profile_names(root)
+        raise ParameterError(f"there is no profile {name!r}{nearest(name, names)}; there are: {', '.join(names)}")
+    sections = _pieces(base, _SECTION)[1]
+    replacing = _pieces(path.read_text(encoding="utf-8"), _SECTION)[1]
+    if not replacing:
+        raise ParameterError(f"{str(path)!r} names no section, such as 'compare:'")
+    unknown = sorted(set(replacing) - set(Parameters.model_fields))
+    if unknown:
+        known = sorted(Parameters.model_fields)
+        raise ParameterError(
+            f"{str(path)!r}: unknown section {unknown[0]!r}{nearest(unknown[0], known)}; allowed: {', '.join(known)}"
+        )
+    if _BY_DIMENSION in replacing and _BY_DIMENSION in sections:
+        head, dimensions = _pieces(sections[_BY_DIMENSION], _DIMENSION)
+        replacing[_BY_DIMENSION] = head + "".join(
+            (dimensions | _pieces(replacing[_BY_DIMENSION], _DIMENSION)[1]).values()
+        )
+    introduction = (
+        f"# Profile {name}: params.yaml with what stands in {FOLDER}/{name}.yaml in the place of its own.\n"
+        "# Every key is explained in tasks/*/settings.py; an unknown key is an error.\n\n"
+    )
+    texts = (text.rstrip("\n") + "\n" for text in (sections | replacing).values())
+    return introduction + "\n".join(texts)
+
+
+def read_profile(name: str, root: str | Path = ".") -> Parameters:
+    """The whole tree of a profile, checked as ``params.yaml`` is; nothing is written beside it."""
+    text = profile_text(name, root)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.yaml"
+        path.write_text(text, encoding="utf-8")
+        try:
+            return read_parameters(path)
+        except ParameterError as error:
+            raise ParameterError(f"profile {name!r}: {str(error).removeprefix(f'{path}: ')}") from None
+
+
+def _pieces(text: str, key: re.Pattern[str]) -> tuple[str, dict[str, str]]:
+    """The text before the first key, and for each key its lines with the comments above it."""
+    starts = []
+    for match in key.finditer(text):
+        start = match.start()
+        while start:
+            line = text.rfind("\n", 0, start - 1) + 1
+            if not text[line:start].lstrip(" ").startswith("#"):
+                break
+            start = line
+        starts.append((match.group(1), start))
+    ends = [*(start for _, start in starts[1:]), len(text)]
+    pieces = {name: text[start:end] for (name, start), end in zip(starts, ends, strict=False)}
+    return text[: starts[0][1]] if starts else text, pieces

@@ -1,0 +1,68 @@
+"""Write params.yaml for a profile: other sizes, models and corpora, with the same code and the same graph.
+
+Profiles are files in profiles/. A section that a profile names replaces the one in params.yaml; the others stay.
+The best place for a large experiment is a clone of its own, so that its results lie beside those of the default:
+
+  git clone . ../palimpsest-paper && cd ../palimpsest-paper
+  palimpsest doctor --profile paper      what is missing, and how long it takes
+  palimpsest profile paper               write params.yaml
+  palimpsest plan                        what will run
+
+'git checkout params.yaml' brings the default back; DVC's cache still has its results then.
+"""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+from tasks.errors import ParameterError
+
+SUMMARY = "write params.yaml for a profile, such as the paper's sizes and corpora"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options of ``palimpsest profile``."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="the profile; without it, the profiles are listed")
+    parser.add_argument("--output", metavar="FILE", default="params.yaml", help="file to write; - for standard output")
+    parser.add_argument("--force", action="store_true", help="replace a params.yaml with changes that git has not got")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Write the parameters, after they were checked."""
+    from tasks.corpora.text_lines import line_writer
+    from tasks.profiles.profile import DEFAULT_PROFILE, profile_names, profile_text, read_profile
+
+    if arguments.name is None:
+        for name in profile_names():
+            print(name)
+        return
+    if arguments.name == DEFAULT_PROFILE:
+        raise ParameterError("the default profile is params.yaml as it was shipped: 'git checkout params.yaml'")
+    read_profile(arguments.name)
+    text = profile_text(arguments.name)
+    if arguments.output != "-" and not arguments.force and _has_changes(Path(arguments.output)):
+        raise ParameterError(
+            f"{arguments.output!r} has changes that git has not got, and they would be lost; commit them, give another "
+            "--output, or --force"
+        )
+    with line_writer(arguments.output) as stream:
+        stream.write(text)
+    if arguments.output != "-":
+        print(f"{arguments.output}: profile {arguments.name}; 'palimpsest plan' says what would run", file=sys.stderr)
+
+
+def _has_changes(path: Path) -> bool:
+    """Whether a file is there that git could not bring back."""
+    if not path.exists():
+        return False
+    try:
+        status = subprocess.run(
+            ["git", "status", "--porcelain", "--", path.name],
+            cwd=path.resolve().parent,
+            capture_output=True,
+            text=True,
+        )
+    except OSError:
+        return True
+    return status.returncode != 0 or bool(status.stdout.strip())

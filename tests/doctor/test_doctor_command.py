@@ -1,0 +1,211 @@
+"""``palimpsest doctor``: what is there, what is missing and how to get it, in a project of its own."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tasks.cli import main
+from tasks.doctor import doctor_command
+from tasks.doctor.machine import Gpu, Machine
+
+ROOT = Path(__file__).parents[2]
+SMALL = Machine(cores=2, memory_bytes=24 * 10**9, available_memory_bytes=20 * 10**9, disk_bytes=10**11, gpus=())
+LARGE = Machine(
+    cores=64,
+    memory_bytes=10**12,
+    available_memory_bytes=10**12,
+    disk_bytes=10**13,
+    gpus=(Gpu("NVIDIA H200", 140 * 10**9),) * 4,
+)
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    for name in ("dvc.yaml", "params.yaml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    shutil.copytree(ROOT / "profiles", tmp_path / "profiles")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    return tmp_path
+
+
+def on_machine(monkeypatch, machine):
+    monkeypatch.setattr("tasks.doctor.machine.this_machine", lambda root: machine)
+
+
+def diagnose(capsys, *options):
+    status = main(["doctor", "--json", *options])
+    document = json.loads(capsys.readouterr().out)
+    return status, document, {finding["name"]: finding for finding in document["findings"]}
+
+
+def fetch(project, *models):
+    """The hub's cache as its library lays it out, with files of no meaning."""
+    for model in models:
+        snapshot = project / "hub" / f"models--{model.replace('/', '--')}" / "snapshots" / "0123abcd"
+        snapshot.mkdir(parents=True)
+        (snapshot / "config.json").write_text("{}")
+        (snapshot / "model.safetensors").write_bytes(b"weights")
+
+
+def give_corpora(project):
+    raw = project / "data" / "raw"
+    for part in ("train", "valid", "test"):
+        (raw / "wikitext-103").mkdir(parents=True, exist_ok=True)
+        (raw / "wikitext-103" / f"wiki.{part}.tokens").write_text(" \n = A = \n \n Some text . \n")
+    for folder, name in (("fisher/trans", "fe_03_00001.txt"), ("reddit", "RC_2019-01.zst"), ("wsj/dots", "a.dot")):
+        (raw / folder).mkdir(parents=True)
+        (raw / folder / name).write_text("")
+
+
+def test_the_shipped_experiment_is_ready_after_installation(project, monkeypatch, capsys):
+    on_machine(monkeypatch, SMALL)
+    status, document, found = diagnose(capsys)
+    assert status == 0
+    assert document["ready"] is True
+    assert found["generic"]["state"] == found["fillers.minilm.model"]["state"] == "there"
+    assert found["masking.crf.tagger.model"]["state"] == "made later"
+
+
+def test_what_the_paper_needs_is_named_with_its_place(project, monkeypatch, capsys):
+    on_machine(monkeypatch, SMALL)
+    status, document, found = diagnose(capsys, "--profile", "paper")
+    assert status == 1
+    assert document["ready"] is False
+    missing = {name for name, finding in found.items() if finding["state"] == "missing"}
+    assert missing == {
+        *("generic", "corpora.fisher", "corpora.reddit", "corpora.wsj"),
+        *("masking.entity_tagger.tagger.model", "fillers.bert.model", "fillers.roberta.model", "fillers.llama.model"),
+        *("cores", "GPUs", "memory", "disk"),
+    }
+    assert "LDC2004T19" in found["corpora.fisher"]["remedy"]
+    assert "data/raw/fisher" in found["corpora.fisher"]["remedy"]
+    assert "hf download meta-llama/Llama-2-7b-hf" in found["fillers.llama.model"]["remedy"]
+    assert "accept its licence" in found["fillers.llama.model"]["remedy"]
+    assert all(finding["remedy"] for finding in found.values() if finding["state"] == "missing")
+
+
+def test_the_paper_is_ready_where_all_is_there(project, monkeypatch, capsys):
+    on_machine(monkeypatch, LARGE)
+    give_corpora(project)
+    fetch(project, "bert-base-uncased", "roberta-base", "dslim/bert-base-NER", "meta-llama/Llama-2-7b-hf")
+    status, document, found = diagnose(capsys, "--profile", "paper")
+    assert [name for name, finding in found.items() if finding["state"] == "missing"] == []
+    assert status == 0
+    # A card of this kind does in days what two cores do in decades.
+    on_machine(monkeypatch, SMALL)
+    assert diagnose(capsys, "--profile", "paper")[1]["seconds"] > 100 * document["seconds"]
+
+
+def test_stages_are_counted_as_dvc_counts_them(project, monkeypatch, capsys):
+    from dvc.repo import Repo
+
+    on_machine(monkeypatch, SMALL)
+    _, document, _ = diagnose(capsys)
+    subprocess.run(["git", "init", "-q"], check=True)
+    with Repo.init(str(project)) as repository:
+        names = [stage.addressing for stage in repository.index.stages if stage.cmd]
+    counted = {step["step"]: step["stages"] for step in document["steps"]}
+    for step, count in counted.items():
+        assert sum(name.split("@")[0] == step for name in names) == count, step
+    assert sum(counted.values()) == len(names)
+
+
+def test_a_folder_of_ones_own_and_a_bad_corpus_are_seen(project, monkeypatch, capsys):
+    on_machine(monkeypatch, SMALL)
+    document = yaml.safe_load((project / "params.yaml").read_text())
+    document["fillers"]["minilm"]["model"] = "models/hub/mine"
+    document["corpora"]["chat"] = {"kind": "fisher", "source": "data/raw/calls"}
+    (project / "params.yaml").write_text(yaml.safe_dump(document))
+    (project / "models" / "hub" / "mine").mkdir(parents=True)
+    (project / "data" / "raw" / "calls").mkdir(parents=True)
+    status, _, found = diagnose(capsys)
+    assert status == 1
+    assert found["fillers.minilm.model"]["detail"] == "models/hub/mine: the folder holds no weights"
+    assert "holds no fe_03_*.txt" in found["corpora.chat"]["detail"]
+    (project / "models" / "hub" / "mine" / "model.safetensors").write_bytes(b"x" * 2_000_000)
+    _, _, found = diagnose(capsys)
+    assert found["fillers.minilm.model"]["detail"] == "models/hub/mine: 2.0 MB"
+
+
+def test_more_devices_than_there_are_is_said(project, monkeypatch, capsys):
+    on_machine(monkeypatch, Machine(64, 10**12, 10**12, 10**13, LARGE.gpus[:2]))
+    _, _, found = diagnose(capsys, "--profile", "paper")
+    assert found["GPUs"]["state"] == "missing"
+    assert "4 asked for; there: 2 x NVIDIA H200 (140 GB)" in found["GPUs"]["detail"]
+    assert "set resources.devices: 2" in found["GPUs"]["remedy"]
+
+
+def test_a_card_that_is_too_small_is_said(project, monkeypatch, capsys):
+    on_machine(monkeypatch, Machine(64, 10**12, 10**12, 10**13, (Gpu("Tesla T4", 15 * 10**9),) * 4))
+    _, _, found = diagnose(capsys, "--profile", "paper")
+    assert found["GPU memory"]["state"] == "missing"
+
+
+def test_earlier_reports_of_this_machine_replace_assumptions(project, monkeypatch, capsys):
+    from tasks.reports.stage_report import environment
+
+    on_machine(monkeypatch, SMALL)
+    assumed = {step["step"]: step for step in diagnose(capsys)[1]["steps"]}["pretrain"]
+    report = {
+        "stage": "pretrain",
+        "cell": {},
+        "parameters": {},
+        "measured": {"tokens_per_second": 1000.0, "parameters_count": 1_000_000},
+        "environment": {key: environment()[key] for key in ("processor", "cores")},
+    }
+    path = project / "results" / "reports" / "language_model" / "pretrained.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(report))
+    measured = {step["step"]: step for step in diagnose(capsys)[1]["steps"]}["pretrain"]
+    # 6 operations for each parameter of each of 1,000 tokens: 6 GFLOP/s instead of the assumed 100.
+    assert measured["basis"] == "training: measured in 1 reports of training here"
+    assert (measured["seconds"] - 6) / (assumed["seconds"] - 6) == pytest.approx(100 / 6, rel=0.01)
+
+
+def test_the_table_is_for_people(project, monkeypatch, capsys):
+    on_machine(monkeypatch, SMALL)
+    assert main(["doctor", "--profile", "paper"]) == 1
+    shown = capsys.readouterr().out
+    assert "MISSING" in shown
+    assert "12 of 15 things are missing" in shown
+    assert main(["doctor"]) == 0
+    assert "everything is there: 'palimpsest run' starts it" in capsys.readouterr().out
+
+
+def test_an_unknown_profile_is_one_line(project, capsys):
+    assert main(["doctor", "--profile", "papper"]) == 1
+    assert capsys.readouterr().err == (
+        "palimpsest: error: there is no profile 'papper' (did you mean 'paper'?); "
+        "there are: default, four_corpora, paper\n"
+    )
+
+
+def test_nothing_heavy_is_imported(project):
+    program = (
+        "import sys; from tasks.cli import main; main(['doctor', '--json']);"
+        "print(sorted({'torch', 'transformers', 'spacy', 'dvc', 'mlflow'} & set(sys.modules)), file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stderr == "[]\n"
+    assert doctor_command.SUMMARY
+
+
+def test_a_step_that_it_does_not_know_is_counted(project, monkeypatch, capsys):
+    on_machine(monkeypatch, SMALL)
+    graph = yaml.safe_load((project / "dvc.yaml").read_text())
+    graph["stages"]["rescore"] = {"matrix": {"dataset": "${compare.datasets}", "seed": [1, 2, 3]}, "cmd": "true"}
+    graph["stages"]["fill_by_hand"] = {"cmd": "true"}
+    (project / "dvc.yaml").write_text(yaml.safe_dump(graph))
+    steps = {step["step"]: step for step in diagnose(capsys)[1]["steps"]}
+    assert (steps["rescore"]["stages"], steps["rescore"]["basis"]) == (3, "assumed: little work")
+    assert (steps["fill_by_hand"]["stages"], steps["fill_by_hand"]["basis"]) == (1, "assumed: little work")
+    graph["stages"]["rescore"]["matrix"]["dataset"] = "${compare.nothing}"
+    (project / "dvc.yaml").write_text(yaml.safe_dump(graph))
+    assert main(["doctor"]) == 1
+    assert "'rescore' is built from '${compare.nothing}', which the parameters have not" in capsys.readouterr().err

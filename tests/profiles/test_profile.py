@@ -1,0 +1,200 @@
+"""Profiles: sections that take the place of those in params.yaml, and what the paper's plans and builds."""
+
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from dvc.repo import Repo
+
+from tasks.cli import command_parser, load_command, main
+from tasks.doctor.parameter_counts import hub_parameters, transformer_parameters
+from tasks.errors import ParameterError
+from tasks.params import read_parameters
+from tasks.profiles.profile import profile_names, profile_text, read_profile
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A folder with the shipped graph, parameters and profiles."""
+    for name in ("dvc.yaml", "params.yaml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    shutil.copytree(ROOT / "profiles", tmp_path / "profiles")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_every_shipped_profile_is_valid():
+    assert profile_names(ROOT) == ["default", "four_corpora", "paper"]
+    for name in profile_names(ROOT):
+        read_profile(name, ROOT)
+
+
+def test_the_papers_profile_has_the_papers_sizes():
+    parameters = read_profile("paper", ROOT)
+    shape = parameters.language_model.architecture
+    assert (shape.layers, shape.heads, shape.width) == (6, 12, 768)
+    assert parameters.language_model.vocabulary.size == 85_000
+    assert parameters.generic.kind == "wikitext"
+    sizes = {name: parameters.corpora[name].cleaning.train_sentences for name in parameters.compare.datasets}
+    assert sizes == {"fisher": 1_158_496, "reddit": 763_683, "wsj": 6_000}
+    models = [parameters.fillers[name].model for name in parameters.compare.fillers]
+    assert models == ["bert-base-uncased", "roberta-base", "meta-llama/Llama-2-7b-hf"]
+    assert parameters.masking["entity_tagger"].tagger.model == "dslim/bert-base-NER"
+
+
+def test_a_section_is_replaced_as_a_whole_and_the_others_stay(project):
+    (project / "profiles" / "small.yaml").write_text("corpora:\n  mail: {kind: files, source: data/mail}\n")
+    document = yaml.safe_load(profile_text("small"))
+    assert document["corpora"] == {"mail": {"kind": "files", "source": "data/mail"}}
+    default = yaml.safe_load((project / "params.yaml").read_text())
+    assert {key: value for key, value in document.items() if key != "corpora"} == {
+        key: value for key, value in default.items() if key != "corpora"
+    }
+
+
+def test_of_compare_each_dimension_is_replaced_by_itself(project):
+    (project / "profiles" / "seeds.yaml").write_text("compare:\n  # Many.\n  seeds: [1, 2, 3]\n")
+    default = yaml.safe_load((project / "params.yaml").read_text())
+    document = yaml.safe_load(profile_text("seeds"))
+    assert document == default | {"compare": default["compare"] | {"seeds": [1, 2, 3]}}
+    assert "  # Many.\n  seeds: [1, 2, 3]\n" in profile_text("seeds")
+
+
+def test_comments_come_along(project):
+    text = profile_text("paper")
+    assert "# WikiText-103: the published zip file unpacked" in text
+    assert "# Labelled text made from templates" in text
+    assert "The default profile" not in text
+
+
+def test_the_command_writes_params_yaml_and_git_keeps_what_would_be_lost(project, capsys):
+    subprocess.run(["git", "init", "-q"], check=True)
+    subprocess.run(["git", "add", "."], check=True)
+    author = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+    subprocess.run(["git", *author, "commit", "-q", "-m", "first"], check=True)
+    assert main(["profile", "paper"]) == 0
+    assert read_parameters("params.yaml") == read_profile("paper", ROOT)
+    assert main(["profile", "paper"]) == 1
+    assert "has changes that git has not got" in capsys.readouterr().err
+    assert main(["profile", "paper", "--force"]) == 0
+
+
+def test_the_command_lists_profiles_and_writes_to_standard_output(project, capsys):
+    assert main(["profile"]) == 0
+    assert capsys.readouterr().out == "default\nfour_corpora\npaper\n"
+    assert main(["profile", "paper", "--output", "-"]) == 0
+    assert yaml.safe_load(capsys.readouterr().out)["generic"]["kind"] == "wikitext"
+    assert (project / "params.yaml").read_bytes() == (ROOT / "params.yaml").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("papr", None, "there is no profile 'papr' (did you mean 'paper'?); there are: default, four_corpora, paper"),
+        ("bad", "corpra: {}\n", "unknown section 'corpra' (did you mean 'corpora'?)"),
+        ("bad", "# nothing\n", "names no section"),
+        ("bad", "evaluation: {bootstrap_samples: 3}\n", "profile 'bad': evaluation.bootstrap_samples: "),
+    ],
+)
+def test_what_is_wrong_with_a_profile_is_said(project, name, content, message):
+    if content is not None:
+        (project / "profiles" / f"{name}.yaml").write_text(content)
+    with pytest.raises(ParameterError) as error:
+        read_profile(name)
+    assert message in str(error.value)
+
+
+def test_the_papers_graph_is_planned(project):
+    """DVC resolves every stage, and each calls a command with options and parameters that it has."""
+    text = profile_text("paper")
+    assert "seeds: [1, 2]" in text
+    (project / "params.yaml").write_text(text.replace("seeds: [1, 2]", "seeds: [1]"))
+    subprocess.run(["git", "init", "-q"], check=True)
+    with Repo.init(str(project)) as repository:
+        stages = {stage.addressing: stage for stage in repository.index.stages if stage.cmd}
+    datasets, techniques, fillers, methods, seeds = 3, 3, 3, 2, 1
+    cells = datasets * techniques * fillers * methods * seeds
+    assert sum(name.startswith("fill@") for name in stages) == cells
+    assert sum(name.startswith("evaluate_filled@") for name in stages) == cells
+    assert {"corpus@fisher", "corpus@reddit", "corpus@wsj", "pretrain", "mask@wsj-entity_tagger"} <= stages.keys()
+    for name, stage in stages.items():
+        words = shlex.split(stage.cmd)
+        module = load_command(words[1])
+        arguments = command_parser(words[1], module).parse_args(words[2:])
+        if getattr(arguments, "params", None):
+            listed = sorted(key for dependency in stage.params for key in dependency.params)
+            assert listed == sorted(module.sections(arguments)), name
+
+
+@pytest.mark.slow
+def test_the_papers_language_model_is_built_and_learns():
+    """At full size with random weights: 108 million parameters, and a loss that starts at the uniform one and falls."""
+    import math
+
+    import torch
+
+    from tasks.language_model.transformer import TransformerLanguageModel
+
+    settings = read_profile("paper", ROOT).language_model
+    model = TransformerLanguageModel(settings.architecture, settings.vocabulary.size)
+    model.initialise(1)
+    assert model.parameter_count() == transformer_parameters(settings) == 108_005_376
+    tokens = torch.arange(4, 36).view(2, 16)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    losses = []
+    for _ in range(3):
+        loss = torch.nn.functional.cross_entropy(model.logits(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    # Scores of fresh weights have a variance of 768 x 0.02² = 0.31, which adds half of that to the uniform loss.
+    assert abs(losses[0] - math.log(85_000) - 0.15) < 0.3
+    assert losses[-1] < losses[0] - 0.5
+
+
+@pytest.fixture
+def transformers_beside_a_processor_build():
+    from tasks.torch_setup import stand_in_for_torchaudio_extension
+
+    stand_in_for_torchaudio_extension()
+
+
+@pytest.mark.usefixtures("transformers_beside_a_processor_build")
+def test_the_papers_fillers_have_as_many_parameters_as_the_doctor_says():
+    """Built from the published shapes, without memory for their weights."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, BertConfig, LlamaConfig, RobertaConfig
+
+    roberta = RobertaConfig(vocab_size=50265, max_position_embeddings=514, type_vocab_size=1)
+    with torch.device("meta"):
+        built = {
+            "bert-base-uncased": AutoModelForMaskedLM.from_config(BertConfig()),
+            "roberta-base": AutoModelForMaskedLM.from_config(roberta),
+            # The default shape of LlamaConfig is that of the model with 7 billion parameters.
+            "meta-llama/Llama-2-7b-hf": AutoModelForCausalLM.from_config(LlamaConfig(tie_word_embeddings=False)),
+        }
+    for name, model in built.items():
+        count = sum(parameter.numel() for parameter in model.parameters())
+        assert hub_parameters(name, ROOT) == pytest.approx(count, rel=0.01), name
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("transformers_beside_a_processor_build")
+@pytest.mark.parametrize("name", ["bert", "roberta"])
+def test_the_papers_masked_language_models_are_built_and_fill(name):
+    """At full size with random weights: they say nothing, but every weight is there and is used."""
+    import torch
+    from transformers import AutoModelForMaskedLM, BertConfig, RobertaConfig
+
+    roberta = RobertaConfig(vocab_size=50265, max_position_embeddings=514, type_vocab_size=1)
+    model = AutoModelForMaskedLM.from_config(BertConfig() if name == "bert" else roberta).eval()
+    with torch.inference_mode():
+        scores = model(input_ids=torch.arange(5, 25)[None]).logits
+    assert scores.shape == (1, 20, model.config.vocab_size)
+    assert bool(torch.isfinite(scores).all())
