@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from tasks.reports.estimate import estimate
-from tasks.reports.summary_table import Line, Table, technique_name
+from tasks.reports.summary_table import Line, Table, follows_protocol, technique_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,8 @@ def _best(table: Table, technique: str, *, control: bool = False) -> tuple[Line,
     found = []
     for line in table.lines:
         number = estimate(line.by_technique[technique], "perplexity")
-        if line.method not in references and (line.filler is None) == control and number is not None:
+        if number is None or not follows_protocol(line.by_technique[technique]):
+            continue
+        if line.method not in references and (line.filler is None) == control:
             found.append((line, number.value))
     return min(found, key=lambda pair: pair[1], default=None)

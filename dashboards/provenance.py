@@ -64,12 +64,25 @@ def models(index: ReportIndex) -> list[dict[str, str]]:
                     "note": head + quality,
                 }
             )
+        elif report["stage"] == "tune_filler":
+            found.append(_tuned_filler(report))
         elif report["stage"] == "mask" and "tagger.model" in settings:
             model = f"{settings['tagger.kind']}: {settings['tagger.model']}"
             found.append({"role": "entity tagger", "model": model, "note": "named-entity recogniser, as it is"})
         elif report["stage"] == "pretrain":
             found.append({"role": "language model", "model": _architecture(settings), "note": _pretraining(measured)})
     return [dict(entry) for entry in dict.fromkeys(tuple(entry.items()) for entry in found)]
+
+
+def _tuned_filler(report: Mapping[str, Any]) -> dict[str, str]:
+    cell, measured, settings = report["cell"], report["measured"], report["parameters"]
+    text = "of the filled corpus" if settings.get("text") == "filled" else "without markers"
+    note = f"fine-tuned here in {measured['steps']:,} steps on {measured['training_sentences']:,} sentences {text}"
+    if measured.get("held_out_perplexity") is not None:
+        before, after = measured["base_held_out_perplexity"], measured["held_out_perplexity"]
+        note += f"; perplexity of held-out unmasked words {before:.1f} before, {after:.1f} after"
+    place = ", ".join(str(cell[dimension]).replace("_", " ") for dimension in ("dataset", "technique"))
+    return {"role": f"filler {cell['filler']} ({place})", "model": str(settings.get("base")), "note": note}
 
 
 def _architecture(settings: Mapping[str, Any]) -> str:

@@ -15,6 +15,8 @@ from dashboards.paper_claims import verdicts
 from dashboards.paper_results import CITATION
 from dashboards.result_tables import (
     fill_rows,
+    frequency_tables,
+    masked_counts,
     masked_share_rows,
     masked_share_techniques,
     number_rows,
@@ -82,6 +84,11 @@ def _dataset(
         "sentences": sentences(table),
         "all_words": number_rows(table, "perplexity"),
         "known_words": number_rows(table, "perplexity_known"),
+        "masked_words": number_rows(table, "perplexity_masked_known", spanning=False) if _told_apart(mine) else [],
+        "rest_words": number_rows(table, "perplexity_rest_known", spanning=False) if _told_apart(mine) else [],
+        "masked_counts": masked_counts(table),
+        "frequency_tables": frequency_tables(table),
+        "other_protocols": list(dict.fromkeys(name for row in mine for name in row.get("protocol_differs", []))),
         "interval_plots": interval_plots(table, "perplexity", "perplexity, all words"),
         "known_plots": interval_plots(table, "perplexity_known", "perplexity, known words"),
         "comparison_plots": comparison_plots(table),
@@ -97,3 +104,8 @@ def _dataset(
         "sentences_count": f"{max(row['sentences'] for row in mine):,}",
         "seeds": len({row["seed"] for row in mine if row["seed"] is not None}),
     }
+
+
+def _told_apart(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether evaluation told the words apart that a technique masks."""
+    return any(row.get("masked_words") for row in rows)

@@ -1,5 +1,6 @@
 """The rows of the page's tables: numbers as text, with what a reader must know of each."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +8,17 @@ from typing import Any
 from dashboards.paper_results import DATASETS, MASKED_SHARES, RESULTS, TECHNIQUES, printed
 from dashboards.series import Series, series_of
 from tasks.reports.estimate import direction, estimate
-from tasks.reports.summary_table import Line, Row, Table, method_name, number_text, technique_name
+from tasks.reports.frequency_table import class_tables
+from tasks.reports.summary_table import (
+    OTHER_PROTOCOL,
+    Line,
+    Row,
+    Table,
+    follows_protocol,
+    method_name,
+    number_text,
+    technique_name,
+)
 
 _SIGNS = {-1: "▼", 0: "≈", 1: "▲"}
 _SAID = {-1: "below", 0: "not told apart from", 1: "above"}
@@ -19,7 +30,7 @@ class Comparison:
 
     reference: str
     difference: str
-    """``+42.5%``."""
+    """``+42.5%``, and ``×25.4`` where the difference is large."""
     sign: str
     """``▼`` below or ``▲`` above by an interval that excludes 1, else ``≈``."""
     said: str
@@ -51,14 +62,17 @@ class NumberRow:
     cells: list[NumberCell]
 
 
-def number_rows(table: Table, field: str) -> list[NumberRow]:
-    """The lines of the table of one measure; pretrained and Oracle span all techniques."""
+def number_rows(table: Table, field: str, *, spanning: bool = True) -> list[NumberRow]:
+    """The lines of the table of one measure; pretrained and Oracle span all techniques.
+
+    Not so with ``spanning=False``: for measures of which they have a number under each technique.
+    """
     looks = series_of(table.lines)
     best = {technique: _best(table, technique, field) for technique in table.techniques}
     rows: list[NumberRow] = []
     for line in table.lines:
         group = group_of(line)
-        if group == "reference":
+        if group == "reference" and spanning:
             cells = [_cell(line.by_technique[table.techniques[0]], field, False, len(table.techniques))]
         else:
             cells = [_cell(line.by_technique[name], field, best[name] is line, 1) for name in table.techniques]
@@ -80,7 +94,9 @@ def _best(table: Table, technique: str, field: str) -> Line | None:
     found = []
     for line in table.lines:
         number = estimate(line.by_technique[technique], field)
-        if group_of(line) in ("filler", "control") and number is not None:
+        if number is None or not follows_protocol(line.by_technique[technique]):
+            continue
+        if group_of(line) in ("filler", "control"):
             found.append((number.value, line))
     return min(found, key=lambda pair: pair[0])[1] if found else None
 
@@ -99,6 +115,8 @@ def _cell(rows: Sequence[Row], field: str, best: bool, columns: int) -> NumberCe
         for name, ratio in (("Oracle", f"ratio_to_oracle{known}"), ("Baseline1", f"ratio_to_baseline1{known}"))
         if (comparison := _comparison(rows, name, ratio)) is not None
     ]
+    if not follows_protocol(rows):
+        value += f" {OTHER_PROTOCOL}"
     return NumberCell(value, interval, comparisons, best, columns)
 
 
@@ -107,9 +125,53 @@ def _comparison(rows: Sequence[Row], name: str, field: str) -> Comparison | None
     if ratio is None:
         return None
     way = direction(rows, field)
-    difference = f"{ratio.value - 1:+.1%}".replace("-", "−")
+    difference = f"{ratio.value - 1:+.1%}".replace("-", "−") if ratio.value < 3 else f"×{ratio.value:.1f}"
     kind = {-1: "below", 0: "alike", 1: "above"}[way]
     return Comparison(name, difference, _SIGNS[way], f"{_SAID[way]} {name}", kind)
+
+
+def masked_counts(table: Table) -> list[tuple[str, str, str, str]]:
+    """Of each technique: its name, how many test words it would mask, their share, and how many of them are unknown."""
+    found = []
+    for technique in table.techniques:
+        rows = [row for line in table.lines for row in line.by_technique[technique]]
+        told_apart = [row.get("masked_words", {}) for row in rows]
+        measured = next((words[technique] for words in told_apart if technique in words), None)
+        if measured is not None:
+            counts = f"{measured['words']:,}", f"{measured['share']:.1%}", f"{measured['unknown_words']:,}"
+            found.append((technique_name(technique), *counts))
+    return found
+
+
+@dataclass(frozen=True)
+class FrequencyTable:
+    """Perplexities by how frequent a word is in generic text, for one technique."""
+
+    technique: str
+    headings: list[tuple[str, str]]
+    """Class, and how many targets of the test text it has."""
+    rows: list[tuple[Series, str, bool, list[str]]]
+    """Look and group of a line, whether its group begins there, and a number for each class."""
+
+
+def frequency_tables(table: Table) -> list[FrequencyTable]:
+    """One for each technique; none where evaluation had no counts of generic words."""
+    looks = series_of(table.lines)
+    found = []
+    for classes in class_tables(table):
+        rows: list[tuple[Series, str, bool, list[str]]] = []
+        for line, numbers in classes.lines:
+            group = group_of(line)
+            texts = [number_text(number).partition(" ")[0] for number in numbers]
+            rows.append((looks[line.filler, line.method], group, bool(rows) and rows[-1][1] != group, texts))
+        headings = [(_class_name(name), f"{targets:,}") for name, targets in classes.headings]
+        found.append(FrequencyTable(technique_name(classes.technique), headings, rows))
+    return found
+
+
+def _class_name(name: str) -> str:
+    """``rank 101-1000`` as ``rank 101–1,000``."""
+    return re.sub(r"\d+", lambda number: f"{int(number.group()):,}", name).replace("-", "–")
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ COMMANDS: dict[str, str] = {
     "evaluate-masking": "tasks.masking_evaluation.evaluate_masking_command",
     "train-tagger": "tasks.tagger_training.train_tagger_command",
     "train-filler": "tasks.filling.train_filler_command",
+    "tune-filler": "tasks.filling.tune_filler_command",
     "fill": "tasks.filling.fill_command",
     "pretrain": "tasks.language_model.pretrain_command",
     "adapt": "tasks.language_model.adapt_command",
@@ -39,6 +40,8 @@ COMMANDS: dict[str, str] = {
     "findings": "tasks.reports.findings_command",
     "publish": "tasks.reports.publish_command",
     "where-from": "tasks.reports.where_from_command",
+    "profile": "tasks.profiles.profile_command",
+    "doctor": "tasks.doctor.doctor_command",
 }
 """Commands of this package, in the order of the graph: name to module."""
 
@@ -87,8 +90,8 @@ def _fail(message: str) -> int:
     return 1
 
 
-def _internal_error(error: BaseException) -> int:
-    """Report a defect without its message, which could quote private text; frames alone are safe."""
+def internal_error(error: BaseException) -> int:
+    """Report a defect without its message, which could quote private text; frames alone are safe. Returns 70."""
     if os.environ.get("PALIMPSEST_DEBUG") == "1":
         traceback.print_exception(error)
         return 70
@@ -139,9 +142,9 @@ def main(argv: list[str] | None = None) -> int:
             return _fail(f"no permission for {error.filename!r}: {error.strerror}")
         if isinstance(error, FileNotFoundError) and error.filename is not None:
             return _fail(f"no such file: {error.filename!r}")
-        return _internal_error(error)
+        return internal_error(error)
     except Exception as error:
-        return _internal_error(error)
+        return internal_error(error)
 
 
 if __name__ == "__main__":

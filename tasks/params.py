@@ -9,22 +9,24 @@ never change a number's meaning and are no dependency of any stage: ``resources`
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
 
 from tasks.corpora.settings import CorpusSettings, WordCountSettings
 from tasks.errors import ParameterError
-from tasks.filling.settings import FillerSettings, FillingSettings
+from tasks.filling.settings import FillerSettings, FillingSettings, TuningSettings
 from tasks.labelled_text.settings import LabelledTextSettings
 from tasks.language_model.settings import EvaluationSettings, LanguageModelSettings
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking_evaluation.settings import MaskingEvaluationSettings
+from tasks.reports.downstream_names import is_downstream
 from tasks.reports.settings import TrackingSettings
 from tasks.settings_base import Settings
 from tasks.spelling import nearest
 from tasks.tagger_training.settings import TaggerTrainingSettings
+from tasks.tunings import Tuning, tuning_problems
 
 DEFAULT_PATH = "params.yaml"
 AMBIENT_SECTIONS = ("resources", "tracking")
@@ -44,6 +46,16 @@ class CompareSettings(Settings):
     """Models that fill, keys of ``fillers``."""
     methods: list[str]
     """Ways to choose among a filler's candidates, keys of ``filling``."""
+    language_model_methods: list[str] = Field(default_factory=list)
+    """The same, for ways that ask the downstream language model too; their names begin with ``downstream``."""
+    tunings: list[Tuning]
+    """Fillers to fine-tune on each masked corpus (paper 3.2), from a base among ``fillers``."""
+    tunings_again: list[Tuning]
+    """Further rounds: the base is itself the filler of one of ``tunings`` or ``tunings_again``."""
+    tuned_fillers: list[str]
+    """Which of all these fill."""
+    tuned_methods: list[str]
+    """Ways to choose among their candidates, keys of ``filling``."""
     controls: list[str]
     """Ways to fill that use no model, keys of ``filling``."""
     seeds: list[int] = Field(min_length=1)
@@ -63,6 +75,18 @@ class ResourceSettings(Settings):
     """Threads of one stage; recorded in reports, since the order of a sum can change its last digits."""
     parallel_stages: int = Field(ge=1)
     """How many stages ``palimpsest run`` runs at once."""
+    devices: int = Field(default=1, ge=1)
+    """Devices of one machine that a language model is trained on: GPUs, or processes where there is none."""
+    nodes: int = Field(default=1, ge=1)
+    """Machines that it is trained on; with more than one, torchrun starts the command on each."""
+    strategy: Literal["auto", "ddp", "fsdp"] = "auto"
+    """``ddp``: every device has the whole model; ``fsdp``: each has a part; ``auto``: ``ddp`` on several devices."""
+    compile: bool = False
+    """Whether training compiles the model first: a minute or two, which a long run earns back."""
+    checkpoint_seconds: float = Field(default=600.0, ge=0)
+    """Time between two checkpoints of a training run; 0: none by time."""
+    checkpoint_steps: int = Field(default=0, ge=0)
+    """Optimiser steps between two checkpoints of a training run; 0: none by steps."""
 
 
 class Parameters(Settings):
@@ -85,6 +109,8 @@ class Parameters(Settings):
     """Labelled texts that techniques are held against."""
     fillers: dict[str, FillerSettings]
     """Filler models by name."""
+    tuned_fillers: dict[str, TuningSettings]
+    """Fillers that are fine-tuned on a masked corpus, by name, and how."""
     filling: dict[str, FillingSettings]
     """Filling methods by name."""
     language_model: LanguageModelSettings
@@ -95,6 +121,10 @@ class Parameters(Settings):
     @model_validator(mode="after")
     def _names_exist(self) -> "Parameters":
         compare = self.compare
+        downstream = [name for name, settings in self.filling.items() if settings.kind == "downstream"]
+        with_filler = [name for name, settings in self.filling.items() if settings.uses_filler]
+        with_filler = [name for name in with_filler if name not in downstream]
+        tuned = [tuning.filler for tuning in (*compare.tunings, *compare.tunings_again)]
         dimensions: list[tuple[str, Sequence[str], str, Iterable[str]]] = [
             ("datasets", compare.datasets, "corpora", self.corpora),
             ("techniques", compare.techniques, "masking", self.masking),
@@ -103,10 +133,20 @@ class Parameters(Settings):
             ("detectors", compare.detectors, "masking", self.masking),
             ("gold_sets", compare.gold_sets, "masking_evaluation.gold_sets", self.masking_evaluation.gold_sets),
             ("fillers", compare.fillers, "fillers", self.fillers),
-            ("methods", compare.methods, "filling", [n for n, s in self.filling.items() if s.uses_filler]),
+            ("methods", compare.methods, "filling", with_filler),
+            ("language_model_methods", compare.language_model_methods, "filling", downstream),
             ("controls", compare.controls, "filling", [n for n, s in self.filling.items() if not s.uses_filler]),
+            ("tuned_fillers", compare.tuned_fillers, "", tuned),
+            ("tuned_methods", compare.tuned_methods, "filling", with_filler),
         ]
-        problems = []
+        problems = tuning_problems(self)
+        # Stages tell these methods from others by their names.
+        problems += [
+            f"filling: {name!r} is of kind {settings.kind!r}; names that begin with 'downstream' are for kind "
+            "'downstream', and no others"
+            for name, settings in self.filling.items()
+            if is_downstream(name) != (settings.kind == "downstream")
+        ]
         for dimension, names, section, allowed in dimensions:
             allowed = sorted(allowed)
             for name in names:
@@ -114,7 +154,7 @@ class Parameters(Settings):
                     where = f"no key of {section!r} that fits" if section else "not known"
                     problems.append(
                         f"compare.{dimension}: {name!r} is {where}{nearest(name, allowed)}; "
-                        f"allowed: {', '.join(allowed)}"
+                        f"allowed: {', '.join(allowed) or 'none'}"
                     )
         for dimension, names in compare:
             if len(set(names)) != len(names):
@@ -125,6 +165,7 @@ class Parameters(Settings):
             *self.taggers,
             *self.masking_evaluation.gold_sets,
             *self.fillers,
+            *self.tuned_fillers,
             *self.filling,
         ]:
             if not name.replace("_", "").isalnum() or not name.isascii():

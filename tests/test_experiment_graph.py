@@ -62,5 +62,5 @@ def test_private_outputs_are_never_pushed(stages):
 def test_only_private_stages_write_private_folders(stages):
     for name, stage in stages.items():
         writes_private = any(str(out).startswith("data/private/") for out in stage.outs)
-        reads_raw_for_training = name.startswith(("corpus@", "mask@", "gold@", "adapt_oracle@"))
+        reads_raw_for_training = name.startswith(("corpus@", "mask@", "mask_test@", "gold@", "adapt_oracle@"))
         assert writes_private == reads_raw_for_training, name

@@ -257,3 +257,40 @@ def test_detectors_have_a_section_once_they_were_evaluated(experiment_folder, tm
     assert "gold: 1 lines, 6 words, 2 of them private" in page.text
     assert "allow list 0.909" in page.text
     assert "Zyxwq" not in page.raw
+
+
+def test_masked_words_and_frequencies_have_tables(page):
+    text = page.text
+    assert "Perplexity on chat over the known words that the technique would mask" in text
+    # Oracle's for the three techniques, 10 * 227 * (1 + share masked), and Sample's beside it.
+    for number in ("2653.6", "2540.1", "2354.0", "3436.9"):
+        assert number in text
+    assert "allow list 100 (0.5%; 50 unknown)" in text
+    assert "rank 1–100" in text
+    assert text.count("Perplexity on chat by frequency of the word") == 3
+
+
+def test_a_summary_without_masked_words_has_no_such_tables(copy, monkeypatch):
+    path = copy / "results" / "summary.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    for row in rows:
+        for name in ("masked_words", "by_frequency", "protocol_differs", "over_seeds"):
+            del row[name]
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    text = render(copy, monkeypatch).text
+    assert "Masked words apart" not in text
+    assert "by frequency of the word" not in text
+    assert "445.0" in text
+
+
+def test_numbers_of_another_protocol_are_marked(copy, monkeypatch):
+    path = copy / "results" / "summary.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    changed = next(row for row in rows if (row["technique"], row["method"]) == ("allow_list", "sample"))
+    changed.update(protocol_differs=["vocab", "unk"], perplexity=100.0)
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    text = render(copy, monkeypatch).text
+    # However low it is, it is neither the lowest of the fills nor in the headline.
+    assert "Allow list: no model's fill is below Baseline1 (427.0); the best, Top-K, has 445.0" in text
+    assert "100.0 ‡" in text
+    assert "‡ measured by another protocol than Oracle’s (vocab, unk): these numbers do not compare" in text

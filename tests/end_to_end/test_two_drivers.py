@@ -31,6 +31,11 @@ PARAMETERS = {
         "baselines": ["baseline1"],
         "fillers": ["tiny"],
         "methods": ["top_k"],
+        "language_model_methods": [],
+        "tunings": [{"filler": "tiny_tuned", "base": "tiny"}],
+        "tunings_again": [{"filler": "tiny_tuned_round_2", "base": "tiny_tuned"}],
+        "tuned_fillers": ["tiny_tuned_round_2"],
+        "tuned_methods": ["top_k"],
         "controls": ["unigram"],
         "seeds": [1],
         "taggers": ["crf"],
@@ -63,8 +68,14 @@ PARAMETERS = {
         "seed": 1,
     },
     "fillers": {"tiny": {"kind": "masked_lm", "model": "./data/raw/tiny_untrained_bert"}},
+    "tuned_fillers": {
+        name: {"kind": "masked_lm", "text": "filled", "method": {"kind": "top_k", "k": 5}, "steps": 2}
+        for name in ("tiny_tuned", "tiny_tuned_round_2")
+    },
     "filling": {"top_k": {"kind": "top_k", "k": 5}, "unigram": {"kind": "unigram"}},
     "language_model": {
+        "kind": "transformer",
+        "transformer": {},
         "vocabulary": {"size": 400, "minimum_count": 1},
         "architecture": {"layers": 1, "heads": 2, "width": 16, "maximum_tokens": 32},
         "pretraining": {"epochs": 1.0, "batch_tokens": 256, "learning_rate": 0.01, "seed": 1},
@@ -222,7 +233,7 @@ def summary(folder: Path) -> list[dict]:
 
 def test_both_drivers_give_the_same_summary(by_dvc, by_prefect):
     rows = summary(by_dvc)
-    assert [row["method"] for row in rows] == ["pretrained", "oracle", "baseline1", "top_k", "unigram"]
+    assert [row["method"] for row in rows] == ["pretrained", "oracle", "baseline1", "top_k", "top_k", "unigram"]
     assert all(row["perplexity"] > 1 for row in rows)
     assert rows == summary(by_prefect)
 
@@ -254,6 +265,9 @@ def test_a_changed_parameter_reruns_its_branch_alone(by_dvc):
         "fill@mail-allow_list-tiny-top_k-1",
         "adapt_filled@mail-allow_list-tiny-top_k-1",
         "evaluate_filled@mail-allow_list-tiny-top_k-1",
+        "fill_tuned@mail-allow_list-tiny_tuned_round_2-top_k-1",
+        "adapt_tuned@mail-allow_list-tiny_tuned_round_2-top_k-1",
+        "evaluate_tuned@mail-allow_list-tiny_tuned_round_2-top_k-1",
         "summarise",
         "report",
         "publish",

@@ -166,7 +166,7 @@ def test_after_dvc_repro_there_is_nothing_to_run_and_results_are_shown(finished:
 
 
 def test_all_problems_of_the_parameters_are_told_before_anything_starts(project: Project) -> None:
-    project.replace("params.yaml", "k: 10", "k: ten")
+    project.replace("params.yaml", "top_k: {kind: top_k, k: 10}", "top_k: {kind: top_k, k: ten}")
     project.replace("params.yaml", "evaluation: {", "evaluation: {colour: red, ")
     done = project.palimpsest("run")
     assert done.returncode == 1
