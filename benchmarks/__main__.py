@@ -22,6 +22,7 @@ MODULES = (
     "filling_speed",
     "causal_filling_speed",
     "language_model_speed",
+    "language_model_evaluation_speed",
     "graph_speed",
 )
 RESULTS = Path(__file__).parent / "results" / "latest.json"

@@ -29,8 +29,8 @@ def run() -> list[dict[str, Any]]:
     from tasks.causal_model import load_causal_model
     from tasks.filling.causal_lm.language_model import CausalLanguageModel
     from tasks.filling.causal_lm.lora_training import train_lora
+    from tasks.filling.filler_settings import LoraTraining
     from tasks.filling.masked_sentence import read_masked_line
-    from tasks.filling.settings import LoraTraining
 
     model, tokenizer = load_causal_model(MODEL, GGUF_FILE, precision="float32")
     tuned, _ = train_lora(CausalLanguageModel(model, tokenizer, MODEL), plain_lines(), LoraTraining(**TUNING))

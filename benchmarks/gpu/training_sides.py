@@ -17,8 +17,8 @@ LEARNING_RATE = 3e-4
 def train_ours(device: str, tiny: bool, *, compiled: bool, context: str = "packed") -> dict[str, Any]:
     """Our model and loop."""
     from tasks.language_model.settings import TrainingSettings
-    from tasks.language_model.training import train
-    from tasks.language_model.transformer import TransformerLanguageModel
+    from tasks.language_model.training.trainer import train
+    from tasks.language_model.transformer.model import TransformerLanguageModel
 
     workload = training_workload(tiny)
     text = zipf_text(workload)
@@ -104,9 +104,9 @@ def _examples(workload: Training) -> tuple[list[dict[str, Any]], list[int]]:
     """The same sentences in batches of as many targets, as Hugging Face takes them, and the targets of each."""
     import torch
 
-    from tasks.language_model.ranks.rank_plan import RankPlan
     from tasks.language_model.settings import TrainingSettings
-    from tasks.language_model.training_batches import TrainingBatches
+    from tasks.language_model.training.batches import TrainingBatches
+    from tasks.language_model.training.ranks.plan import RankPlan
 
     settings = TrainingSettings(batch_tokens=workload.batch_tokens)
     batches = TrainingBatches(zipf_text(workload), workload.architecture("sentence"), settings, SEED, RankPlan())

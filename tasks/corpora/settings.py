@@ -110,7 +110,7 @@ class PushshiftCorpus(Settings):
 
 
 class WallStreetJournalCorpus(Settings):
-    """Wall Street Journal text of WSJ0 and WSJ1 (LDC93S6, LDC94S13; licensed by the LDC)."""
+    """Wall Street Journal text of WSJ0 and WSJ1 (LDC93S6A, LDC94S13A; licensed by the LDC)."""
 
     kind: Literal["wsj"]
     source: str
@@ -121,16 +121,15 @@ class WallStreetJournalCorpus(Settings):
     cleaning: CleaningSettings = CleaningSettings()
 
 
-_SingleSource = Annotated[
+_SingleSource = (
     ChitchatCorpus
     | EncyclopediaCorpus
     | FilesCorpus
     | WikiTextCorpus
     | FisherCorpus
     | PushshiftCorpus
-    | WallStreetJournalCorpus,
-    Field(discriminator="kind"),
-]
+    | WallStreetJournalCorpus
+)
 
 
 class MixtureCorpus(Settings):
@@ -139,7 +138,7 @@ class MixtureCorpus(Settings):
     kind: Literal["mixture"]
     source: str
     """The file or folder whose hash is the version of all sources: each of them is it, or lies in it."""
-    of: list[_SingleSource] = Field(min_length=1)
+    of: list[Annotated[_SingleSource, Field(discriminator="kind")]] = Field(min_length=1)
     """The sources, without a ``cleaning`` of their own."""
     cleaning: CleaningSettings = CleaningSettings()
 
@@ -164,14 +163,4 @@ class WordCountSettings(Settings):
     text: 0 for the text alone, 1 for the published ones alone."""
 
 
-CorpusSettings = Annotated[
-    ChitchatCorpus
-    | EncyclopediaCorpus
-    | FilesCorpus
-    | WikiTextCorpus
-    | FisherCorpus
-    | PushshiftCorpus
-    | WallStreetJournalCorpus
-    | MixtureCorpus,
-    Field(discriminator="kind"),
-]
+CorpusSettings = Annotated[_SingleSource | MixtureCorpus, Field(discriminator="kind")]

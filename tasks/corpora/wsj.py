@@ -1,4 +1,4 @@
-"""Wall Street Journal text of the CSR-I corpora (WSJ0 LDC93S6, WSJ1 LDC94S13), as the LDC ships it.
+"""Wall Street Journal text of the CSR-I corpora (WSJ0 LDC93S6A, WSJ1 LDC94S13A), as the LDC ships it.
 
 Two kinds of text are on the discs, and ``text`` says which is read:
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import psutil
 
+from tasks.threads import available_cores
+
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
@@ -33,7 +35,7 @@ def this_machine(root: Path) -> Machine:
     """Ask the system; a missing or silent driver means that there is no GPU."""
     memory = psutil.virtual_memory()
     return Machine(
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        cores=available_cores(),
         memory_bytes=memory.total,
         available_memory_bytes=memory.available,
         disk_bytes=shutil.disk_usage(root).free,

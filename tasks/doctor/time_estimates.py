@@ -90,6 +90,7 @@ def _model_of(step: str, item: dict[str, Any], work: Workload) -> _StepModel:
     training = f"training: {rates.training.basis}"
     language_model = training if kind == "transformer" else f"{kind}: assumed"
     filling, start = f"filling: {rates.filling.basis}", _MODEL_START_SECONDS
+    scoring = f"scoring, at the rate of filling: {rates.filling.basis}"
     known = {
         "generic": _StepModel((), lambda item: _corpus("generic", work), "assumed"),
         "corpus": _StepModel(("key",), lambda item: _corpus(item["key"], work), "assumed"),
@@ -109,7 +110,7 @@ def _model_of(step: str, item: dict[str, Any], work: Workload) -> _StepModel:
         "adapt": _StepModel(("dataset",), lambda item: _adapt(item["dataset"], work), language_model, start),
         "evaluate_masking": _StepModel((), lambda item: _DETECTOR_SECONDS, "assumed"),
         "train_tagger": _StepModel(("tagger",), lambda item: _train_tagger(item["tagger"], work), "assumed"),
-        "evaluate": _StepModel(("dataset",), lambda item: _evaluate(item["dataset"], work), filling, start),
+        "evaluate": _StepModel(("dataset",), lambda item: _evaluate(item["dataset"], work), scoring, start),
     }
     # The longest name that fits: fill_control is no fill, and adapt_oracle is an adapt.
     for prefix in sorted(known, key=len, reverse=True):

@@ -33,6 +33,7 @@ from typing import Any
 
 from tasks.errors import ParameterError
 from tasks.filling.fill_stage import DEFAULT_WORK_FOLDER, fill_text
+from tasks.threads import threads_of
 
 SUMMARY = "fill the markers of masked text with a language model's words"
 METHODS = ("top_1", "top_k", "sample", "log_linear", "downstream", "free", "unigram", "surrogate")
@@ -179,23 +180,19 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Fill a corpus."""
-    settings, threads = _settings(arguments)
-    fill_text(arguments, settings, threads)
+    fill_text(arguments, _settings(arguments), threads_of(arguments))
 
 
-def _settings(arguments: argparse.Namespace) -> tuple[Any, int]:
-    """The method's settings with the options that override them, and the number of threads."""
+def _settings(arguments: argparse.Namespace) -> Any:
+    """The method's settings with the options that override them."""
     from tasks.filling.settings import FillingSettings
     from tasks.params import as_plain, check_settings, read_sections
     from tasks.spelling import nearest
 
     overrides = {name: value for name in _OVERRIDES if (value := getattr(arguments, name)) is not None}
-    threads = 1
     if arguments.params:
         section = sections(arguments)[0]
-        chosen = read_sections(arguments.params, [section, "resources"])
-        values = as_plain(chosen[section])
-        threads = chosen["resources"].threads
+        values = as_plain(read_sections(arguments.params, [section])[section])
     elif arguments.method in METHODS:
         values = {"kind": arguments.method}
     else:
@@ -203,8 +200,4 @@ def _settings(arguments: argparse.Namespace) -> tuple[Any, int]:
             f"--method {arguments.method!r} is not known{nearest(arguments.method, METHODS)}; "
             f"allowed: {', '.join(METHODS)}"
         )
-    if arguments.threads is not None:
-        threads = arguments.threads
-    if threads < 1:
-        raise ParameterError(f"--threads {threads!r} is not allowed; use 1 or more")
-    return check_settings(FillingSettings, {**values, **overrides}, f"--method {arguments.method}"), threads
+    return check_settings(FillingSettings, {**values, **overrides}, f"--method {arguments.method}")

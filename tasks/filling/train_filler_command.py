@@ -20,25 +20,12 @@ import time
 from typing import Any
 
 from tasks.errors import ModelError, ParameterError
+from tasks.filling.training_options import TRAINING_OPTIONS, add_training_options, given_options
+from tasks.threads import threads_of
 
 SUMMARY = "prepare a masked or causal language model for filling, training a head or tuning with LoRA"
 KINDS = ("masked_lm", "causal_lm")
-_OVERRIDES = (
-    "steps",
-    "batch_pieces",
-    "batch_sentences",
-    "longest_sentence",
-    "learning_rate",
-    "body_learning_rate",
-    "rank",
-    "alpha",
-    "dropout",
-    "target_modules",
-    "merge",
-    "warm_up_share",
-    "masked_share",
-    "seed",
-)
+_OVERRIDES = (*TRAINING_OPTIONS, "body_learning_rate")
 _MODEL_OVERRIDES = ("gguf_file", "precision")
 
 
@@ -64,29 +51,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     both = parser.add_argument_group("training", "override those of params.yaml or the defaults")
     both.add_argument("--train-head", action="store_true", help="masked_lm: train a masked-LM head")
     both.add_argument("--lora", action="store_true", help="causal_lm: tune with LoRA on prompts")
-    both.add_argument("--steps", type=int, help="optimiser steps")
-    both.add_argument("--longest-sentence", type=int, help="longer sentences are cut to so many pieces, or left out")
-    both.add_argument("--learning-rate", type=float, help="peak learning rate (of the head)")
-    both.add_argument("--warm-up-share", type=float, help="share of the steps in which the rates rise")
-    both.add_argument("--masked-share", type=float, help="share of the word pieces or words to guess")
-    both.add_argument("--seed", type=int, help="seed of order, masks and fresh weights")
-    head = parser.add_argument_group("training of a head")
-    head.add_argument("--batch-pieces", type=int, help="word pieces per step, padding included")
-    head.add_argument("--body-learning-rate", type=float, help="peak learning rate of the body; 0 freezes it")
-    lora = parser.add_argument_group("tuning with LoRA")
-    lora.add_argument("--batch-sentences", type=int, help="sentences per step")
-    lora.add_argument("--rank", type=int, help="rank of the update of each matrix")
-    lora.add_argument("--alpha", type=float, help="the update is scaled by alpha / rank")
-    lora.add_argument("--dropout", type=float, help="share of the update's inputs that are left out at random")
-    lora.add_argument(
-        "--target-modules", nargs="+", metavar="LAYER", help="layers that are updated (default: all linear ones)"
-    )
-    lora.add_argument(
-        "--merge",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="write whole weights with the update in them (default), or the update alone",
-    )
+    masked = add_training_options(parser, both)
+    masked.add_argument("--body-learning-rate", type=float, help="peak learning rate of the body; 0 freezes it")
 
 
 def sections(arguments: argparse.Namespace) -> list[str]:
@@ -101,7 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.reports.cell import Cell
     from tasks.reports.stage_report import recorded_stage
 
-    settings, threads = _settings(arguments)
+    settings, threads = _settings(arguments), threads_of(arguments)
     training = settings.lora if settings.kind == "causal_lm" else settings.train_head
     check_filler_folder(arguments.output)
     texts = [path for path in (arguments.text, arguments.valid) if path]
@@ -167,27 +133,24 @@ def _say(output: str, measured: dict[str, Any]) -> None:
     print(f"filler in {output}{trained}{quality}", file=sys.stderr)
 
 
-def _settings(arguments: argparse.Namespace) -> tuple[Any, int]:
-    """The filler's settings with the options that override them, and the number of threads."""
-    from tasks.filling.settings import FillerSettings
+def _settings(arguments: argparse.Namespace) -> Any:
+    """The filler's settings with the options that override them."""
+    from tasks.filling.filler_settings import FillerSettings
     from tasks.params import as_plain, check_settings, read_sections
 
-    threads = 1
     values: dict[str, Any] = {}
     if arguments.params:
         if not arguments.filler:
             raise ParameterError("--params needs --filler with a name of its section 'fillers'")
         section = sections(arguments)[0]
-        chosen = read_sections(arguments.params, [section, "resources"])
-        values = as_plain(chosen[section])
-        threads = chosen["resources"].threads
+        values = as_plain(read_sections(arguments.params, [section])[section])
     if arguments.model:
         values["model"] = arguments.model
     if "model" not in values:
         raise ParameterError("no model is given; use --model with a hub name or folder, or --params with --filler")
     values["kind"] = _kind(arguments, values)
-    values |= {name: value for name in _MODEL_OVERRIDES if (value := getattr(arguments, name)) is not None}
-    overrides = {name: value for name in _OVERRIDES if (value := getattr(arguments, name)) is not None}
+    values |= given_options(arguments, _MODEL_OVERRIDES)
+    overrides = given_options(arguments, _OVERRIDES)
     training, option = ("lora", "--lora") if values["kind"] == "causal_lm" else ("train_head", "--train-head")
     if arguments.train_head and training == "lora":
         raise ParameterError(f"--train-head is for masked language models, and {values['model']!r} is a causal one")
@@ -201,11 +164,7 @@ def _settings(arguments: argparse.Namespace) -> tuple[Any, int]:
         name = next(iter(overrides)).replace("_", "-")
         what = "tuning with LoRA" if training == "lora" else "the training of a head"
         raise ParameterError(f"--{name} belongs to {what}; add {option} or leave it out")
-    if arguments.threads is not None:
-        threads = arguments.threads
-    if threads < 1:
-        raise ParameterError(f"--threads {threads!r} is not allowed; use 1 or more")
-    return check_settings(FillerSettings, values, "train-filler"), threads
+    return check_settings(FillerSettings, values, "train-filler")
 
 
 def _kind(arguments: argparse.Namespace, values: dict[str, Any]) -> str:

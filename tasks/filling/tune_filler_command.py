@@ -26,27 +26,12 @@ import time
 from typing import Any
 
 from tasks.errors import ParameterError
+from tasks.filling.training_options import TRAINING_OPTIONS, add_training_options, given_options
+from tasks.threads import threads_of
 
 SUMMARY = "fine-tune a filler on masked in-domain text, as it is or filled"
 KINDS = ("masked_lm", "causal_lm")
-_OVERRIDES = (
-    "text",
-    "held_out_share",
-    "minimum_sentences",
-    "steps",
-    "batch_pieces",
-    "batch_sentences",
-    "longest_sentence",
-    "learning_rate",
-    "warm_up_share",
-    "masked_share",
-    "rank",
-    "alpha",
-    "dropout",
-    "target_modules",
-    "merge",
-    "seed",
-)
+_OVERRIDES = ("text", "held_out_share", "minimum_sentences", *TRAINING_OPTIONS)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -76,30 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     settings.add_argument("--method", metavar="KIND", help="filled: how, with that method's default settings")
     settings.add_argument("--held-out-share", type=float, help="share of the sentences that are never trained on")
     settings.add_argument("--minimum-sentences", type=int, help="fewer sentences to train on are an error")
-    settings.add_argument("--steps", type=int, help="optimiser steps")
-    settings.add_argument(
-        "--longest-sentence", type=int, help="longer sentences are cut to so many pieces (causal: left out)"
-    )
-    settings.add_argument("--learning-rate", type=float, help="peak learning rate")
-    settings.add_argument("--warm-up-share", type=float, help="share of the steps in which the rate rises")
-    settings.add_argument("--masked-share", type=float, help="share of the word pieces or words to guess")
-    settings.add_argument("--seed", type=int, help="seed of order, masks and fills")
-    masked = parser.add_argument_group("settings of a masked language model")
-    masked.add_argument("--batch-pieces", type=int, help="word pieces per step, padding included")
-    lora = parser.add_argument_group("settings of LoRA, for a causal language model")
-    lora.add_argument("--batch-sentences", type=int, help="sentences per step")
-    lora.add_argument("--rank", type=int, help="rank of the update of each matrix")
-    lora.add_argument("--alpha", type=float, help="the update is scaled by alpha / rank")
-    lora.add_argument("--dropout", type=float, help="share of the update's inputs that are left out at random")
-    lora.add_argument(
-        "--target-modules", nargs="+", metavar="LAYER", help="layers that are updated (default: all linear ones)"
-    )
-    lora.add_argument(
-        "--merge",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="write whole weights with the update in them (default), or the update alone",
-    )
+    add_training_options(parser, settings)
     cell = parser.add_argument_group("cell", "what the report says it belongs to; changes no result")
     cell.add_argument("--dataset", help="name of the private corpus")
     cell.add_argument("--technique", help="name of the masking technique")
@@ -122,7 +84,7 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.reports.cell import Cell
     from tasks.reports.stage_report import recorded_stage
 
-    settings, threads = _settings(arguments)
+    settings, threads = _settings(arguments), threads_of(arguments)
     if arguments.input == STANDARD_STREAM:
         raise ParameterError("--input '-' cannot be read twice; give a file")
     check_filler_folder(arguments.output)
@@ -197,20 +159,17 @@ def _say(output: str, measured: dict[str, Any]) -> None:
     )
 
 
-def _settings(arguments: argparse.Namespace) -> tuple[Any, int]:
-    """The tuning's settings with the options that override them, and the number of threads."""
-    from tasks.filling.settings import TuningSettings
+def _settings(arguments: argparse.Namespace) -> Any:
+    """The tuning's settings with the options that override them."""
+    from tasks.filling.tuning_settings import TuningSettings
     from tasks.params import as_plain, check_settings, read_sections
 
-    threads = 1
     values: dict[str, Any] = {}
     if arguments.params:
         if not arguments.filler:
             raise ParameterError("--params needs --filler with a name of its section 'tuned_fillers'")
         section = sections(arguments)[0]
-        chosen = read_sections(arguments.params, [section, "resources"])
-        values = as_plain(chosen[section])
-        threads = chosen["resources"].threads
+        values = as_plain(read_sections(arguments.params, [section])[section])
         if arguments.kind and arguments.kind != values["kind"]:
             raise ParameterError(
                 f"--kind {arguments.kind} is not that of the section, {values['kind']!r}; leave it out"
@@ -221,11 +180,7 @@ def _settings(arguments: argparse.Namespace) -> tuple[Any, int]:
         from tasks.filling.causal_lm.filler_folder import is_causal
 
         values["kind"] = "causal_lm" if is_causal(arguments.base) else "masked_lm"
-    values |= {name: value for name in _OVERRIDES if (value := getattr(arguments, name)) is not None}
+    values |= given_options(arguments, _OVERRIDES)
     if arguments.method is not None:
         values["method"] = {"kind": arguments.method}
-    if arguments.threads is not None:
-        threads = arguments.threads
-    if threads < 1:
-        raise ParameterError(f"--threads {threads!r} is not allowed; use 1 or more")
-    return check_settings(TuningSettings, values, "tune-filler"), threads
+    return check_settings(TuningSettings, values, "tune-filler")

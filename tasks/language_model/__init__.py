@@ -1,1 +1,5 @@
-"""Steps 4 and 5: the word-level language model, its adaptation and its perplexity (paper 3.3, 4.2)."""
+"""Steps 4 and 5: the downstream language model, its adaptation and its perplexity (paper 3.3, 4.2).
+
+``vocabulary``, ``pretrain``, ``adapt`` and ``perplexity`` are the commands. Each kind of model has a room:
+``transformer`` (the paper's, trained in ``training``), ``ngram`` and ``causal_lm``. ``evaluation`` is the same for all.
+"""

@@ -23,7 +23,7 @@ from tasks.language_model.settings import AdaptationSettings
 from tasks.reports.cell import add_cell_options, cell_of
 
 if TYPE_CHECKING:
-    from tasks.language_model.transformer import TransformerLanguageModel
+    from tasks.language_model.transformer.model import TransformerLanguageModel
     from tasks.language_model.vocabulary import Vocabulary
 
 SUMMARY = "train a language model further on raw, masked or filled text"
@@ -38,7 +38,7 @@ _OPTIONS: dict[Kind, set[str]] = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    from tasks.language_model.training_options import add_training_options
+    from tasks.language_model.training.options import add_training_options
 
     parser.add_argument("--model", required=True, help="model folder to begin with")
     add_training_options(parser)
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> None:
             return adapt_causal_lm(arguments)
     from tasks.language_model.encoded_text import marker_use_of
     from tasks.language_model.generic_mixture import check_generic_share
-    from tasks.language_model.training_stage import TrainingStage, run_training_stage
+    from tasks.language_model.training.stage import TrainingStage, run_training_stage
     from tasks.params import as_plain, check_settings, read_sections
 
     base = read_sections(arguments.params, [TRAINING])[TRAINING] if arguments.params else None
@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> None:
     markers = arguments.markers or marker_use_of(arguments.method)
 
     def build() -> "tuple[TransformerLanguageModel, Vocabulary]":
-        from tasks.language_model.model_folder import load_model
+        from tasks.language_model.transformer.folder import load_model
 
         return load_model(arguments.model)
 

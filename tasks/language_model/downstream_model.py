@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, get_args
 
 from tasks.errors import ModelError, ParameterError
 from tasks.language_model.kind_settings import Kind
+from tasks.language_model.model_folder import SETTINGS
 
 if TYPE_CHECKING:
-    from tasks.language_model.protocol import MarkerRule, Protocol
-    from tasks.language_model.scoring import TargetScores
+    from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
+    from tasks.language_model.evaluation.target_scores import TargetScores
 
 KIND_SECTION = "language_model.kind"
-_SETTINGS = "settings.json"
 _DEFAULT: Kind = "transformer"
 RESOURCE_OPTIONS = (
     "devices",
@@ -60,7 +60,7 @@ def kind_sections(arguments: argparse.Namespace) -> list[str]:
 def kind_of_folder(folder: str | Path) -> Kind:
     """The kind of a model folder; that of the Transformer where the folder does not say, since its reader says why."""
     try:
-        kind = json.loads((Path(folder) / _SETTINGS).read_text(encoding="utf-8"))["kind"]
+        kind = json.loads((Path(folder) / SETTINGS).read_text(encoding="utf-8"))["kind"]
     except (OSError, ValueError, KeyError, TypeError):
         return _DEFAULT
     return kind if kind in get_args(Kind) else _DEFAULT
@@ -103,6 +103,6 @@ def score_text(model: str | Path, text: str | Path, markers: "MarkerRule") -> "t
             from tasks.language_model.causal_lm.scoring import score_text as score_causal_lm
 
             return score_causal_lm(model, text, markers)
-    from tasks.language_model.scoring import score_text as score_transformer
+    from tasks.language_model.transformer.scoring import score_text as score_transformer
 
     return score_transformer(model, text, markers)

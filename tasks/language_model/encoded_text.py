@@ -63,6 +63,16 @@ class EncodedText:
         """Marker tokens."""
         return int(is_marker(self.tokens).sum())
 
+    def counts(self) -> dict[str, int]:
+        """What a report says of the text."""
+        return {
+            "sentences": self.sentences,
+            "empty_lines": self.empty_lines,
+            "words": self.words,
+            "unknown_words": self.unknown_words,
+            "markers": self.markers,
+        }
+
     def is_target(self) -> np.ndarray:
         """For each id, whether the model has to predict it: all but ``<s>``, and markers only where they count."""
         counted = self.tokens != START_ID

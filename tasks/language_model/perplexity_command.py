@@ -10,6 +10,7 @@ examples:
   palimpsest perplexity --model models/adapted --text test.txt --json
   palimpsest mask --technique allow_list --input test.txt --output masked.txt --sidecar sidecars/allow_list.jsonl
   palimpsest perplexity --model models/adapted --text test.txt --sidecars sidecars --word-counts counts.tsv
+  torchrun --nproc-per-node 2 -m tasks.cli perplexity --model models/adapted --text test.txt
 """
 
 import argparse
@@ -18,6 +19,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tasks.errors import ParameterError
 from tasks.language_model.setting_options import add_setting_options, overridden
 from tasks.language_model.settings import EvaluationSettings
 from tasks.reports.cell import add_cell_options, cell_of
@@ -62,9 +64,9 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Score the text and say what came out."""
-    from tasks.language_model.training_options import threads_of
     from tasks.params import as_plain, check_settings, read_sections
     from tasks.reports.stage_report import recorded_stage
+    from tasks.threads import available_cores, threads_of
 
     base = read_sections(arguments.params, [SECTION])[SECTION] if arguments.params else None
     # --seed names the cell of the model; the resampling has an option of its own.
@@ -72,32 +74,41 @@ def run(arguments: argparse.Namespace) -> None:
     settings: EvaluationSettings = check_settings(
         EvaluationSettings, overridden(given, EvaluationSettings, base), "evaluation options"
     )
-    threads = threads_of(arguments)
+    threads = threads_of(arguments, available_cores())
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(threads)
-    from tasks.language_model.reference_text import read_reference_text, sidecars_in
+    from tasks.language_model.evaluation.reference_text import read_reference_text, sidecars_in
 
     sidecars = sidecars_in(arguments.sidecars) if arguments.sidecars else {}
     inputs = [arguments.model, arguments.text, *sidecars.values(), arguments.word_counts]
-    with recorded_stage(
-        "perplexity",
-        arguments.report,
-        cell=cell_of(arguments).as_dict(),
-        parameters={SECTION: as_plain(settings)},
-        seed=settings.seed,
-        inputs=[path for path in inputs if path],
-        outputs=[arguments.scores] if arguments.scores else [],
-    ) as report:
+    from tasks.language_model.evaluation.ranks import ranks_of_torchrun
+
+    with (
+        ranks_of_torchrun(threads) as plan,
+        recorded_stage(
+            "perplexity",
+            arguments.report if plan.is_first else None,
+            cell=cell_of(arguments).as_dict(),
+            parameters={SECTION: as_plain(settings)},
+            seed=settings.seed,
+            inputs=[path for path in inputs if path],
+            outputs=[arguments.scores] if arguments.scores else [],
+        ) as report,
+    ):
         from tasks.language_model.downstream_model import score_text
-        from tasks.language_model.frequency_classes import word_ranks
-        from tasks.language_model.perplexity import measure_perplexity
-        from tasks.language_model.sentence_scores import write_scores
+        from tasks.language_model.evaluation.frequency_classes import word_ranks
+        from tasks.language_model.evaluation.perplexity import measure_perplexity
+        from tasks.language_model.evaluation.sentence_scores import write_scores
 
         ranks = word_ranks(arguments.word_counts) if arguments.word_counts else None
+        if arguments.text == "-" and plan.world_size > 1:
+            raise ParameterError("--text - is read by one process, and torchrun started several; give a file")
         with _file_of(arguments.text) as path:
             text = read_reference_text(path, sidecars)
             scores, protocol = score_text(arguments.model, path, settings.markers)
+        if not plan.is_first:
+            return
         measured, sentences = measure_perplexity(scores, text, settings, protocol.signature, ranks)
         if arguments.scores:
             write_scores(arguments.scores, sentences, protocol.signature)

@@ -28,7 +28,7 @@ from tasks.language_model.setting_options import add_setting_options, overridden
 from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
 
 if TYPE_CHECKING:
-    from tasks.language_model.transformer import TransformerLanguageModel
+    from tasks.language_model.transformer.model import TransformerLanguageModel
     from tasks.language_model.vocabulary import Vocabulary
 
 SUMMARY = "train the language model on generic text"
@@ -43,7 +43,7 @@ _OPTIONS: dict[Kind, set[str]] = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    from tasks.language_model.training_options import add_training_options
+    from tasks.language_model.training.options import add_training_options
 
     parser.add_argument("--vocabulary", required=True, help="vocabulary file, made by the vocabulary command")
     add_kind_option(parser)
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> None:
             from tasks.language_model.causal_lm.stages import pretrain as pretrain_causal_lm
 
             return pretrain_causal_lm(arguments)
-    from tasks.language_model.training_stage import TrainingStage, run_training_stage
+    from tasks.language_model.training.stage import TrainingStage, run_training_stage
     from tasks.params import as_plain, check_settings, read_sections
     from tasks.reports.cell import Cell
 
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> None:
     )
 
     def build() -> "tuple[TransformerLanguageModel, Vocabulary]":
-        from tasks.language_model.transformer import TransformerLanguageModel
+        from tasks.language_model.transformer.model import TransformerLanguageModel
         from tasks.language_model.vocabulary import read_vocabulary
 
         vocabulary = read_vocabulary(arguments.vocabulary)

@@ -57,7 +57,7 @@ def profile_text(name: str, root: str | Path = ".") -> str:
         )
     introduction = (
         f"# Profile {name}: params.yaml with what stands in {FOLDER}/{name}.yaml in the place of its own.\n"
-        "# Every key is explained in tasks/*/settings.py; an unknown key is an error.\n\n"
+        "# Every key is explained in tasks/*/*settings.py; an unknown key is an error.\n\n"
     )
     texts = (text.rstrip("\n") + "\n" for text in (sections | replacing).values())
     return introduction + "\n".join(texts)

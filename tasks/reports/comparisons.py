@@ -84,7 +84,7 @@ class Comparisons:
         return found if len(found) == len(pairs) else []
 
     def _ratios(self, name: str, pairs: Sequence[_Pair]) -> dict[str, Any]:
-        from tasks.language_model.bootstrap import paired_ratios
+        from tasks.language_model.evaluation.bootstrap import paired_ratios
 
         apart = bool(pairs) and all(self._told_apart(first) for first, _ in pairs)
         endings = [ending for ending, group in _GROUPS.items() if pairs and ("{}" not in group or apart)]
@@ -98,7 +98,7 @@ class Comparisons:
 
     def _gap(self, cells: Sequence[Cell]) -> dict[str, Any]:
         """Share of the gap between Baseline1 and Oracle that fills close, over known words."""
-        from tasks.language_model.bootstrap import gap_closed
+        from tasks.language_model.evaluation.bootstrap import gap_closed
 
         share = None
         triples = [(self._baseline(cell), cell, self._oracle(cell)) for cell in cells if is_filled(cell)]

@@ -141,7 +141,7 @@ class Experiment:
         return (numbers[0] / numbers[1], None, None) if numbers[0] and numbers[1] else None
 
     def _paired(self, first: Path, second: Path, known: bool) -> tuple[float, float | None, float | None]:
-        from tasks.language_model.bootstrap import paired_perplexity_ratio
+        from tasks.language_model.evaluation.bootstrap import paired_perplexity_ratio
 
         key = (first, second, known)
         if key not in self._compared:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import CorpusError
-from tasks.language_model.protocol import differing_fields
+from tasks.language_model.evaluation.protocol import differing_fields
 from tasks.language_model.settings import EvaluationSettings
 from tasks.reports.cell import Cell
 from tasks.reports.comparisons import Comparisons

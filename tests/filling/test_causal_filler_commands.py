@@ -16,7 +16,7 @@ from tasks.errors import ModelError
 from tasks.filling.causal_lm.filler_folder import CausalFillerRecord, is_causal
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.lora_training import PromptMaker, held_out_accuracy, train_lora
-from tasks.filling.settings import LoraTraining
+from tasks.filling.filler_settings import LoraTraining
 
 TOKENIZER = causal_tokenizer()
 LINES = ["the red cat sat on the mat", "Tom ran to the red house", "Ann saw the dog in Paris"] * 40

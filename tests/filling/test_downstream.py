@@ -18,9 +18,9 @@ from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.settings import Downstream
 from tasks.filling.word_frequencies import WordFrequencies
-from tasks.language_model.model_folder import save_model
 from tasks.language_model.settings import ArchitectureSettings
-from tasks.language_model.transformer import TransformerLanguageModel
+from tasks.language_model.transformer.folder import save_model
+from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 WORDS = ("the", "sat", "cat", "dog", "cow")

@@ -74,7 +74,7 @@ def test_what_is_kept_is_private_and_held_by_one_process(folder):
     assert kept.stat().st_mode & 0o777 == 0o700
     assert {file.stat().st_mode & 0o777 for file in kept.iterdir() if not file.name.endswith(".partial")} == {0o600}
     error = finish(start(folder, "held"), status=1)
-    assert "another process is filling 'held.txt'" in error
+    assert "another process is making 'held.txt'" in error
     assert error.count("\n") == 1
     kill_at(process, folder, 0, delay=0)
     finish(start(folder, "held"))

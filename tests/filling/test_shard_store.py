@@ -54,7 +54,7 @@ def test_half_a_file_of_a_killed_process_is_removed(tmp_path):
 
 def test_only_one_may_hold_it(tmp_path):
     store = store_in(tmp_path)
-    with pytest.raises(ResourceError, match=r"another process is filling '.*out.txt'"):
+    with pytest.raises(ResourceError, match=r"another process is making '.*out.txt'"):
         store_in(tmp_path)
     store.close()
     store_in(tmp_path).remove()

@@ -19,7 +19,7 @@ from tasks.filling.masked_lm.in_domain_tuning import _pieces
 from tasks.filling.masked_lm.masked_batches import WordMasker
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.settings import MaskedLanguageModelTuning
+from tasks.filling.tuning_settings import MaskedLanguageModelTuning
 from tasks.filling.tuning_text import tuning_text
 
 TOKENIZER = word_piece_tokenizer()
@@ -266,6 +266,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(corpus, base, llama, c
     for name, text in (("empty", "\n"), ("marked", "[MASK] ran\n" * 40), ("signs", ", .\n" * 300)):
         (corpus / f"{name}.txt").write_text(text, encoding="utf-8")
     given = ["--input", "masked.txt", "--output", "out", "--minimum-sentences", "10"]
+    capsys.readouterr()  # what saving the models has shown
     assert main(["tune-filler", *given, *[option.format(**places) for option in options]]) == 1
     error = capsys.readouterr().err
     assert message in error

@@ -10,9 +10,9 @@ from tiny_masked_models import bert_of_bias, random_bert, save, word_piece_token
 
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
-from tasks.language_model.model_folder import save_model
 from tasks.language_model.settings import ArchitectureSettings
-from tasks.language_model.transformer import TransformerLanguageModel
+from tasks.language_model.transformer.folder import save_model
+from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 TOKENIZER = word_piece_tokenizer()

@@ -9,7 +9,7 @@ import yaml
 
 from tasks.language_model.encoded_text import EncodedText, MarkerUse, encode_text
 from tasks.language_model.settings import ArchitectureSettings
-from tasks.language_model.transformer import TransformerLanguageModel
+from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 WORDS = ("a", "b", "c", "d")

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from tasks.language_model import chunked_cross_entropy as module
-from tasks.language_model.chunked_cross_entropy import chunked_cross_entropy, chunked_log_probabilities
+from tasks.language_model.transformer import chunked_cross_entropy as module
+from tasks.language_model.transformer.chunked_cross_entropy import chunked_cross_entropy, chunked_log_probabilities
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from dvc.repo import Repo
 from tasks.cli import command_parser, load_command
 from tasks.errors import ModelError
 from tasks.language_model.downstream_model import kind_of_folder, kind_to_adapt
-from tasks.language_model.model_folder import load_model
+from tasks.language_model.transformer.folder import load_model
 
 ROOT = Path(__file__).parents[2]
 

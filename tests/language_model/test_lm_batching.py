@@ -6,10 +6,16 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tasks.language_model.batching import batches_by_length, epoch_order, make_batch, shuffled_batches, training_batches
 from tasks.language_model.encoded_text import EncodedText
+from tasks.language_model.transformer.batching import (
+    batches_by_length,
+    epoch_order,
+    make_batch,
+    shuffled_batches,
+    training_batches,
+)
+from tasks.language_model.transformer.windows import Windows, divide
 from tasks.language_model.vocabulary import END_ID, START_ID
-from tasks.language_model.windows import Windows, divide
 
 LINES = ["a", "a b", "a b c d a b c d a b c", "b b b", "c " * 20, "d d d d", "a c"]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import CorpusError
-from tasks.language_model.bootstrap import (
+from tasks.language_model.evaluation.bootstrap import (
     gap_closed,
     paired_perplexity_ratio,
     paired_ratios,
@@ -17,8 +17,8 @@ from tasks.language_model.bootstrap import (
     perplexity_of,
     resample_counts,
 )
-from tasks.language_model.sentence_scores import SentenceScores, read_scores, write_scores
-from tasks.language_model.sentence_sums import SentenceSums
+from tasks.language_model.evaluation.sentence_scores import SentenceScores, read_scores, write_scores
+from tasks.language_model.evaluation.sentence_sums import SentenceSums
 
 SIGNATURE = "ppl|unit=word|vocab=ab12cd34"
 

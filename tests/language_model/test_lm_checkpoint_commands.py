@@ -1,7 +1,6 @@
 """Interrupted commands, as a user or DVC runs them."""
 
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -9,26 +8,18 @@ import time
 from pathlib import Path
 
 import pytest
+from pretrained_folder import fill_with_pretrained
 
 from tasks.cli import main
 from tasks.reports.stage_report import read_report
 
-SMALL = ["--layers", "1", "--heads", "2", "--width", "8", "--maximum-tokens", "16", "--threads", "1"]
 PRIVATE_WORD = "xylophonecanary"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with text.txt, valid.txt, vocabulary.txt and a model folder pretrained."""
-    made = tmp_path_factory.mktemp("interrupted")
-    draw = random.Random(1)
-    words = ["the", "cat", "dog", "sat", "on", "mat", "saw", "a"]
-    for name, count in (("text", 3000), ("valid", 50)):
-        lines = [" ".join(draw.choices(words, k=draw.randint(2, 9))) for _ in range(count)]
-        (made / f"{name}.txt").write_text("".join(f"{line}\n" for line in [*lines, PRIVATE_WORD]), encoding="utf-8")
-    assert main(["vocabulary", "--text", str(made / "text.txt"), "--output", str(made / "vocabulary.txt")]) == 0
-    options = ["--text", str(made / "valid.txt"), "--vocabulary", str(made / "vocabulary.txt"), *SMALL]
-    assert main(["pretrain", *options, "--output", str(made / "pretrained"), "--work-folder", str(made / "work")]) == 0
+    made = fill_with_pretrained(tmp_path_factory.mktemp("interrupted"), 3000, [PRIVATE_WORD])
     assert not any((made / "work").iterdir())  # nothing is left of a run that succeeded
     return made
 
@@ -56,7 +47,7 @@ def wait_for_checkpoint(folder: Path, process: subprocess.Popen[str]) -> None:
 
 
 def test_a_checkpoint_of_another_vocabulary_is_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from tasks.language_model.checkpoints.checkpoint import Checkpoint, write_checkpoint
+    from tasks.language_model.training.checkpoints.checkpoint import Checkpoint, write_checkpoint
 
     identity = {"vocabulary": "f" * 64, "architecture": "0", "order": "0"}
     path = write_checkpoint(folder / "elsewhere", Checkpoint({"step": 1, "identity": identity}, {}))
@@ -64,6 +55,7 @@ def test_a_checkpoint_of_another_vocabulary_is_one_line(folder: Path, capsys: py
     shown = capsys.readouterr().err
     assert shown.count("\n") == 1
     assert "is of another vocabulary: its hash is ffffffffffff, that of this run is" in shown
+    assert "leave out --resume-from" in shown
     assert not (folder / "other").exists()
 
 
@@ -75,7 +67,8 @@ def test_a_checkpoint_of_another_vocabulary_is_one_line(folder: Path, capsys: py
         (["--devices", "5000"], "devices is 5000 and this machine has"),
         (["--devices", "0"], "devices: Input should be greater than or equal to 1 (got 0)"),
         (["--patience", "1", "--valid", ""], "patience is 1 and there is no valid text"),
-        (["--resume-from", "nowhere.json"], "checkpoint 'nowhere.json' does not exist"),
+        (["--resume-from", "nowhere.json"], "checkpoint 'nowhere.json' does not exist; give the .json of a checkpoint"),
+        (["--resume-from", "some.json", "--no-resume"], "--resume-from 'some.json' goes on from a checkpoint, and"),
     ],
 )
 def test_what_a_user_gets_wrong_about_training_is_one_line(
@@ -107,7 +100,7 @@ def test_a_command_that_was_killed_goes_on_to_the_same_bytes(folder: Path, kind:
     shown = second.communicate()[1]
     assert second.returncode == 0
     assert "goes on from the checkpoint after step" in shown
-    assert not any((folder / "work").iterdir())
+    assert not list((folder / "work").glob("*/step-*"))
     for file in (folder / "whole").iterdir():
         assert file.read_bytes() == (folder / name / file.name).read_bytes()
     whole, resumed = (read_report(folder / f"{which}.json")["measured"] for which in ("whole", name))

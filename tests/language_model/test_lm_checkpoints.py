@@ -11,20 +11,20 @@ import pytest
 import torch
 
 from tasks.errors import ModelError, ResourceError
-from tasks.language_model.checkpoints.checkpoint import (
+from tasks.language_model.encoded_text import EncodedText
+from tasks.language_model.settings import TrainingSettings
+from tasks.language_model.training.checkpoints.checkpoint import (
     Checkpoint,
     DamagedCheckpointError,
     checkpoints_in,
     read_checkpoint,
     write_checkpoint,
 )
-from tasks.language_model.checkpoints.checkpoint_store import CheckpointStore
-from tasks.language_model.checkpoints.training_identity import training_identity, training_key
-from tasks.language_model.encoded_text import EncodedText
-from tasks.language_model.settings import TrainingSettings
-from tasks.language_model.training import train
-from tasks.language_model.training_record import TrainingRecord
-from tasks.language_model.transformer import TransformerLanguageModel
+from tasks.language_model.training.checkpoints.identity import training_identity, training_key
+from tasks.language_model.training.checkpoints.store import CheckpointStore
+from tasks.language_model.training.record import TrainingRecord
+from tasks.language_model.training.trainer import train
+from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tasks.work_folder import WorkFolder
 
@@ -411,7 +411,7 @@ def test_a_loss_that_is_no_number_names_the_step_and_the_last_good_checkpoint(
                 parameter.data.fill_(float("nan"))
 
     broken: list[Model] = []
-    import tasks.language_model.training as training
+    import tasks.language_model.training.trainer as training
 
     original = training.LanguageModelTraining
     with pytest.MonkeyPatch.context() as patch:

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pretrained_folder import SMALL
 
 from tasks.cli import main
 from tasks.language_model.adapt_command import sections as adapt_sections
-from tasks.language_model.model_folder import load_model
-from tasks.language_model.sentence_scores import read_scores
+from tasks.language_model.evaluation.sentence_scores import read_scores
+from tasks.language_model.transformer.folder import load_model
 from tasks.reports.stage_report import read_report
 
 GENERIC = ["the cat sat on the mat", "a dog and a cat", "the dog sat", "on the mat a dog sat"] * 30
 PRIVATE = ["alice saw the cat", "bob sat on the dog", "the cat saw bob"] * 40
 MASKED = ["[MASK] saw the cat", "[MASK] sat on the dog", "the cat saw [MASK]"] * 40
-SMALL = ["--layers", "1", "--heads", "2", "--width", "8", "--maximum-tokens", "16", "--threads", "1"]
 
 
 def write(path: Path, lines: list[str]) -> str:
@@ -56,7 +56,7 @@ def test_vocabulary_imports_no_torch_and_reads_standard_input(tmp_path: Path) ->
 
 
 def test_summing_up_scores_imports_no_torch() -> None:
-    code = "import sys; import tasks.language_model.bootstrap; sys.exit('torch' in sys.modules)"
+    code = "import sys; import tasks.language_model.evaluation.bootstrap; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
@@ -156,7 +156,7 @@ def test_a_stage_reads_its_own_section_of_the_parameters() -> None:
     ("options", "message"),
     [
         (["--epochs", "0"], "epochs: Input should be greater than 0 (got 0.0)"),
-        (["--threads", "0"], "--threads is 0; give 1 or more"),
+        (["--threads", "0"], "--threads 0 is not allowed; give 1 or more"),
         (["--model", "nowhere"], "model folder 'nowhere' does not exist"),
         (["--text", "nowhere.txt"], "corpus file 'nowhere.txt' does not exist"),
     ],

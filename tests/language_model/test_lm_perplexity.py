@@ -13,12 +13,12 @@ from test_transformer import as_gpt2
 
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.language_model.encoded_text import EncodedText, encode_text
-from tasks.language_model.perplexity import measure_perplexity, sentence_scores
-from tasks.language_model.reference_text import ReferenceText, read_reference_text
-from tasks.language_model.scoring import score_targets
-from tasks.language_model.sentence_sums import LogProbabilitySum
+from tasks.language_model.evaluation.perplexity import measure_perplexity, sentence_scores
+from tasks.language_model.evaluation.reference_text import ReferenceText, read_reference_text
+from tasks.language_model.evaluation.sentence_sums import LogProbabilitySum
 from tasks.language_model.settings import EvaluationSettings
-from tasks.language_model.transformer import TransformerLanguageModel
+from tasks.language_model.transformer.model import TransformerLanguageModel
+from tasks.language_model.transformer.scoring import score_targets
 from tasks.language_model.vocabulary import END_ID, MARKERS, MASK_ID, START_ID, UNKNOWN_ID, Vocabulary
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -12,11 +11,10 @@ from pathlib import Path
 import psutil
 import pytest
 import yaml
+from pretrained_folder import fill_with_pretrained
 
 from tasks.cli import main
 from tasks.reports.stage_report import read_report
-
-SMALL = ["--layers", "1", "--heads", "2", "--width", "8", "--maximum-tokens", "16", "--threads", "1"]
 
 pytestmark = [
     pytest.mark.slow,
@@ -30,16 +28,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with text.txt, valid.txt and a model folder pretrained."""
-    made = tmp_path_factory.mktemp("ranks")
-    draw = random.Random(1)
-    words = ["the", "cat", "dog", "sat", "on", "mat", "saw", "a"]
-    for name, count in (("text", 2000), ("valid", 50)):
-        lines = [" ".join(draw.choices(words, k=draw.randint(2, 9))) for _ in range(count)]
-        (made / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    assert main(["vocabulary", "--text", str(made / "text.txt"), "--output", str(made / "vocabulary.txt")]) == 0
-    options = ["--text", str(made / "valid.txt"), "--vocabulary", str(made / "vocabulary.txt"), *SMALL]
-    assert main(["pretrain", *options, "--output", str(made / "pretrained"), "--work-folder", str(made / "work")]) == 0
-    return made
+    return fill_with_pretrained(tmp_path_factory.mktemp("ranks"), 2000)
 
 
 def options(folder: Path, name: str, *more: str) -> list[str]:
@@ -115,6 +104,23 @@ def test_torchrun_starts_the_ranks(folder: Path) -> None:
     assert (ranks["devices"], ranks["strategy"]) == (2, "ddp")
     for point, other in zip(alone["curve"], ranks["curve"], strict=True):
         assert point == pytest.approx(other, abs=1e-5)
+
+
+def test_processes_of_torchrun_score_one_text_together(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["perplexity", "--model", str(folder / "pretrained"), "--text", str(folder / "valid.txt"), "--threads", "1"]
+    assert main([*command, "--json"]) == 0
+    alone = json.loads(capsys.readouterr().out)
+    written = ["--report", str(folder / "scored.json"), "--scores", str(folder / "scored.tsv"), "--json"]
+    process = start(
+        [*command, *written], "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29613", "-m",
+        "tasks.cli",
+    )  # fmt: skip
+    out, shown = process.communicate()
+    assert process.returncode == 0, shown
+    # One of them alone prints and writes.
+    assert json.loads(out) == alone
+    assert read_report(folder / "scored.json")["measured"]["perplexity"] == alone["perplexity"]
+    assert (folder / "scored.tsv").exists()
 
 
 def test_two_machines_train_as_one(folder: Path) -> None:

@@ -15,15 +15,15 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tasks.errors import ModelError, ParameterError, ResourceError
-from tasks.language_model.checkpoints.checkpoint_store import CheckpointStore
-from tasks.language_model.checkpoints.training_identity import training_identity
 from tasks.language_model.encoded_text import encode_text
-from tasks.language_model.ranks.rank_plan import RankPlan, plan_ranks
-from tasks.language_model.ranks.rank_processes import start_ranks
 from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
-from tasks.language_model.training import train
-from tasks.language_model.training_batches import TrainingBatches
-from tasks.language_model.transformer import TransformerLanguageModel
+from tasks.language_model.training.batches import TrainingBatches
+from tasks.language_model.training.checkpoints.identity import training_identity
+from tasks.language_model.training.checkpoints.store import CheckpointStore
+from tasks.language_model.training.ranks.plan import RankPlan, plan_ranks
+from tasks.language_model.training.ranks.processes import start_ranks
+from tasks.language_model.training.trainer import train
+from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tasks.work_folder import WorkFolder
 

@@ -11,10 +11,10 @@ import torch
 
 from tasks.errors import ModelError
 from tasks.language_model.encoded_text import EncodedText
-from tasks.language_model.optimiser import rate_factor
 from tasks.language_model.settings import TrainingSettings
-from tasks.language_model.training import train
-from tasks.language_model.transformer import TransformerLanguageModel
+from tasks.language_model.training.optimiser import rate_factor
+from tasks.language_model.training.trainer import train
+from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import MASK_ID, START_ID, Vocabulary
 
 SETTINGS = TrainingSettings(

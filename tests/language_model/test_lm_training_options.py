@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from tasks.errors import ParameterError, ResourceError
-from tasks.language_model import training
-from tasks.language_model.compilation import check_compiler
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import TrainingSettings
-from tasks.language_model.training import train
-from tasks.language_model.training_batches import TrainingBatches
-from tasks.language_model.transformer import TransformerLanguageModel
+from tasks.language_model.training import trainer
+from tasks.language_model.training.batches import TrainingBatches
+from tasks.language_model.training.compilation import check_compiler
+from tasks.language_model.training.trainer import train
+from tasks.language_model.transformer.model import TransformerLanguageModel
 
 LINES = ["a b c d", "d c", "b a a", "c d b a c", "a"] * 24
 SETTINGS = TrainingSettings(epochs=2.0, batch_tokens=64, learning_rate=0.02, dropout=0.0, precision="float32")
@@ -146,7 +146,7 @@ def test_a_compiled_model_learns_the_same(encoded: Encode, small_model: Callable
 
 def test_the_options_of_training_import_no_torch() -> None:
     code = (
-        "import argparse, sys; from tasks.language_model.training_options import add_training_options as add; "
+        "import argparse, sys; from tasks.language_model.training.options import add_training_options as add; "
         "add(argparse.ArgumentParser()); sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
@@ -169,5 +169,5 @@ def test_a_window_without_a_target_is_no_error(encoded: Encode, small_model: Cal
 
 
 def test_the_names_that_benchmarks_use_are_there() -> None:
-    options: dict[str, Any] = training.train.__kwdefaults__
+    options: dict[str, Any] = trainer.train.__kwdefaults__
     assert {"valid", "on_log", "log_every_steps", "title"} <= options.keys()

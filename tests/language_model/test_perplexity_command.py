@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from tasks.cli import main
-from tasks.language_model.model_folder import save_model
-from tasks.language_model.sentence_scores import read_scores
-from tasks.language_model.transformer import TransformerLanguageModel
+from tasks.language_model.evaluation.sentence_scores import read_scores
+from tasks.language_model.transformer.folder import save_model
+from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import Vocabulary
 
 TEXT = "a b c\n\nB d unheard\nc d-a\n"

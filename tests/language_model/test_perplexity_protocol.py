@@ -2,8 +2,8 @@
 
 import pytest
 
-from tasks.language_model import protocol
-from tasks.language_model.protocol import Protocol, differing_fields, normalisation_name
+from tasks.language_model.evaluation import protocol
+from tasks.language_model.evaluation.protocol import Protocol, differing_fields, normalisation_name
 from tasks.language_model.vocabulary import Vocabulary
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.corpora.words import word_spans
 from tasks.errors import CorpusError
+from tasks.language_model.evaluation.reference_text import read_reference_text, sidecars_in
+from tasks.language_model.evaluation.word_positions import placed_words
 from tasks.language_model.normalisation import normalise
-from tasks.language_model.reference_text import read_reference_text, sidecars_in
-from tasks.language_model.word_positions import placed_words
 
 HARD = [
     "Tom's Chicago-based e-mail: don't (really) 'quote' me!",

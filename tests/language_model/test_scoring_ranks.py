@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from torch import distributed, multiprocessing
 
-from tasks.language_model import scoring
 from tasks.language_model.encoded_text import EncodedText
-from tasks.language_model.transformer import TransformerLanguageModel
+from tasks.language_model.transformer import scoring
+from tasks.language_model.transformer.model import TransformerLanguageModel
 
 
 def _score(rank: int, address: str, output: str, model: TransformerLanguageModel, text: EncodedText) -> None:

@@ -5,7 +5,7 @@ import torch
 
 from tasks.errors import ParameterError
 from tasks.language_model.settings import ArchitectureSettings
-from tasks.language_model.transformer import TransformerLanguageModel, causal_attention
+from tasks.language_model.transformer.model import TransformerLanguageModel, causal_attention
 from tasks.torch_setup import stand_in_for_torchaudio_extension
 
 ARCHITECTURE = ArchitectureSettings(layers=2, heads=2, width=16, maximum_tokens=12)

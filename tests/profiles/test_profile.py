@@ -138,7 +138,7 @@ def test_the_papers_language_model_is_built_and_learns():
 
     import torch
 
-    from tasks.language_model.transformer import TransformerLanguageModel
+    from tasks.language_model.transformer.model import TransformerLanguageModel
 
     settings = read_profile("paper", ROOT).language_model
     model = TransformerLanguageModel(settings.architecture, settings.vocabulary.size)

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from tasks.language_model.sentence_scores import SentenceScores, write_scores
+from tasks.language_model.evaluation.sentence_scores import SentenceScores, write_scores
 from tasks.language_model.settings import EvaluationSettings
 from tasks.reports.findings_comparison import Comparison, Condition, Experiment, combined, student_t
 

@@ -8,7 +8,7 @@ from tasks.filling.causal_lm.language_model import CausalLanguageModel, load_fil
 from tasks.filling.causal_lm.lora_training import held_out_accuracy, train_lora
 from tasks.filling.causal_lm.preparation import save_causal_filler
 from tasks.filling.causal_lm.prompt import INSTRUCTION
-from tasks.filling.settings import CausalLanguageModelTuning
+from tasks.filling.tuning_settings import CausalLanguageModelTuning
 from tasks.filling.tuning_steps import before_and_after
 from tasks.filling.tuning_text import TuningText
 

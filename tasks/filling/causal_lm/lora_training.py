@@ -18,8 +18,8 @@ from tasks.corpora.words import word_spans
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.prompt import INSTRUCTION, CausalPrompt
+from tasks.filling.filler_settings import LoraTraining
 from tasks.filling.masked_lm.candidate_words import is_word
-from tasks.filling.settings import LoraTraining
 from tasks.filling.tuning_steps import loss_curve, rate_factor
 from tasks.torch_setup import has_bfloat16
 

@@ -11,8 +11,8 @@ from tasks.filling.causal_lm.filler_folder import CausalFillerRecord
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.lora_training import held_out_accuracy, train_lora
 from tasks.filling.causal_lm.prompt import INSTRUCTION
+from tasks.filling.filler_settings import CausalLanguageModelFiller
 from tasks.filling.masked_lm.filler_folder import check_filler_folder
-from tasks.filling.settings import CausalLanguageModelFiller
 from tasks.reports.stage_report import StageReport
 
 

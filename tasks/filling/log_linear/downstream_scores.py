@@ -46,8 +46,8 @@ class DownstreamScores:
         """
         import torch
 
-        from tasks.language_model.model_folder import load_model
         from tasks.language_model.normalisation import normalise
+        from tasks.language_model.transformer.folder import load_model
 
         self._model, self._vocabulary = load_model(folder)
         if torch.cuda.is_available():

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from tasks.errors import CorpusError
+from tasks.filling.filler_settings import HeadTraining
 from tasks.filling.masked_lm.candidate_words import candidate_words
 from tasks.filling.masked_lm.masked_batches import WordMasker
 from tasks.filling.masked_lm.masked_training import enough_lines, train_on_masked_words
-from tasks.filling.settings import HeadTraining
 
 
 def initialise_fresh_weights(

@@ -13,7 +13,7 @@ from tasks.filling.masked_lm.masked_batches import WordMasker
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, load_masked_model
 from tasks.filling.masked_lm.masked_training import enough_lines, train_on_masked_words
 from tasks.filling.masked_sentence import MaskedSentence
-from tasks.filling.settings import MaskedLanguageModelTuning
+from tasks.filling.tuning_settings import MaskedLanguageModelTuning
 from tasks.filling.tuning_steps import before_and_after
 from tasks.filling.tuning_text import TuningText
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tasks.errors import ModelError
+from tasks.filling.filler_settings import MaskedTraining
 from tasks.filling.masked_lm.masked_batches import WordMasker, length_batches
-from tasks.filling.settings import MaskedTraining
 from tasks.filling.tuning_steps import loss_curve, rate_factor
 from tasks.torch_setup import has_bfloat16
 

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from tasks.language_model.batching import Batch, batches_by_length, make_batch
 from tasks.language_model.causal_lm.word_pieces import PieceText, WordPieces
-from tasks.language_model.windows import divide, overlap_of
+from tasks.language_model.transformer.batching import Batch, batches_by_length, make_batch
+from tasks.language_model.transformer.windows import divide, overlap_of
 
 _MOST_POSITIONS = 1024
 """Longer sentences are read in windows, also where a model has room for more."""

@@ -12,9 +12,9 @@ from tasks.language_model.causal_lm.folder import load
 from tasks.language_model.causal_lm.model import CausalModel
 from tasks.language_model.causal_lm.word_pieces import OpenVocabulary
 from tasks.language_model.encoded_text import EncodedText, encode_text
-from tasks.language_model.protocol import MarkerRule, Protocol
-from tasks.language_model.scoring import TargetScores
-from tasks.language_model.windows import overlap_of
+from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
+from tasks.language_model.evaluation.target_scores import TargetScores
+from tasks.language_model.transformer.windows import overlap_of
 
 
 def score_text(model: str | Path, text: str | Path, markers: MarkerRule) -> tuple[TargetScores, Protocol]:

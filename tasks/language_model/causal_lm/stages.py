@@ -26,16 +26,17 @@ from tasks.language_model.downstream_model import KIND_SECTION, section_of_kind
 from tasks.language_model.encoded_text import encode_text, marker_use_of
 from tasks.language_model.generic_mixture import check_generic_share, mix_generic_text
 from tasks.language_model.kind_settings import CausalAdaptation, CausalLanguageModelSettings
+from tasks.language_model.live_curve import live_curve, log_every_steps
+from tasks.language_model.marker_warning import warn_in_report, warn_user
 from tasks.language_model.model_folder import check_replaceable
 from tasks.language_model.setting_options import overridden
-from tasks.language_model.training_options import threads_of
 from tasks.params import as_plain, check_settings, read_sections
 from tasks.reports.cell import Cell, cell_of
 from tasks.reports.stage_report import StageReport, recorded_stage
+from tasks.threads import available_cores, threads_of
 
 _SECTION = section_of_kind(KIND)
 _TRAINING = "language_model.adaptation"
-_LOG_EVERY_STEPS = 10
 
 
 def pretrain(arguments: argparse.Namespace) -> None:
@@ -49,7 +50,7 @@ def pretrain(arguments: argparse.Namespace) -> None:
     check_replaceable(arguments.output)
     from tasks.torch_setup import set_up_torch
 
-    set_up_torch(threads_of(arguments))
+    set_up_torch(threads_of(arguments, available_cores()))
     with recorded_stage(
         "pretrain",
         arguments.report,
@@ -94,7 +95,7 @@ def adapt(arguments: argparse.Namespace) -> None:
     seed = 1 if cell.seed is None else cell.seed
     from tasks.torch_setup import set_up_torch
 
-    threads = threads_of(arguments)
+    threads = threads_of(arguments, available_cores())
     set_up_torch(threads)
     with recorded_stage(
         "adapt",
@@ -139,12 +140,9 @@ def adapt(arguments: argparse.Namespace) -> None:
             generic_targets=mixed.generic_targets,
             threads=threads,
         )
-        if text.marker_like:
-            report.warn(
-                f"the text holds {text.marker_like} marker-like strings such as [MASK] and was read as plain text, "
-                "where they are ordinary words"
-            )
-    _say(arguments, trained, text.sentences, text.marker_like)
+        warn_in_report(report, text.marker_like)
+    _say(arguments, trained, text.sentences)
+    warn_user(text.marker_like)
 
 
 def _adaptation(arguments: argparse.Namespace) -> tuple[CausalAdaptation, float]:
@@ -183,20 +181,12 @@ def _train(
     """Train, with the curve going to the cell's MLflow run while it grows where ``tracking`` says so."""
     from tasks.language_model.causal_lm.training import train
 
-    if not (arguments.params and arguments.report):
-        return train(causal, pieces, settings, seed, valid=valid, log_every_steps=_LOG_EVERY_STEPS)
-    from tasks.reports.live_run import live_run
-    from tasks.reports.run_key import lineage_of
-
-    every = read_sections(arguments.params, ["tracking"])["tracking"].log_every_steps
-    with live_run(arguments.params, cell_of(arguments), lineage_of(report)) as live:
-        trained = train(causal, pieces, settings, seed, valid=valid, log_every_steps=every, on_log=live.log)
-    if live.warning:
-        report.warn(live.warning)
-    return trained
+    every = log_every_steps(arguments)
+    with live_curve(arguments, cell_of(arguments), report) as on_log:
+        return train(causal, pieces, settings, seed, valid=valid, log_every_steps=every, on_log=on_log)
 
 
-def _say(arguments: argparse.Namespace, trained: Mapping[str, Any], sentences: int, marker_like: int) -> None:
+def _say(arguments: argparse.Namespace, trained: Mapping[str, Any], sentences: int) -> None:
     losses = [point["valid_loss"] for point in trained["curve"] if "valid_loss" in point]
     valid = f"; valid perplexity {exp(losses[0]):.1f} -> {exp(losses[-1]):.1f}" if losses else ""
     print(
@@ -204,9 +194,3 @@ def _say(arguments: argparse.Namespace, trained: Mapping[str, Any], sentences: i
         f"{trained['tokens_per_second'] or 0:,.0f} a second{valid}; model in {arguments.output}",
         file=sys.stderr,
     )
-    if marker_like:
-        print(
-            f"warning: the text holds {marker_like} marker-like strings such as [MASK] and was read as plain text; for "
-            "masked text give --markers token or --markers ignore",
-            file=sys.stderr,
-        )

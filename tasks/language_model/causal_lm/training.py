@@ -2,23 +2,22 @@
 
 import math
 import time
-from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
 import torch
 
 from tasks.errors import ModelError
-from tasks.language_model.batching import make_batch, shuffled_batches
 from tasks.language_model.causal_lm.folder import quiet_peft
 from tasks.language_model.causal_lm.model import CausalModel
 from tasks.language_model.causal_lm.word_pieces import PieceText
 from tasks.language_model.kind_settings import CausalAdaptation, LoraAdaptation
-from tasks.language_model.optimiser import rate_factor
-from tasks.language_model.windows import divide
+from tasks.language_model.live_curve import Log, log_nothing
+from tasks.language_model.training.optimiser import rate_factor
+from tasks.language_model.transformer.batching import make_batch, shuffled_batches
+from tasks.language_model.transformer.windows import divide
 from tasks.torch_setup import has_bfloat16
 
-Log = Callable[[int, dict[str, float]], None]
 _BETAS = (0.9, 0.98)
 
 
@@ -56,7 +55,7 @@ def train(
     seed: int,
     *,
     valid: PieceText | None = None,
-    on_log: Log = lambda step, values: None,
+    on_log: Log = log_nothing,
     log_every_steps: int = 10,
 ) -> dict[str, Any]:
     """Train the weights that learn, in place; returns what a report says of it.

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from tasks.language_model.encoded_text import encode_text
+from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
+from tasks.language_model.evaluation.target_scores import TargetScores
 from tasks.language_model.ngram.folder import load
-from tasks.language_model.protocol import MarkerRule, Protocol
-from tasks.language_model.scoring import TargetScores
 from tasks.language_model.vocabulary import UNKNOWN_ID
 
 

@@ -15,6 +15,7 @@ from tasks.errors import ParameterError
 from tasks.language_model.downstream_model import KIND_SECTION, section_of_kind
 from tasks.language_model.encoded_text import EncodedText, encode_text, marker_use_of
 from tasks.language_model.kind_settings import NgramSettings
+from tasks.language_model.marker_warning import warn_in_report, warn_user
 from tasks.language_model.model_folder import check_replaceable
 from tasks.language_model.ngram.backoff_model import BackoffModel
 from tasks.language_model.ngram.folder import KIND, load, save_adapted, save_new
@@ -86,11 +87,7 @@ def adapt(arguments: argparse.Namespace) -> None:
             losses = [base.mean_loss(valid), mixture.mean_loss(valid)]
         _measure(report, model, discounts, text, vocabulary, seconds)
         report.measure(marker_use=markers, generic_weight=1 - weight, weight_rounds=rounds, curve=_curve(losses))
-        if text.marker_like:
-            report.warn(
-                f"the text holds {text.marker_like} marker-like strings such as [MASK] and was read as plain text, "
-                "where they are ordinary words"
-            )
+        warn_in_report(report, text.marker_like)
     _say("adapt", arguments.output, model, text, losses, 1 - weight)
 
 
@@ -139,11 +136,7 @@ def _measure(
         tokens=int(text.is_target().sum()),
         vocabulary_size=len(vocabulary),
         vocabulary_hash=vocabulary.hash,
-        sentences=text.sentences,
-        empty_lines=text.empty_lines,
-        words=text.words,
-        unknown_words=text.unknown_words,
-        markers=text.markers,
+        **text.counts(),
     )
     fallen_back = [str(length) for length, found in enumerate(discounts, start=1) if not found.estimated]
     if fallen_back:
@@ -168,9 +161,4 @@ def _say(
         f"{model.order} words{mixed}{valid}; model in {output}",
         file=sys.stderr,
     )
-    if text.marker_like:
-        print(
-            f"warning: the text holds {text.marker_like} marker-like strings such as [MASK] and was read as plain "
-            "text; for masked text give --markers token or --markers ignore",
-            file=sys.stderr,
-        )
+    warn_user(text.marker_like)

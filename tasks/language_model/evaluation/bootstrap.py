@@ -1,0 +1,230 @@
+"""Confidence intervals of perplexities by resampling sentences (Efron's percentile bootstrap).
+
+A perplexity is exp(-(sum of log-probabilities) / (count of targets)). A resample draws as many sentences as there
+are, with replacement, and is a ratio of two sums again: log-probabilities and counts are summed, and divided once.
+Over several seeds, a resample draws sentences and seeds: another seed would give another model.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from tasks.errors import CorpusError
+from tasks.language_model.evaluation.sentence_scores import ALL, KNOWN, SentenceScores, read_scores
+from tasks.language_model.evaluation.sentence_sums import LogProbabilitySum, SentenceSums
+
+_CELLS_AT_ONCE = 2_000_000
+_MOST_UNDEFINED = 0.01
+
+Ratio = tuple[float, float | None, float | None]
+"""A ratio of perplexities and the ends of its interval; ``None`` where there is none."""
+
+
+def resample_counts(sentences: int, samples: int, seed: int) -> Iterator[np.ndarray]:
+    """How often each sentence is drawn: blocks (samples in the block, sentences) of counts as float64.
+
+    The same arguments give the same draws, so two models scored on the same sentences are resampled alike.
+    """
+    generator = np.random.default_rng(seed)
+    block = max(1, _CELLS_AT_ONCE // sentences)
+    for begin in range(0, samples, block):
+        size = min(block, samples - begin)
+        drawn = generator.integers(0, sentences, size=(size, sentences))
+        drawn += np.arange(size)[:, None] * sentences
+        counts = np.bincount(drawn.ravel(), minlength=size * sentences)
+        yield counts.reshape(size, sentences).astype(np.float64)
+
+
+def perplexity_of(log_probability: np.ndarray, targets: np.ndarray) -> float | None:
+    """exp of the mean negative log-probability; ``None`` without targets, or where it is beyond any number."""
+    return LogProbabilitySum(float(log_probability.sum()), int(targets.sum())).perplexity
+
+
+def perplexity_interval(
+    log_probability: np.ndarray, targets: np.ndarray, samples: int, confidence: float, seed: int
+) -> list[float] | None:
+    """Lower and upper end of the percentile interval of a perplexity; ``None`` where ``perplexity_intervals`` says."""
+    return perplexity_intervals([SentenceSums(targets, log_probability)], samples, confidence, seed)[0]
+
+
+def perplexity_intervals(
+    groups: Sequence[SentenceSums], samples: int, confidence: float, seed: int
+) -> list[list[float] | None]:
+    """The interval of each group of targets of the same sentences, all from the same resamples.
+
+    ``None`` with fewer than two sentences, where the perplexity itself is undefined, and where more than one resample
+    in a hundred has no target of the group.
+    """
+    sentences = len(groups[0].targets)
+    if sentences < 2:
+        return [None] * len(groups)
+    targets = np.stack([group.targets for group in groups], axis=1).astype(np.float64)  # (S, G)
+    sums = np.stack([group.log_probability for group in groups], axis=1)  # (S, G)
+    losses = np.concatenate([_ratio(-(c @ sums), c @ targets) for c in resample_counts(sentences, samples, seed)])
+    return [
+        None if group.total.perplexity is None else _interval(np.exp(losses[:, index]), confidence)
+        for index, group in enumerate(groups)
+    ]
+
+
+def _ratio(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Sums by counts; NaN where there is nothing to count."""
+    return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+
+
+def _interval(resampled: np.ndarray, confidence: float) -> list[float] | None:
+    """Percentiles of the resampled numbers (R,); ``None`` where too many of them are undefined."""
+    defined = resampled[~np.isnan(resampled)]
+    if len(defined) < (1 - _MOST_UNDEFINED) * len(resampled):
+        return None
+    low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return [float(low), float(high)]
+
+
+def _read(path: str | Path) -> tuple[SentenceScores, str]:
+    state = Path(path).stat() if Path(path).is_file() else None
+    return _read_again(path, state and (state.st_mtime_ns, state.st_size))
+
+
+@lru_cache(maxsize=16)
+def _read_again(path: str | Path, state: tuple[int, int] | None) -> tuple[SentenceScores, str]:
+    """The files of a few cells are read for one comparison after the other; ``state`` tells a new one from the old."""
+    return read_scores(path)
+
+
+def _paired(path_a: str | Path, path_b: str | Path, group: str) -> SentenceSums:
+    """Log of the ratio of two models' perplexities, summed over the group's targets of each sentence."""
+    (first, first_signature), (second, second_signature) = _read(path_a), _read(path_b)
+    if first_signature != second_signature:
+        raise CorpusError(
+            f"{str(path_a)!r} and {str(path_b)!r} follow different protocols ({first_signature} and "
+            f"{second_signature}); score both models the same way"
+        )
+    mine, others = _group(path_a, first, group), _group(path_b, second, group)
+    if not np.array_equal(first.line, second.line) or not np.array_equal(mine.targets, others.targets):
+        raise CorpusError(
+            f"{str(path_a)!r} and {str(path_b)!r} do not score the same sentences; score both models on the same text"
+        )
+    return SentenceSums(mine.targets, others.log_probability - mine.log_probability)
+
+
+def _group(path: str | Path, scores: SentenceScores, group: str) -> SentenceSums:
+    try:
+        return scores.of(group)
+    except KeyError:
+        raise CorpusError(
+            f"{str(path)!r} does not tell the words apart that {group.partition(':')[2]!r} masks; score the model "
+            "again with 'palimpsest perplexity --sidecars'"
+        ) from None
+
+
+def paired_perplexity_ratio(
+    path_a: str | Path, path_b: str | Path, samples: int, confidence: float, seed: int, known: bool = False
+) -> Ratio:
+    """Perplexity of A divided by that of B, and its confidence interval by paired bootstrap over sentences.
+
+    Arguments are two scores files of the same text. Both models are resampled alike, so what the sentences have in
+    common cancels: an interval that excludes 1 says that the two differ. ``known`` counts only targets in the
+    vocabulary. The interval is ``None`` with fewer than two sentences. Raises ``CorpusError`` where the files cannot
+    be compared.
+    """
+    return paired_ratios([(path_a, path_b)], [KNOWN if known else ALL], samples, confidence, seed)[0]
+
+
+Pairs = Sequence[tuple[str | Path, str | Path]]
+"""Scores files of two models, A and B, for each seed."""
+
+
+def paired_ratios(pairs: Pairs, groups: Sequence[str], samples: int, confidence: float, seed: int) -> list[Ratio]:
+    """The ratio for each group of targets (``SentenceScores.of``); over several seeds it is the geometric mean.
+
+    The bootstrap then has two levels: a resample draws the sentences once for all seeds, which are tested on the same
+    ones, and the seeds with replacement. Few seeds that are drawn again spread too little, so the deviation of their
+    mean from the mean over all of them is stretched (``_stretch``). Without a target the ratio is NaN.
+    """
+    differences = [_over_seeds(pairs, group) for group in groups]  # each (S, n), and (S,)
+    targets = np.stack([counted for _, counted in differences], axis=1)  # (S, G)
+    sums = np.stack([summed for summed, _ in differences], axis=1)  # (S, G, n)
+    counted = targets.sum(axis=0)  # (G,)
+    ratios = np.exp(_ratio(sums.mean(axis=2).sum(axis=0), counted))
+    if len(targets) < 2:
+        return [(float(ratio), None, None) for ratio in ratios]
+    logs = _resampled(sums, targets, samples, confidence, seed)
+    return [
+        _with_ends(float(ratio), _interval(np.exp(of_group), confidence))
+        for ratio, of_group in zip(ratios, logs.T, strict=True)
+    ]
+
+
+def gap_closed(between: Pairs, whole: Pairs, group: str, samples: int, confidence: float, seed: int) -> Ratio:
+    """Share of a gap that a model closes, in log perplexity: 0 is the worse end, 1 the better.
+
+    ``between`` pairs the scores of the worse end with the model's, ``whole`` with the better end's. Both gaps are sums
+    over the same targets. The share is NaN where the better end is not better, and has no interval where it is not in
+    more than one resample in a hundred.
+    """
+    (closed, targets), (gap, _) = _over_seeds(between, group), _over_seeds(whole, group)
+    total = gap.sum()
+    share = float(closed.sum() / total) if total > 0 else math.nan
+    if len(targets) < 2:
+        return share, None, None
+    both = np.stack([closed, gap], axis=1)  # (S, 2, n)
+    logs = _resampled(both, np.stack([targets, targets], axis=1), samples, confidence, seed)
+    interval = _interval(
+        np.divide(logs[:, 0], logs[:, 1], out=np.full(len(logs), np.nan), where=logs[:, 1] > 0), confidence
+    )
+    return _with_ends(share, interval if total > 0 else None)
+
+
+def _with_ends(value: float, interval: list[float] | None) -> Ratio:
+    return (value, interval[0], interval[1]) if interval else (value, None, None)
+
+
+def _over_seeds(pairs: Pairs, group: str) -> tuple[np.ndarray, np.ndarray]:
+    """Differences of log-probabilities by sentence and seed (S, n), and the targets of each sentence (S,), float64."""
+    differences = [_paired(first, second, group) for first, second in pairs]
+    targets = differences[0].targets
+    for (path, _), difference in zip(pairs, differences, strict=True):
+        if not np.array_equal(difference.targets, targets):
+            raise CorpusError(
+                f"{str(pairs[0][0])!r} and {str(path)!r} do not score the same sentences; score the models of "
+                "all seeds on the same text"
+            )
+    return np.stack([difference.log_probability for difference in differences], axis=1), targets.astype(np.float64)
+
+
+def _resampled(sums: np.ndarray, targets: np.ndarray, samples: int, confidence: float, seed: int) -> np.ndarray:
+    """Means by group of each resample (R, G) of sums (S, G, n) and targets (S, G), over sentences and seeds."""
+    sentences, groups, seeds = sums.shape
+    drawer = np.random.default_rng([seed, seeds])
+    stretch = _stretch(seeds, confidence)
+    means = []
+    for counts in resample_counts(sentences, samples, seed):
+        drawn_targets = (counts @ targets)[:, :, None]  # (R, G, 1)
+        of_seeds = (counts @ sums.reshape(sentences, groups * seeds)).reshape(-1, groups, seeds)
+        of_seeds = _ratio(of_seeds, np.broadcast_to(drawn_targets, of_seeds.shape))  # (R, G, n)
+        mean = of_seeds.mean(axis=2)  # (R, G)
+        if seeds > 1:
+            chosen = drawer.integers(0, seeds, size=(len(counts), 1, seeds))
+            drawn = np.take_along_axis(of_seeds, np.broadcast_to(chosen, of_seeds.shape), axis=2).mean(axis=2)
+            mean = mean + (drawn - mean) * stretch
+        means.append(mean)
+    return np.concatenate(means)
+
+
+def _stretch(seeds: int, confidence: float) -> float:
+    """What makes an interval from few resampled seeds as wide as Student's.
+
+    Means of ``n`` resampled values have ``(n - 1) / n`` of the variance that they should have, and quantiles near the
+    normal distribution's where few values call for those of Student's distribution with ``n - 1`` degrees of freedom:
+    an interval of 95 % over three seeds holds the truth in 74 % of cases without both corrections, in 95 % with them.
+    """
+    if seeds < 2:
+        return 1.0
+    from scipy.special import ndtri, stdtrit
+
+    upper = (1 + confidence) / 2
+    return math.sqrt(seeds / (seeds - 1)) * float(stdtrit(seeds - 1, upper) / ndtri(upper))

@@ -1,0 +1,156 @@
+"""The numbers of step 5: of all targets, of known words, of masked words and by frequency (docs/perplexity.md).
+
+Every number is a ratio of two sums over targets, and its interval resamples sentences. What is undefined is ``None``.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tasks.language_model.evaluation.bootstrap import perplexity_intervals
+from tasks.language_model.evaluation.frequency_classes import frequency_classes
+from tasks.language_model.evaluation.reference_text import ReferenceText
+from tasks.language_model.evaluation.sentence_scores import (
+    ALL,
+    KNOWN,
+    MASKED,
+    MASKED_KNOWN,
+    REST_KNOWN,
+    UNKNOWN,
+    SentenceScores,
+)
+from tasks.language_model.evaluation.sentence_sums import SentenceSums
+from tasks.language_model.evaluation.target_scores import TargetScores
+from tasks.language_model.settings import EvaluationSettings
+
+
+def sentence_scores(scores: TargetScores, text: ReferenceText, settings: EvaluationSettings) -> SentenceScores:
+    """Sums of a sentence's targets, all and by group, under the evaluation's rule for markers."""
+    values = scores.without_markers() if settings.markers == "renormalised" else scores.log_probability
+    whole, known = _sums(values, text, None), _sums(values, text, scores.known)
+    groups: dict[str, SentenceSums] = {}
+    for technique, masked in text.masked.items():
+        groups[f"{MASKED}:{technique}"] = _sums(values, text, masked)
+        groups[f"{MASKED_KNOWN}:{technique}"] = _sums(values, text, masked & scores.known)
+    return SentenceScores(
+        text.lines, whole.targets, whole.log_probability, known.targets, known.log_probability, groups
+    )
+
+
+def _sums(values: np.ndarray, text: ReferenceText, counted: np.ndarray | None) -> SentenceSums:
+    return SentenceSums.of_targets(values, text.sentence, text.sentences, counted)
+
+
+def measure_perplexity(
+    scores: TargetScores,
+    text: ReferenceText,
+    settings: EvaluationSettings,
+    signature: str,
+    ranks: Mapping[str, int] | None = None,
+) -> tuple[dict[str, Any], SentenceScores]:
+    """All numbers of an evaluation, and the sums of sentences that they come from.
+
+    ``ranks``: the rank of each word in generic text, for the numbers by frequency. Intervals are ``[low, high]``.
+    """
+    sentences = sentence_scores(scores, text, settings)
+    groups: dict[str, SentenceSums] = {name: sentences.of(name) for name in (ALL, KNOWN, UNKNOWN)}
+    groups["without_markers"] = _sums(scores.without_markers(), text, None)
+    for technique in sentences.techniques:
+        for name in (MASKED, MASKED_KNOWN, REST_KNOWN):
+            groups[f"{name}:{technique}"] = sentences.of(f"{name}:{technique}")
+    values = scores.without_markers() if settings.markers == "renormalised" else scores.log_probability
+    by_class = _frequency_groups(values, scores.known, text, settings.frequency_classes, ranks)
+    groups |= by_class
+    measured = _measured_groups(groups, settings)
+    whole = groups[ALL].total
+    bits = _bits(whole.log_probability, text.characters)
+    result = {
+        **_named("perplexity", measured[ALL]),
+        **_named("perplexity_known", measured[KNOWN]),
+        **_named("perplexity_unknown", measured[UNKNOWN]),
+        **_named("perplexity_without_markers", measured["without_markers"]),
+        "bits_per_character": bits,
+        "bits_per_character_ci": _bits_interval(groups[ALL], text, settings),
+        "masked_words": {technique: _masked(technique, measured, text) for technique in sentences.techniques},
+        "by_frequency": {name: measured[name] for name in by_class},
+        "log_probability": whole.log_probability,
+        "log_probability_known": groups[KNOWN].total.log_probability,
+        "log_probability_unknown_mean": groups[UNKNOWN].total.mean,
+        "oov_rate": groups[UNKNOWN].total.targets / text.word_count,
+        "words": text.word_count,
+        "characters": text.characters,
+        "targets": whole.targets,
+        "targets_known": groups[KNOWN].total.targets,
+        "targets_unknown": groups[UNKNOWN].total.targets,
+        "sentences": text.sentences,
+        "empty_lines": text.empty_lines,
+        "confidence": settings.confidence,
+        "signature": signature,
+    }
+    return result, sentences
+
+
+def _measured_groups(groups: Mapping[str, SentenceSums], settings: EvaluationSettings) -> dict[str, dict[str, Any]]:
+    intervals = perplexity_intervals(
+        list(groups.values()), settings.bootstrap_samples, settings.confidence, settings.seed
+    )
+    return {
+        name: {"targets": sums.total.targets, "perplexity": sums.total.perplexity, "perplexity_ci": interval}
+        for (name, sums), interval in zip(groups.items(), intervals, strict=True)
+    }
+
+
+def _named(name: str, measured: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: measured["perplexity"], f"{name}_ci": measured["perplexity_ci"]}
+
+
+def _masked(technique: str, measured: Mapping[str, Mapping[str, Any]], text: ReferenceText) -> dict[str, Any]:
+    """The words that a technique masks in this text, and apart from them the rest."""
+    whole, known, rest = (measured[f"{name}:{technique}"] for name in (MASKED, MASKED_KNOWN, REST_KNOWN))
+    return {
+        "words": whole["targets"],
+        "share": whole["targets"] / text.word_count,
+        "unknown_words": whole["targets"] - known["targets"],
+        **_named("perplexity", whole),
+        **_named("perplexity_known", known),
+        "rest_targets_known": rest["targets"],
+        **_named("perplexity_rest_known", rest),
+    }
+
+
+def _frequency_groups(
+    values: np.ndarray,
+    known: np.ndarray,
+    text: ReferenceText,
+    limits: Sequence[int],
+    ranks: Mapping[str, int] | None,
+) -> dict[str, SentenceSums]:
+    """Known words by class; unknown words and sentence ends are classes of their own."""
+    if ranks is None:
+        return {}
+    ranked = text.ranks(ranks)
+    groups = {
+        f"rank {group.name}": _sums(values, text, group.holds(ranked) & known) for group in frequency_classes(limits)
+    }
+    groups["unknown"] = _sums(values, text, ~known)
+    groups["sentence end"] = _sums(values, text, text.is_end())
+    return groups
+
+
+def _bits(log_probability: float, characters: int) -> float:
+    return -log_probability / math.log(2) / characters
+
+
+def _bits_interval(whole: SentenceSums, text: ReferenceText, settings: EvaluationSettings) -> list[float] | None:
+    """The interval of a ratio of sums again, with characters in place of targets."""
+    lengths = np.fromiter((len(word) + 1 if word else 0 for word in text.words), dtype=np.int64, count=len(text.words))
+    characters = np.bincount(text.sentence, weights=lengths, minlength=text.sentences).astype(np.int64)
+    interval = perplexity_intervals(
+        [SentenceSums(characters, whole.log_probability)],
+        settings.bootstrap_samples,
+        settings.confidence,
+        settings.seed,
+    )[0]
+    return [math.log2(limit) for limit in interval] if interval else None

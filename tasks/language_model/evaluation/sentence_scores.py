@@ -1,0 +1,117 @@
+"""Scores of sentences, and their file: one line per sentence with counts and log-probabilities, numbers only.
+
+The file is tab-separated: first ``# `` and the signature of the protocol, then the names of the columns, then the
+sentences in the order of the text. Beside all targets and the known ones it has, for each masking technique, the
+words that it masks: ``masked:allow_list`` and those of them in the vocabulary, ``masked_known:allow_list``. Everything
+else is a difference of these. Differences between two models are computed from it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from tasks.corpora.text_lines import read_lines, write_lines
+from tasks.errors import CorpusError
+from tasks.language_model.evaluation.sentence_sums import SentenceSums
+
+COLUMNS = ("line", "targets", "log_probability", "known_targets", "known_log_probability")
+ALL, KNOWN, UNKNOWN = "all", "known", "unknown"
+MASKED, MASKED_KNOWN, REST_KNOWN = "masked", "masked_known", "rest_known"
+_STORED = (MASKED, MASKED_KNOWN)
+_ENDS = ("targets", "log_probability")
+_DECIMALS = 6
+
+
+@dataclass(frozen=True)
+class SentenceScores:
+    """Per sentence: numbers only, so that they may be kept where the text may not."""
+
+    line: np.ndarray
+    """Line number in the text, from 1 (int64)."""
+    targets: np.ndarray
+    """Predicted tokens: the words and the sentence end (int64)."""
+    log_probability: np.ndarray
+    """Sum over the targets, in nats (float64)."""
+    known_targets: np.ndarray
+    """Targets that are in the vocabulary, the sentence end among them (int64)."""
+    known_log_probability: np.ndarray
+    """Sum over the known targets, in nats (float64)."""
+    groups: Mapping[str, SentenceSums] = field(default_factory=dict)
+    """``masked:TECHNIQUE`` and ``masked_known:TECHNIQUE`` for every technique whose sidecar was there."""
+
+    @property
+    def techniques(self) -> list[str]:
+        """Techniques whose masked words are told apart."""
+        return list(dict.fromkeys(name.partition(":")[2] for name in self.groups))
+
+    def of(self, group: str) -> SentenceSums:
+        """The sums of ``all``, ``known``, ``unknown``, ``masked:T``, ``masked_known:T`` or ``rest_known:T``.
+
+        The rest is what the technique ``T`` leaves as it is, sentence ends among it. ``KeyError`` for another group.
+        """
+        if group == ALL:
+            return SentenceSums(self.targets, self.log_probability)
+        if group == KNOWN:
+            return SentenceSums(self.known_targets, self.known_log_probability)
+        if group == UNKNOWN:
+            return self.of(ALL) - self.of(KNOWN)
+        kind, _, technique = group.partition(":")
+        if kind == REST_KNOWN:
+            return self.of(KNOWN) - self.groups[f"{MASKED_KNOWN}:{technique}"]
+        return self.groups[group]
+
+
+def write_scores(path: str | Path, scores: SentenceScores, signature: str) -> None:
+    """Write the scores of every sentence; mode 0600. Log-probabilities are rounded to a millionth of a nat."""
+    columns = {name: getattr(scores, name) for name in COLUMNS}
+    for name, sums in scores.groups.items():
+        columns |= {f"{name}:{end}": getattr(sums, end) for end in _ENDS}
+    values = [
+        [_short(value) for value in column.tolist()] if column.dtype.kind == "f" else map(str, column.tolist())
+        for column in columns.values()
+    ]
+    rows = ("\t".join(row) for row in zip(*values, strict=True))
+    write_lines(path, [f"# {signature}", "\t".join(columns), *rows], private=True)
+
+
+def _short(value: float) -> str:
+    """The shortest form, and a bare 0 for the many sentences that have no word of a group."""
+    return repr(round(value, _DECIMALS)) if value else "0"
+
+
+def read_scores(path: str | Path) -> tuple[SentenceScores, str]:
+    """Read a scores file: the scores and the signature of the protocol they follow.
+
+    Raises ``CorpusError`` with the line that is not what it should be.
+    """
+    lines = list(read_lines(path))
+    names = lines[1].split("\t") if len(lines) > 1 else []
+    groups = _groups_of(names[len(COLUMNS) :])
+    if len(lines) < 3 or not lines[0].startswith("# ") or names[: len(COLUMNS)] != list(COLUMNS) or groups is None:
+        raise CorpusError(f"{str(path)!r} is not a scores file; 'palimpsest perplexity --scores FILE' writes one")
+    kinds = [float if name.endswith("log_probability") else int for name in names]
+    rows = []
+    for number, line in enumerate(lines[2:], start=3):
+        try:
+            rows.append([kind(cell) for kind, cell in zip(kinds, line.split("\t"), strict=True)])
+        except ValueError:
+            raise CorpusError(
+                f"{str(path)!r}: line {number} does not hold the {len(names)} numbers of a sentence"
+            ) from None
+    columns = [
+        np.array(values, dtype=np.float64 if kind is float else np.int64)
+        for values, kind in zip(zip(*rows, strict=True), kinds, strict=True)
+    ]
+    pairs = columns[len(COLUMNS) :]
+    sums = {name: SentenceSums(*pairs[2 * index : 2 * index + 2]) for index, name in enumerate(groups)}
+    return SentenceScores(**dict(zip(COLUMNS, columns, strict=False)), groups=sums), lines[0][2:]
+
+
+def _groups_of(names: list[str]) -> list[str] | None:
+    """The groups of the further columns, two each; ``None`` where they are not such columns."""
+    groups = [name.rpartition(":")[0] for name in names[::2]]
+    wanted = [f"{group}:{end}" for group in groups for end in _ENDS]
+    fits = names == wanted and all(group.partition(":")[0] in _STORED for group in groups)
+    return groups if fits else None

@@ -1,0 +1,107 @@
+"""What is wrong with settings, in words for whoever wrote them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from tasks.spelling import nearest
+
+
+def describe_problems(error: ValidationError, where: str | Path, kind: Any) -> str:
+    """All problems in one line: key path, bad value, what is allowed, the nearest spelling.
+
+    ``where`` names the file or the options, ``kind`` is the type that the settings should have had.
+    """
+    problems = []
+    for problem in error.errors(include_url=False):
+        location = [str(part) for part in problem["loc"]]
+        path = ".".join(_key_path(problem["loc"], kind))
+        match problem["type"]:
+            case "extra_forbidden":
+                allowed = _allowed_keys(problem, kind)
+                text = f"{path}: unknown key{nearest(location[-1], allowed)}"
+                if allowed:
+                    text += f"; allowed: {', '.join(sorted(allowed))}"
+            case "missing":
+                text = f"{path}: is missing"
+            case "value_error":
+                text = str(problem["ctx"]["error"]).replace("\n", "; ")
+                text = f"{path}: {text}" if path else text
+            case _:
+                value = problem["input"]
+                shown = f" (got {value!r})" if not isinstance(value, dict | list) else ""
+                text = f"{path}: {problem['msg']}{shown}"
+                expected = problem.get("ctx", {}).get("expected_tags") or problem.get("ctx", {}).get("expected")
+                if isinstance(value, str) and isinstance(expected, str):
+                    options = [option.strip(" '") for option in expected.replace(" or ", ",").split(",")]
+                    text += nearest(value, options)
+                elif isinstance(value, dict) and "expected_tags" in problem.get("ctx", {}):
+                    tag = str(problem["ctx"].get("tag"))
+                    options = [option.strip(" '") for option in problem["ctx"]["expected_tags"].split(",")]
+                    text += nearest(tag, options)
+        problems.append(text)
+    count = f"{len(problems)} problems: " if len(problems) > 1 else ""
+    return f"{where}: {count}" + "; ".join(problems)
+
+
+def _key_path(location: Sequence[str | int], kind: Any) -> list[str]:
+    """The keys a reader sees: a location without the tags of discriminated unions that pydantic puts into it."""
+    current: list[Any] = [kind]
+    path = []
+    for part in location:
+        is_tag = any(_has_tag(candidate, part) for candidate in _models(current))
+        if not is_tag:
+            path.append(str(part))
+        current = _step(current, part)
+    return path
+
+
+def _allowed_keys(problem: Any, kind: Any) -> list[str]:
+    """The field names of the model that refused a key, found by walking the types along the location."""
+    current: list[Any] = [kind]
+    for part in problem["loc"][:-1]:
+        current = _step(current, part)
+    names = {name for candidate in _models(current) if _is_model(candidate) for name in candidate.model_fields}
+    return sorted(names)
+
+
+def _step(kinds: list[Any], part: str | int) -> list[Any]:
+    """The types under one part of a location: a field, a dictionary's value, a list's item or a union's tag."""
+    following: list[Any] = []
+    for candidate in _models(kinds):
+        if _is_model(candidate):
+            if part in candidate.model_fields:
+                following.append(candidate.model_fields[str(part)].annotation)
+            elif _has_tag(candidate, part):
+                following.append(candidate)
+        elif get_origin(candidate) is dict:
+            following.append(get_args(candidate)[1])
+        elif get_origin(candidate) is list:
+            following.append(get_args(candidate)[0])
+    return following
+
+
+def _is_model(candidate: Any) -> bool:
+    return isinstance(candidate, type) and issubclass(candidate, BaseModel)
+
+
+def _has_tag(candidate: Any, part: str | int) -> bool:
+    if not _is_model(candidate) or part in candidate.model_fields or "kind" not in candidate.model_fields:
+        return False
+    return part in get_args(candidate.model_fields["kind"].annotation)
+
+
+def _models(kinds: list[Any]) -> list[Any]:
+    """Unfold ``Annotated`` and unions."""
+    unfolded: list[Any] = []
+    for kind in kinds:
+        if get_origin(kind) is Annotated:
+            unfolded += _models([get_args(kind)[0]])
+        elif get_origin(kind) in (Union, UnionType):
+            unfolded += _models(list(get_args(kind)))
+        else:
+            unfolded.append(kind)
+    return unfolded
