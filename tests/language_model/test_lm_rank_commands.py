@@ -107,7 +107,8 @@ def test_torchrun_starts_the_ranks(folder: Path) -> None:
 
 
 def test_processes_of_torchrun_score_one_text_together(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["perplexity", "--model", str(folder / "pretrained"), "--text", str(folder / "valid.txt"), "--threads", "1"]
+    model, text = str(folder / "pretrained"), str(folder / "valid.txt")
+    command = ["perplexity", "--model", model, "--text", text, "--threads", "1"]
     assert main([*command, "--json"]) == 0
     alone = json.loads(capsys.readouterr().out)
     written = ["--report", str(folder / "scored.json"), "--scores", str(folder / "scored.tsv"), "--json"]
