@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 SUMMARY = "run the experiment: what changed, in parallel"
 
 SUMMARY_TABLE = Path("results/summary.md")
+SHOWN_TABLES = 2
+"""Tables of each data set that a terminal shows: perplexity over all words, and over known ones."""
 REPORT_PAGE = Path("results/report.html")
 
 
@@ -180,7 +182,24 @@ def result_lines(plan: Plan, outcomes: dict[str, Outcome]) -> list[str]:
         if any(outcomes[name].state in (State.FAILED, State.SKIPPED) for name in makers):
             lines += ["", f"{path} is of an earlier run"]
         elif path == SUMMARY_TABLE:
-            lines += ["", path.read_text(encoding="utf-8").strip()]
+            lines += ["", *main_tables(path.read_text(encoding="utf-8").strip()), "", f"more tables: {path}"]
         else:
             lines += ["", f"report page: {path.absolute()}"]
     return lines
+
+
+def main_tables(document: str) -> list[str]:
+    """The lines of a Markdown document with the first tables of each data set, and what stands beside tables."""
+    kept: list[str] = []
+    sections = 0
+    for line in document.splitlines():
+        if line.startswith("## "):
+            sections = 0
+        if line.startswith("### "):
+            sections += 1
+        beyond = sections > SHOWN_TABLES
+        # Of two empty lines that a table leaves behind, one is enough.
+        if (beyond and line.startswith(("### ", "|"))) or (not line and kept and not kept[-1]):
+            continue
+        kept.append(line)
+    return kept

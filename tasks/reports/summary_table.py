@@ -18,6 +18,9 @@ METHOD_NAMES = {
     "top_k": "Top-K",
     "sample": "Sample",
     "unigram": "Unigram",
+    "log_linear": "Log-linear",
+    "downstream": "Downstream-aware",
+    "domain_unigram": "Unigram of the domain",
     "surrogate": "Surrogate",
 }
 BELOW, ABOVE, OTHER_PROTOCOL = "▼", "▲", "‡"

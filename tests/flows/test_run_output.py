@@ -12,7 +12,7 @@ from flows.driver import _explained
 from flows.executor import Outcome, State
 from flows.graph import Graph, Node
 from flows.plan import Action, Plan, PlannedStage
-from flows.run_command import as_json, final_lines, result_lines, short_plan
+from flows.run_command import as_json, final_lines, main_tables, result_lines, short_plan
 from flows.run_progress import Bar, Lines
 from flows.time_left import TimeLeft
 from tasks.errors import ResourceError
@@ -76,7 +76,14 @@ def test_results_are_shown_only_where_this_run_stands_behind_them(
     Path("results").mkdir()
     Path("results/summary.md").write_text("| a |\n", encoding="utf-8")
     Path("results/report.html").write_text("page", encoding="utf-8")
-    assert result_lines(plan, done) == ["", "| a |", "", f"report page: {tmp_path / 'results' / 'report.html'}"]
+    assert result_lines(plan, done) == [
+        "",
+        "| a |",
+        "",
+        "more tables: results/summary.md",
+        "",
+        f"report page: {tmp_path / 'results' / 'report.html'}",
+    ]
     skipped = {"table": Outcome("table", State.SKIPPED)}
     assert result_lines(plan, skipped) == [
         "",
@@ -161,3 +168,21 @@ def test_a_proxy_is_bypassed_for_the_temporary_server(monkeypatch: pytest.Monkey
         prefect_api._bypass_proxy("127.0.0.1")
     assert prefect_api.os.environ["NO_PROXY"] == "example.org,127.0.0.1"
     monkeypatch.setenv("no_proxy", "")
+
+
+def test_a_terminal_shows_the_first_tables_of_each_data_set_and_the_legend() -> None:
+    document = [
+        line
+        for name in ("chat", "mail")
+        for line in (
+            f"## {name}", "",
+            *(text for number in (1, 2, 3, 4) for text in (f"### table {number}", "", f"| {name} {number} |", "")),
+            f"legend of {name}",
+        )
+    ]  # fmt: skip
+    shown = main_tables("\n".join(document))
+    assert [line for line in shown if line] == [
+        line
+        for name in ("chat", "mail")
+        for line in (f"## {name}", "### table 1", f"| {name} 1 |", "### table 2", f"| {name} 2 |", f"legend of {name}")
+    ]
