@@ -8,6 +8,8 @@ from tasks.reports.estimate import Estimate, estimate
 from tasks.reports.summary_table import Line, Table, number_text, technique_name
 
 _ROW = 26.0
+_LETTER, _LEAST_LEFT = 6.4, 84.0
+"""Width of a letter of a row's name, about, and of the column of names at the least."""
 _REFERENCES = ("oracle", "pretrained")
 
 
@@ -47,7 +49,8 @@ def _panel(
     axis: str,
 ) -> Drawing:
     lines = [line for line in table.lines if line.method not in _REFERENCES]
-    panel = Panel(360, 44 + _ROW * len(lines) + 40, left=84, right=46, top=40)
+    left = max(_LEAST_LEFT, 12 + _LETTER * max((len(line.label) for line in lines), default=0))
+    panel = Panel(round(276 + left), 44 + _ROW * len(lines) + 40, left=left, right=46, top=40)
     scale = scale_round(limits, *panel.x_range, logarithmic=True)
     panel.x_axis(scale, axis)
     _references(panel, table, technique, numbers, scale)
