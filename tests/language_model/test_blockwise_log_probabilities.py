@@ -22,6 +22,40 @@ def test_blocks_add_up_to_log_softmax(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.testing.assert_close(found.double(), expected, rtol=1e-6, atol=1e-6)
 
 
+def test_rare_words_of_a_large_vocabulary_may_be_rounded_but_not_a_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BLOCK_WORDS", 8)
+    generator = torch.Generator().manual_seed(3)
+    hidden, projection = torch.randn(50, 32, generator=generator), torch.randn(40, 32, generator=generator)
+    # Rare words are improbable, but for one that the first position alone is sure of.
+    projection[8:] *= 0.2
+    hidden[1:, -1] = 0.0
+    hidden[0, -1] = 3.7
+    projection[30] = torch.tensor([*[0.0] * 31, 7.3])
+    targets = torch.arange(50) % 40
+    targets[0] = 30
+    expected = torch.log_softmax(hidden.double() @ projection.double().t(), dim=1)[torch.arange(50), targets]
+    whole = blockwise_log_probabilities(hidden, projection, targets, exact_words=40)
+    torch.testing.assert_close(whole.double(), expected, rtol=1e-5, atol=1e-5)
+    rounded = blockwise_log_probabilities(hidden, projection, targets, exact_words=8)
+    assert (rounded != whole).any()
+    assert (rounded - expected).abs().max() < 5e-3
+    assert float(rounded[0] - expected[0]) == pytest.approx(0.0, abs=1e-5)
+
+
+def test_the_default_vocabulary_is_exact_and_the_papers_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = torch.Generator().manual_seed(5)
+    hidden = torch.randn(4, 16, generator=generator)
+    monkeypatch.setattr(module, "has_bfloat16", lambda: True)
+    for words, exact in ((20_000, True), (85_000, False)):
+        projection = torch.randn(words, 16, generator=generator)
+        targets = torch.tensor([0, 1, words - 2, words - 1])
+        found = blockwise_log_probabilities(hidden, projection, targets)
+        whole = blockwise_log_probabilities(hidden, projection, targets, exact_words=words)
+        assert bool((found == whole).all()) is exact
+    monkeypatch.setattr(module, "has_bfloat16", lambda: False)
+    torch.testing.assert_close(blockwise_log_probabilities(hidden, projection, targets), whole, rtol=0, atol=0)
+
+
 def test_equal_scores_are_a_uniform_distribution() -> None:
     words = 2 * module.BLOCK_WORDS
     found = blockwise_log_probabilities(torch.ones(3, 2), torch.zeros(words, 2), torch.tensor([0, 1, words - 1]))
