@@ -26,7 +26,7 @@ from dashboards.series import series_of
 from dashboards.trade_off_plot import leakage_plots, masked_share_plot
 from tasks.page_templates import page_environment
 from tasks.reports.report_index import ReportIndex
-from tasks.reports.summary_table import Table, tables, technique_name
+from tasks.reports.summary_table import Table, method_name, tables, technique_name
 
 _FOLDER = Path(__file__).parent
 
@@ -41,6 +41,7 @@ def report_page(rows: Sequence[Mapping[str, Any]], index: ReportIndex, scores: s
     environment = page_environment(_FOLDER)
     # The panels escape their texts themselves.
     environment.filters["drawing"] = Markup
+    environment.filters["method_name"] = method_name
     found = tables(rows)
     reports = list(index.reports.values())
     detectors = detector_results(reports) if any(report["stage"] == STAGE for report in reports) else []

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 SUMMARY = "run the experiment: what changed, in parallel"
 
 SUMMARY_TABLE = Path("results/summary.md")
-SHOWN_TABLES = 2
-"""Tables of each data set that a terminal shows: perplexity over all words, and over known ones."""
 REPORT_PAGE = Path("results/report.html")
 
 
@@ -174,6 +172,8 @@ def result_lines(plan: Plan, outcomes: dict[str, Outcome]) -> list[str]:
 
     A file that is there although its stage did not get that far belongs to an earlier run, and is not shown as new.
     """
+    from tasks.reports.summary_document import main_tables
+
     lines = []
     for path in (SUMMARY_TABLE, REPORT_PAGE):
         makers = [node.name for node in plan.graph.nodes.values() if str(path) in node.outputs]
@@ -186,20 +186,3 @@ def result_lines(plan: Plan, outcomes: dict[str, Outcome]) -> list[str]:
         else:
             lines += ["", f"report page: {path.absolute()}"]
     return lines
-
-
-def main_tables(document: str) -> list[str]:
-    """The lines of a Markdown document with the first tables of each data set, and what stands beside tables."""
-    kept: list[str] = []
-    sections = 0
-    for line in document.splitlines():
-        if line.startswith("## "):
-            sections = 0
-        if line.startswith("### "):
-            sections += 1
-        beyond = sections > SHOWN_TABLES
-        # Of two empty lines that a table leaves behind, one is enough.
-        if (beyond and line.startswith(("### ", "|"))) or (not line and kept and not kept[-1]):
-            continue
-        kept.append(line)
-    return kept

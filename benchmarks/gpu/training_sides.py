@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks.gpu.device import PeakMemory, clock
 from benchmarks.gpu.workload import SEED, Training, training_workload, zipf_text
+from benchmarks.language_model_workload import as_labels
 from tasks.doctor.rates import TRAINING_FACTOR
 
 LEARNING_RATE = 3e-4
@@ -102,8 +103,6 @@ def _has_bfloat16() -> bool:
 
 def _examples(workload: Training) -> tuple[list[dict[str, Any]], list[int]]:
     """The same sentences in batches of as many targets, as Hugging Face takes them, and the targets of each."""
-    import torch
-
     from tasks.language_model.settings import TrainingSettings
     from tasks.language_model.training.batches import TrainingBatches
     from tasks.language_model.training.ranks.plan import RankPlan
@@ -113,12 +112,6 @@ def _examples(workload: Training) -> tuple[list[dict[str, Any]], list[int]]:
     examples, targets = [], []
     for part in batches:
         batch = part.batch
-        rows, length = batch.tokens.shape
-        following = torch.full((rows * length,), -100)
-        following[batch.positions] = batch.targets
-        following = following.view(rows, length)
-        inputs = torch.cat([batch.tokens[:, :1], following.clamp(min=0)], dim=1)
-        labels = torch.cat([torch.full((rows, 1), -100), following], dim=1)
-        examples.append({"input_ids": inputs, "labels": labels})
+        examples.append(as_labels(batch))
         targets.append(len(batch.targets))
     return examples, targets

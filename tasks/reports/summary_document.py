@@ -19,6 +19,9 @@ from tasks.reports.summary_table import (
     technique_name,
 )
 
+SHOWN_TABLES = 2
+"""Tables of each data set that a terminal shows: perplexity over all words, and over known ones."""
+
 
 def markdown(rows: Sequence[Row]) -> str:
     """The tables of all datasets as a Markdown document."""
@@ -38,6 +41,23 @@ def markdown(rows: Sequence[Row]) -> str:
         parts.append(f"{share_of_unknown_words(table)}{LEGEND}{other_protocols(table)}")
         parts.append("\n".join(f"`{signature}`" for signature in _signatures(table)))
     return "\n\n".join(parts) + "\n"
+
+
+def main_tables(document: str) -> list[str]:
+    """The lines of a Markdown document with the first tables of each data set, and what stands beside tables."""
+    kept: list[str] = []
+    sections = 0
+    for line in document.splitlines():
+        if line.startswith("## "):
+            sections = 0
+        if line.startswith("### "):
+            sections += 1
+        beyond = sections > SHOWN_TABLES
+        # Of two empty lines that a table leaves behind, one is enough.
+        if (beyond and line.startswith(("### ", "|"))) or (not line and kept and not kept[-1]):
+            continue
+        kept.append(line)
+    return kept
 
 
 def _grid(headings: Sequence[str], labels: Sequence[str], cells: Sequence[Sequence[str]]) -> str:

@@ -12,10 +12,11 @@ from flows.driver import _explained
 from flows.executor import Outcome, State
 from flows.graph import Graph, Node
 from flows.plan import Action, Plan, PlannedStage
-from flows.run_command import as_json, final_lines, main_tables, result_lines, short_plan
+from flows.run_command import as_json, final_lines, result_lines, short_plan
 from flows.run_progress import Bar, Lines
 from flows.time_left import TimeLeft
 from tasks.errors import ResourceError
+from tasks.reports.summary_document import main_tables
 
 
 def made_plan(count: int = 5) -> Plan:

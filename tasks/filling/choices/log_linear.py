@@ -25,8 +25,9 @@ as one piece and that the word counts hold. Why each term:
 
   The first factor is what the context says, and a says how far it can be trusted. The bracket is a prior, fitted to
   the words of the generic text. Private text has other words: there only the first factor carries over, and the prior
-  is that of the word counts, b = 1 and d = a (``prior: word_counts``, the default). For private text that is like the
-  generic text the bracket may be kept as learned (``prior: tuning_text``).
+  is that of the word counts, b = 1 and d = a (``prior: word_counts``, the default), or with the same exponents that of
+  the private domain, as far as the words round the masks tell it (``prior: domain``, see ``domain_frequencies``).
+  For private text that is like the generic text the bracket may be kept as learned (``prior: tuning_text``).
 
 The wanted prior may be adjusted to the masked text itself (``prior_steps``): with L(w, x) = p_filler^a / p_average^d
 for the likelihood and pi_0 proportional to p_frequency^b for the first prior, each EM step sets pi to the mean of
