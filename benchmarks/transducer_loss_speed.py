@@ -1,0 +1,182 @@
+"""The transducer's loss and its gradient: ours in PyTorch against torchaudio's compiled kernel, one thread each.
+
+Where the kernel cannot be loaded (see ``compiled_transducer_loss``), the rows name the peer that stands in for it: the
+forward variables one node after the other, differentiated by PyTorch, on the smallest shape only.
+
+- loss: the logits are given. Losses and gradients of both sides are compared first.
+- joiner: from the encoder's and the predictor's outputs, by ``transducer_loss_from_joiner`` against the joiner's own
+  modules with the faster of the two losses behind them; utterances of 60 to 100 % of the longest.
+- memory: what the loss and its gradient add at their peak to the logits, as a multiple of them.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.turns import compared, row
+
+ROOT = Path(__file__).parents[1]
+SHAPES = ((4, 50, 10, 32), (8, 125, 20, 129), (4, 250, 60, 1025))
+JOINERS = ((8, 125, 20, 256, 129), (8, 125, 40, 512, 513))
+MEMORY_SHAPE = (4, 250, 60, 1025)
+ROUNDS = 5
+
+
+def run() -> list[dict[str, Any]]:
+    rows = _side("speed")
+    ours, peer = _side("memory-ours"), _side("memory-kernel")
+    if peer is not None:
+        name = f"transducer loss memory at (B, T, U, V) = {MEMORY_SHAPE}"
+        ratio = round(ours / peer, 3)
+        rows.append(row(name, ours, peer, "times the logits", ratio, "<= 0.6", ratio <= 0.6))
+    return rows
+
+
+def _side(side: str) -> Any:
+    command = [sys.executable, "-m", "benchmarks.transducer_loss_speed", side]
+    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if finished.returncode:
+        raise RuntimeError(f"benchmark side {side!r} failed:\n{finished.stderr}")
+    return json.loads(finished.stdout.splitlines()[-1])
+
+
+def _batch(shape: tuple[int, int, int, int]) -> tuple[Any, ...]:
+    import torch
+
+    torch.manual_seed(1)
+    utterances, frames, labels, symbols = shape
+    logits = torch.randn(utterances, frames, labels + 1, symbols, requires_grad=True)
+    targets = torch.randint(symbols - 1, (utterances, labels))
+    return logits, targets, torch.full((utterances,), frames), torch.full((utterances,), labels), symbols - 1
+
+
+def _node_by_node(logits: Any, targets: Any, *_: Any, **__: Any) -> Any:
+    """The stand-in: the mean loss of utterances without padding, with the last symbol as the blank."""
+    import torch
+
+    logs, losses = logits.log_softmax(-1), []
+    for scores, labels in zip(logs, targets.tolist(), strict=True):
+        alpha: dict[tuple[int, int], Any] = {(0, 0): scores.new_zeros(())}
+        for t in range(len(scores)):
+            for u in range(len(labels) + 1):
+                arriving = [alpha[t - 1, u] + scores[t - 1, u, -1]] if t else []
+                if u:
+                    arriving.append(alpha[t, u - 1] + scores[t, u - 1, labels[u - 1]])
+                if arriving:
+                    alpha[t, u] = torch.logsumexp(torch.stack(arriving), 0)
+        losses.append(-(alpha[t, u] + scores[t, u, -1]))
+    return torch.stack(losses).mean()
+
+
+def _loss_rows(kernel_missing: str | None) -> list[dict[str, Any]]:
+    import torch
+
+    from tasks.speech.transducer_loss.rnnt_loss import rnnt_loss
+
+    rows = []
+    peer_name = "torchaudio's compiled kernel" if kernel_missing is None else f"node by node ({kernel_missing})"
+    for shape in SHAPES if kernel_missing is None else SHAPES[:1]:
+        logits, *rest = _batch(shape)
+        found: dict[str, Any] = {}
+
+        def step(side: str, logits: Any = logits, rest: list[Any] = rest, found: dict[str, Any] = found) -> None:
+            logits.grad = None
+            loss = _node_by_node if side == "torchaudio" and kernel_missing else rnnt_loss
+            value = loss(logits, *rest, **({} if loss is _node_by_node else {"implementation": side}))
+            value.backward()
+            found[side] = value.item(), logits.grad
+
+        step("ours")
+        step("torchaudio")
+        torch.testing.assert_close(found["ours"][0], found["torchaudio"][0], atol=0, rtol=1e-5)
+        torch.testing.assert_close(found["ours"][1], found["torchaudio"][1], atol=1e-3, rtol=0)
+        found.clear()
+        ours, peer, ratio = compared(ROUNDS, lambda step=step: step("ours"), lambda step=step: step("torchaudio"))
+        name = f"transducer loss against {peer_name} at (B, T, U, V) = {shape}"
+        rows.append(row(name, round(ours * 1e3, 2), round(peer * 1e3, 2), "ms", round(ratio, 2), ">= 1.0", ratio >= 1))
+    return rows
+
+
+def _joiner_rows() -> list[dict[str, Any]]:
+    import torch
+    from torch.nn import functional
+
+    from tasks.speech.transducer_loss.joiner_loss import transducer_loss_from_joiner
+    from tasks.speech.transducer_loss.rnnt_loss import rnnt_loss
+    from tasks.torch_setup import has_bfloat16
+
+    rows = []
+    for utterances, frames, labels, width, symbols in JOINERS:
+        torch.manual_seed(1)
+        shapes = (utterances, frames, width), (utterances, labels + 1, width), (symbols, width), (symbols,)
+        inputs = [torch.randn(shape).div_(width**0.25).requires_grad_() for shape in shapes]
+        targets = torch.randint(symbols - 1, (utterances, labels))
+        lengths = [torch.linspace(each * 0.6, each, utterances).long() for each in (frames, labels)]
+        rest = targets, *lengths, symbols - 1
+        for arithmetic in (torch.float32, torch.bfloat16) if has_bfloat16() else (torch.float32,):
+            found: dict[str, Any] = {}
+
+            def step(
+                side: str, arithmetic: Any = arithmetic, inputs: Any = inputs, rest: Any = rest, found: Any = found
+            ) -> None:
+                for each in inputs:
+                    each.grad = None
+                if side == "ours":
+                    loss = transducer_loss_from_joiner(*inputs, *rest, arithmetic=arithmetic)
+                else:
+                    encodings, predictions, weight, bias = inputs
+                    with torch.autocast("cpu", torch.bfloat16, enabled=arithmetic == torch.bfloat16):
+                        joint = functional.relu(encodings.unsqueeze(2) + predictions.unsqueeze(1))
+                        loss = rnnt_loss(functional.linear(joint, weight, bias), *rest)
+                loss.backward()
+                found[side] = loss.item(), inputs[2].grad
+
+            step("ours")
+            step("modules")
+            tolerance = 1e-4 if arithmetic == torch.float32 else 1e-2
+            difference = (found["ours"][1] - found["modules"][1]).norm() / found["modules"][1].norm()
+            torch.testing.assert_close(found["ours"][0], found["modules"][0], atol=0, rtol=tolerance / 10)
+            if difference > tolerance:
+                raise AssertionError(f"the gradients of the joiner's weight differ by {difference:.2%}")
+            ours, peer, ratio = compared(ROUNDS, lambda step=step: step("ours"), lambda step=step: step("modules"))
+            kind = str(arithmetic).removeprefix("torch.")
+            name = f"joiner and loss in {kind} at (B, T, U, D, V) = {(utterances, frames, labels, width, symbols)}"
+            rows.append(
+                row(name, round(ours * 1e3, 2), round(peer * 1e3, 2), "ms", round(ratio, 2), ">= 1.0", ratio >= 1)
+            )
+    return rows
+
+
+def _memory(implementation: Any) -> float:
+    from benchmarks.language_model_workload import resident_peak
+    from tasks.speech.transducer_loss.rnnt_loss import rnnt_loss
+
+    small = _batch(SHAPES[0])
+    rnnt_loss(*small, implementation=implementation).backward()  # loads what the first call loads
+    logits, *rest = _batch(MEMORY_SHAPE)
+    before = resident_peak()
+    rnnt_loss(logits, *rest, implementation=implementation).backward()
+    return round((resident_peak() - before) * 2**20 / (logits.numel() * logits.element_size()), 2)
+
+
+def _main() -> None:
+    from benchmarks import compiled_transducer_loss
+
+    missing = compiled_transducer_loss.load()
+    from tasks.torch_setup import set_up_torch
+
+    set_up_torch(1)
+    side = sys.argv[1]
+    if side == "speed":
+        result: Any = [*_loss_rows(missing), *_joiner_rows()]
+    elif side == "memory-ours":
+        result = _memory("ours")
+    else:
+        result = None if missing else _memory("torchaudio")
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    _main()
