@@ -36,6 +36,8 @@ COMMANDS: dict[str, str] = {
     "pretrain": "tasks.language_model.pretrain_command",
     "adapt": "tasks.language_model.adapt_command",
     "perplexity": "tasks.language_model.perplexity_command",
+    "speech-corpus": "tasks.speech.audio.speech_corpus_command",
+    "synthesise-speech": "tasks.speech.synthesis.synthesise_speech_command",
     "summarise": "tasks.reports.summarise_command",
     "findings": "tasks.reports.findings_command",
     "publish": "tasks.reports.publish_command",

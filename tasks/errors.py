@@ -18,6 +18,10 @@ class CorpusError(PalimpsestError):
     """A text, word-list, annotation or masked file is missing or is not what it should be."""
 
 
+class SpeechError(PalimpsestError):
+    """A recording, a manifest of recordings or a published speech corpus is missing or is not what it should be."""
+
+
 class ModelError(PalimpsestError):
     """A model cannot be found, loaded or used for what is asked of it."""
 

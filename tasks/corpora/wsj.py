@@ -78,12 +78,12 @@ class WallStreetJournal:
         for number, line in enumerate(read_compressed_lines(path), start=1):
             if not line.strip():
                 continue
-            match = _UTTERANCE.fullmatch(line)
-            if match is None:
+            utterance = transcribed_utterance(line)
+            if utterance is None:
                 raise CorpusError(
                     f"{str(path)!r}: line {number} is no utterance; a line of a transcript is 'TEXT (UTTERANCE-ID)'"
                 )
-            text = _with_marks(_without_transcribers_marks(match.group(1)))
+            text = _with_marks(utterance[0])
             if text:
                 texts.append(text)
             else:
@@ -122,6 +122,15 @@ class WallStreetJournal:
         if not paths:
             raise CorpusError(f"source {str(source)!r} holds no {sought}; copy the discs' folders there as they are")
         return paths
+
+
+def transcribed_utterance(line: str) -> tuple[str, str] | None:
+    """What was said and its id, of a line of a transcript, without the transcribers' marks.
+
+    Verbalised punctuation (``,COMMA``) stays, since it was spoken. ``None`` where the line is no utterance.
+    """
+    match = _UTTERANCE.fullmatch(line)
+    return (_without_transcribers_marks(match.group(1)), match.group(2)) if match else None
 
 
 def _without_transcribers_marks(text: str) -> str:

@@ -1,0 +1,1 @@
+"""Recordings come in: manifests, audio files and published corpora of read speech."""

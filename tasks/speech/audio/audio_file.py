@@ -1,0 +1,132 @@
+"""Audio files: WAV, FLAC, OGG, MP3, AIFF and what else libsndfile reads, at any sample rate."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasks.errors import SpeechError
+
+if TYPE_CHECKING:
+    import torch
+
+MAXIMUM_SECONDS = 120.0
+"""Longest recording of one utterance that is read by default; LibriSpeech's longest is 35 s."""
+
+_CHUNK_SIZES = re.compile(r"^\s*(?:data|SSND|FORM|RIFF) : (\d+) \(should be (\d+)\)", re.MULTILINE)
+_SPHERE_SAMPLES = re.compile(rb"^sample_count -i (\d+)", re.MULTILINE)
+_UNKNOWN_SIZE = 0x7FFFF000
+"""Programs that write WAV to a pipe cannot know its length and put at least so much into the header."""
+_NO_END = ("without an End-Of-Stream flag", "lacks an end-of-stream bit", "Junk after the last page")
+"""What libsndfile notes of an OGG file that does not end as it should."""
+
+
+@dataclass(frozen=True, slots=True)
+class AudioFacts:
+    """What the header of an audio file says."""
+
+    seconds: float
+    sample_rate: int
+    """Samples of each channel in a second."""
+    channels: int
+
+
+def audio_facts(path: str | Path, *, maximum_seconds: float = MAXIMUM_SECONDS) -> AudioFacts:
+    """Length, sample rate and channels, without decoding. Raises ``SpeechError`` like ``read_audio``, as far as the
+    header tells: a compressed file that is cut off shows it only when it is read."""
+    with _open(path, maximum_seconds) as file:
+        return AudioFacts(file.frames / file.samplerate, file.samplerate, file.channels)
+
+
+def read_audio(
+    path: str | Path,
+    sample_rate: int,
+    *,
+    maximum_seconds: float = MAXIMUM_SECONDS,
+    tally: Counter[str] | None = None,
+) -> "torch.Tensor":
+    """The recording as float32 (samples,), mono, in [-1, 1], at ``sample_rate`` Hz.
+
+    Several channels become their mean, as players and other recognisers' tools do; two sides of a telephone call
+    are two utterances and belong into files of their own. ``tally`` counts what was done to the recording:
+    ``mixed_down`` and ``resampled``.
+
+    Raises ``SpeechError`` where the file is missing, empty, no audio, cut off, damaged, has samples that are no
+    numbers, or is longer than ``maximum_seconds`` (seen in its header, before anything is read).
+    """
+    import soundfile
+    import torch
+
+    from tasks.speech.audio.resampling import resample
+
+    with _open(path, maximum_seconds) as file:
+        try:
+            samples = file.read(file.frames, dtype="float32", always_2d=True)  # (samples, channels)
+        except soundfile.LibsndfileError as error:
+            raise SpeechError(f"audio file {str(path)!r} is damaged or cut off ({error.error_string})") from None
+        if len(samples) < file.frames:
+            raise SpeechError(
+                f"audio file {str(path)!r} is cut off: its header says {file.frames} samples and it has "
+                f"{len(samples)}; copy it again"
+            )
+        rate, channels = file.samplerate, file.channels
+    signal = torch.from_numpy(samples.mean(axis=1) if channels > 1 else samples[:, 0])
+    if not torch.isfinite(signal).all():
+        raise SpeechError(f"audio file {str(path)!r} has samples that are no numbers (NaN or infinity); convert it")
+    if tally is not None:
+        tally["mixed_down"] += channels > 1
+        tally["resampled"] += rate != sample_rate
+    # Files of floating-point samples, and the ripples of a filter, can go beyond full scale.
+    return resample(signal, rate, sample_rate).clamp(-1.0, 1.0)
+
+
+def _open(path: str | Path, maximum_seconds: float) -> Any:
+    """The file open in libsndfile, when its header is in order."""
+    import soundfile
+
+    name = repr(str(path))
+    if not Path(path).is_file():
+        raise SpeechError(f"audio file {name} does not exist or is no file")
+    if not Path(path).stat().st_size:
+        raise SpeechError(f"audio file {name} is empty (0 bytes); copy or record it again")
+    try:
+        file = soundfile.SoundFile(path)
+    except (soundfile.LibsndfileError, TypeError):  # TypeError: raw samples, which have no header
+        raise SpeechError(f"audio file {name} is no {_readable(path)}; convert it, for example to FLAC") from None
+    problem = _header_problem(file, maximum_seconds)
+    if problem:
+        file.close()
+        raise SpeechError(f"audio file {name} {problem}")
+    return file
+
+
+def _readable(path: str | Path) -> str:
+    """What the file should be; a NIST SPHERE file compressed with shorten begins like one that can be read."""
+    with open(path, "rb") as stream:
+        header = stream.read(1024)
+    if header.startswith(b"NIST_1A") and b"shorten" in header:
+        return "audio that can be read here: it is NIST SPHERE compressed with shorten"
+    return "audio that can be read (WAV, FLAC, OGG, MP3 or AIFF)"
+
+
+def _header_problem(file: Any, maximum_seconds: float) -> str | None:
+    for stated, actual in _CHUNK_SIZES.findall(file.extra_info):
+        if int(actual) < int(stated) < _UNKNOWN_SIZE:
+            return f"is cut off: its header says {stated} bytes and it has {actual}; copy it again"
+    if file.format == "NIST":
+        with open(file.name, "rb") as stream:
+            stated_samples = _SPHERE_SAMPLES.search(stream.read(1024))
+        if stated_samples and file.frames < int(stated_samples.group(1)):
+            return f"is cut off: its header says {stated_samples.group(1).decode()} samples and it has {file.frames}"
+    if any(note in file.extra_info for note in _NO_END):
+        return "is cut off: it ends without the mark of its end; copy it again, or write it anew"
+    if not file.frames:
+        return "holds no samples; record it again"
+    seconds = file.frames / file.samplerate
+    if seconds > maximum_seconds:
+        return (
+            f"is {seconds:.0f} seconds long and at most {maximum_seconds:g} are allowed for one utterance; cut it into "
+            "utterances, or raise the limit"
+        )
+    return None

@@ -1,0 +1,154 @@
+"""A manifest says which recording holds which words: JSON lines, one utterance a line.
+
+    {"utterance_id": "19-198-0000", "audio": "19-198-0000.flac", "text": "NORTHANGER ABBEY", "speaker": "19"}
+
+``audio`` is relative to the manifest's folder, so that a folder with its manifest can be moved. ``speaker`` and
+``"synthetic": true`` (the recording was made from its text by a machine) may be left out; other keys are let be.
+"""
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from tasks.corpora.text_lines import line_writer, read_lines
+from tasks.errors import CorpusError, SpeechError
+
+_REQUIRED_KEYS = ("utterance_id", "audio", "text")
+_PROBLEMS_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """One recorded utterance and the words that were said."""
+
+    utterance_id: str
+    audio: Path
+    """The file: an absolute path whose folders are real ones; where the file itself is a link, the link."""
+    text: str
+    """What was said, as it was written down: cased and punctuated or not."""
+    speaker: str | None = None
+    synthetic: bool = False
+    """Whether the recording was synthesised from the text."""
+
+
+def read_manifest(path: str | Path) -> list[Utterance]:
+    """The utterances in the manifest's order.
+
+    Raises ``SpeechError`` that lists what is wrong (up to ten problems, and how many there are): lines that are no
+    JSON objects, missing keys, values of the wrong type, ids that stand twice, absolute paths, audio files that are
+    not there, and a manifest without any utterance. The text of an utterance is never quoted.
+    """
+    manifest = Path(path)
+    if not manifest.is_file():
+        raise SpeechError(f"manifest {str(path)!r} does not exist or is no file; give a file of JSON lines")
+    problems: list[str] = []
+    utterances: list[Utterance] = []
+    first_lines: dict[str, int] = {}
+    folder = _located(manifest).parent
+    try:
+        for number, line in enumerate(read_lines(manifest), start=1):
+            if not line.strip():
+                continue
+            entry, found = _parse(line)
+            found += _audio_problems(entry.get("audio"), folder)
+            name = entry.get("utterance_id")
+            if isinstance(name, str) and name:
+                if name in first_lines:
+                    found.append(f"utterance_id {name!r} stands in line {first_lines[name]} too")
+                first_lines.setdefault(name, number)
+            problems += [f"line {number}: {problem}" for problem in found]
+            if not problems:
+                utterances.append(_utterance(entry, folder))
+    except CorpusError as error:
+        raise SpeechError(str(error)) from None
+    if problems:
+        raise SpeechError(f"manifest {str(path)!r}: {_listed(problems)}")
+    if not utterances:
+        raise SpeechError(f"manifest {str(path)!r} is empty; it needs at least one utterance")
+    return utterances
+
+
+def write_manifest(path: str | Path, utterances: Iterable[Utterance], *, private: bool = False) -> int:
+    """Write the utterances with paths relative to the manifest's folder; returns how many.
+
+    A ``private`` manifest has mode 0600. Raises ``SpeechError`` where an id stands twice or is empty; files that are
+    not there yet are no error here.
+    """
+    folder = _located(Path(path)).parent
+    seen: set[str] = set()
+    with line_writer(path, private=private) as stream:
+        for utterance in utterances:
+            name = utterance.utterance_id
+            if not name or name in seen:
+                raise SpeechError(f"manifest {str(path)!r}: utterance_id {name!r} is empty or stands twice")
+            seen.add(name)
+            audio = Path(os.path.relpath(_located(utterance.audio), folder)).as_posix()
+            entry: dict[str, Any] = {"utterance_id": name, "audio": audio, "text": utterance.text}
+            if utterance.speaker is not None:
+                entry["speaker"] = utterance.speaker
+            if utterance.synthetic:
+                entry["synthetic"] = True
+            stream.write(json.dumps(entry, ensure_ascii=False) + "\n")
+    return len(seen)
+
+
+def _located(path: Path) -> Path:
+    """The file in its real folder. A file that is a link, as in the folders that DVC checks out, stays where it is:
+    what it points to lies in a cache, without its name and its neighbours."""
+    return path.parent.resolve() / path.name
+
+
+def _parse(line: str) -> tuple[dict[str, Any], list[str]]:
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}, ["is not JSON"]
+    if not isinstance(entry, dict):
+        return {}, [f"is not a JSON object but {type(entry).__name__}"]
+    missing = [key for key in _REQUIRED_KEYS if key not in entry]
+    problems = [f"has no {key!r}" for key in missing]
+    for key in _REQUIRED_KEYS:
+        if key not in missing and not isinstance(entry[key], str):
+            problems.append(f"{key!r} is not a string but {type(entry[key]).__name__}")
+    if entry.get("utterance_id") == "":
+        problems.append("'utterance_id' is empty")
+    speaker = entry.get("speaker")
+    if isinstance(speaker, bool) or not isinstance(speaker, str | int | None):
+        problems.append(f"'speaker' is not a string but {type(speaker).__name__}")
+    if not isinstance(entry.get("synthetic", False), bool):
+        problems.append(f"'synthetic' is neither true nor false but {type(entry['synthetic']).__name__}")
+    return entry, problems
+
+
+def _audio_problems(audio: object, folder: Path) -> list[str]:
+    if not isinstance(audio, str):
+        return []  # said already
+    if not audio:
+        return ["'audio' is empty"]
+    if PurePosixPath(audio).is_absolute() or PureWindowsPath(audio).is_absolute():
+        return [f"audio path {audio!r} is absolute; write it relative to the manifest's folder"]
+    if "\0" in audio or not (folder / audio).is_file():
+        return [f"audio file {audio!r} does not exist in the manifest's folder"]
+    return []
+
+
+def _utterance(entry: dict[str, Any], folder: Path) -> Utterance:
+    speaker = entry.get("speaker")
+    return Utterance(
+        utterance_id=entry["utterance_id"],
+        audio=_located(folder / entry["audio"]),
+        text=entry["text"],
+        speaker=None if speaker is None else str(speaker),
+        synthetic=entry.get("synthetic", False),
+    )
+
+
+def _listed(problems: list[str]) -> str:
+    shown = "; ".join(problems[:_PROBLEMS_SHOWN])
+    if len(problems) == 1:
+        return shown
+    more = f"; and {len(problems) - _PROBLEMS_SHOWN} more" if len(problems) > _PROBLEMS_SHOWN else ""
+    return f"{len(problems)} problems: {shown}{more}"

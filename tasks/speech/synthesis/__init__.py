@@ -1,0 +1,1 @@
+"""Synthetic speech from text, always labelled as such."""

@@ -1,0 +1,178 @@
+"""Published corpora in the layouts of their publishers, with recordings made here."""
+
+import json
+
+import numpy as np
+import pytest
+import soundfile
+
+from tasks.errors import SpeechError
+from tasks.speech.audio.librispeech import read_librispeech
+from tasks.speech.audio.settings import LibriSpeech, SmsWsjSpeech, WallStreetJournalSpeech
+from tasks.speech.audio.sms_wsj import read_sms_wsj
+from tasks.speech.audio.wsj_speech import read_wsj_speech
+
+SHORTENED = b"NIST_1A\n   1024\nsample_coding -s26 pcm,embedded-shorten-v2.00\nend_head\n".ljust(2048)
+
+
+def record(path, seconds=0.1):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".wv1":
+        path.write_bytes(SHORTENED)
+    else:
+        soundfile.write(path, np.zeros(int(16000 * seconds), dtype=np.int16), 16000)
+
+
+def text(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+
+
+def words(recordings):
+    return {utterance.utterance_id: utterance.text for utterance in recordings.utterances}
+
+
+@pytest.fixture
+def librispeech(tmp_path):
+    for part, speaker in (("test-clean", "61"), ("dev-clean", "84")):
+        chapter = tmp_path / "LibriSpeech" / part / speaker / "7"
+        text(chapter / f"{speaker}-7.trans.txt", f"{speaker}-7-0001 SHE SAID\n{speaker}-7-0000 HE DIDN'T\n")
+        record(chapter / f"{speaker}-7-0000.flac")
+        record(chapter / f"{speaker}-7-0001.flac")
+    return tmp_path
+
+
+def test_librispeech_is_read_as_published(librispeech):
+    recordings = read_librispeech(LibriSpeech(kind="librispeech", source=str(librispeech), parts=["test-clean"]))
+    assert words(recordings) == {"61-7-0000": "HE DIDN'T", "61-7-0001": "SHE SAID"}
+    assert [utterance.utterance_id for utterance in recordings.utterances] == ["61-7-0000", "61-7-0001"]
+    assert {utterance.speaker for utterance in recordings.utterances} == {"61"}
+    assert recordings.left_out_counts() == {}
+    everything = read_librispeech(LibriSpeech(kind="librispeech", source=str(librispeech)))
+    assert len(everything.utterances) == 4
+
+
+def test_what_librispeech_lacks_is_counted_by_name(librispeech):
+    chapter = librispeech / "LibriSpeech" / "test-clean" / "61" / "7"
+    (chapter / "61-7-0001.flac").unlink()
+    record(chapter / "61-7-0009.flac")
+    recordings = read_librispeech(LibriSpeech(kind="librispeech", source=str(librispeech), parts=["test-clean"]))
+    assert list(words(recordings)) == ["61-7-0000"]
+    assert recordings.left_out == {"no_recording": ["61-7-0001"], "no_transcript": ["61-7-0009"]}
+
+
+def test_a_librispeech_part_that_is_not_there_is_an_error_that_names_those_that_are(librispeech):
+    with pytest.raises(SpeechError, match=r"\['test-other'\] not in source .* it has: dev-clean, test-clean"):
+        read_librispeech(LibriSpeech(kind="librispeech", source=str(librispeech), parts=["test-other"]))
+    empty = librispeech / "empty"
+    empty.mkdir()
+    with pytest.raises(SpeechError, match=r"has no \*.trans.txt"):
+        read_librispeech(LibriSpeech(kind="librispeech", source=str(empty)))
+
+
+@pytest.fixture
+def discs(tmp_path):
+    wsj0 = tmp_path / "11-13.1" / "wsj0"
+    text(
+        wsj0 / "transcrp" / "dots" / "si_et_20" / "440" / "440c0400.dot",
+        "The deal [loud_breath] is *done* ,COMMA he said . (440c0401)\nA %PERCENT ~ rise (440c0402)\n",
+    )
+    text(wsj0 / "si_et_20" / "440" / "440c0400.lsn", "THE DEAL IS DONE (440C0401)\nHE SOLD (440C0403)\n")
+    text(
+        wsj0 / "doc" / "indices" / "si_et_20.ndx",
+        ";; eval\n11_13_1:wsj0/si_et_20/440/440c0401\n11_13_1: wsj0/x/440c0409.wv1\n",
+    )
+    record(wsj0 / "si_et_20" / "440" / "440c0401.wav")
+    record(wsj0 / "si_et_20" / "440" / "440c0401.wv1")
+    record(wsj0 / "si_et_20" / "440" / "440c0402.wv1")
+    record(wsj0 / "si_et_20" / "440" / "440c0405.flac")
+    record(tmp_path / "converted" / "440C0403.WAV")
+    return tmp_path
+
+
+def test_wsj_recordings_meet_their_transcripts(discs):
+    recordings = read_wsj_speech(WallStreetJournalSpeech(kind="wsj", source=str(discs)))
+    assert words(recordings) == {"440c0401": "The deal is done ,COMMA he said", "440c0403": "HE SOLD"}
+    assert {utterance.speaker for utterance in recordings.utterances} == {"440"}
+    assert recordings.utterances[0].audio.suffix == ".wav"
+    assert recordings.left_out == {"not_converted": ["440c0402"], "no_transcript": ["440c0405"]}
+
+
+def test_wsj_lists_and_folders_choose_utterances(discs):
+    by_list = WallStreetJournalSpeech(kind="wsj", source=str(discs), lists=["11-13.1/wsj0/doc/indices/si_et_20.ndx"])
+    recordings = read_wsj_speech(by_list)
+    assert list(words(recordings)) == ["440c0401"]
+    assert recordings.left_out == {"no_recording": ["440c0409"]}
+    by_folder = WallStreetJournalSpeech(kind="wsj", source=str(discs), folders=["converted"])
+    assert list(words(read_wsj_speech(by_folder))) == ["440c0403"]
+    with pytest.raises(SpeechError, match="'si_et_5'"):
+        read_wsj_speech(WallStreetJournalSpeech(kind="wsj", source=str(discs), folders=["si_et_5"]))
+    with pytest.raises(SpeechError, match=r"none.ndx' does not exist"):
+        read_wsj_speech(WallStreetJournalSpeech(kind="wsj", source=str(discs), lists=["none.ndx"]))
+
+
+def test_wsj_discs_as_shipped_say_how_to_convert_them(discs):
+    for path in [*discs.rglob("*.wav"), *discs.rglob("*.WAV"), *discs.rglob("*.flac")]:
+        path.unlink()
+    with pytest.raises(SpeechError, match=r"all 2 recordings are NIST SPHERE files compressed with shorten.*sph2pipe"):
+        read_wsj_speech(WallStreetJournalSpeech(kind="wsj", source=str(discs)))
+
+
+def test_a_broken_transcript_is_named_with_its_line_and_without_its_words(discs):
+    text(discs / "more.dot", "fine (440c0407)\nsecret words\n")
+    with pytest.raises(SpeechError, match="line 2 is no utterance") as caught:
+        read_wsj_speech(WallStreetJournalSpeech(kind="wsj", source=str(discs)))
+    assert "secret" not in str(caught.value)
+
+
+@pytest.fixture
+def mixtures(tmp_path):
+    def example(*names):
+        return {
+            "audio_path": {
+                "original_source": [f"/net/db/wsj_8k_zeromean/wsj0/{name}.wav" for name in names],
+                "speech_source": [f"/net/db/speech_source/{'_'.join(names)}_{k}.wav" for k in range(2)],
+                "observation": "/net/db/observation/x.wav",
+            },
+            "kaldi_transcription": [f"<NOISE> WORDS OF {name}" for name in names],
+            "speaker_id": [name[:3] for name in names],
+        }
+
+    datasets = {
+        "test_eval92": {"0_a_b": example("aaa00001", "bbb00001"), "1_b_c": example("bbb00001", "ccc00001")},
+        "cv_dev93": {},
+    }
+    (tmp_path / "sms_wsj.json").write_text(json.dumps({"datasets": datasets}))
+    for name in ("aaa00001", "bbb00001"):
+        record(tmp_path / "wsj_8k_zeromean" / "wsj0" / f"{name}.wav")
+    for k in range(2):
+        record(tmp_path / "speech_source" / f"aaa00001_bbb00001_{k}.wav")
+    return tmp_path
+
+
+def test_sms_wsj_gives_each_wsj_utterance_once_though_the_database_was_moved(mixtures):
+    recordings = read_sms_wsj(SmsWsjSpeech(kind="sms_wsj", source=str(mixtures / "sms_wsj.json")))
+    assert words(recordings) == {"aaa00001": "WORDS OF aaa00001", "bbb00001": "WORDS OF bbb00001"}
+    assert recordings.utterances[0].audio == mixtures / "wsj_8k_zeromean" / "wsj0" / "aaa00001.wav"
+    assert recordings.utterances[0].speaker == "aaa"
+    assert recordings.left_out == {"no_recording": ["ccc00001"]}
+
+
+def test_sms_wsj_gives_two_utterances_a_mixture_of_the_other_signals(mixtures):
+    settings = SmsWsjSpeech(kind="sms_wsj", source=str(mixtures), signal="speech_source")
+    recordings = read_sms_wsj(settings)
+    assert words(recordings) == {"0_a_b_0": "WORDS OF aaa00001", "0_a_b_1": "WORDS OF bbb00001"}
+    assert recordings.left_out == {"no_recording": ["1_b_c_0", "1_b_c_1"]}
+
+
+def test_sms_wsj_without_the_list_the_signal_or_the_form_is_an_error(mixtures):
+    with pytest.raises(SpeechError, match=r"\['train_si284'\] not in .* it has: cv_dev93, test_eval92"):
+        read_sms_wsj(SmsWsjSpeech(kind="sms_wsj", source=str(mixtures), dataset="train_si284"))
+    with pytest.raises(SpeechError, match=r"example '0_a_b' needs audio_path.speech_reverberation_early"):
+        read_sms_wsj(SmsWsjSpeech(kind="sms_wsj", source=str(mixtures), signal="speech_reverberation_early"))
+    text(mixtures / "other.json", "[1]")
+    with pytest.raises(SpeechError, match="has no 'datasets'"):
+        read_sms_wsj(SmsWsjSpeech(kind="sms_wsj", source=str(mixtures / "other.json")))
+    text(mixtures / "other.json", "{")
+    with pytest.raises(SpeechError, match="cannot be read as JSON"):
+        read_sms_wsj(SmsWsjSpeech(kind="sms_wsj", source=str(mixtures / "other.json")))

@@ -1,0 +1,115 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import yaml
+
+from tasks.cli import main
+from tasks.speech.audio.manifest import read_manifest
+
+
+def speech_corpus(*arguments):
+    return main(["speech-corpus", *map(str, arguments)])
+
+
+@pytest.fixture
+def source(tmp_path):
+    entries = []
+    for name, words, channels, seconds, rate in (
+        ("a", "Tom said so.", 1, 2, 8000),
+        ("b", "Two of us.", 2, 1, 16000),
+        ("c", "...", 1, 1, 16000),
+        ("d", "too long", 1, 9, 16000),
+        ("e", "not audio", 0, 0, 0),
+    ):
+        path = tmp_path / "mine" / f"{name}.wav"
+        path.parent.mkdir(exist_ok=True)
+        if channels:
+            soundfile.write(path, np.zeros((seconds * rate, channels), dtype=np.int16), rate)
+        else:
+            path.write_bytes(b"nothing")
+        entries.append({"utterance_id": name, "audio": path.name, "text": words, "speaker": "me"})
+    manifest = tmp_path / "mine" / "m.jsonl"
+    manifest.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    return manifest
+
+
+def test_a_manifest_of_ones_own_is_checked_and_what_is_left_out_is_counted_and_named(source, tmp_path, capsys):
+    report = tmp_path / "report.json"
+    options = ["--maximum-seconds", 5, "--report", report]
+    assert speech_corpus("--source", source, "--output", tmp_path / "out", *options) == 0
+    utterances = read_manifest(tmp_path / "out" / "manifest.jsonl")
+    assert [(utterance.utterance_id, utterance.audio.name) for utterance in utterances] == [
+        ("a", "a.wav"),
+        ("b", "b.wav"),
+    ]
+    document = json.loads(report.read_text())
+    assert document["measured"] == {
+        "synthetic": False,
+        "synthetic_utterances": 0,
+        "utterances": 2,
+        "words": 6,
+        "audio_seconds": 3.0,
+        "speakers": 1,
+        "sample_rates": {"8000": 1, "16000": 1},
+        "several_channels": 1,
+        "left_out": {"no_words": 1, "too_long": 1, "unreadable": 1},
+    }
+    assert document["warnings"] == ["left out: 1 no_words (c); 1 too_long (d); 1 unreadable (e)"]
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "2 of 5 utterances" in captured.err
+    assert "Tom" not in report.read_text() + captured.err
+
+
+def test_the_output_is_private_unless_it_is_said_to_be_public(source, tmp_path):
+    assert speech_corpus("--source", source, "--output", tmp_path / "out") == 0
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "out" / "manifest.jsonl").stat().st_mode & 0o777 == 0o600
+    assert speech_corpus("--source", source, "--output", tmp_path / "open", "--public") == 0
+    assert (tmp_path / "open" / "manifest.jsonl").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_corpus_of_which_nothing_is_left_is_an_error(source, tmp_path, capsys):
+    assert speech_corpus("--source", source, "--output", tmp_path / "out", "--maximum-seconds", 0.5) == 1
+    error = capsys.readouterr().err
+    assert (
+        "has no utterance that can be used; left out: 1 no_words (c); 3 too_long (a, b, d); 1 unreadable (e)" in error
+    )
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "nothing to read: give --source PATH"),
+        (["--source", "none.jsonl"], "manifest 'none.jsonl' does not exist"),
+        (["--kind", "librispeech", "--source", "none"], "source 'none' does not exist"),
+        (["--source", "x", "--parts", "test-clean"], "parts: unknown key"),
+        (["--kind", "sms_wsj", "--source", "x", "--signal", "speach_source"], "did you mean 'speech_source'"),
+        (["--section", "speech"], "--params and --section go together"),
+        (["--source", "x", "--maximum-seconds", "0"], "maximum_seconds"),
+    ],
+)
+def test_wrong_use_is_one_line(arguments, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert speech_corpus("--output", "out", *arguments) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_a_section_of_params_can_be_synthetic_speech(tmp_path):
+    pytest.importorskip("espeakng_loader")
+    params = Path(__file__).parents[3] / "params.yaml"
+    name = next(iter(yaml.safe_load(params.read_text())["speech"]["corpora"]))
+    (tmp_path / "text.txt").write_text("Tom said that he would come.\nHe came at 7.\n")
+    options = ["--params", params, "--section", f"speech.corpora.{name}.test", "--report", tmp_path / "report.json"]
+    assert speech_corpus("--source", tmp_path / "text.txt", "--output", tmp_path / "out", *options) == 0
+    [utterance] = read_manifest(tmp_path / "out" / "manifest.jsonl")
+    assert (utterance.utterance_id, utterance.synthetic) == ("test-0000001", True)
+    document = json.loads((tmp_path / "report.json").read_text())
+    assert document["cell"]["dataset"] == name
+    assert (document["measured"]["synthetic"], document["measured"]["utterances"]) == (True, 1)

@@ -1,0 +1,122 @@
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tasks.errors import SpeechError
+from tasks.speech.audio.manifest import Utterance, read_manifest, write_manifest
+
+
+def write_entries(path, entries):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join((entry if isinstance(entry, str) else json.dumps(entry)) + "\n" for entry in entries))
+    return path
+
+
+def test_a_manifest_is_read_in_order_with_paths_from_its_own_folder(tmp_path, monkeypatch):
+    (tmp_path / "a.flac").write_bytes(b"x")
+    (tmp_path / "lists").mkdir()
+    entries = [
+        {"utterance_id": "2", "audio": "../a.flac", "text": "Tom said.", "speaker": 7, "seconds": 1.5},
+        {"utterance_id": "1", "audio": "../a.flac", "text": "", "synthetic": True},
+    ]
+    manifest = write_entries(tmp_path / "lists" / "m.jsonl", entries)
+    monkeypatch.chdir("/")
+    assert read_manifest(manifest) == [
+        Utterance("2", tmp_path / "a.flac", "Tom said.", "7", False),
+        Utterance("1", tmp_path / "a.flac", "", None, True),
+    ]
+
+
+def test_all_problems_are_listed_with_their_lines_and_without_the_words(tmp_path):
+    (tmp_path / "a.wav").write_bytes(b"x")
+    entries = [
+        {"utterance_id": "one", "audio": "a.wav", "text": "secret words"},
+        {"utterance_id": "one", "audio": "a.wav", "text": "secret words"},
+        {"utterance_id": "two", "audio": str(tmp_path / "a.wav"), "text": "secret words"},
+        {"utterance_id": "three", "audio": "C:\\speech\\a.wav", "text": "secret words"},
+        {"utterance_id": "four", "audio": "gone.wav", "text": "secret words"},
+        {"audio": "a.wav", "txt": "secret words"},
+        "secret words",
+        '["secret words"]',
+        {"utterance_id": "", "audio": "", "text": ["secret words"], "speaker": 1.5, "synthetic": "yes"},
+    ]
+    with pytest.raises(SpeechError) as caught:
+        read_manifest(write_entries(tmp_path / "m.jsonl", entries))
+    message = str(caught.value)
+    assert "13 problems" in message
+    assert "and 3 more" in message
+    for said in (
+        "line 2: utterance_id 'one' stands in line 1 too",
+        "line 3: audio path",
+        "line 4: audio path 'C:\\\\speech\\\\a.wav' is absolute",
+        "line 5: audio file 'gone.wav' does not exist",
+        "line 6: has no 'utterance_id'",
+        "line 6: has no 'text'",
+        "line 7: is not JSON",
+        "line 8: is not a JSON object but list",
+    ):
+        assert said in message
+    assert "secret" not in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n"])
+def test_an_empty_manifest_is_an_error(tmp_path, content):
+    (tmp_path / "m.jsonl").write_bytes(content)
+    with pytest.raises(SpeechError, match="is empty"):
+        read_manifest(tmp_path / "m.jsonl")
+
+
+def test_a_manifest_that_is_missing_or_in_another_encoding_is_an_error(tmp_path):
+    with pytest.raises(SpeechError, match="does not exist"):
+        read_manifest(tmp_path / "none.jsonl")
+    (tmp_path / "m.jsonl").write_bytes(b'{"utterance_id": "\xff"}\n')
+    with pytest.raises(SpeechError, match=r"line 1: byte 19 \(0xff\) is not UTF-8"):
+        read_manifest(tmp_path / "m.jsonl")
+
+
+def test_a_private_manifest_is_for_its_owner_alone_and_moves_with_its_folder(tmp_path):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "a.wav").write_bytes(b"x")
+    utterances = [Utterance("u", tmp_path / "here" / "a.wav", "words", "s", True)]
+    assert write_manifest(tmp_path / "here" / "m.jsonl", utterances, private=True) == 1
+    assert (tmp_path / "here" / "m.jsonl").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "here").rename(tmp_path / "there")
+    assert read_manifest(tmp_path / "there" / "m.jsonl")[0].audio == tmp_path / "there" / "a.wav"
+
+
+def test_files_that_are_links_into_a_cache_keep_their_names_and_neighbours(tmp_path):
+    cache, folder = tmp_path / "cache", tmp_path / "speech"
+    cache.mkdir()
+    folder.mkdir()
+    write_manifest(cache / "1f", [Utterance("u", cache / "a.flac", "words")])
+    (cache / "2e").write_bytes(b"x")
+    (folder / "m.jsonl").symlink_to(cache / "1f")
+    (folder / "a.flac").symlink_to(cache / "2e")
+    (tmp_path / "link").symlink_to(folder)
+    [utterance] = read_manifest(tmp_path / "link" / "m.jsonl")
+    assert utterance.audio == folder / "a.flac"
+    write_manifest(tmp_path / "other.jsonl", [utterance])
+    assert read_manifest(tmp_path / "other.jsonl") == [utterance]
+
+
+def test_an_id_that_stands_twice_is_not_written(tmp_path):
+    twice = [Utterance("u", tmp_path / "a", "x"), Utterance("u", tmp_path / "b", "y")]
+    with pytest.raises(SpeechError, match="'u' is empty or stands twice"):
+        write_manifest(tmp_path / "m.jsonl", twice)
+    assert not (tmp_path / "m.jsonl").exists()
+
+
+names = st.text(st.characters(codec="utf-8"), min_size=1)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@given(st.dictionaries(names, st.tuples(st.text(st.characters(codec="utf-8")), st.none() | names, st.booleans())))
+def test_what_is_written_is_what_is_read(tmp_path, entries):
+    (tmp_path / "a.wav").write_bytes(b"x")
+    utterances = [Utterance(name, tmp_path / "a.wav", *entry) for name, entry in entries.items()]
+    write_manifest(tmp_path / "m.jsonl", utterances)
+    if utterances:
+        assert read_manifest(tmp_path / "m.jsonl") == utterances

@@ -1,0 +1,127 @@
+import ctypes
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+espeakng_loader = pytest.importorskip("espeakng_loader")
+
+from tasks.errors import ResourceError, SpeechError  # noqa: E402
+from tasks.speech.synthesis.espeak import SAMPLE_RATE, Synthesiser, Voice  # noqa: E402
+
+SENTENCE = "The boy was there when the sun rose."
+# One voice of each way in which eSpeak NG makes sound, each with state of its own: flutter, breath, noise, Klatt.
+VOICES = [Voice("en-US", "f3"), Voice("en", "m7"), Voice("en-029", "croak"), Voice("en-GB-x-rp", "klatt2")]
+
+
+@pytest.fixture(scope="module")
+def synthesiser():
+    return Synthesiser()
+
+
+def pitch_of(samples):
+    """Hz of the period at which the loudest tenth of a second is most like itself."""
+    samples = samples.astype(float)
+    width = SAMPLE_RATE // 10
+    loudest = np.convolve(samples**2, np.ones(width), "valid").argmax()
+    part = samples[loudest : loudest + width]
+    shortest, longest = SAMPLE_RATE // 400, SAMPLE_RATE // 60
+    return SAMPLE_RATE / (shortest + np.correlate(part, part, "full")[width - 1 :][shortest:longest].argmax())
+
+
+@pytest.mark.parametrize("voice", VOICES, ids=lambda voice: voice.name)
+def test_what_was_spoken_before_does_not_change_a_sample(synthesiser, voice):
+    first = synthesiser.speak(SENTENCE, voice)
+    for other in VOICES:
+        synthesiser.speak("Something else, of another length!", Voice(other.accent, other.timbre, 300, 90, 10))
+        assert np.array_equal(synthesiser.speak(SENTENCE, voice), first)
+    assert first.dtype == np.int16
+    assert 1.0 < len(first) / SAMPLE_RATE < 4.0
+    assert 500 < np.abs(first.astype(int)).max() < 32767
+
+
+def test_another_process_makes_the_same_samples(synthesiser):
+    code = (
+        "import sys, hashlib; from tasks.speech.synthesis.espeak import *;"
+        f"print(hashlib.sha256(Synthesiser().speak({SENTENCE!r}, Voice('en-US', 'f3')).tobytes()).hexdigest())"
+    )
+    runs = {subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in range(2)}
+    import hashlib
+
+    here = hashlib.sha256(synthesiser.speak(SENTENCE, Voice("en-US", "f3")).tobytes()).hexdigest()
+    assert runs == {f"{here}\n".encode()}
+
+
+def test_every_part_of_a_voice_is_heard(synthesiser):
+    usual = Voice("en-US", "m3")
+    for other in (
+        Voice("en-029", "m3"),
+        Voice("en-US", "m4"),
+        Voice("en-US", "m3", rate=200),
+        Voice("en-US", "m3", pitch=70),
+        Voice("en-US", "m3", pitch_range=90),
+    ):
+        assert not np.array_equal(synthesiser.speak(SENTENCE, usual), synthesiser.speak(SENTENCE, other))
+
+
+def test_twice_the_rate_takes_about_half_the_time(synthesiser):
+    slow, fast = (len(synthesiser.speak(SENTENCE, Voice("en-US", "m3", rate))) for rate in (150, 300))
+    assert 0.4 < fast / slow < 0.7
+
+
+def test_a_higher_pitch_and_a_womans_timbre_sound_higher(synthesiser):
+    # The files of the timbres say 80 to 122 Hz and 142 to 220 Hz.
+    man = pitch_of(synthesiser.speak("ahh", Voice("en", "m3")))
+    woman = pitch_of(synthesiser.speak("ahh", Voice("en", "f2")))
+    assert 80 <= man <= 122
+    assert 142 <= woman <= 220
+    assert man * 1.2 < pitch_of(synthesiser.speak("ahh", Voice("en", "m3", pitch=80))) < 200
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\0", "\x01\x02"])
+def test_nothing_to_speak_gives_no_sound(synthesiser, text):
+    assert not synthesiser.speak(text, Voice("en", "m3")).any()
+
+
+def test_control_characters_are_no_commands(synthesiser):
+    voice = Voice("en", "m3")
+    faster = "one \x01400S two"  # a command to eSpeak NG: 400 words a minute from here
+    assert np.array_equal(synthesiser.speak(faster, voice), synthesiser.speak("one  400S two", voice))
+    assert np.array_equal(synthesiser.speak("one\0two", voice), synthesiser.speak("one two", voice))
+
+
+@pytest.mark.parametrize(
+    ("voice", "message"),
+    [
+        (Voice("en-UK", "m3"), "no accent 'en-UK'"),
+        (Voice("en", "m33"), "no timbre 'm33'"),
+        (Voice("en", "../!v/m3"), "no timbre"),
+        (Voice("", "m3"), "no accent ''"),
+        (Voice("en", "m3", rate=500), "rate is 500; allowed: 80 to 450"),
+        (Voice("en", "m3", pitch=-1), "pitch is -1; allowed: 0 to 99"),
+        (Voice("en", "m3", pitch_range=100), "pitch_range is 100"),
+    ],
+)
+def test_a_voice_that_is_not_there_is_an_error_and_not_another_voice(synthesiser, voice, message):
+    with pytest.raises(SpeechError, match=message):
+        synthesiser.speak("hello", voice)
+    assert synthesiser.speak("hello", Voice("en", "m3")).any()
+
+
+def test_a_library_that_others_hold_would_change_the_speech_and_is_refused(synthesiser):
+    import _ctypes
+
+    held = ctypes.CDLL(espeakng_loader.get_library_path())
+    try:
+        with pytest.raises(ResourceError, match="has loaded eSpeak NG"):
+            synthesiser.speak("hello", Voice("en", "m3"))
+    finally:
+        _ctypes.dlclose(held._handle)
+    assert synthesiser.speak("hello", Voice("en", "m3")).any()
+
+
+def test_a_synthesiser_goes_into_worker_processes(synthesiser):
+    copy = pickle.loads(pickle.dumps(synthesiser))
+    assert np.array_equal(copy.speak("hello", VOICES[0]), synthesiser.speak("hello", VOICES[0]))
