@@ -23,6 +23,8 @@ MODULES = (
     "causal_filling_speed",
     "language_model_speed",
     "language_model_evaluation_speed",
+    "transducer_loss_speed",
+    "rescoring_speed",
     "graph_speed",
 )
 RESULTS = Path(__file__).parent / "results" / "latest.json"

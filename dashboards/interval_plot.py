@@ -21,12 +21,16 @@ class Drawing:
     svg: str
 
 
-def interval_plots(table: Table, field: str, axis: str) -> list[Drawing]:
-    """One panel per technique, all with the same axis; empty where nothing was measured."""
+def interval_plots(table: Table, field: str, axis: str, *, per_cent: bool = False) -> list[Drawing]:
+    """One panel per technique, all with the same axis; empty where nothing was measured.
+
+    ``per_cent``: the field is a share and drawn as per cent.
+    """
     numbers = {
-        (technique, line.label): estimate(line.by_technique[technique], field)
+        (technique, line.label): number and number.times(100 if per_cent else 1)
         for technique in table.techniques
         for line in table.lines
+        for number in [estimate(line.by_technique[technique], field)]
     }
     # The pretrained model is often many times worse: on its scale, what is compared would lie in one point.
     compared = [line.label for line in table.lines if line.method != "pretrained"]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tasks.reports.expected_cells import perplexity_report, training_report
+from tasks.reports.expected_cells import evaluation_report, training_report
 from tasks.reports.report_index import ReportIndex
 from tasks.reports.run_record import flat
 from tasks.reports.summary_rows import summarised_cell
@@ -115,7 +115,7 @@ def origins(rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> list[dict[
     found = []
     for row in rows:
         cell = summarised_cell(row)
-        evaluation = _report(index, perplexity_report(cell).with_suffix("").as_posix())
+        evaluation = _report(index, evaluation_report(cell).with_suffix("").as_posix())
         training = _report(index, training_report(cell).with_suffix("").as_posix())
         commit = evaluation.get("code", {}).get("commit")
         texts = [digest for path, digest in training.get("inputs", {}).items() if _is_training_text(path)]
@@ -123,7 +123,8 @@ def origins(rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> list[dict[
             {
                 "cell": cell.path,
                 "digest": row["key"].rpartition("#")[2],
-                "perplexity": f"{row['perplexity']:.2f}",
+                "perplexity": f"{row['perplexity']:.2f}" if row["perplexity"] is not None else "–",
+                "wer": f"{row['wer']:.1%}" if row.get("wer") is not None else "",
                 "command": row["command"],
                 "commit": f"{commit[:8]}{'*' if evaluation['code']['dirty'] else ''}" if commit else "–",
                 "text": texts[0][:_HASH_DIGITS] if texts else "–",

@@ -23,6 +23,7 @@ from dashboards.result_tables import (
     paper_table,
 )
 from dashboards.series import series_of
+from dashboards.speech_tables import speech_part
 from dashboards.trade_off_plot import leakage_plots, masked_share_plot
 from tasks.page_templates import page_environment
 from tasks.reports.report_index import ReportIndex
@@ -31,7 +32,7 @@ from tasks.reports.summary_table import Table, method_name, tables, technique_na
 _FOLDER = Path(__file__).parent
 
 
-def report_page(rows: Sequence[Mapping[str, Any]], index: ReportIndex, scores: str | Path | None = None) -> str:
+def report_page(all_rows: Sequence[Mapping[str, Any]], index: ReportIndex, scores: str | Path | None = None) -> str:
     """The page for the rows of a summary and the reports that they were made from.
 
     ``scores``: the folder of the per-sentence scores, by which the paper's claims are judged.
@@ -42,7 +43,9 @@ def report_page(rows: Sequence[Mapping[str, Any]], index: ReportIndex, scores: s
     # The panels escape their texts themselves.
     environment.filters["drawing"] = Markup
     environment.filters["method_name"] = method_name
-    found = tables(rows)
+    found = tables(all_rows)
+    # The recogniser alone has word error rates and nothing else.
+    rows = [row for row in all_rows if row["perplexity"] is not None]
     reports = list(index.reports.values())
     detectors = detector_results(reports) if any(report["stage"] == STAGE for report in reports) else []
     signatures = list(dict.fromkeys(row["signature"] for row in rows))
@@ -60,14 +63,14 @@ def report_page(rows: Sequence[Mapping[str, Any]], index: ReportIndex, scores: s
         models=provenance.models(index),
         techniques=provenance.settings_of_stages(rows, index, "mask"),
         methods=provenance.settings_of_stages(rows, index, "fill"),
-        origins=provenance.origins(rows, index),
+        origins=provenance.origins(all_rows, index),
         costs=provenance.costs(index),
         warnings=provenance.warnings(index),
         machines=provenance.machines(index),
         commits=provenance.commits(index),
         between=provenance.measured_between(index),
         signatures=signatures,
-        cells=len(rows),
+        cells=len(all_rows),
     )
 
 
@@ -92,6 +95,7 @@ def _dataset(
         "other_protocols": list(dict.fromkeys(name for row in mine for name in row.get("protocol_differs", []))),
         "interval_plots": interval_plots(table, "perplexity", "perplexity, all words"),
         "known_plots": interval_plots(table, "perplexity_known", "perplexity, known words"),
+        "speech": speech_part(table, index),
         "comparison_plots": comparison_plots(table),
         "masked_share_plot": masked_share_plot(table),
         "leakage_plots": leakage_plots(table),

@@ -8,6 +8,7 @@ from typing import Any
 from dashboards.paper_results import DATASETS, MASKED_SHARES, RESULTS, TECHNIQUES, printed
 from dashboards.series import Series, series_of
 from tasks.reports.estimate import direction, estimate
+from tasks.reports.expected_cells import NO_LANGUAGE_MODEL
 from tasks.reports.frequency_table import class_tables
 from tasks.reports.summary_table import (
     OTHER_PROTOCOL,
@@ -83,7 +84,7 @@ def number_rows(table: Table, field: str, *, spanning: bool = True) -> list[Numb
 
 def group_of(line: Line) -> str:
     """What kind of method a line is."""
-    if line.method in ("pretrained", "oracle"):
+    if line.method in (NO_LANGUAGE_MODEL, "pretrained", "oracle"):
         return "reference"
     if line.method.startswith("baseline"):
         return "baseline"
@@ -189,13 +190,22 @@ def paper_table(tables: Sequence[Table]) -> PaperTable:
     groups = [
         (table.dataset, "perplexity, here", [technique_name(name) for name in table.techniques]) for table in tables
     ]
+    spoken = [table for table in tables if table.recogniser_alone is not None]
+    groups += [
+        (
+            f"{table.dataset} speech",
+            f"word error rate in %, here, {table.kind_of_speech}",
+            [technique_name(name) for name in table.techniques],
+        )
+        for table in spoken
+    ]
     groups += [(name, what, [technique_name(technique) for technique in TECHNIQUES]) for name, what in DATASETS.items()]
-    ours = {_paper_name(line): line for table in tables for line in table.lines}
+    ours = {_paper_name(line): line for table in tables for line in _lines(table)}
     names = sorted([*RESULTS, *(name for name in ours if name not in RESULTS)], key=_order)
     rows = []
     for name in names:
-        lines = [next((line for line in table.lines if _paper_name(line) == name), None) for table in tables]
-        cells = [_our_cells(line, table) for line, table in zip(lines, tables, strict=True)]
+        cells = [_our_cells(_line(table, name), table, "perplexity", 1) for table in tables]
+        cells += [_our_cells(_line(table, name), table, "wer", 100) for table in spoken]
         cells += [_paper_cells(name, dataset) for dataset in DATASETS]
         edged = [(text, columns, place == 0) for group in cells for place, (text, columns) in enumerate(group)]
         rows.append((name, name not in RESULTS, edged))
@@ -213,14 +223,26 @@ def _order(name: str) -> tuple[int, str, str]:
     return (known.index(method) if method in known else len(known), method if method not in known else "", filler)
 
 
-def _our_cells(line: Line | None, table: Table) -> list[tuple[str, int]]:
+def _lines(table: Table) -> list[Line]:
+    """All lines, that of the recogniser alone first."""
+    return [*([table.recogniser_alone] if table.recogniser_alone is not None else []), *table.lines]
+
+
+def _line(table: Table, name: str) -> Line | None:
+    return next((line for line in _lines(table) if _paper_name(line) == name), None)
+
+
+def _our_cells(line: Line | None, table: Table, field: str, factor: float) -> list[tuple[str, int]]:
     if line is None:
         return [("", 1)] * len(table.techniques)
     if group_of(line) == "reference":
-        number = estimate(line.by_technique[table.techniques[0]], "perplexity")
-        return [(f"{number.value:.1f}" if number else "", len(table.techniques))]
-    numbers = [estimate(line.by_technique[technique], "perplexity") for technique in table.techniques]
-    return [(f"{number.value:.1f}" if number else "", 1) for number in numbers]
+        return [(_our_number(line, table.techniques[0], field, factor), len(table.techniques))]
+    return [(_our_number(line, technique, field, factor), 1) for technique in table.techniques]
+
+
+def _our_number(line: Line, technique: str, field: str, factor: float) -> str:
+    number = estimate(line.by_technique[technique], field)
+    return f"{number.value * factor:.1f}" if number else ""
 
 
 def _paper_cells(name: str, dataset: str) -> list[tuple[str, int]]:

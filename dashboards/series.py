@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tasks.reports.expected_cells import NO_LANGUAGE_MODEL
 from tasks.reports.summary_table import Line
 
 _COLOURS = {"baseline0": 0, "baseline1": 1, "top_1": 2, "top_k": 3, "sample": 4, "unigram": 5}
@@ -15,7 +16,7 @@ class Series:
 
     label: str
     colour: str
-    """Class in the style sheet: ``c0`` to ``c11``, ``oracle`` or ``pretrained``."""
+    """Class in the style sheet: ``c0`` to ``c11``, ``oracle``, ``pretrained`` or ``alone``."""
     shape: str
     """``square`` for baselines, ``circle`` for fillers, ``diamond`` for controls."""
 
@@ -26,6 +27,9 @@ def series_of(lines: Sequence[Line]) -> dict[tuple[str | None, str], Series]:
     used: set[int] = set()
     further = 0
     for line in lines:
+        if line.method == NO_LANGUAGE_MODEL:
+            looks[line.filler, line.method] = Series(line.label, "alone", "circle")
+            continue
         if line.method in ("oracle", "pretrained"):
             looks[line.filler, line.method] = Series(line.label, line.method, "circle")
             continue

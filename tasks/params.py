@@ -26,6 +26,7 @@ from tasks.reports.downstream_names import is_downstream
 from tasks.reports.settings import TrackingSettings
 from tasks.setting_problems import describe_problems
 from tasks.settings_base import Settings
+from tasks.speech.settings import SpeechSection
 from tasks.spelling import nearest
 from tasks.tagger_training.settings import TaggerTrainingSettings
 from tasks.tunings import Tuning, tuning_problems
@@ -62,6 +63,8 @@ class CompareSettings(Settings):
     """Ways to fill that use no model, keys of ``filling``."""
     seeds: list[int] = Field(min_length=1)
     """One complete repetition of filling and adaptation per seed."""
+    speech_datasets: list[str] = Field(default_factory=list)
+    """Those of ``datasets`` that have speech, keys of ``speech.corpora``: they have word error rates too."""
     taggers: list[str]
     """Taggers to train, keys of ``taggers``."""
     detectors: list[str]
@@ -117,6 +120,7 @@ class Parameters(Settings):
     """Filling methods by name."""
     language_model: LanguageModelSettings
     evaluation: EvaluationSettings
+    speech: SpeechSection
     resources: ResourceSettings
     tracking: TrackingSettings
 
@@ -131,6 +135,8 @@ class Parameters(Settings):
             ("datasets", compare.datasets, "corpora", self.corpora),
             ("techniques", compare.techniques, "masking", self.masking),
             ("baselines", compare.baselines, "", ("baseline0", "baseline1")),
+            ("speech_datasets", compare.speech_datasets, "speech.corpora", self.speech.corpora),
+            ("speech_datasets", compare.speech_datasets, "compare.datasets", compare.datasets),
             ("taggers", compare.taggers, "taggers", self.taggers),
             ("detectors", compare.detectors, "masking", self.masking),
             ("gold_sets", compare.gold_sets, "masking_evaluation.gold_sets", self.masking_evaluation.gold_sets),
@@ -169,6 +175,7 @@ class Parameters(Settings):
             *self.fillers,
             *self.tuned_fillers,
             *self.filling,
+            *self.speech.corpora,
         ]:
             if not name.replace("_", "").isalnum() or not name.isascii():
                 problems.append(f"{name!r}: a name in params.yaml has letters, digits and underscores only")

@@ -12,7 +12,7 @@ from typing import Any
 
 from tasks.language_model.settings import EvaluationSettings
 from tasks.reports.cell import Cell
-from tasks.reports.expected_cells import ORACLE, PRETRAINED, is_filled, score_file
+from tasks.reports.expected_cells import NO_LANGUAGE_MODEL, ORACLE, PRETRAINED, is_filled, score_file
 
 BASELINE1 = "baseline1"
 _GROUPS = {"": "all", "_known": "known", "_masked_known": "masked_known:{}", "_rest_known": "rest_known:{}"}
@@ -79,7 +79,7 @@ class Comparisons:
 
     def _pairs(self, cell: Cell, reference: Callable[[Cell], Cell | None], cells: Sequence[Cell]) -> list[_Pair]:
         """Each cell with its reference; empty where one has none, is the reference, or follows another protocol."""
-        pairs = [(other, reference(other)) for other in cells]
+        pairs = [(other, reference(other)) for other in cells if other.method != NO_LANGUAGE_MODEL]
         found = [(a, b) for a, b in pairs if b is not None and b != a and self._comparable(a, b)]
         return found if len(found) == len(pairs) else []
 

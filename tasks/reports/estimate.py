@@ -21,6 +21,11 @@ class Estimate:
     seeds: int
     """How many seeds."""
 
+    def times(self, factor: float) -> "Estimate":
+        """The same in another unit: a share times 100 is in per cent."""
+        low, high, deviation = (None if x is None else x * factor for x in (self.low, self.high, self.deviation))
+        return Estimate(self.value * factor, low, high, deviation, self.seeds)
+
 
 def estimate(rows: Sequence[Mapping[str, Any]], field: str) -> Estimate | None:
     """The estimate of ``field`` over the rows of one cell's seeds; ``None`` where a seed has no number.
@@ -48,15 +53,15 @@ def _over_seeds(rows: Sequence[Mapping[str, Any]], field: str) -> Mapping[str, A
     return together if together and together.get(f"{field}_ci") else None
 
 
-def direction(rows: Sequence[Mapping[str, Any]], ratio_field: str) -> int:
-    """-1 where the interval of the ratio lies below 1, 1 where above 1, else 0.
+def direction(rows: Sequence[Mapping[str, Any]], field: str, neutral: float = 1.0) -> int:
+    """-1 where the interval of a ratio lies below 1, 1 where above 1, else 0; of a difference, ``neutral`` is 0.
 
     Of several seeds it is their common interval, and where the rows hold none, that of every seed.
     """
-    together = _over_seeds(rows, ratio_field)
-    intervals = [row.get(f"{ratio_field}_ci") for row in ([together] if together else rows)]
+    together = _over_seeds(rows, field)
+    intervals = [row.get(f"{field}_ci") for row in ([together] if together else rows)]
     if not intervals or any(interval is None for interval in intervals):
         return 0
-    if all(interval[1] < 1 for interval in intervals if interval):
+    if all(interval[1] < neutral for interval in intervals if interval):
         return -1
-    return 1 if all(interval[0] > 1 for interval in intervals if interval) else 0
+    return 1 if all(interval[0] > neutral for interval in intervals if interval) else 0

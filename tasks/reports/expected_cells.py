@@ -12,17 +12,22 @@ from tasks.reports.cell import Cell
 from tasks.reports.downstream_names import is_downstream
 from tasks.reports.fine_tuned_names import is_tuned_in_domain
 
+NO_LANGUAGE_MODEL = "no_language_model"
+"""The recogniser by itself: the only cell without a language model, for data sets with speech."""
 PRETRAINED = "pretrained"
 ORACLE = "oracle"
 BASELINES = ("baseline0", "baseline1")
 
 
 def expected_cells(compare: CompareSettings) -> list[Cell]:
-    """All cells in the order of the table: per dataset pretrained and Oracle, then per technique the methods."""
+    """All cells in the order of the table: per dataset the recogniser alone where it has speech, pretrained and Oracle,
+    then per technique the methods."""
     return [cell for dataset in compare.datasets for cell in _cells_of(dataset, compare)]
 
 
 def _cells_of(dataset: str, compare: CompareSettings) -> Iterator[Cell]:
+    if dataset in compare.speech_datasets:
+        yield Cell(dataset=dataset, method=NO_LANGUAGE_MODEL)
     yield Cell(dataset=dataset, method=PRETRAINED)
     for seed in compare.seeds:
         yield Cell(dataset=dataset, method=ORACLE, seed=seed)
@@ -57,25 +62,42 @@ def _kind(cell: Cell) -> str:
 
 
 def stage_name(cell: Cell, step: str) -> str:
-    """The stage of ``dvc.yaml`` that computes a ``step`` (``evaluate``, ``adapt``) of a cell.
+    """The stage of ``dvc.yaml`` that computes a ``step`` (``adapt``, ``evaluate``, ``recognise``) of a cell.
 
     ``evaluate_filled@chat-allow_list-minilm-top_k-1``.
     """
     if step == "adapt" and cell.method == PRETRAINED:
         return "pretrain"
+    if cell.method == NO_LANGUAGE_MODEL:
+        return f"recognise_alone@{cell.dataset}"
     parts = (cell.dataset, cell.technique, cell.filler, cell.method, cell.seed)
     if cell.technique is None:
         parts = (cell.dataset, None, None, None, cell.seed)
     return f"{step}_{_kind(cell)}@" + "-".join(str(part) for part in parts if part is not None)
 
 
-def perplexity_report(cell: Cell) -> Path:
-    """Path below the folder of reports of what evaluation measured."""
-    return Path("perplexity") / f"{cell.path}.json"
+def perplexity_report(cell: Cell) -> Path | None:
+    """Path below the folder of reports of what evaluation measured; ``None`` without a language model."""
+    return None if cell.method == NO_LANGUAGE_MODEL else Path("perplexity") / f"{cell.path}.json"
+
+
+def word_error_report(cell: Cell) -> Path:
+    """Path below the folder of reports of what recognition with the cell's language model measured."""
+    return Path("word_error_rate") / f"{cell.path}.json"
+
+
+def evaluation_report(cell: Cell) -> Path:
+    """The report that says that a cell was measured: of its perplexity, or of the recogniser alone."""
+    return perplexity_report(cell) or word_error_report(cell)
 
 
 def training_report(cell: Cell) -> Path:
-    """Path below the folder of reports of what the training of the cell's language model measured."""
+    """Path below the folder of reports of what the training of the cell's language model measured.
+
+    The recogniser alone has no language model: its own report stands for it.
+    """
+    if cell.method == NO_LANGUAGE_MODEL:
+        return word_error_report(cell)
     if cell.method == PRETRAINED:
         return Path("language_model") / "pretrained.json"
     return Path("adapt") / f"{cell.path}.json"
@@ -94,3 +116,8 @@ def fill_report(cell: Cell) -> Path | None:
 def score_file(cell: Cell) -> Path:
     """Path below the folder of scores of the per-sentence scores."""
     return Path(f"{cell.path}.tsv")
+
+
+def word_error_file(cell: Cell) -> Path:
+    """Path below the folder of scores of the word errors of every utterance."""
+    return Path(f"{cell.path}.errors.tsv")

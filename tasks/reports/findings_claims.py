@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tasks.reports.estimate import estimate
 from tasks.reports.findings_comparison import Comparison, Condition, Experiment
 from tasks.reports.fine_tuned_names import pretrained_counterpart
 from tasks.reports.summary_table import technique_name
@@ -222,27 +223,29 @@ def _best_wers(experiment: Experiment) -> list[Condition]:
 
 
 def _compare_wer(experiment: Experiment, first: Condition, second: Condition | None, limit: float) -> Comparison | None:
-    """The ratio of two word error rates; its interval from the ends of both rates' intervals, so never too narrow."""
+    """The ratio of two word error rates; its interval is that of their paired difference by the second's rate."""
     if second is None:
         return None
-    rates = experiment.number(first, "wer"), experiment.number(second, "wer")
-    if rates[0] is None or rates[1] is None:
+    rows, reference = (list(experiment.by_condition[condition].values()) for condition in (first, second))
+    mine, others = estimate(rows, "wer"), estimate(reference, "wer")
+    if mine is None or others is None or not others.value:
         return None
-    mine, others = _wer_interval(experiment, first), _wer_interval(experiment, second)
-    low, high = (mine[0] / others[1], mine[1] / others[0]) if mine and others else (None, None)
-    seeds = len(experiment.by_condition[first])
+    column = f"wer_difference_to_{second.method}"
+    difference = estimate(rows, column) if all(column in row for row in rows) else None
+    low, high = (difference.low, difference.high) if difference is not None else (None, None)
     technique = first.technique or second.technique or ""
-    ratio = rates[0] / rates[1]
-    return Comparison(first.dataset, technique, first.label, second.label, ratio, low, high, seeds, "below", limit)
-
-
-def _wer_interval(experiment: Experiment, condition: Condition) -> tuple[float, float] | None:
-    """The widest ends of the intervals of all seeds; ``None`` where one is missing or reaches 0."""
-    intervals = [row.get("wer_ci") for row in experiment.by_condition[condition].values()]
-    known = [interval for interval in intervals if interval and interval[0] > 0]
-    if not known or len(known) < len(intervals):
-        return None
-    return min(low for low, _ in known), max(high for _, high in known)
+    return Comparison(
+        first.dataset,
+        technique,
+        first.label,
+        second.label,
+        mine.value / others.value,
+        None if low is None else 1 + low / others.value,
+        None if high is None else 1 + high / others.value,
+        len(rows),
+        "below",
+        limit,
+    )
 
 
 def _fills_of_the_paper(experiment: Experiment) -> Iterator[Condition]:

@@ -24,9 +24,17 @@ NUMBERS = (
     "gap_closed_known",
     "distinct_fills",
     "wer",
+    "wer_masked",
+    "character_error_rate",
     "insertions",
     "deletions",
     "substitutions",
+    "utterances",
+    "lm_weight",
+    "insertion_bonus",
+    "wer_difference_to_no_language_model",
+    "wer_difference_to_pretrained",
+    "wer_difference_to_oracle",
 )
 """Columns of the summary that are metrics; one with an interval has ``_low`` and ``_high`` too."""
 

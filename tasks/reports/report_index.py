@@ -43,8 +43,14 @@ class ReportIndex:
         self._makers = {output: name for name, report in self.reports.items() for output in report["outputs"]}
 
     def cells(self) -> dict[str, str]:
-        """Paths of all cells that were evaluated, with the name of their report."""
-        return {name.removeprefix("perplexity/"): name for name in self.reports if name.startswith("perplexity/")}
+        """Paths of all cells that were evaluated, with the name of their report: of perplexity where there is one.
+
+        Word error rates have reports of their own, and are found by these or by their stages.
+        """
+        found: dict[str, str] = {}
+        for folder in ("word_error_rate/", "perplexity/"):
+            found |= {name.removeprefix(folder): name for name in self.reports if name.startswith(folder)}
+        return found
 
     def stages(self) -> dict[str, str]:
         """Names of the stages of ``dvc.yaml``, with the name of their report."""
@@ -56,8 +62,9 @@ class ReportIndex:
         if report["dvc_stage"]:
             return str(report["dvc_stage"])
         kind, _, path = name.partition("/")
-        if kind in ("perplexity", "adapt") and report["cell"].get("method"):
-            return stage_name(cell_of_report(report), {"perplexity": "evaluate"}.get(kind, kind))
+        steps = {"perplexity": "evaluate", "word_error_rate": "recognise", "adapt": "adapt"}
+        if kind in steps and report["cell"].get("method"):
+            return stage_name(cell_of_report(report), steps[kind])
         return f"{kind}@{path.replace('/', '-')}"
 
     def key_of(self, name: str) -> str | None:

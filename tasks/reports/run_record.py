@@ -9,7 +9,7 @@ from typing import Any
 from tasks.errors import CorpusError
 from tasks.reports.cell import Cell
 from tasks.reports.curve import curve_points
-from tasks.reports.expected_cells import fill_report, mask_report, perplexity_report, stage_name, training_report
+from tasks.reports.expected_cells import evaluation_report, fill_report, mask_report, stage_name, training_report
 from tasks.reports.metric_names import NUMBERS
 from tasks.reports.run_key import lineage_of, run_key
 from tasks.reports.stage_report import read_report
@@ -64,7 +64,7 @@ def run_record(row: Mapping[str, Any], reports: str | Path) -> RunRecord:
     """
     cell, reports = summarised_cell(row), Path(reports)
     training = read_report(reports / training_report(cell))
-    evaluation = read_report(reports / perplexity_report(cell))
+    evaluation = read_report(reports / evaluation_report(cell))
     key = run_key(cell, lineage_of(training))
     if key != row["key"]:
         raise CorpusError(
@@ -92,9 +92,10 @@ def _state_tags(cell: Cell, evaluation: Mapping[str, Any], row: Mapping[str, Any
     code = evaluation["code"]
     tags = {
         "dvc_stage": evaluation["dvc_stage"] or stage_name(cell, "evaluate"),
-        "protocol": row["signature"],
         CURRENT_TAG: "true",
     }
+    if row["signature"]:
+        tags["protocol"] = row["signature"]
     if code["commit"]:
         tags |= {"commit": code["commit"], "mlflow.source.git.commit": code["commit"]}
         tags["dirty"] = str(bool(code["dirty"])).lower()

@@ -7,14 +7,12 @@ from tasks.reports.estimate import Estimate
 from tasks.reports.frequency_table import class_tables
 from tasks.reports.summary_table import (
     ABSENT,
-    LEGEND,
     SECTIONS,
     Row,
     Table,
     headings,
+    notes,
     number_text,
-    other_protocols,
-    share_of_unknown_words,
     tables,
     technique_name,
 )
@@ -31,14 +29,14 @@ def markdown(rows: Sequence[Row]) -> str:
         for section in SECTIONS:
             cells = section.texts(table)
             if any(text.strip(f"{ABSENT} ") for row in cells for text in row):
-                labels = [line.label for line in table.lines]
-                parts += [f"### {section.title}", _grid(headings(table), labels, cells)]
+                labels = [line.label for line in section.lines(table)]
+                parts += [f"### {section.heading(table)}", _grid(headings(table), labels, cells)]
         for classes in class_tables(table):
             classes_across = [f"{name} ({targets:,})" for name, targets in classes.headings]
             cells = [[_short(number) for number in numbers] for _, numbers in classes.lines]
             title = f"Perplexity by frequency in generic text (targets), {technique_name(classes.technique)}"
             parts += [f"### {title}", _grid(classes_across, [line.label for line, _ in classes.lines], cells)]
-        parts.append(f"{share_of_unknown_words(table)}{LEGEND}{other_protocols(table)}")
+        parts.append(notes(table))
         parts.append("\n".join(f"`{signature}`" for signature in _signatures(table)))
     return "\n\n".join(parts) + "\n"
 
@@ -71,5 +69,4 @@ def _short(number: Estimate | None) -> str:
 
 
 def _signatures(table: Table) -> list[str]:
-    rows = [row for line in table.lines for found in line.by_technique.values() for row in found]
-    return list(dict.fromkeys(row["signature"] for row in rows))
+    return list(dict.fromkeys(row["signature"] for row in table.rows))

@@ -6,7 +6,7 @@ Rows hold no timings and nothing of the machine, so the same experiment gives th
 import json
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from tasks.language_model.settings import EvaluationSettings
 from tasks.reports.cell import Cell
 from tasks.reports.comparisons import Comparisons
 from tasks.reports.expected_cells import (
+    NO_LANGUAGE_MODEL,
     ORACLE,
     fill_report,
     mask_report,
@@ -24,12 +25,13 @@ from tasks.reports.expected_cells import (
     score_file,
     stage_name,
     training_report,
+    word_error_file,
+    word_error_report,
 )
 from tasks.reports.run_key import lineage_of, run_key
+from tasks.reports.speech_columns import no_speech_columns, speech_columns
 from tasks.reports.stage_report import read_report
-
-_SPEECH_COLUMNS = ("wer", "wer_ci", "insertions", "deletions", "substitutions")
-"""Columns of the recogniser's results: null until a stage measures them."""
+from tasks.reports.word_error_comparisons import WordErrorComparisons
 
 
 def summary_rows(
@@ -37,13 +39,15 @@ def summary_rows(
 ) -> list[dict[str, Any]]:
     """The rows of ``results/summary.json``, in the order of ``cells``.
 
-    ``reports`` and ``scores`` are the folders that the stages write to. Raises ``CorpusError`` that names every
-    missing file, or every missing or impossible field with its report.
+    ``reports`` and ``scores`` are the folders that the stages write to; data sets with speech are those of which
+    ``cells`` has the recogniser alone. Raises ``CorpusError`` that names every missing file, or every missing or
+    impossible field with its report.
     """
     reports, scores = Path(reports), Path(scores)
-    _refuse_missing(cells, reports, scores)
+    spoken = {cell.dataset for cell in cells if cell.method == NO_LANGUAGE_MODEL}
+    _refuse_missing(_wanted(cells, spoken, reports, scores))
     reader = _Reader(reports)
-    rows = [_row(cell, reader) for cell in cells]
+    rows = [_row(cell, reader, spoken) for cell in cells]
     reader.refuse_problems()
     by_cell = dict(zip(cells, rows, strict=True))
     comparisons = Comparisons(
@@ -53,10 +57,12 @@ def summary_rows(
         comparable=lambda first, second: by_cell[first]["signature"] == by_cell[second]["signature"],
         told_apart=lambda cell: cell.technique in by_cell[cell]["masked_words"],
     )
+    of_speech = WordErrorComparisons([cell for cell in cells if cell.dataset in spoken], scores, evaluation)
     for cell, row in by_cell.items():
         row["protocol_differs"] = _other_protocol(cell, by_cell)
         row.update(comparisons.columns(cell))
-        row["over_seeds"] = _over_seeds(cell, by_cell, comparisons)
+        row.update(of_speech.columns(cell))
+        row["over_seeds"] = _over_seeds(cell, by_cell, comparisons, of_speech)
         row["command"] = f"dvc repro {stage_name(cell, 'evaluate')}"
     return rows
 
@@ -65,19 +71,23 @@ def _other_protocol(cell: Cell, by_cell: Mapping[Cell, Mapping[str, Any]]) -> li
     """Fields of the signature in which a cell differs from the first Oracle of its dataset: such numbers do not compare
     with the others of the table, whatever they are."""
     oracles = (row for other, row in by_cell.items() if (other.dataset, other.method) == (cell.dataset, ORACLE))
-    oracle = next(oracles, None)
-    return differing_fields(by_cell[cell]["signature"], oracle["signature"]) if oracle else []
+    oracle, mine = next(oracles, None), by_cell[cell]["signature"]
+    return differing_fields(mine, oracle["signature"]) if oracle and mine else []
 
 
 def _over_seeds(
-    cell: Cell, by_cell: Mapping[Cell, Mapping[str, Any]], comparisons: Comparisons
+    cell: Cell,
+    by_cell: Mapping[Cell, Mapping[str, Any]],
+    comparisons: Comparisons,
+    of_speech: WordErrorComparisons,
 ) -> dict[str, Any] | None:
     """Mean and standard deviation over the seeds of a condition, and its ratios; each of its rows holds the same."""
     columns = comparisons.columns_over_seeds(cell)
     if columns is None:
         return None
+    columns |= of_speech.columns_over_seeds(cell)
     mine = [row for other, row in by_cell.items() if replace(other, seed=None) == replace(cell, seed=None)]
-    for name in ("perplexity", "perplexity_known", "perplexity_masked_known", "bits_per_character"):
+    for name in ("perplexity", "perplexity_known", "perplexity_masked_known", "bits_per_character", "wer"):
         values = [row[name] for row in mine]
         defined = all(value is not None for value in values)
         columns[f"{name}_mean"] = statistics.fmean(values) if defined else None
@@ -85,13 +95,19 @@ def _over_seeds(
     return columns
 
 
-def _refuse_missing(cells: Sequence[Cell], reports: Path, scores: Path) -> None:
-    wanted: dict[Path, None] = {}
+def _wanted(cells: Sequence[Cell], spoken: set[str | None], reports: Path, scores: Path) -> Iterator[Path]:
     for cell in cells:
-        for name in (training_report(cell), mask_report(cell), fill_report(cell), perplexity_report(cell)):
-            if name is not None:
-                wanted[reports / name] = None
-        wanted[scores / score_file(cell)] = None
+        names = [training_report(cell), mask_report(cell), fill_report(cell), perplexity_report(cell)]
+        if cell.dataset in spoken:
+            names.append(word_error_report(cell))
+            yield scores / word_error_file(cell)
+        yield from (reports / name for name in names if name is not None)
+        if cell.method != NO_LANGUAGE_MODEL:
+            yield scores / score_file(cell)
+
+
+def _refuse_missing(paths: Iterable[Path]) -> None:
+    wanted = dict.fromkeys(paths)
     missing = [str(path) for path in wanted if not path.is_file()]
     if missing:
         names = ", ".join(missing)
@@ -116,7 +132,8 @@ class _Reader:
         return self._documents[name]
 
     def measured(self, name: Path, field: str, kind: str) -> Any:
-        """One measured field; ``kind``: number, count, interval, table or text, with ``?`` where null is allowed."""
+        """One measured field; ``kind``: number, count, interval, table, text or yes or no, with ``?`` where null is
+        allowed."""
         fields = self.report(name).get("measured", {})
         if field not in fields:
             self._missing.setdefault(self.folder / name, []).append(field)
@@ -146,6 +163,8 @@ def _fits(value: Any, kind: str) -> bool:
     match kind:
         case "text":
             return isinstance(value, str)
+        case "yes or no":
+            return isinstance(value, bool)
         case "count":
             return isinstance(value, int) and not isinstance(value, bool) and value >= 0
         case "table":
@@ -155,28 +174,41 @@ def _fits(value: Any, kind: str) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _row(cell: Cell, reader: _Reader) -> dict[str, Any]:
-    measured = perplexity_report(cell)
-    training = reader.report(training_report(cell))
+def _row(cell: Cell, reader: _Reader, spoken: set[str | None]) -> dict[str, Any]:
     row: dict[str, Any] = cell.as_dict()
     row["masked_fraction"] = _masked_fraction(cell, reader)
-    row["perplexity"] = reader.measured(measured, "perplexity", "number")
-    row["perplexity_ci"] = reader.measured(measured, "perplexity_ci", "interval?")
-    row["perplexity_known"] = reader.measured(measured, "perplexity_known", "number?")
-    row["perplexity_known_ci"] = reader.measured(measured, "perplexity_known_ci", "interval?")
-    for name in ("perplexity_unknown", "perplexity_without_markers", "bits_per_character"):
-        row[name] = reader.measured(measured, name, "number?")
-        row[f"{name}_ci"] = reader.measured(measured, f"{name}_ci", "interval?")
-    row["masked_words"] = reader.measured(measured, "masked_words", "table") or {}
-    row["by_frequency"] = reader.measured(measured, "by_frequency", "table") or {}
-    row.update(masked_word_columns(row["masked_words"], cell.technique))
-    row["oov_rate"] = reader.measured(measured, "oov_rate", "number?")
-    row["words"] = reader.measured(measured, "words", "count")
-    row["sentences"] = reader.measured(measured, "sentences", "count")
+    row.update(_perplexities(cell, reader))
     row.update(_filling(cell, reader))
-    row.update(dict.fromkeys(_SPEECH_COLUMNS))
-    row["signature"] = reader.measured(measured, "signature", "text")
-    row["key"] = run_key(cell, lineage_of(training))
+    if cell.dataset in spoken:
+        report = word_error_report(cell)
+        row.update(speech_columns(cell, lambda field, kind: reader.measured(report, field, kind)))
+    else:
+        row.update(no_speech_columns())
+    row["key"] = run_key(cell, lineage_of(reader.report(training_report(cell))))
+    return row
+
+
+def _perplexities(cell: Cell, reader: _Reader) -> dict[str, Any]:
+    """The columns of evaluation; null where there is no language model."""
+    report = perplexity_report(cell)
+
+    def measured(field: str, kind: str) -> Any:
+        return reader.measured(report, field, kind) if report is not None else None
+
+    row: dict[str, Any] = {
+        "perplexity": measured("perplexity", "number"),
+        "perplexity_ci": measured("perplexity_ci", "interval?"),
+    }
+    for name in ("perplexity_known", "perplexity_unknown", "perplexity_without_markers", "bits_per_character"):
+        row[name] = measured(name, "number?")
+        row[f"{name}_ci"] = measured(f"{name}_ci", "interval?")
+    row["masked_words"] = measured("masked_words", "table") or {}
+    row["by_frequency"] = measured("by_frequency", "table") or {}
+    row.update(masked_word_columns(row["masked_words"], cell.technique))
+    row["oov_rate"] = measured("oov_rate", "number?")
+    row["words"] = measured("words", "count")
+    row["sentences"] = measured("sentences", "count")
+    row["signature"] = measured("signature", "text")
     return row
 
 

@@ -5,11 +5,14 @@ from dataclasses import dataclass, replace
 from typing import IO, Any
 
 from tasks.reports.estimate import Estimate, direction, estimate
+from tasks.reports.expected_cells import NO_LANGUAGE_MODEL
+from tasks.reports.speech_columns import is_synthetic, masked_word_error_columns
 from tasks.reports.summary_rows import masked_word_columns
 
 Row = Mapping[str, Any]
 
 METHOD_NAMES = {
+    NO_LANGUAGE_MODEL: "No language model",
     "pretrained": "Pretrained",
     "oracle": "Oracle",
     "baseline0": "Baseline0",
@@ -28,6 +31,7 @@ LEGEND = (
     f"{BELOW} below, {ABOVE} above Baseline1 of the same technique: the interval of the paired ratio excludes 1. "
     "Several seeds: mean ± standard deviation; of ratios the interval over sentences and seeds."
 )
+SPEECH_LEGEND = f" Word error rates: {BELOW} below, {ABOVE} above that of the pretrained model."
 ABSENT = "–"
 _MARKS = (BELOW, ABOVE, OTHER_PROTOCOL)
 
@@ -50,6 +54,20 @@ class Table:
     dataset: str
     techniques: list[str]
     lines: list[Line]
+    recogniser_alone: Line | None = None
+    """The recogniser without a language model, where the dataset has speech: it has word error rates only."""
+
+    @property
+    def rows(self) -> list[Row]:
+        """All rows, once under each technique."""
+        return [row for line in self.lines for found in line.by_technique.values() for row in found]
+
+    @property
+    def kind_of_speech(self) -> str:
+        """``synthetic speech`` or ``recorded speech``; empty where there is none."""
+        if self.recogniser_alone is None:
+            return ""
+        return "synthetic speech" if is_synthetic(self.rows) else "recorded speech"
 
     def masked_fraction(self, technique: str) -> float | None:
         """Share of the training words that the technique masked."""
@@ -79,12 +97,16 @@ def _table(dataset: str, rows: Sequence[Row]) -> Table:
         }
         label = method_name(method) + (f", {filler}" if filler and len(fillers) > 1 else "")
         lines.append(Line(method, filler, by_technique, label))
-    return Table(dataset, techniques, lines)
+    alone = next((line for line in lines if line.method == NO_LANGUAGE_MODEL), None)
+    return Table(dataset, techniques, [line for line in lines if line is not alone], alone)
 
 
 def _under(row: Row, technique: str) -> Row:
     """A row as it stands under a technique: pretrained and Oracle have numbers of the words that each one masks."""
-    return row if row["technique"] else {**row, **masked_word_columns(row.get("masked_words", {}), technique)}
+    if row["technique"]:
+        return row
+    of_text = masked_word_columns(row.get("masked_words", {}), technique)
+    return {**row, **of_text, **masked_word_error_columns(row.get("masked_word_errors", {}), technique)}
 
 
 def _distinct(rows: Sequence[Row], field: str) -> list[Any]:
@@ -152,10 +174,23 @@ class Section:
     """The text of a line's cell under a technique."""
     printed: bool = True
     """Whether the terminal shows it too."""
+    of_speech: bool = False
+    """Whether it is about speech: the recogniser alone has a line in it."""
+
+    def heading(self, table: Table) -> str:
+        """The title, which says of speech whether it is synthetic."""
+        return f"{self.title}, {table.kind_of_speech}" if self.of_speech else self.title
+
+    def lines(self, table: Table) -> list[Line]:
+        """The lines that the table of this measure has; none where nothing was measured."""
+        alone = [table.recogniser_alone] if table.recogniser_alone is not None else []
+        if self.of_speech:
+            return [*alone, *table.lines] if alone else []
+        return table.lines
 
     def texts(self, table: Table) -> list[list[str]]:
         """All cells, line by line."""
-        return [[self.cell(line, technique) for technique in table.techniques] for line in table.lines]
+        return [[self.cell(line, technique) for technique in table.techniques] for line in self.lines(table)]
 
 
 def _perplexity(field: str) -> Callable[[Line, str], str]:
@@ -168,6 +203,23 @@ def _perplexity(field: str) -> Callable[[Line, str], str]:
 
 def _ratio_to_oracle(field: str) -> Callable[[Line, str], str]:
     return lambda line, technique: ratio_text(estimate(line.by_technique[technique], field))
+
+
+def _error_rate(field: str) -> Callable[[Line, str], str]:
+    """A rate in per cent, with the mark of where it stands to the recogniser with the pretrained language model."""
+
+    def cell(line: Line, technique: str) -> str:
+        rows = line.by_technique[technique]
+        rate = estimate(rows, field)
+        text = number_text(rate and rate.times(100))
+        sign = (
+            {-1: BELOW, 1: ABOVE, 0: ""}[direction(rows, "wer_difference_to_pretrained", neutral=0)]
+            if field == "wer"
+            else ""
+        )
+        return f"{text} {sign}".rstrip()
+
+    return cell
 
 
 SECTIONS = (
@@ -191,6 +243,10 @@ SECTIONS = (
         printed=False,
     ),
     Section("Bits per character, all words", _ratio_to_oracle("bits_per_character"), printed=False),
+    Section("Word error rate in per cent", _error_rate("wer"), of_speech=True),
+    Section(
+        "Word error rate in per cent on words that the technique would mask", _error_rate("wer_masked"), of_speech=True
+    ),
 )
 
 
@@ -206,8 +262,7 @@ def _heading(table: Table, technique: str) -> str:
 
 def other_protocols(table: Table) -> str:
     """A sentence that names what keeps numbers of the table from being compared; nothing where all compare."""
-    rows = [row for line in table.lines for found in line.by_technique.values() for row in found]
-    fields = list(dict.fromkeys(name for row in rows for name in row.get("protocol_differs", [])))
+    fields = list(dict.fromkeys(name for row in table.rows for name in row.get("protocol_differs", [])))
     if not fields:
         return ""
     return f" {OTHER_PROTOCOL} measured by another protocol than Oracle's ({', '.join(fields)}): does not compare."
@@ -218,6 +273,12 @@ def share_of_unknown_words(table: Table) -> str:
     rates = [row["oov_rate"] for line in table.lines for rows in line.by_technique.values() for row in rows]
     known = [rate for rate in rates if rate is not None]
     return f"{max(known):.1%} of the test words are outside the vocabulary. " if known else ""
+
+
+def notes(table: Table) -> str:
+    """What a reader must know of the numbers of a dataset."""
+    of_speech = SPEECH_LEGEND if table.recogniser_alone is not None else ""
+    return f"{share_of_unknown_words(table)}{LEGEND}{of_speech}{other_protocols(table)}"
 
 
 def print_tables(rows: Sequence[Row], stream: IO[str] | None = None) -> None:
@@ -232,26 +293,27 @@ def print_tables(rows: Sequence[Row], stream: IO[str] | None = None) -> None:
         console.width = 400
     for table in tables(rows):
         for section in SECTIONS:
-            if not section.printed:
+            lines = section.lines(table)
+            if not section.printed or not lines:
                 continue
-            title = f"{table.dataset}: {section.title[0].lower()}{section.title[1:]}"
+            title = section.heading(table)
+            title = f"{table.dataset}: {title[0].lower()}{title[1:]}"
             grid = Grid(title=title, title_justify="left", title_style="bold")
             grid.add_column("method", no_wrap=True)
             for heading in headings(table):
                 grid.add_column(heading.replace(" (", "\n("), justify="right")
             texts = section.texts(table)
             marked = any(text.endswith(_MARKS) for row in texts for text in row)
-            for line, following, row in zip(table.lines, [*table.lines[1:], None], texts, strict=True):
+            for line, following, row in zip(lines, [*lines[1:], None], texts, strict=True):
                 group_ends = following is not None and _group(following) != _group(line)
                 cells = [_coloured(text, Text, marked) for text in row]
                 grid.add_row(Text(line.label), *cells, end_section=group_ends)
             console.print(grid)
-        notes = f"{share_of_unknown_words(table)}{LEGEND}{other_protocols(table)}"
-        console.print(Text(notes, style="dim"), soft_wrap=True)
+        console.print(Text(notes(table), style="dim"), soft_wrap=True)
 
 
 def _group(line: Line) -> str:
-    if line.method in ("pretrained", "oracle"):
+    if line.method in (NO_LANGUAGE_MODEL, "pretrained", "oracle"):
         return "reference"
     if line.method.startswith("baseline"):
         return "baseline"

@@ -6,6 +6,7 @@ answered from the reports alone; those are answered from MLflow.
 
 examples:
   palimpsest where-from chat/allow_list/minilm-top_k-1
+  palimpsest where-from word_error_rate/chat/allow_list/minilm-top_k-1
   palimpsest where-from evaluate_oracle@chat-1 --json
 """
 
@@ -88,7 +89,7 @@ def _origin(name: str, index: ReportIndex) -> dict[str, Any]:
     evaluated = name in index.cells().values()
     stage = index.stage_of(name)
     return {
-        "name": name.removeprefix("perplexity/") if evaluated else name,
+        "name": name.partition("/")[2] if evaluated else name,
         "key": index.key_of(name) if evaluated else None,
         "stage": stage,
         "commit": report["code"]["commit"],

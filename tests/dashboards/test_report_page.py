@@ -294,3 +294,22 @@ def test_numbers_of_another_protocol_are_marked(copy, monkeypatch):
     assert "Allow list: no model's fill is below Baseline1 (427.0); the best, Top-K, has 445.0" in text
     assert "100.0 ‡" in text
     assert "‡ measured by another protocol than Oracle’s (vocab, unk): these numbers do not compare" in text
+
+
+def test_word_error_rates_have_a_section(tmp_path, monkeypatch):
+    folder = make_experiment(tmp_path, speech_datasets=["chat"])
+    monkeypatch.chdir(folder)
+    assert main(["summarise"]) == 0
+    page = render(folder, monkeypatch)
+    text = page.text.partition("Word error rate The same recogniser")[2]
+    assert page.unbalanced == []
+    assert "50 utterances (1,000 words) of synthetic speech" in text
+    # Oracle makes 120 errors, the recogniser alone 180, the pretrained model 150.
+    assert re.search(r"Oracle 12\.0 11\.0–13\.0 No LM ▼ fewer errors than No LM, −6\.0 Pretrained ▼", text)
+    assert re.search(r"Weight 0 1 0\.2 16\.0 17\.0 0\.4 14\.0 chosen 15\.0", text)
+    paper = page.text.partition("The paper’s tables, ours beside them")[2]
+    assert re.search(r"No language model 18\.0 14\.4", paper)
+
+
+def test_without_speech_the_page_says_nothing_of_it(page):
+    assert "The same recogniser" not in page.text

@@ -38,6 +38,7 @@ PARAMETERS = {
         "tuned_methods": ["top_k"],
         "controls": ["unigram"],
         "seeds": [1],
+        "speech_datasets": ["mail"],
         "taggers": ["crf"],
         "detectors": ["allow_list", "crf"],
         "gold_sets": ["mail"],
@@ -82,6 +83,39 @@ PARAMETERS = {
         "adaptation": {"epochs": 1.0, "batch_tokens": 256, "learning_rate": 0.01},
     },
     "evaluation": {"bootstrap_samples": 100, "confidence": 0.95, "seed": 1},
+    "speech": {
+        "text": {
+            "kind": "files",
+            "source": "data/raw/generic.txt",
+            "cleaning": {"minimum_words": 3, "train_sentences": 40, "valid_sentences": 10, "test_sentences": 10},
+        },
+        "recogniser": {
+            "kind": "trained",
+            "features": {"bands": 16},
+            "units": {"size": 40},
+            "architecture": {
+                "encoding": 16,
+                "reduction_input": 4,
+                "layers": 1,
+                "heads": 2,
+                "feed_forward": 16,
+                "predictor_width": 16,
+            },
+            "training": {"epochs": 0.5, "batch_seconds": 20.0, "valid_utterances": 2},
+        },
+        "corpora": {
+            "mail": {
+                part: {
+                    "kind": "synthetic",
+                    "source": f"data/private/corpora/mail/{name}.txt",
+                    "synthesis": {"sentences": 6, "voice_set": part, "seed": 1},
+                }
+                for part, name in (("dev", "valid"), ("test", "test"))
+            }
+        },
+        "search": {"beam_width": 2},
+        "word_errors": {"bootstrap_samples": 100, "confidence": 0.95, "seed": 1},
+    },
     "resources": {"threads": 1, "parallel_stages": 2},
     "tracking": {"uri": "sqlite:///mlflow.db", "experiment": "palimpsest", "live": True, "log_every_steps": 1},
 }
@@ -233,8 +267,17 @@ def summary(folder: Path) -> list[dict]:
 
 def test_both_drivers_give_the_same_summary(by_dvc, by_prefect):
     rows = summary(by_dvc)
-    assert [row["method"] for row in rows] == ["pretrained", "oracle", "baseline1", "top_k", "top_k", "unigram"]
-    assert all(row["perplexity"] > 1 for row in rows)
+    assert [row["method"] for row in rows] == [
+        "no_language_model",
+        "pretrained",
+        "oracle",
+        "baseline1",
+        "top_k",
+        "top_k",
+        "unigram",
+    ]
+    assert all(row["perplexity"] > 1 for row in rows[1:])
+    assert all(row["wer"] > 0 and row["synthetic_speech"] for row in rows)
     assert rows == summary(by_prefect)
 
 

@@ -38,6 +38,8 @@ PERPLEXITIES = {
     },
 }
 """Perplexity over all words and over known words, by method and technique."""
+WORD_ERRORS = {"no_language_model": 180, "pretrained": 150, "oracle": 120}
+"""Errors on 50 utterances of 20 words; 140 with all other language models."""
 RESTORED = {"top_1": 0.081, "top_k": 0.034, "sample": 0.012, "unigram": 0.0007}
 
 
@@ -248,7 +250,12 @@ class _Writer:
         if cell.seed is not None:
             model = f"data/private/models/{cell.path}" if cell.method == "oracle" else f"models/adapted/{cell.path}"
             self.adapt(cell, text, model)
+        if cell.method == "no_language_model":
+            self.recognise(cell, None)
+            return
         self.evaluate(cell, model)
+        if cell.dataset in self.parameters["compare"].get("speech_datasets", []):
+            self.recognise(cell, model)
 
     def fill(self, cell: Cell, text: str) -> None:
         restored = RESTORED[str(cell.method)]
@@ -327,6 +334,62 @@ class _Writer:
         )
         swing = 0.3 + int(hashlib.sha256(cell.path.encode()).hexdigest()[:2], 16) / 256
         write_scores(self.folder / "results" / "scores" / f"{cell.path}.tsv", whole, known, swing, cell)
+
+    def recognise(self, cell: Cell, model: str | None) -> None:
+        errors = word_errors(cell)
+        rate = errors / (SENTENCES * 20)
+        grid = [
+            {"lm_weight": weight, "insertion_bonus": bonus, "wer": rate + 0.1 * abs(weight - 0.4) + 0.01 * bonus}
+            for weight in (0.2, 0.4)
+            for bonus in (0.0, 1.0)
+        ]
+        self.report(
+            f"word_error_rate/{cell.path}",
+            "fuse",
+            inputs=["models/recogniser", f"data/private/encoded_speech/{cell.dataset}/test.safetensors"]
+            + ([model] if model else []),
+            outputs=[f"results/scores/{cell.path}.errors.tsv"],
+            parameters={"speech.fusion": {}},
+            measured={
+                "wer": rate,
+                "wer_ci": [rate - 0.01, rate + 0.01],
+                "insertions": 0,
+                "deletions": 0,
+                "substitutions": errors,
+                "words": SENTENCES * 20,
+                "utterances": SENTENCES,
+                "character_error_rate": rate / 2,
+                "character_error_rate_ci": None,
+                "masked_words": {
+                    technique: {"words": 100, "wer": 2 * rate, "wer_ci": None, "recall": 1 - 2 * rate}
+                    for technique in MASKED
+                },
+                "lm_weight": 0.4 if model else None,
+                "insertion_bonus": 0.0 if model else None,
+                "dev_grid": grid if model else [],
+                "real_time_factor": 0.012,
+                "synthetic_speech": True,
+            },
+            cell=cell.as_dict(),
+            seed=cell.seed,
+            dvc_stage=stage_name(cell, "recognise"),
+        )
+        write_word_errors(self.folder / "results" / "scores" / f"{cell.path}.errors.tsv", errors)
+
+
+def word_errors(cell: Cell) -> int:
+    return WORD_ERRORS.get(str(cell.method), 140) + ((cell.seed or 1) - 1)
+
+
+def write_word_errors(path: Path, errors: int) -> None:
+    """Substitutions spread over the utterances, one more in the first ones where they do not divide."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    columns = "utterance_id words hits insertions deletions substitutions characters character_errors missing".split()
+    lines = ["# wer|unit=word|empty_references=0", "\t".join(columns)]
+    for number in range(SENTENCES):
+        wrong = errors // SENTENCES + (number < errors % SENTENCES)
+        lines.append("\t".join(map(str, (f"u{number:03d}", 20, 20 - wrong, 0, 0, wrong, 100, wrong, 0))))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def curve(first: float, last: float, points: int = 12, every: int = 20) -> Any:

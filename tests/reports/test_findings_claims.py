@@ -121,7 +121,12 @@ def test_word_error_rates():
     """Paper: 12.6 pretrained, 10.6 Oracle; a fill of 10.7 is 1 % above Oracle, 11.2 is 6 % above."""
 
     def speech(method, technique, rate, filler=None, seed=1):
-        return row(method, technique, 100.0, filler, seed, wer=rate, wer_ci=[rate - 0.01, rate + 0.01])
+        columns = {"wer": rate / 100, "wer_ci": None}
+        for reference, other in (("pretrained", 12.6), ("oracle", 10.6)):
+            difference = (rate - other) / 100
+            columns[f"wer_difference_to_{reference}"] = difference
+            columns[f"wer_difference_to_{reference}_ci"] = [difference - 0.0005, difference + 0.0005]
+        return row(method, technique, 100.0, filler, seed, **columns)
 
     rows = [
         speech("pretrained", None, 12.6, seed=None),
@@ -134,6 +139,8 @@ def test_word_error_rates():
     assert (cut.verdict, [c.outcome for c in cut.comparisons]) == (NOT_CONFIRMED, ["for", "against", "for"])
     assert [c.outcome for c in near.comparisons] == ["for", "against"]
     assert [c.limit for c in near.comparisons] == [1.01, 1.05]
+    # 10.65 / 10.6, and half a tenth of a point to both sides.
+    assert (near.comparisons[0].low, near.comparisons[0].high) == pytest.approx((1.0, 1.00943), abs=1e-5)
 
 
 def test_the_gap_that_is_closed_and_what_is_left_of_top_k():

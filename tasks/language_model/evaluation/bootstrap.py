@@ -63,19 +63,21 @@ def perplexity_intervals(
         return [None] * len(groups)
     targets = np.stack([group.targets for group in groups], axis=1).astype(np.float64)  # (S, G)
     sums = np.stack([group.log_probability for group in groups], axis=1)  # (S, G)
-    losses = np.concatenate([_ratio(-(c @ sums), c @ targets) for c in resample_counts(sentences, samples, seed)])
+    losses = np.concatenate(
+        [ratio_of_sums(-(c @ sums), c @ targets) for c in resample_counts(sentences, samples, seed)]
+    )
     return [
-        None if group.total.perplexity is None else _interval(np.exp(losses[:, index]), confidence)
+        None if group.total.perplexity is None else percentile_interval(np.exp(losses[:, index]), confidence)
         for index, group in enumerate(groups)
     ]
 
 
-def _ratio(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def ratio_of_sums(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Sums by counts; NaN where there is nothing to count."""
     return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
 
-def _interval(resampled: np.ndarray, confidence: float) -> list[float] | None:
+def percentile_interval(resampled: np.ndarray, confidence: float) -> list[float] | None:
     """Percentiles of the resampled numbers (R,); ``None`` where too many of them are undefined."""
     defined = resampled[~np.isnan(resampled)]
     if len(defined) < (1 - _MOST_UNDEFINED) * len(resampled):
@@ -143,18 +145,18 @@ def paired_ratios(pairs: Pairs, groups: Sequence[str], samples: int, confidence:
 
     The bootstrap then has two levels: a resample draws the sentences once for all seeds, which are tested on the same
     ones, and the seeds with replacement. Few seeds that are drawn again spread too little, so the deviation of their
-    mean from the mean over all of them is stretched (``_stretch``). Without a target the ratio is NaN.
+    mean from the mean over all of them is stretched (``student_stretch``). Without a target the ratio is NaN.
     """
     differences = [_over_seeds(pairs, group) for group in groups]  # each (S, n), and (S,)
     targets = np.stack([counted for _, counted in differences], axis=1)  # (S, G)
     sums = np.stack([summed for summed, _ in differences], axis=1)  # (S, G, n)
     counted = targets.sum(axis=0)  # (G,)
-    ratios = np.exp(_ratio(sums.mean(axis=2).sum(axis=0), counted))
+    ratios = np.exp(ratio_of_sums(sums.mean(axis=2).sum(axis=0), counted))
     if len(targets) < 2:
         return [(float(ratio), None, None) for ratio in ratios]
-    logs = _resampled(sums, targets, samples, confidence, seed)
+    logs = resampled_means(sums, targets, samples, confidence, seed)
     return [
-        _with_ends(float(ratio), _interval(np.exp(of_group), confidence))
+        _with_ends(float(ratio), percentile_interval(np.exp(of_group), confidence))
         for ratio, of_group in zip(ratios, logs.T, strict=True)
     ]
 
@@ -172,8 +174,8 @@ def gap_closed(between: Pairs, whole: Pairs, group: str, samples: int, confidenc
     if len(targets) < 2:
         return share, None, None
     both = np.stack([closed, gap], axis=1)  # (S, 2, n)
-    logs = _resampled(both, np.stack([targets, targets], axis=1), samples, confidence, seed)
-    interval = _interval(
+    logs = resampled_means(both, np.stack([targets, targets], axis=1), samples, confidence, seed)
+    interval = percentile_interval(
         np.divide(logs[:, 0], logs[:, 1], out=np.full(len(logs), np.nan), where=logs[:, 1] > 0), confidence
     )
     return _with_ends(share, interval if total > 0 else None)
@@ -196,16 +198,16 @@ def _over_seeds(pairs: Pairs, group: str) -> tuple[np.ndarray, np.ndarray]:
     return np.stack([difference.log_probability for difference in differences], axis=1), targets.astype(np.float64)
 
 
-def _resampled(sums: np.ndarray, targets: np.ndarray, samples: int, confidence: float, seed: int) -> np.ndarray:
+def resampled_means(sums: np.ndarray, targets: np.ndarray, samples: int, confidence: float, seed: int) -> np.ndarray:
     """Means by group of each resample (R, G) of sums (S, G, n) and targets (S, G), over sentences and seeds."""
     sentences, groups, seeds = sums.shape
     drawer = np.random.default_rng([seed, seeds])
-    stretch = _stretch(seeds, confidence)
+    stretch = student_stretch(seeds, confidence)
     means = []
     for counts in resample_counts(sentences, samples, seed):
         drawn_targets = (counts @ targets)[:, :, None]  # (R, G, 1)
         of_seeds = (counts @ sums.reshape(sentences, groups * seeds)).reshape(-1, groups, seeds)
-        of_seeds = _ratio(of_seeds, np.broadcast_to(drawn_targets, of_seeds.shape))  # (R, G, n)
+        of_seeds = ratio_of_sums(of_seeds, np.broadcast_to(drawn_targets, of_seeds.shape))  # (R, G, n)
         mean = of_seeds.mean(axis=2)  # (R, G)
         if seeds > 1:
             chosen = drawer.integers(0, seeds, size=(len(counts), 1, seeds))
@@ -215,7 +217,7 @@ def _resampled(sums: np.ndarray, targets: np.ndarray, samples: int, confidence: 
     return np.concatenate(means)
 
 
-def _stretch(seeds: int, confidence: float) -> float:
+def student_stretch(seeds: int, confidence: float) -> float:
     """What makes an interval from few resampled seeds as wide as Student's.
 
     Means of ``n`` resampled values have ``(n - 1) / n`` of the variance that they should have, and quantiles near the

@@ -4,7 +4,7 @@ The targets of a sentence are its normalised words and then its end. They are th
 units are, so their log-probabilities can be added up over the same groups of words: masked ones, frequent ones.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -66,11 +66,18 @@ class ReferenceText:
 
 
 def read_reference_text(path: str | Path, sidecars: Mapping[str, str | Path] | None = None) -> ReferenceText:
-    """Read a text, and from the sidecar of each technique which of its words that technique masks.
+    """The targets of a text file: ``reference_text_of`` its lines."""
+    return reference_text_of(read_lines(path), path, sidecars)
+
+
+def reference_text_of(
+    text: Iterable[str], path: str | Path, sidecars: Mapping[str, str | Path] | None = None
+) -> ReferenceText:
+    """The targets of a text, and from the sidecar of each technique which of its words that technique masks.
 
     A word counts as masked where a masked span touches one of its characters: of ``Tom's``, masked as ``[MASK]'s``, the
-    word ``tom's``; of ``Chicago-based`` the word ``chicago`` alone. Raises ``CorpusError`` where the text holds no word
-    and where a sidecar is not one of this text.
+    word ``tom's``; of ``Chicago-based`` the word ``chicago`` alone. ``path`` is what messages call the text. Raises
+    ``CorpusError`` where the text holds no word and where a sidecar is not one of this text.
     """
     lines: list[int] = []
     sentence: list[int] = []
@@ -79,7 +86,7 @@ def read_reference_text(path: str | Path, sidecars: Mapping[str, str | Path] | N
     masked: dict[str, list[bool]] = {technique: [] for technique in sidecars}
     spans_of = {technique: read_sidecar(file) for technique, file in sidecars.items()}
     number = empty = 0
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(text, start=1):
         placed = placed_words(line)
         empty += not placed
         for technique, spans in spans_of.items():

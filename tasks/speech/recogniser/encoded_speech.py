@@ -1,0 +1,119 @@
+"""Speech as a recogniser's encoder gives it: computed once for a test set, decoded many times.
+
+A safetensors file with one tensor (frames, dim) for each utterance, under its id. Its metadata holds the ids in
+order, the recogniser's hash, the seconds of audio, and whether some of it is synthetic. It says what was spoken as
+much as the recording does: such a file of private speech is private.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from tasks.atomic_file import atomic_writer
+from tasks.errors import SpeechError
+
+FORMAT = "palimpsest encoded speech 1"
+_PREFIX = "utterance/"
+
+
+@dataclass(frozen=True)
+class EncodedSpeech:
+    """The encoded utterances of a test set."""
+
+    utterance_ids: list[str]
+    """In the manifest's order."""
+    recogniser_hash: str
+    """Of the recogniser that encoded them, which alone can decode them."""
+    seconds: Mapping[str, float]
+    """Seconds of audio by utterance id."""
+    frame_seconds: float
+    """Seconds that one frame stands for."""
+    synthetic: bool
+    """Whether some of it is synthesised speech."""
+    encode_seconds: float
+    """Time that features and encoding took: a part of the real-time factor."""
+    tensors: Mapping[str, Tensor]
+    """Frames as they are stored, by utterance id."""
+
+    def frames(self, utterance_id: str) -> Tensor:
+        """Encoded frames of an utterance, float32 (T, D). Raises ``SpeechError`` for an unknown id."""
+        if utterance_id not in self.tensors:
+            raise SpeechError(f"the encoded speech has no utterance {utterance_id!r}; encode its manifest again")
+        return self.tensors[utterance_id].float()
+
+    @property
+    def total_seconds(self) -> float:
+        """Seconds of audio of all utterances."""
+        return sum(self.seconds.values())
+
+    def check_recogniser(self, recogniser_hash: str) -> None:
+        """Raises ``SpeechError`` where another recogniser encoded this."""
+        if recogniser_hash != self.recogniser_hash:
+            raise SpeechError(
+                f"the speech was encoded by the recogniser {self.recogniser_hash[:12]}, and this one is "
+                f"{recogniser_hash[:12]}; give the same, or run 'palimpsest encode-speech' with this one"
+            )
+
+
+def write_encoded(
+    path: str | Path,
+    frames: Mapping[str, Tensor],
+    *,
+    recogniser_hash: str,
+    seconds: Mapping[str, float],
+    frame_seconds: float,
+    synthetic: bool,
+    encode_seconds: float = 0.0,
+    store: Literal["float32", "float16"] = "float16",
+    private: bool = True,
+) -> None:
+    """Write encoded utterances, in the order of ``frames``. Raises ``SpeechError`` where a frame is not finite."""
+    from safetensors.torch import save
+
+    kind = torch.float16 if store == "float16" else torch.float32
+    tensors = {f"{_PREFIX}{name}": value.to(kind).contiguous() for name, value in frames.items()}
+    for name, value in tensors.items():
+        if not bool(torch.isfinite(value).all()):
+            raise SpeechError(f"the encoding of {name.removeprefix(_PREFIX)!r} is not finite as {store}")
+    document = {
+        "format": FORMAT,
+        "recogniser": recogniser_hash,
+        "utterance_ids": list(frames),
+        "seconds": {name: seconds[name] for name in frames},
+        "frame_seconds": frame_seconds,
+        "synthetic": synthetic,
+        "encode_seconds": encode_seconds,
+    }
+    with atomic_writer(path, private=private, binary=True) as stream:
+        stream.write(save(tensors, metadata={"palimpsest": json.dumps(document)}))
+
+
+def read_encoded(path: str | Path) -> EncodedSpeech:
+    """Read encoded utterances. Raises ``SpeechError`` where the file is missing, damaged or something else."""
+    from safetensors import SafetensorError, safe_open
+
+    if not Path(path).is_file():
+        raise SpeechError(f"encoded speech {str(path)!r} does not exist; 'palimpsest encode-speech' makes it")
+    try:
+        with safe_open(str(path), framework="pt") as stream:
+            document = json.loads((stream.metadata() or {}).get("palimpsest", "{}"))
+            ids: Sequence[str] = document.get("utterance_ids", [])
+            if document.get("format") != FORMAT:
+                raise SpeechError(f"{str(path)!r} is no encoded speech; 'palimpsest encode-speech' makes it")
+            tensors = {name: stream.get_tensor(f"{_PREFIX}{name}") for name in ids}
+    except (SafetensorError, ValueError):
+        raise SpeechError(f"encoded speech {str(path)!r} is damaged; run 'palimpsest encode-speech' again") from None
+    return EncodedSpeech(
+        utterance_ids=list(ids),
+        recogniser_hash=document["recogniser"],
+        seconds=document["seconds"],
+        frame_seconds=document["frame_seconds"],
+        synthetic=document["synthetic"],
+        encode_seconds=document["encode_seconds"],
+        tensors=tensors,
+    )

@@ -1,0 +1,71 @@
+"""The encoder over many recordings, in batches of about equal lengths."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tasks.speech.audio.audio_file import audio_facts, read_audio
+from tasks.speech.audio.manifest import Utterance
+from tasks.speech.recogniser.recogniser import Recogniser
+
+
+@dataclass(frozen=True)
+class EncodedUtterances:
+    """What ``encode_utterances`` gives."""
+
+    frames: dict[str, Tensor]
+    """Encoded frames (T', D) by utterance id, in the order that was given."""
+    seconds: dict[str, float]
+    """Seconds of audio."""
+    encode_seconds: float
+    """Time of features and encoder, without reading the files."""
+    without_frames: int
+    """Utterances too short to be encoded; their tensors are (0, D)."""
+    tally: Counter[str]
+    """What was done to recordings: ``mixed_down``, ``resampled``."""
+
+
+def encode_utterances(
+    recogniser: Recogniser, utterances: Sequence[Utterance], maximum_seconds: float, batch_seconds: float
+) -> EncodedUtterances:
+    """Encode recordings, longest first. Raises ``SpeechError`` where one cannot be read or is too long."""
+    from tqdm import tqdm
+
+    rate, window = recogniser.settings.features.sample_rate, recogniser.settings.features.window_samples
+    seconds = {
+        each.utterance_id: audio_facts(each.audio, maximum_seconds=maximum_seconds).seconds for each in utterances
+    }
+    nothing = torch.zeros(0, recogniser.settings.architecture.encoding)
+    found: dict[str, Tensor] = {}
+    tally: Counter[str] = Counter()
+    clock = 0.0
+    with tqdm(total=len(utterances), desc="encode-speech", unit="utterance", disable=None, leave=False) as bar:
+        for batch in _batches(utterances, seconds, batch_seconds):
+            signals = [read_audio(each.audio, rate, maximum_seconds=maximum_seconds, tally=tally) for each in batch]
+            started = time.perf_counter()
+            long_enough = [row for row, signal in enumerate(signals) if len(signal) > window]
+            features = [recogniser.features(signals[row]) for row in long_enough]
+            encoded = recogniser.encode(features) if features else []
+            clock += time.perf_counter() - started
+            found |= {each.utterance_id: nothing for each in batch}
+            found |= {batch[row].utterance_id: frames for row, frames in zip(long_enough, encoded, strict=True)}
+            bar.update(len(batch))
+    frames = {each.utterance_id: found[each.utterance_id] for each in utterances}
+    return EncodedUtterances(frames, seconds, clock, sum(not len(each) for each in frames.values()), tally)
+
+
+def _batches(utterances: Sequence[Utterance], seconds: dict[str, float], batch_seconds: float) -> list[list[Utterance]]:
+    """Longest first, so that a lack of memory shows at once; about ``batch_seconds`` with padding in each."""
+    ordered = sorted(utterances, key=lambda each: (-seconds[each.utterance_id], each.utterance_id))
+    batches: list[list[Utterance]] = []
+    for utterance in ordered:
+        longest = seconds[batches[-1][0].utterance_id] if batches else 0.0
+        if batches and longest * (len(batches[-1]) + 1) <= batch_seconds:
+            batches[-1].append(utterance)
+        else:
+            batches.append([utterance])
+    return batches

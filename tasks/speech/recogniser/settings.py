@@ -1,0 +1,205 @@
+"""Settings of the recogniser: ``speech.recogniser`` in ``params.yaml`` (paper 4.2)."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from tasks.language_model.settings import TrainingSettings
+from tasks.settings_base import Settings
+from tasks.speech.synthesis.settings import SynthesisSettings
+
+
+class FeatureSettings(Settings):
+    """Log-mel features, as ``torchaudio.pipelines.EMFORMER_RNNT_BASE_LIBRISPEECH`` computes them."""
+
+    sample_rate: int = Field(default=16_000, ge=8_000)
+    """Samples a second; recordings of another rate are resampled."""
+    window_samples: int = Field(default=400, ge=16)
+    """Samples of a frame's Fourier transform (25 ms)."""
+    hop_samples: int = Field(default=160, ge=16)
+    """Samples from one frame to the next (10 ms)."""
+    bands: int = Field(default=40, ge=8)
+    """Mel bands; paper's kind of recogniser: 80."""
+
+
+class AugmentationSettings(Settings):
+    """SpecAugment (Park and others, 2019): stretches of time and bands of frequency are set to the mean."""
+
+    frequency_masks: int = Field(default=2, ge=0)
+    """Masks in frequency, for each utterance."""
+    frequency_width: int = Field(default=7, ge=0)
+    """Bands of the widest of them; 27 for 80 bands in the original."""
+    time_masks: int = Field(default=2, ge=0)
+    """Masks in time."""
+    time_width: int = Field(default=25, ge=0)
+    """Frames of the longest of them; 100 in the original."""
+    time_share: float = Field(default=0.125, ge=0, le=1)
+    """Largest share of an utterance that one mask in time takes."""
+    begin_share: float = Field(default=0.1, ge=0, le=1)
+    """Share of the training steps before the first mask, and before the first noise in synthesised speech."""
+
+
+class UnitSettings(Settings):
+    """What the recogniser emits: SentencePiece's pieces of normalised words."""
+
+    size: int = Field(default=128, ge=4)
+    """Pieces without the blank; paper's kind of recogniser: 4,096."""
+    sentences: int = Field(default=100_000, ge=1)
+    """Training sentences that the pieces are learned from, the first ones."""
+
+
+class RecogniserArchitecture(Settings):
+    """An Emformer encoder, an LSTM predictor and a joiner, as torchaudio makes them."""
+
+    encoding: int = Field(default=256, ge=8)
+    """Units that encoder and predictor give to the joiner; paper's: 1,024."""
+    segment_frames: int = Field(default=16, ge=1)
+    """Frames of 10 ms that the encoder takes in at once."""
+    right_context_frames: int = Field(default=4, ge=0)
+    """Frames that it looks ahead."""
+    left_context_frames: int = Field(default=30, ge=0)
+    """Reduced frames before a segment that it attends to."""
+    reduction: int = Field(default=4, ge=1)
+    """Frames that are put together into one for the encoder's layers."""
+    reduction_input: int = Field(default=64, ge=1)
+    """Units of each of them; the layers are ``reduction`` times as wide. Paper's: 128."""
+    layers: int = Field(default=4, ge=1)
+    """Emformer layers; paper's: 20."""
+    heads: int = Field(default=4, ge=1)
+    """Attention heads; paper's: 8."""
+    feed_forward: int = Field(default=1024, ge=8)
+    """Units of a layer's inner width; paper's: 2,048."""
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    """Share of the encoder's units left out at random; paper's: 0.1."""
+    memory: int = Field(default=0, ge=0)
+    """Summaries of earlier segments that the encoder attends to."""
+    predictor_width: int = Field(default=256, ge=8)
+    """Units of the predictor's embedding and LSTM; paper's: 512."""
+    predictor_layers: int = Field(default=1, ge=1)
+    """LSTM layers; paper's: 3."""
+    predictor_norm: bool = False
+    """Layer normalisation inside the LSTM, which makes it slow; paper's: true."""
+    predictor_dropout: float = Field(default=0.0, ge=0, lt=1)
+    """Share of the predictor's units left out at random; paper's: 0.3."""
+
+    @model_validator(mode="after")
+    def _check_divisions(self) -> Self:
+        for name in ("segment_frames", "right_context_frames"):
+            value = getattr(self, name)
+            if value % self.reduction:
+                raise ValueError(f"{name} is {value!r} and no multiple of reduction, {self.reduction!r}")
+        if self.width % self.heads:
+            raise ValueError(f"reduction * reduction_input is {self.width} and no multiple of heads, {self.heads!r}")
+        return self
+
+    @property
+    def width(self) -> int:
+        """Units of the encoder's layers."""
+        return self.reduction * self.reduction_input
+
+
+PAPER_ARCHITECTURE = RecogniserArchitecture(
+    encoding=1024,
+    reduction_input=128,
+    layers=20,
+    heads=8,
+    feed_forward=2048,
+    dropout=0.1,
+    predictor_width=512,
+    predictor_layers=3,
+    predictor_norm=True,
+    predictor_dropout=0.3,
+)
+"""The paper's size, ``torchaudio.models.emformer_rnnt_base``: 76.7 M parameters with 4,097 symbols and 80 bands."""
+
+
+class RecogniserTraining(Settings):
+    """Optimisation of one training run."""
+
+    epochs: float = Field(default=1.0, gt=0)
+    """Passes over the training speech; may be a fraction."""
+    batch_seconds: float = Field(default=24.0, gt=0)
+    """Seconds of speech per optimiser step, about, over all devices."""
+    minimum_words: int = Field(default=1, ge=1)
+    """Utterances of fewer words are left out, and counted."""
+    maximum_words: int = Field(default=12, ge=1)
+    """Utterances of more words are left out, and counted."""
+    maximum_seconds: float = Field(default=20.0, gt=0)
+    """Longer recordings are left out, and counted."""
+    short_first: float = Field(default=0.25, ge=0, lt=1)
+    """Share of the first epoch in which the longest utterances are let in little by little: short ones are learned
+    first."""
+    learning_rate: float = Field(default=2e-3, gt=0)
+    """Peak learning rate of AdamW."""
+    warmup_share: float = Field(default=0.05, ge=0, lt=1)
+    """Share of the steps with a rising learning rate; a cosine brings it down after."""
+    weight_decay: float = Field(default=0.01, ge=0)
+    """Decay of the weight matrices, as in AdamW."""
+    gradient_clip: float = Field(default=1.0, gt=0)
+    """Largest norm of the gradient."""
+    ctc_weight: float = Field(default=0.3, ge=0)
+    """Weight of a second loss on the encoder alone (connectionist temporal classification), which shows it the units
+    early; its projection is not part of the recogniser."""
+    validate_every_steps: int = Field(default=500, ge=0)
+    """Optimiser steps between two validations; 0: one after each epoch."""
+    valid_utterances: int = Field(default=100, ge=1)
+    """Held-out utterances that are decoded at each validation, the first ones."""
+    keep_features: bool = True
+    """Keep the features of recordings in memory (float16; 40 bands of an hour: 29 MB) instead of reading them in
+    every epoch."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Arithmetic of matrix products; ``auto``: bfloat16 where the processor has it."""
+    seed: int = 1
+    """Seed of the weights, the order, the augmentation and, where speech is synthesised, its voices."""
+
+    @property
+    def optimisation(self) -> TrainingSettings:
+        """The part that says how weights are moved, as the language model's training takes it."""
+        return TrainingSettings(
+            learning_rate=self.learning_rate,
+            warmup_share=self.warmup_share,
+            weight_decay=self.weight_decay,
+            gradient_clip=self.gradient_clip,
+            precision=self.precision,
+            seed=self.seed,
+        )
+
+
+class TrainedRecogniser(Settings):
+    """A recogniser that is trained from scratch."""
+
+    kind: Literal["trained"] = "trained"
+    features: FeatureSettings = FeatureSettings()
+    augmentation: AugmentationSettings = AugmentationSettings()
+    units: UnitSettings = UnitSettings()
+    architecture: RecogniserArchitecture = RecogniserArchitecture()
+    training: RecogniserTraining = RecogniserTraining()
+    synthesis: SynthesisSettings = SynthesisSettings(voice_set="train")
+    """How sentences are spoken where it is trained on text; held-out text is spoken by the voices of ``dev``."""
+    store: Literal["float32", "float16"] = "float16"
+    """Number type of the weights on disk; they are float32 in memory."""
+
+    @model_validator(mode="after")
+    def _check_rates(self) -> Self:
+        if self.synthesis.sample_rate != self.features.sample_rate:
+            raise ValueError(
+                f"synthesis.sample_rate is {self.synthesis.sample_rate!r} and features.sample_rate "
+                f"{self.features.sample_rate!r}; give both the same"
+            )
+        return self
+
+
+class EmformerBundle(Settings):
+    """``torchaudio.pipelines.EMFORMER_RNNT_BASE_LIBRISPEECH``: the paper's kind of recogniser, pretrained."""
+
+    kind: Literal["emformer_bundle"]
+    folder: str | None = None
+    """Folder with its three files under their published names; ``null``: where torchaudio keeps what it downloads."""
+    download: bool = False
+    """Whether torchaudio may fetch the files (293 MB) from the network."""
+    store: Literal["float32", "float16"] = "float32"
+    """Number type of the weights on disk."""
+
+
+RecogniserSettings = Annotated[TrainedRecogniser | EmformerBundle, Field(discriminator="kind")]
+"""``kind: trained | emformer_bundle``."""

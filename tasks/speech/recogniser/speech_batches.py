@@ -1,0 +1,159 @@
+"""Which utterances an optimiser step is made of, over all epochs, and which of them this process computes.
+
+The order is a function of speech, settings, seed and epoch alone; augmentation and voices are functions of seed, epoch
+and utterance. However many ranks there are, a step has the same utterances, and an interrupted run goes on with the
+same ones.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tasks.language_model.training.ranks.plan import RankPlan
+from tasks.speech.recogniser.augmentation import hide_parts
+from tasks.speech.recogniser.features import FeatureStatistics, pad_features
+from tasks.speech.recogniser.settings import AugmentationSettings, RecogniserArchitecture, RecogniserTraining
+from tasks.speech.recogniser.training_speech import TrainingSpeech
+from tasks.speech.recogniser.units import Units
+
+_BATCHES_SORTED_TOGETHER = 20
+"""Utterances of so many batches are sorted by length before they are divided: little padding, yet random batches."""
+
+
+@dataclass(frozen=True)
+class SpeechBatch:
+    """What one rank computes for one optimiser step; utterances may be missing on a rank, then there is one of none."""
+
+    features: Tensor
+    """(B, T, bands), padded as the encoder wants it."""
+    lengths: Tensor
+    """Frames of each utterance (B,)."""
+    targets: Tensor
+    """Units (B, U), padded with 0."""
+    target_lengths: Tensor
+    """Units of each utterance (B,)."""
+    step_units: int
+    """Units of the whole step, over all ranks: what the loss is divided by."""
+    step_seconds: float
+    """Seconds of speech of this rank's part."""
+    weight: float
+    """0 where the rank has no utterance of its own and computes another's to keep up; else 1."""
+    epoch: int
+    index: int
+    """Number of the step in its epoch, from 0."""
+    epochs_done: float
+    ends_epoch: bool
+
+    def to(self, device: torch.device | str) -> "SpeechBatch":
+        """The same on another device."""
+        moved = {name: getattr(self, name).to(device) for name in ("features", "lengths", "targets", "target_lengths")}
+        return replace(self, **moved)
+
+
+class SpeechBatches:
+    """This rank's batches of all epochs, from ``start`` on."""
+
+    def __init__(
+        self,
+        speech: TrainingSpeech,
+        units: Units,
+        statistics: FeatureStatistics,
+        architecture: RecogniserArchitecture,
+        training: RecogniserTraining,
+        augmentation: AugmentationSettings,
+        plan: RankPlan | None = None,
+    ):
+        self.speech, self.statistics = speech, statistics
+        self.architecture, self.training, self.augmentation = architecture, training, augmentation
+        self.plan = plan or RankPlan()
+        self.seed = training.seed
+        self.targets = [units.encode(text) for text in speech.texts]
+        self.epochs = math.ceil(training.epochs)
+        self.steps = [len(self.order(epoch)) for epoch in range(self.epochs)]
+        self.start = (0, 0)
+        """Epoch and number of the step in it to begin with."""
+
+    @property
+    def total_steps(self) -> int:
+        """Optimiser steps of all epochs together."""
+        return sum(self.steps)
+
+    def order(self, epoch: int) -> list[np.ndarray]:
+        """The utterances of each step of an epoch; the last epoch may be a fraction."""
+        generator = np.random.default_rng([self.seed, epoch])
+        seconds = self.speech.seconds
+        keys = generator.random(len(seconds))
+        if epoch == 0 and self.training.short_first:
+            # The longest may stand nowhere before short_first, the shortest anywhere.
+            earliest = np.argsort(np.argsort(seconds, kind="stable")) / len(seconds) * self.training.short_first
+            keys = earliest + (1 - earliest) * keys
+        shuffled = np.argsort(keys, kind="stable")
+        batches: list[np.ndarray] = []
+        for pool in _divided(shuffled, seconds, _BATCHES_SORTED_TOGETHER * self.training.batch_seconds):
+            pool = pool[np.argsort(seconds[pool], kind="stable")]
+            of_pool = _divided(pool, seconds, self.training.batch_seconds)
+            batches += [of_pool[i] for i in generator.permutation(len(of_pool))]
+        share = min(1.0, self.training.epochs - epoch)
+        return batches[: max(1, round(share * len(batches)))]
+
+    def __iter__(self) -> Iterator[SpeechBatch]:
+        first_epoch, first_index = self.start
+        for epoch in range(first_epoch, self.epochs):
+            order = self.order(epoch)
+            for index in range(first_index, len(order)):
+                yield self._batch(order[index], epoch, index)
+            first_index = 0
+
+    def _batch(self, rows: np.ndarray, epoch: int, index: int) -> SpeechBatch:
+        chosen = rows[self.plan.rank :: self.plan.world_size]
+        own = len(chosen) > 0
+        chosen = chosen if own else rows[:1]
+        is_augmented = sum(self.steps[:epoch]) + index >= self.augmentation.begin_share * self.total_steps
+        utterances = [self._features(int(row), epoch, is_augmented) for row in chosen]
+        features, lengths = pad_features(utterances, self.architecture)
+        targets, target_lengths = pad_targets([self.targets[row] for row in chosen])
+        steps = self.steps[epoch]
+        ends_epoch = index == steps - 1
+        done = epoch + min(1.0, self.training.epochs - epoch) * (index + 1) / steps
+        return SpeechBatch(
+            features=features,
+            lengths=lengths,
+            targets=targets,
+            target_lengths=target_lengths,
+            step_units=sum(len(self.targets[row]) for row in rows),
+            step_seconds=float(lengths.sum()) * self._frame_seconds() if own else 0.0,
+            weight=float(own),
+            epoch=epoch,
+            index=index,
+            epochs_done=min(self.training.epochs, epoch + 1 if ends_epoch and done > epoch + 0.999 else done),
+            ends_epoch=ends_epoch,
+        )
+
+    def _frame_seconds(self) -> float:
+        settings = self.speech.settings
+        return settings.hop_samples / settings.sample_rate
+
+    def _features(self, row: int, epoch: int, is_augmented: bool) -> Tensor:
+        features = self.statistics.normalise(self.speech.features(row, epoch, is_quiet=not is_augmented))
+        if not is_augmented:
+            return features
+        return hide_parts(features, self.augmentation, np.random.default_rng([self.seed, epoch, row]))
+
+
+def pad_targets(targets: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """Units of several utterances as (B, U), padded with 0, and their numbers (B,)."""
+    lengths = torch.tensor([len(units) for units in targets])
+    padded = torch.zeros(len(targets), int(lengths.max()), dtype=torch.int64)
+    for row, units in zip(padded, targets, strict=True):
+        row[: len(units)] = torch.tensor(units, dtype=torch.int64)
+    return padded, lengths
+
+
+def _divided(rows: np.ndarray, seconds: np.ndarray, limit: float) -> list[np.ndarray]:
+    """``rows`` cut into stretches of about ``limit`` seconds each; none is empty."""
+    begun = np.floor((np.cumsum(seconds[rows]) - seconds[rows] / 2) / limit).astype(np.int64)
+    return [part for part in np.split(rows, np.flatnonzero(np.diff(begun)) + 1) if len(part)]

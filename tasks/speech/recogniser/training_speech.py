@@ -1,0 +1,113 @@
+"""The speech that a recogniser learns from: recordings of a manifest, or sentences that are spoken on the fly."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from torch import Tensor
+
+from tasks.errors import SpeechError
+from tasks.language_model.normalisation import normalise
+from tasks.speech.audio.audio_file import audio_facts, read_audio
+from tasks.speech.audio.manifest import Utterance, read_manifest
+from tasks.speech.recogniser.features import log_mel
+from tasks.speech.recogniser.settings import FeatureSettings, RecogniserTraining
+
+_SPOKEN_CHARACTERS_PER_SECOND = 20.0
+"""Of synthesised speech, about: its length is only known when it has been spoken."""
+
+
+class TrainingSpeech(Protocol):
+    """Utterances with their words; how they sound may change from epoch to epoch."""
+
+    texts: list[str]
+    """Normalised words of each utterance."""
+    seconds: np.ndarray
+    """Length of each, at least about; float64 (N,)."""
+    left_out: Counter[str]
+    """Utterances that are not used, by reason."""
+    synthetic: bool
+    """Whether some of it is synthesised."""
+    settings: FeatureSettings
+    """How its features are computed."""
+
+    def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> Tensor:
+        """Log-mel features (T, bands) of one utterance in an epoch, not normalised; ``is_quiet``: no noise is added."""
+        ...
+
+    def identity(self) -> str:
+        """A hash of what it is made of."""
+        ...
+
+
+class RecordedSpeech:
+    """The recordings of a manifest; their features are kept in memory if wanted."""
+
+    def __init__(self, manifest: str | Path, features: FeatureSettings, training: RecogniserTraining) -> None:
+        """Raises ``SpeechError`` where the manifest or a recording is at fault, or nothing is left to use."""
+        self.settings = features
+        self.left_out: Counter[str] = Counter()
+        self._maximum_seconds = training.maximum_seconds
+        chosen: list[Utterance] = []
+        self.texts: list[str] = []
+        seconds = []
+        for utterance in read_manifest(manifest):
+            words = normalise(utterance.text)
+            reason = wrong_length(words, training)
+            if reason is None:
+                length = audio_facts(utterance.audio, maximum_seconds=float("inf")).seconds
+                if length > training.maximum_seconds:
+                    reason = "too_long"
+            if reason is not None:
+                self.left_out[reason] += 1
+                continue
+            chosen.append(utterance)
+            self.texts.append(" ".join(words))
+            seconds.append(length)
+        if not chosen:
+            raise SpeechError(
+                f"manifest {str(manifest)!r}: none of the {self.left_out.total()} utterances is of a length that the "
+                "settings allow (minimum_words, maximum_words, maximum_seconds)"
+            )
+        self.utterances = chosen
+        self.seconds = np.array(seconds)
+        self.synthetic = any(utterance.synthetic for utterance in chosen)
+        self._kept: list[Tensor | None] | None = [None] * len(chosen) if training.keep_features else None
+
+    def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> Tensor:
+        """Log-mel features (T, bands) of a recording, as it is; the same in every epoch."""
+        if self._kept is not None and (kept := self._kept[index]) is not None:
+            return kept.float()
+        samples = read_audio(
+            self.utterances[index].audio, self.settings.sample_rate, maximum_seconds=self._maximum_seconds
+        )
+        features = log_mel(samples, self.settings)
+        if self._kept is None:
+            return features
+        self._kept[index] = features.half()
+        # Rounded the first time too: an interrupted run goes on with the same numbers.
+        return self._kept[index].float()  # type: ignore[union-attr]
+
+    def identity(self) -> str:
+        """A hash of ids, texts and lengths, and of how features are computed."""
+        digest = hashlib.sha256(self.settings.model_dump_json().encode())
+        for utterance, text, seconds in zip(self.utterances, self.texts, self.seconds, strict=True):
+            digest.update(f"{utterance.utterance_id}\0{text}\0{seconds}\n".encode())
+        return digest.hexdigest()
+
+
+def wrong_length(words: Sequence[str], training: RecogniserTraining) -> str | None:
+    """Why an utterance of these words is left out, or ``None`` where it is used."""
+    if not words:
+        return "without_words"
+    if len(words) < training.minimum_words:
+        return "too_few_words"
+    return "too_many_words" if len(words) > training.maximum_words else None
+
+
+def estimated_seconds(text: str) -> float:
+    """About how long it takes to say a text."""
+    return 0.3 + len(text) / _SPOKEN_CHARACTERS_PER_SECOND

@@ -1,0 +1,293 @@
+"""The command ``train-recogniser`` as a stage: speech in, a recogniser's folder and a report out."""
+
+import argparse
+import hashlib
+import itertools
+import json
+import platform
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasks.errors import ParameterError
+from tasks.language_model.live_curve import live_curve, log_every_steps, log_nothing
+from tasks.language_model.training.options import resources_of
+from tasks.language_model.training.ranks.plan import RankPlan, plan_ranks
+from tasks.params import as_plain
+from tasks.reports.cell import Cell
+from tasks.reports.stage_report import StageReport, recorded_stage
+from tasks.speech.recogniser.settings import TrainedRecogniser
+
+if TYPE_CHECKING:
+    from tasks.language_model.training.checkpoints.store import CheckpointStore
+    from tasks.speech.recogniser.features import FeatureStatistics
+    from tasks.speech.recogniser.record import RecogniserRecord
+    from tasks.speech.recogniser.training_speech import TrainingSpeech
+    from tasks.speech.recogniser.units import Units
+
+STAGE = "train-recogniser"
+_STATISTICS_UTTERANCES = 500
+"""Mean and deviation of the features are taken from so many utterances, drawn at random."""
+_LIBRARIES = ("numpy", "torch", "torchaudio", "lightning", "sentencepiece")
+
+
+def run_training_stage(arguments: argparse.Namespace, settings: TrainedRecogniser, private: bool) -> None:
+    """Read the speech, train, write the folder and the report, and print one line.
+
+    With several devices, one process for each runs the whole command, and the first alone writes. Checkpoints are
+    removed when everything is written.
+    """
+    from tasks.speech.recogniser.folder import check_replaceable, save_recogniser
+    from tasks.torch_setup import set_up_torch
+
+    check_replaceable(arguments.output)
+    resources = resources_of(arguments)
+    if resources.strategy == "fsdp":
+        raise ParameterError("strategy 'fsdp' is for language models; a recogniser fits on one device: give 'ddp'")
+    plan = plan_ranks(resources.devices, resources.nodes, resources.strategy, resources.threads)
+    if plan.to_be_started:
+        from tasks.cli import load_command
+        from tasks.language_model.training.ranks.processes import start_ranks
+
+        start_ranks(load_command(STAGE).run, arguments, plan)  # type: ignore[union-attr]
+        return
+    set_up_torch(resources.threads)
+    sources = [path for path in (arguments.manifest, arguments.text, arguments.valid) if path]
+    with recorded_stage(
+        STAGE,
+        arguments.report if plan.is_first else None,
+        parameters=as_plain(settings),
+        seed=settings.training.seed,
+        inputs=sources,
+        outputs=[arguments.output],
+    ) as report:
+        from tasks.speech.recogniser.model import parameter_count
+        from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription
+
+        work = _Work(arguments, settings, plan, report)
+        with work.checkpoints(resources) as store:
+            record = work.train(store)
+            if plan.is_first:
+                description = RecogniserDescription(
+                    features=settings.features,
+                    architecture=settings.architecture,
+                    origin="trained on synthetic speech" if work.speech.synthetic else "trained on recordings",
+                    synthetic=work.speech.synthetic,
+                )
+                recogniser = Recogniser(work.network.model, work.units, work.statistics, description)
+                found = save_recogniser(arguments.output, recogniser, store=settings.store, private=private)
+                report.measure(recogniser_hash=found)
+        _measure(report, record, work, parameter_count(work.network.model), resources.threads)
+    if plan.is_first:
+        # Only now: a run that ends before its report is written can still go on from a checkpoint.
+        store.remove()
+        _say(arguments.output, record, work)
+
+
+class _Work:
+    """What the stage trains and what it trains it on."""
+
+    def __init__(
+        self, arguments: argparse.Namespace, settings: TrainedRecogniser, plan: RankPlan, report: StageReport
+    ) -> None:
+        from tasks.speech.recogniser.model import make_model
+        from tasks.speech.recogniser.network import RecogniserNetwork
+        from tasks.speech.recogniser.units import train_units
+
+        self.arguments, self.settings, self.plan, self.report = arguments, settings, plan, report
+        self.speech = self._speech(arguments.manifest, arguments.text, "train")
+        self.valid: TrainingSpeech | None = None
+        if arguments.valid:
+            is_text = arguments.text is not None
+            self.valid = self._speech(None if is_text else arguments.valid, arguments.valid if is_text else None, "dev")
+        training = settings.training
+        self.units: Units = train_units(self.speech.texts, settings.units.size, settings.units.sentences)
+        self.statistics = self._statistics()
+        blank = self.units.blank
+        model = make_model(settings.architecture, settings.features, blank + 1, training.seed)
+        self.network: RecogniserNetwork = RecogniserNetwork(
+            model, settings.architecture.encoding, blank, training.ctc_weight, training.seed
+        )
+
+    def _speech(self, manifest: str | None, text: str | None, voices: str) -> "TrainingSpeech":
+        settings = self.settings
+        if manifest is not None:
+            from tasks.speech.recogniser.training_speech import RecordedSpeech
+
+            return RecordedSpeech(manifest, settings.features, settings.training)
+        from tasks.speech.recogniser.synthetic_speech import SyntheticSpeech
+
+        assert text is not None
+        synthesis = settings.synthesis
+        if voices == "dev":
+            synthesis = synthesis.model_copy(
+                update={"voice_set": "dev", "sentences": settings.training.valid_utterances}
+            )
+        return SyntheticSpeech(text, synthesis, settings.features, settings.training)
+
+    def _statistics(self) -> "FeatureStatistics":
+        import numpy
+
+        from tasks.speech.recogniser.features import feature_statistics
+
+        count = len(self.speech.texts)
+        generator = numpy.random.default_rng(self.settings.training.seed)
+        rows = numpy.sort(generator.permutation(count)[:_STATISTICS_UTTERANCES])
+        return feature_statistics(self.speech.features(int(row), 0) for row in rows)
+
+    @contextmanager
+    def checkpoints(self, resources: Any) -> "Iterator[CheckpointStore]":
+        """The store of this training's checkpoints, open inside the block; only the first rank has a folder."""
+        from tasks.language_model.training.checkpoints import DEFAULT_WORK_FOLDER
+        from tasks.language_model.training.checkpoints.store import CheckpointStore
+        from tasks.work_folder import WorkFolder
+
+        arguments = self.arguments
+        if arguments.resume_from and not arguments.resume:
+            raise ParameterError(
+                f"--resume-from {arguments.resume_from!r} goes on from a checkpoint, and --no-resume begins anew; give "
+                "one of them"
+            )
+        identity = self._identity()
+        folder = None
+        if self.plan.is_first:
+            key = self._key(identity)
+            folder = WorkFolder(arguments.work_folder or DEFAULT_WORK_FOLDER, arguments.output, key)
+        store = CheckpointStore(
+            identity,
+            folder,
+            every_steps=resources.checkpoint_steps,
+            every_seconds=resources.checkpoint_seconds,
+            resume=arguments.resume,
+            resume_from=arguments.resume_from,
+        )
+        try:
+            yield store
+        finally:
+            store.close()
+
+    def _identity(self) -> dict[str, str]:
+        """Hashes of what a checkpoint must agree with: units, architecture, and what the order comes from."""
+        training = self.settings.training
+        order = [self.speech.identity(), training.seed, training.batch_seconds, training.short_first]
+        return {
+            "vocabulary": self.units.hash,
+            "architecture": _hash_of([as_plain(self.settings.architecture), bool(training.ctc_weight)]),
+            "order": _hash_of(order),
+        }
+
+    def _key(self, identity: dict[str, str]) -> str:
+        """One hash of everything that decides what the training comes to."""
+        from tasks.torch_setup import has_bfloat16
+
+        return _hash_of(
+            {
+                **identity,
+                "settings": as_plain(self.settings),
+                "valid": None if self.valid is None else self.valid.identity(),
+                "bfloat16": has_bfloat16(),
+                "log_every_steps": log_every_steps(self.arguments),
+                "code": _code_hash(),
+                "versions": {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
+            }
+        )
+
+    def train(self, store: "CheckpointStore") -> "RecogniserRecord":
+        """Train, with the curve going to MLflow while it grows where ``tracking`` says so."""
+        from tasks.speech.recogniser.speech_batches import SpeechBatches
+        from tasks.speech.recogniser.trainer import train
+        from tasks.speech.recogniser.validation import ValidSpeech
+
+        settings, architecture = self.settings, self.settings.architecture
+        batches = SpeechBatches(
+            self.speech,
+            self.units,
+            self.statistics,
+            architecture,
+            settings.training,
+            settings.augmentation,
+            self.plan,
+        )
+        valid = None
+        if self.valid is not None:
+            limit = settings.training.valid_utterances
+            valid = ValidSpeech(self.valid, self.units, self.statistics, architecture, limit)
+        curve = live_curve(self.arguments, Cell(), self.report) if self.plan.is_first else nullcontext(log_nothing)
+        with curve as on_log:
+            return train(
+                self.network,
+                batches,
+                settings.training,
+                valid=valid,
+                on_log=on_log,
+                log_every_steps=log_every_steps(self.arguments),
+                plan=self.plan,
+                store=store,
+            )
+
+
+def _hash_of(document: Any) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def _code_hash() -> str:
+    speech = Path(__file__).parent.parent
+    training = speech.parent / "language_model" / "training"
+    digest = hashlib.sha256()
+    for folder in (speech / "audio", speech / "synthesis", speech / "transducer_loss", speech / "recogniser", training):
+        for file in itertools.chain(sorted(folder.rglob("*.py"))):
+            digest.update(f"{folder.name}/{file.relative_to(folder).as_posix()}\0".encode())
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _measure(report: StageReport, record: "RecogniserRecord", work: _Work, parameters: int, threads: int) -> None:
+    seconds = record.train_seconds
+    report.measure(
+        steps=record.steps,
+        epochs=work.settings.training.epochs,
+        utterances=len(work.speech.texts),
+        left_out=dict(sorted(work.speech.left_out.items())),
+        synthetic=work.speech.synthetic,
+        valid_utterances=_valid_utterances(work),
+        units=len(work.units),
+        units_hash=work.units.hash,
+        units_trained_on=record.tokens,
+        audio_seconds=round(record.audio_seconds, 1),
+        audio_seconds_per_second=round(record.audio_seconds / seconds, 1) if seconds else None,
+        train_seconds=round(seconds, 3),
+        parameters_count=parameters,
+        arithmetic=record.arithmetic,
+        threads=threads,
+        devices=work.plan.devices,
+        nodes=work.plan.nodes,
+        strategy=work.plan.strategy,
+        resumed_step=record.resumed_step,
+        valid_wer=_last(record, "valid_wer"),
+        curve=record.curve,
+    )
+    if work.speech.synthetic:
+        report.warn("the recogniser has learned from synthetic speech")
+
+
+def _valid_utterances(work: _Work) -> int:
+    return 0 if work.valid is None else min(len(work.valid.texts), work.settings.training.valid_utterances)
+
+
+def _last(record: "RecogniserRecord", name: str) -> float | None:
+    return next((point[name] for point in reversed(record.curve) if name in point), None)
+
+
+def _say(output: str, record: "RecogniserRecord", work: _Work) -> None:
+    rate = _last(record, "valid_wer")
+    valid = "" if rate is None else f"; valid word error rate {100 * rate:.1f} % (greedy)"
+    left_out = work.speech.left_out.total()
+    print(
+        f"{STAGE}: {len(work.speech.texts):,} utterances ({left_out:,} left out), {record.steps:,} steps, "
+        f"{record.audio_seconds / 3600:.1f} hours of {'synthetic ' if work.speech.synthetic else ''}speech in "
+        f"{record.train_seconds / 60:.1f} minutes{valid}; recogniser in {output}",
+        file=sys.stderr,
+    )

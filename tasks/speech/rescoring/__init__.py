@@ -1,0 +1,1 @@
+"""Lists of the n best hypotheses of a recogniser, and which of them a language model prefers."""

@@ -1,0 +1,147 @@
+"""N-best lists: what a recogniser takes for possible, the best first, with its scores.
+
+JSON lines, plain or compressed, one utterance a line, from any recogniser:
+
+    {"utterance_id": "84-121123-0001", "reference": "...", "hypotheses": [{"text": "...", "score": -3.1}, ...]}
+
+Scores are log-probabilities in nats, or any number that is larger for what is more probable. ``"vocabulary"`` may name
+the hash of the language model that belongs to the recogniser; other keys are let be.
+"""
+
+import gzip
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.atomic_file import atomic_writer
+from tasks.corpora.text_lines import line_writer
+from tasks.errors import SpeechError
+from tasks.speech.word_errors.json_lines import fail_with_problems, read_json_lines
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredHypothesis:
+    """One hypothesis."""
+
+    text: str
+    score: float
+    """The recogniser's, larger is better."""
+
+
+@dataclass(frozen=True, slots=True)
+class NbestList:
+    """The hypotheses of one utterance, the highest score first; those with equal scores in the file's order."""
+
+    utterance_id: str
+    reference: str
+    hypotheses: tuple[ScoredHypothesis, ...]
+    """Empty where the recogniser found nothing: all words of the reference then count as deleted."""
+    vocabulary: str | None = None
+    """Hash of the language model's vocabulary that the recogniser was made for, where the list says so."""
+
+    @property
+    def best(self) -> ScoredHypothesis:
+        """The recogniser's own choice; ``IndexError`` where the list is empty."""
+        return self.hypotheses[0]
+
+
+def read_nbest(path: str | Path, at_most: int | None = None) -> list[NbestList]:
+    """The lists of a file in its order, each cut to its ``at_most`` best hypotheses.
+
+    Raises ``SpeechError`` that lists every problem with its line: lines that are no JSON objects, missing keys, ids
+    that stand twice, hypotheses without a text, scores that are missing or no finite numbers; and where the file holds
+    no list. Empty lists are let be, so that the test set stays whole.
+    """
+    problems: list[str] = []
+    lists: list[NbestList] = []
+    first_lines: dict[str, int] = {}
+    for number, record in read_json_lines(path):
+        nbest, found = (None, ["is no JSON object"]) if record is None else _parse(record)
+        if nbest is not None:
+            earlier = first_lines.setdefault(nbest.utterance_id, number)
+            if earlier != number:
+                found.append(f"utterance_id {nbest.utterance_id!r} stands in line {earlier} too")
+        problems += [f"line {number}: {problem}" for problem in found]
+        if nbest is not None and not problems:
+            lists.append(_cut(nbest, at_most))
+    fail_with_problems(path, problems)
+    if not lists:
+        raise SpeechError(f"n-best lists {str(path)!r} hold no utterance; give a file of JSON lines, one list a line")
+    return lists
+
+
+def _parse(record: dict[str, Any]) -> tuple[NbestList | None, list[str]]:
+    problems = [
+        f"has no {key!r} that is text"
+        for key in ("utterance_id", "reference")
+        if not isinstance(record.get(key), str) or (key == "utterance_id" and not record[key])
+    ]
+    entries = record.get("hypotheses")
+    if not isinstance(entries, list):
+        return None, [*problems, "has no list of 'hypotheses'"]
+    is_object = [isinstance(entry, dict) for entry in entries]
+    without_text = sum(
+        1 for ok, e in zip(is_object, entries, strict=True) if not ok or not isinstance(e.get("text"), str)
+    )
+    without_score = sum(1 for ok, e in zip(is_object, entries, strict=True) if ok and not _is_score(e.get("score")))
+    if without_text:
+        problems.append(f"{without_text} of {len(entries)} hypotheses have no 'text'")
+    if without_score:
+        problems.append(f"{without_score} of {len(entries)} hypotheses have no 'score' that is a finite number")
+    vocabulary = record.get("vocabulary")
+    if vocabulary is not None and not isinstance(vocabulary, str):
+        problems.append("'vocabulary' is no hash")
+    if problems:
+        return None, problems
+    hypotheses = [ScoredHypothesis(entry["text"], float(entry["score"])) for entry in entries]
+    hypotheses.sort(key=lambda hypothesis: -hypothesis.score)  # stable: equal scores stay in their order
+    return NbestList(record["utterance_id"], record["reference"], tuple(hypotheses), vocabulary), []
+
+
+def _is_score(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _cut(nbest: NbestList, at_most: int | None) -> NbestList:
+    if at_most is None or len(nbest.hypotheses) <= at_most:
+        return nbest
+    return NbestList(nbest.utterance_id, nbest.reference, nbest.hypotheses[:at_most], nbest.vocabulary)
+
+
+def write_nbest(path: str | Path, lists: Iterable[NbestList], *, private: bool = True) -> int:
+    """Write lists, compressed where the name ends in ``.gz``; returns how many. They are private unless said otherwise.
+
+    Raises ``SpeechError`` where an id stands twice. The same lists give the same bytes, compressed too.
+    """
+    written = 0
+    lines = _lines(lists)
+    if str(path).endswith(".gz"):
+        with (
+            atomic_writer(path, private=private, binary=True) as stream,
+            gzip.GzipFile(filename="", fileobj=stream, mode="wb", mtime=0) as zipped,
+        ):
+            for line in lines:
+                zipped.write(line.encode())
+                written += 1
+        return written
+    with line_writer(path, private=private) as stream:
+        for line in lines:
+            stream.write(line)
+            written += 1
+    return written
+
+
+def _lines(lists: Iterable[NbestList]) -> Iterator[str]:
+    seen: set[str] = set()
+    for nbest in lists:
+        if nbest.utterance_id in seen or not nbest.utterance_id:
+            raise SpeechError(f"utterance_id {nbest.utterance_id!r} is empty or stands twice among the n-best lists")
+        seen.add(nbest.utterance_id)
+        record: dict[str, Any] = {"utterance_id": nbest.utterance_id, "reference": nbest.reference}
+        if nbest.vocabulary is not None:
+            record["vocabulary"] = nbest.vocabulary
+        record["hypotheses"] = [{"text": entry.text, "score": entry.score} for entry in nbest.hypotheses]
+        yield json.dumps(record, ensure_ascii=False) + "\n"

@@ -1,0 +1,54 @@
+"""Settings of rescoring."""
+
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from tasks.settings_base import Settings
+
+
+class RescoringSettings(Settings):
+    """``speech.rescoring`` in ``params.yaml``: what is tuned on the development lists, and how."""
+
+    hypotheses_at_most: int = Field(default=100, ge=1)
+    """Hypotheses of each list that are looked at, the best ones by the recogniser."""
+    lm_weights: list[float] = Field(default=[0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0], min_length=1)
+    """Weights of the language model's log-probability beside the recogniser's score: the grid."""
+    insertion_bonuses: list[float] = Field(default=[-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0], min_length=1)
+    """What each word of a hypothesis is worth, in units of the recogniser's score: the grid."""
+    unknown_word_bonuses: list[float] = Field(default=[0.0, -1.0, -2.0, -4.0], min_length=1)
+    """What each word outside the language model's vocabulary is worth, at most 0: a model that took many words for one
+    unknown token finds that token probable."""
+    source_weights: list[float] = Field(default=[0.0, 0.1, 0.2, 0.3, 0.5, 0.7], min_length=1)
+    """Weights of the source model's log-probability, which is subtracted where there is such a model: the grid. A large
+    one is the density ratio, an n-gram model of low order LODR."""
+    refinements: int = Field(default=3, ge=0)
+    """Rounds around the best of the grid, each with half the step of the one before."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """What a causal language model computes in; ``auto`` is bfloat16 on a GPU and float32 on a processor, where
+    bfloat16 is 1.5 times as fast and moves the score of a hypothesis by 0.2 nats."""
+    maximum_shared_sentences: float | None = Field(default=None, ge=0, le=1)
+    """Share of the test references that may stand in the training text; ``null``: any, the share is only reported."""
+    maximum_shared_8_grams: float | None = Field(default=None, ge=0, le=1)
+    """Share of the test references' stretches of eight words that may stand in the training text; ``null``: any."""
+
+    @field_validator("lm_weights", "insertion_bonuses", "unknown_word_bonuses", "source_weights")
+    @classmethod
+    def _check_grid(cls, values: list[float]) -> list[float]:
+        if len(set(values)) != len(values) or 0.0 not in values:
+            raise ValueError("give numbers that differ, 0 among them, such as [0.0, 0.1, 0.2]")
+        return sorted(values)
+
+    @field_validator("lm_weights", "source_weights")
+    @classmethod
+    def _check_weights(cls, values: list[float]) -> list[float]:
+        if min(values) < 0:
+            raise ValueError("give weights from 0 on")
+        return values
+
+    @field_validator("unknown_word_bonuses")
+    @classmethod
+    def _check_bonuses(cls, values: list[float]) -> list[float]:
+        if max(values) > 0:
+            raise ValueError("give numbers of at most 0")
+        return values

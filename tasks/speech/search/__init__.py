@@ -1,0 +1,1 @@
+"""Beam search for the transducer, batched over utterances and hypotheses."""

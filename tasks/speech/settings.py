@@ -1,0 +1,31 @@
+"""The section ``speech`` of ``params.yaml``: recordings, the recogniser, and how language models join it."""
+
+from pydantic import Field
+
+from tasks.corpora.settings import CorpusSettings
+from tasks.settings_base import Settings
+from tasks.speech.audio.settings import SpeechSettings
+from tasks.speech.recogniser.settings import RecogniserSettings
+from tasks.speech.search.settings import SearchSettings
+from tasks.speech.word_errors.settings import WordErrorSettings
+
+
+class SpokenCorpus(Settings):
+    """Recordings of one private corpus."""
+
+    dev: SpeechSettings
+    """What the weights are tuned on."""
+    test: SpeechSettings
+    """What is measured, once."""
+
+
+class SpeechSection(Settings):
+    """``speech`` in ``params.yaml``."""
+
+    text: CorpusSettings
+    """Text that the recogniser's training speech is synthesised from."""
+    recogniser: RecogniserSettings
+    corpora: dict[str, SpokenCorpus] = Field(default_factory=dict)
+    """Recordings by the name of the private corpus whose language they are in."""
+    search: SearchSettings = SearchSettings()
+    word_errors: WordErrorSettings = WordErrorSettings()

@@ -1,0 +1,42 @@
+"""JSON lines about utterances, plain or compressed, with all problems of a file said at once."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tasks.corpora.compressed_lines import read_compressed_lines
+from tasks.errors import CorpusError, SpeechError
+
+_PROBLEMS_SHOWN = 10
+
+
+def read_json_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    """Number and object of each line that is not blank; ``None`` in place of what is no JSON object.
+
+    Raises ``SpeechError`` where the file is missing, damaged or not UTF-8. Reading streams.
+    """
+    try:
+        for number, line in enumerate(read_compressed_lines(path), start=1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError):
+                record = None
+            yield number, record if isinstance(record, dict) else None
+    except CorpusError as error:
+        raise SpeechError(
+            str(error).replace("corpus file", "file", 1).replace("text file", "file of JSON lines")
+        ) from None
+
+
+def fail_with_problems(path: str | Path, problems: Sequence[str]) -> None:
+    """``SpeechError`` that lists the problems of a file, where there are any: up to ten, and how many there are."""
+    if not problems:
+        return
+    shown = "; ".join(problems[:_PROBLEMS_SHOWN])
+    if len(problems) == 1:
+        raise SpeechError(f"{str(path)!r}: {shown}")
+    more = f"; and {len(problems) - _PROBLEMS_SHOWN} more" if len(problems) > _PROBLEMS_SHOWN else ""
+    raise SpeechError(f"{str(path)!r} has {len(problems)} problems: {shown}{more}")

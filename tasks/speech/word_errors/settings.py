@@ -1,0 +1,16 @@
+"""Settings of word error rates."""
+
+from pydantic import Field
+
+from tasks.settings_base import Settings
+
+
+class WordErrorSettings(Settings):
+    """``speech.word_errors`` in ``params.yaml``: how the intervals are made."""
+
+    bootstrap_samples: int = Field(default=1000, ge=100)
+    """Resamples of the test utterances for the confidence interval."""
+    confidence: float = Field(default=0.95, gt=0.5, lt=1)
+    """Level of the confidence interval."""
+    seed: int = 1
+    """Seed of the resampling."""

@@ -1,0 +1,89 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from tasks.errors import SpeechError
+from tasks.speech.recogniser.augmentation import hide_parts
+from tasks.speech.recogniser.features import FeatureStatistics, feature_statistics, log_mel, pad_features
+from tasks.speech.recogniser.settings import AugmentationSettings, FeatureSettings, RecogniserArchitecture
+from tasks.torch_setup import stand_in_for_torchaudio_extension
+
+stand_in_for_torchaudio_extension()
+
+
+def _signal(seconds: float, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    loudness = torch.linspace(0, 0.5, int(16_000 * seconds))
+    return loudness * torch.randn(len(loudness), generator=generator).clamp(-1, 1)
+
+
+def test_features_are_those_of_torchaudios_pipeline():
+    import torchaudio
+    from torchaudio.pipelines import rnnt_pipeline
+
+    signal = _signal(1.0) * torch.logspace(-6, 0, 16_000)  # from below the line to far above it
+    spectrogram = torchaudio.transforms.MelSpectrogram(sample_rate=16_000, n_fft=400, n_mels=80, hop_length=160)
+    expected = rnnt_pipeline._piecewise_linear_log(spectrogram(signal).transpose(1, 0) * rnnt_pipeline._gain)
+    found = log_mel(signal, FeatureSettings(bands=80))
+    assert found.shape == (101, 80)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_tone_is_loudest_in_its_band():
+    times = torch.arange(16_000) / 16_000
+    low, high = (log_mel(torch.sin(2 * math.pi * hertz * times), FeatureSettings()) for hertz in (500.0, 4000.0))
+    assert int(low.mean(0).argmax()) < int(high.mean(0).argmax())
+
+
+def test_what_is_too_short_is_refused():
+    with pytest.raises(SpeechError, match="200 samples is too short"):
+        log_mel(torch.zeros(200), FeatureSettings())
+
+
+def test_statistics_by_hand():
+    statistics = feature_statistics([torch.tensor([[1.0, 10.0], [3.0, 10.0]]), torch.tensor([[5.0, 40.0]])])
+    assert statistics.mean.tolist() == [3.0, 20.0]
+    # Variances: ((-2)^2 + 0 + 2^2) / 3 and (100 + 100 + 400) / 3.
+    torch.testing.assert_close(1 / statistics.inverse_deviation, torch.tensor([8 / 3, 200.0]).sqrt())
+    normal = statistics.normalise(torch.tensor([[3.0, 20.0], [3.0 + math.sqrt(8 / 3), 20.0]]))
+    torch.testing.assert_close(normal, torch.tensor([[0.0, 0.0], [1.0, 0.0]]))
+
+
+@pytest.mark.parametrize("speech", [[], [torch.zeros(1, 3)], [torch.ones(5, 3)]])
+def test_no_statistics_without_speech_that_changes(speech):
+    with pytest.raises(SpeechError, match=r"mean and deviation|never changes"):
+        feature_statistics(speech)
+
+
+def test_padding_is_whole_segments_and_the_right_context():
+    architecture = RecogniserArchitecture(segment_frames=8, right_context_frames=4)
+    batch, lengths = pad_features([torch.ones(9, 3), torch.ones(2, 3)], architecture)
+    assert batch.shape == (2, 16 + 4, 3)
+    assert lengths.tolist() == [9, 2]
+    assert batch.sum(dim=(1, 2)).tolist() == [27.0, 6.0]
+
+
+def test_augmentation_hides_at_most_what_the_settings_allow():
+    settings = AugmentationSettings(frequency_masks=1, frequency_width=3, time_masks=1, time_width=50, time_share=0.1)
+    features = torch.ones(100, 20)
+    widest = longest = 0
+    for seed in range(60):
+        hidden = hide_parts(features, settings, np.random.default_rng(seed)) == 0
+        widest = max(widest, int(hidden.all(dim=0).sum()))
+        longest = max(longest, int(hidden.all(dim=1).sum()))
+    assert (widest, longest) == (3, 10)  # 10 is a tenth of the utterance, and less than 50
+    assert bool((features == 1).all())
+
+
+def test_augmentation_is_a_function_of_its_generator():
+    settings, features = AugmentationSettings(), torch.randn(80, 40)
+    first, again, other = (hide_parts(features, settings, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_normalising_with_stored_statistics():
+    statistics = FeatureStatistics(torch.tensor([1.0]), torch.tensor([2.0]))
+    assert statistics.normalise(torch.tensor([[1.5]])).item() == 1.0

@@ -1,0 +1,102 @@
+import json
+import stat
+
+import pytest
+import torch
+
+from tasks.errors import ModelError
+from tasks.speech.recogniser.features import FeatureStatistics
+from tasks.speech.recogniser.folder import load_recogniser, save_recogniser
+from tasks.speech.recogniser.model import make_model
+from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription
+from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
+from tasks.speech.recogniser.units import train_units
+
+FEATURES = FeatureSettings(bands=20)
+ARCHITECTURE = RecogniserArchitecture(
+    encoding=32, reduction_input=8, layers=1, heads=2, feed_forward=32, predictor_width=16
+)
+
+
+@pytest.fixture
+def recogniser() -> Recogniser:
+    units = train_units(["the cat sat on the mat", "a dog and a cat"] * 10, 16, 1000)
+    statistics = FeatureStatistics(torch.linspace(0, 1, 20), torch.linspace(1, 2, 20))
+    description = RecogniserDescription(features=FEATURES, architecture=ARCHITECTURE, origin="a test", synthetic=True)
+    return Recogniser(make_model(ARCHITECTURE, FEATURES, 17, seed=3).eval(), units, statistics, description)
+
+
+def test_a_recogniser_comes_back_as_it_was_saved(tmp_path, recogniser):
+    found_hash = save_recogniser(tmp_path / "r", recogniser)
+    found = load_recogniser(tmp_path / "r")
+    signal = torch.randn(16_000, generator=torch.Generator().manual_seed(0)) / 10
+    expected = recogniser.encode([recogniser.features(signal)])[0]
+    assert torch.equal(found.encode([found.features(signal)])[0], expected)
+    assert found.units.pieces == recogniser.units.pieces
+    assert found.settings == recogniser.settings
+    assert found.hash == found_hash
+    assert found.frame_seconds == 0.04
+    assert len(expected) == 101 // 4
+
+
+def test_half_precision_halves_the_file_and_hardly_moves_the_weights(tmp_path, recogniser):
+    save_recogniser(tmp_path / "whole", recogniser)
+    save_recogniser(tmp_path / "half", recogniser, store="float16")
+    sizes = [(tmp_path / name / "model.safetensors").stat().st_size for name in ("whole", "half")]
+    assert sizes[1] < 0.6 * sizes[0]
+    weight = load_recogniser(tmp_path / "half").model.joiner.linear.weight
+    assert weight.dtype == torch.float32
+    torch.testing.assert_close(weight, recogniser.model.joiner.linear.weight, rtol=1e-3, atol=1e-4)
+
+
+def test_the_hash_is_of_everything(tmp_path, recogniser):
+    first = save_recogniser(tmp_path / "a", recogniser)
+    with torch.no_grad():
+        recogniser.model.joiner.linear.bias[0] += 1
+    assert save_recogniser(tmp_path / "b", recogniser) != first
+
+
+def test_a_private_recogniser_is_its_owners_alone(tmp_path, recogniser):
+    save_recogniser(tmp_path / "r", recogniser, private=True)
+    assert stat.S_IMODE((tmp_path / "r").stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in (tmp_path / "r").iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "units.model", "statistics.json"])
+def test_a_changed_or_missing_file_is_found_out(tmp_path, recogniser, name):
+    save_recogniser(tmp_path / "r", recogniser)
+    path = tmp_path / "r" / name
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(ModelError, match=f"{name}' is damaged"):
+        load_recogniser(tmp_path / "r")
+    path.unlink()
+    with pytest.raises(ModelError, match=f"holds no '{name}'"):
+        load_recogniser(tmp_path / "r")
+
+
+def test_what_is_no_recogniser(tmp_path):
+    with pytest.raises(ModelError, match="does not exist"):
+        load_recogniser(tmp_path / "nowhere")
+    with pytest.raises(ModelError, match="is no recogniser"):
+        load_recogniser(tmp_path)
+    (tmp_path / "settings.json").write_text(json.dumps({"kind": "transformer", "format": 1}))
+    with pytest.raises(ModelError, match="of kind 'transformer'"):
+        load_recogniser(tmp_path)
+    (tmp_path / "settings.json").write_text("{")
+    with pytest.raises(ModelError, match="is not JSON"):
+        load_recogniser(tmp_path)
+
+
+def test_a_folder_with_something_else_is_not_replaced(tmp_path, recogniser):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(ModelError, match=r"holds 'thesis\.txt'"):
+        save_recogniser(tmp_path, recogniser)
+
+
+def test_weights_that_half_precision_cannot_hold(tmp_path, recogniser):
+    with torch.no_grad():
+        recogniser.model.joiner.linear.bias[0] = 1e6
+    with pytest.raises(ModelError, match=r"'joiner\.linear\.bias' is not finite as float16"):
+        save_recogniser(tmp_path / "r", recogniser, store="float16")
+    assert not (tmp_path / "r").exists()

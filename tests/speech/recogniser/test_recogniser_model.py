@@ -1,0 +1,107 @@
+import pytest
+import torch
+
+from tasks.errors import ParameterError
+from tasks.params import check_settings
+from tasks.speech.recogniser.greedy import greedy_decode
+from tasks.speech.recogniser.model import make_model, parameter_count
+from tasks.speech.recogniser.settings import PAPER_ARCHITECTURE, FeatureSettings, RecogniserArchitecture
+from tasks.speech.recogniser.transcription import StreamingTranscriber, transcribe
+
+FEATURES = FeatureSettings(bands=20)
+SMALL = RecogniserArchitecture(
+    encoding=32, reduction_input=8, layers=2, heads=2, feed_forward=32, predictor_width=16, left_context_frames=8
+)
+ROUNDING = 1e-5
+
+
+@pytest.fixture(scope="module")
+def model():
+    return make_model(SMALL, FEATURES, 17, seed=1).eval()
+
+
+@pytest.mark.parametrize("frames", [3, 4, 15, 16, 17, 20, 37, 64, 203])
+def test_streaming_gives_what_the_whole_utterance_gives(model, frames):
+    features = torch.randn(frames, 20, generator=torch.Generator().manual_seed(frames))
+    whole = transcribe(model, [features], SMALL)[0]
+    stream = StreamingTranscriber(model, SMALL)
+    parts = [stream.feed(features[start : start + 7]) for start in range(0, frames, 7)]
+    streamed = torch.cat([*parts, stream.finish()])
+    assert whole.shape == (frames // 4, 32)
+    torch.testing.assert_close(streamed, whole, rtol=0, atol=ROUNDING)
+
+
+def test_a_second_utterance_in_the_same_stream_begins_anew(model):
+    features = torch.randn(50, 20, generator=torch.Generator().manual_seed(0))
+    stream = StreamingTranscriber(model, SMALL)
+    first, second = (torch.cat([stream.feed(features), stream.finish()]) for _ in range(2))
+    torch.testing.assert_close(first, second, rtol=0, atol=0)
+
+
+def test_frames_come_before_the_utterance_ends(model):
+    stream = StreamingTranscriber(model, SMALL)
+    assert len(stream.feed(torch.zeros(19, 20))) == 0  # a segment of 16 needs 4 frames beyond it
+    assert len(stream.feed(torch.zeros(1, 20))) == 4
+
+
+def test_an_utterance_is_encoded_the_same_whatever_stands_beside_it(model):
+    generator = torch.Generator().manual_seed(3)
+    short, long = torch.randn(37, 20, generator=generator), torch.randn(150, 20, generator=generator)
+    alone, together = transcribe(model, [short], SMALL)[0], transcribe(model, [short, long], SMALL)[0]
+    torch.testing.assert_close(alone, together, rtol=0, atol=ROUNDING)
+
+
+def test_the_papers_size_is_torchaudios_base_model():
+    from torchaudio.models import emformer_rnnt_base
+
+    with torch.device("meta"):
+        expected = emformer_rnnt_base(4097)
+        found = make_model(PAPER_ARCHITECTURE, FeatureSettings(bands=80), 4097)
+    shapes = [{name: value.shape for name, value in model.state_dict().items()} for model in (expected, found)]
+    assert shapes[0] == shapes[1]
+    assert 76.6e6 < parameter_count(found) < 76.8e6
+
+
+def test_weights_are_a_function_of_the_seed_and_leave_other_generators_alone():
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    one, same, other = (make_model(SMALL, FEATURES, 17, seed=seed).joiner.linear.weight for seed in (1, 1, 2))
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def _decode_one(model, blank: int, encoded: torch.Tensor) -> list[int]:
+    """The same, utterance by utterance and step by step."""
+    one = torch.tensor([1], dtype=torch.int32)
+    predicted, _, state = model.predict(torch.tensor([[blank]]), one, None)
+    found: list[int] = []
+    for frame in encoded:
+        for _ in range(10):
+            scores, _, _ = model.join(frame[None, None], one, predicted, one)
+            best = int(scores.argmax())
+            if best == blank:
+                break
+            found.append(best)
+            predicted, _, state = model.predict(torch.tensor([[best]]), one, state)
+    return found
+
+
+@torch.no_grad()
+def test_greedy_decoding_of_a_batch_equals_one_utterance_after_the_other():
+    model = make_model(SMALL, FEATURES, 17, seed=2).eval()
+    # New weights hardly ever emit the blank: make it the best in about every second step.
+    model.joiner.linear.weight.mul_(5)
+    model.joiner.linear.bias[16] = 2.0
+    generator = torch.Generator().manual_seed(4)
+    encoded = [torch.randn(frames, 32, generator=generator) for frames in (12, 0, 3, 7)]
+    found = greedy_decode(model, 16, encoded)
+    assert found == [_decode_one(model, 16, frames) for frames in encoded]
+    assert [len(units) > 0 for units in found] == [True, False, True, True]
+
+
+def test_sizes_that_do_not_fit_each_other_are_refused():
+    with pytest.raises(ParameterError, match="segment_frames is 10 and no multiple of reduction, 4"):
+        check_settings(RecogniserArchitecture, {"segment_frames": 10}, "here")
+    with pytest.raises(ParameterError, match="256 and no multiple of heads, 7"):
+        check_settings(RecogniserArchitecture, {"heads": 7}, "here")

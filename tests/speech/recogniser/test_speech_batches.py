@@ -1,0 +1,109 @@
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+
+from tasks.language_model.training.ranks.plan import RankPlan
+from tasks.speech.recogniser.features import FeatureStatistics
+from tasks.speech.recogniser.settings import (
+    AugmentationSettings,
+    FeatureSettings,
+    RecogniserArchitecture,
+    RecogniserTraining,
+)
+from tasks.speech.recogniser.speech_batches import SpeechBatches
+
+
+class _Letters:
+    """Utterance n is n + 1 letters long and lasts as many tenths of a second; its features are all n."""
+
+    synthetic = False
+    settings = FeatureSettings()
+
+    def __init__(self, count: int):
+        self.texts = ["x" * (n + 1) for n in range(count)]
+        self.seconds = np.arange(1, count + 1) / 10
+        self.left_out: Counter[str] = Counter()
+
+    def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> torch.Tensor:
+        return torch.full((10 * (index + 1), 2), float(index))
+
+    def identity(self) -> str:
+        return "letters"
+
+
+class _OneUnitALetter:
+    def encode(self, text: str) -> list[int]:
+        return [1] * len(text)
+
+
+PLAIN = FeatureStatistics(torch.zeros(2), torch.ones(2))
+NO_MASKS = AugmentationSettings(frequency_masks=0, time_masks=0)
+
+
+def _batches(count: int = 50, plan: RankPlan | None = None, **training) -> SpeechBatches:
+    settings = RecogniserTraining(**{"batch_seconds": 8.0, **training})
+    architecture = RecogniserArchitecture()
+    return SpeechBatches(_Letters(count), _OneUnitALetter(), PLAIN, architecture, settings, NO_MASKS, plan)  # type: ignore[arg-type]
+
+
+def test_every_utterance_comes_once_an_epoch():
+    batches = _batches(epochs=2.0)
+    for epoch in range(2):
+        assert sorted(np.concatenate(batches.order(epoch)).tolist()) == list(range(50))
+    assert not np.array_equal(np.concatenate(batches.order(0)), np.concatenate(batches.order(1)))
+
+
+def test_batches_have_about_the_seconds_that_were_asked_for():
+    seconds = [sum((row + 1) / 10 for row in rows) for rows in _batches(60, batch_seconds=20.0).order(0)]
+    assert 18.0 < np.mean(seconds) < 22.0
+    assert max(seconds) < 20.0 + 6.0  # the longest utterance lasts 6 s
+
+
+def test_short_ones_come_first_and_only_in_the_first_epoch():
+    batches = _batches(2000, epochs=2.0, short_first=0.5, batch_seconds=400.0)
+    lengths = [[float(np.mean(rows)) for rows in batches.order(epoch)] for epoch in range(2)]
+    first, second = (np.mean(each[: len(each) // 10]) for each in lengths)
+    assert first < 0.75 * second
+
+
+def test_a_fraction_of_an_epoch():
+    whole, half = _batches(epochs=1.0), _batches(epochs=0.5)
+    assert half.total_steps == round(0.5 * whole.total_steps)
+    assert [rows.tolist() for rows in half.order(0)] == [rows.tolist() for rows in whole.order(0)[: half.total_steps]]
+
+
+def test_ranks_share_a_step():
+    alone = list(_batches(20))
+    ranks = [list(_batches(20, RankPlan(rank=rank, world_size=3, devices=3))) for rank in range(3)]
+    for step, whole in enumerate(alone):
+        parts = [rank[step] for rank in ranks]
+        assert {part.step_units for part in parts} == {whole.step_units}
+        assert sum(int(part.target_lengths.sum() * part.weight) for part in parts) == whole.step_units
+        assert sum(part.step_seconds for part in parts) == pytest.approx(whole.step_seconds)
+
+
+def test_going_on_in_the_middle_gives_the_same_batches():
+    whole = list(_batches(epochs=2.0))
+    rest = _batches(epochs=2.0)
+    position = len(rest.order(0)) + 1
+    rest.start = (1, 1)
+    for expected, found in zip(whole[position:], rest, strict=True):
+        assert torch.equal(expected.features, found.features)
+        assert torch.equal(expected.targets, found.targets)
+        assert (expected.epoch, expected.index, expected.epochs_done) == (found.epoch, found.index, found.epochs_done)
+
+
+def test_features_and_units_belong_together():
+    for batch in _batches(12):
+        for features, frames, units in zip(batch.features, batch.lengths, batch.target_lengths, strict=True):
+            assert int(frames) == 10 * int(units)
+            assert float(features[0, 0]) == int(units) - 1
+
+
+def test_the_end_of_an_epoch_is_told():
+    batches = list(_batches(20, epochs=2.0))
+    ends = [batch for batch in batches if batch.ends_epoch]
+    assert [batch.epochs_done for batch in ends] == [1.0, 2.0]
+    assert batches[-1] is ends[-1]

@@ -1,0 +1,66 @@
+import pytest
+import torch
+
+from tasks.errors import SpeechError
+from tasks.speech.recogniser.settings import FeatureSettings, RecogniserTraining
+from tasks.speech.recogniser.synthetic_speech import SyntheticSpeech
+from tasks.speech.synthesis.settings import SynthesisSettings
+
+pytest.importorskip("espeakng_loader", reason="the synthesiser is an optional package")
+
+LINES = ["The cat sat on the mat.", "It is 7 o'clock.", "Hello there, my friend!", "...", "One", "So it goes."]
+
+
+@pytest.fixture
+def speech(tmp_path) -> SyntheticSpeech:
+    return _speech(tmp_path)
+
+
+def _speech(tmp_path, seed: int = 1, **synthesis) -> SyntheticSpeech:
+    text = tmp_path / "text.txt"
+    text.write_text("\n".join(LINES) + "\n")
+    settings = SynthesisSettings(voice_set="train", **synthesis)
+    return SyntheticSpeech(text, settings, FeatureSettings(), RecogniserTraining(minimum_words=2, seed=seed))
+
+
+def test_what_cannot_be_spoken_is_counted(speech):
+    assert speech.texts == ["the cat sat on the mat", "hello there my friend", "so it goes"]
+    assert sum(speech.left_out.values()) == 3
+    assert speech.left_out["digits"] == 1
+
+
+def test_an_epoch_sounds_the_same_again_and_the_next_one_does_not(speech, tmp_path):
+    first, other = speech.features(0, 0), speech.features(0, 1)
+    speech.features(1, 0)
+    assert torch.equal(speech.features(0, 0), first)
+    assert torch.equal(_speech(tmp_path).features(0, 0), first)
+    assert first.shape != other.shape or not torch.equal(first, other)
+    assert not torch.equal(_speech(tmp_path, seed=2).features(0, 0)[:50], first[:50])
+
+
+def test_the_estimate_of_the_length_is_about_right(speech):
+    seconds = [sum(len(speech.features(row, epoch)) for epoch in range(8)) / 800 for row in range(3)]
+    for found, estimate in zip(seconds, speech.seconds, strict=True):
+        assert 0.5 * estimate < found < 2 * estimate
+
+
+def test_a_drawn_part_is_a_function_of_the_seed(tmp_path):
+    one, same = (_speech(tmp_path, sentences=2).texts for _ in range(2))
+    assert one == same
+    assert len(one) == 2
+
+
+def test_nothing_to_speak(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("98765 43210\n")
+    with pytest.raises(SpeechError, match="none of its 1 lines can be spoken") as caught:
+        SyntheticSpeech(text, SynthesisSettings(), FeatureSettings(), RecogniserTraining())
+    assert "98765" not in str(caught.value)
+
+
+def test_quiet_speech_is_the_same_voice_without_its_noise(speech):
+    loud, quiet = speech.features(0, 0), speech.features(0, 0, is_quiet=True)
+    assert loud.shape == quiet.shape
+    # Between words noise adds energy; where the voice is strong it hardly does.
+    assert float((loud - quiet).quantile(0.9)) > 1.0
+    assert abs(float(loud.max() - quiet.max())) < 0.5

@@ -1,0 +1,143 @@
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from spoken_tones import TINY, write_tones
+
+from tasks import cli
+from tasks.speech.recogniser.encoded_speech import read_encoded
+from tasks.speech.recogniser.folder import load_recogniser
+from tasks.speech.recogniser.greedy import greedy_decode
+
+
+@pytest.fixture(scope="module")
+def tones(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("tones")
+    write_tones(folder / "train", 120, seed=1)
+    write_tones(folder / "valid", 20, seed=2)
+    (folder / "settings.yaml").write_text(yaml.safe_dump(TINY))
+    return folder
+
+
+def _arguments(tones: Path, output: Path, *more: str) -> list[str]:
+    return [
+        "train-recogniser",
+        *("--settings", str(tones / "settings.yaml"), "--manifest", str(tones / "train" / "manifest.jsonl")),
+        *("--output", str(output), "--work-folder", str(output.parent / "work"), "--threads", "1", *more),
+    ]
+
+
+def _weights(folder: Path) -> str:
+    return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def trained(tones, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("trained")
+    valid = str(tones / "valid" / "manifest.jsonl")
+    report = str(folder / "report.json")
+    more = ["--valid", valid, "--report", report, "--epochs", "9", "--validate-every-steps", "60"]
+    assert cli.main(_arguments(tones, folder / "r", *more)) == 0
+    return folder
+
+
+def test_it_learns_a_language_of_four_tones(trained):
+    measured = json.loads((trained / "report.json").read_text())["measured"]
+    rates = [point["valid_wer"] for point in measured["curve"] if "valid_wer" in point]
+    assert rates[-1] < 0.25 < rates[0]
+    assert measured["utterances"] == 120
+    assert measured["synthetic"] is True
+    assert measured["steps"] == measured["curve"][-1]["step"]
+    assert measured["recogniser_hash"] == load_recogniser(trained / "r").hash
+
+
+def test_the_report_holds_numbers_and_no_words(trained):
+    text = (trained / "report.json").read_text()
+    assert not any(f'"{word}' in text or f" {word} " in text for word in ("la mi", "so do", "mi so"))
+
+
+def test_encoded_speech_decodes_to_what_was_whistled(trained, tones):
+    manifest, output = tones / "valid" / "manifest.jsonl", trained / "valid.encoded"
+    options = ["--recogniser", str(trained / "r"), "--manifest", str(manifest), "--output", str(output)]
+    assert cli.main(["encode-speech", *options, "--report", str(trained / "encode.json"), "--threads", "1"]) == 0
+    recogniser, encoded = load_recogniser(trained / "r"), read_encoded(output)
+    encoded.check_recogniser(recogniser.hash)
+    found = greedy_decode(recogniser.model, recogniser.units.blank, [encoded.frames(i) for i in encoded.utterance_ids])
+    spoken = {entry["utterance_id"]: entry["text"] for entry in map(json.loads, manifest.read_text().splitlines())}
+    assert encoded.utterance_ids == list(spoken)
+    right = [recogniser.units.decode(ids) == spoken[i] for i, ids in zip(encoded.utterance_ids, found, strict=True)]
+    assert sum(right) > 10
+    measured = json.loads((trained / "encode.json").read_text())["measured"]
+    assert measured["utterances"] == 20
+    assert measured["without_frames"] == 0
+    assert output.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_same_seed_gives_the_same_bytes(tones, tmp_path):
+    for name in "ab":
+        assert cli.main(_arguments(tones, tmp_path / name, "--epochs", "0.5")) == 0
+    assert cli.main(_arguments(tones, tmp_path / "c", "--epochs", "0.5", "--seed", "2")) == 0
+    assert _weights(tmp_path / "a") == _weights(tmp_path / "b") != _weights(tmp_path / "c")
+
+
+def test_an_interrupted_run_goes_on_to_the_same_bytes(tones, tmp_path):
+    assert cli.main(_arguments(tones, tmp_path / "whole", "--epochs", "3")) == 0
+    arguments = _arguments(tones, tmp_path / "again" / "r", "--epochs", "3", "--checkpoint-steps", "1")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen([sys.executable, "-m", "tasks.cli", *arguments], env=environment, stderr=subprocess.PIPE)
+    until = time.monotonic() + 60
+    while not list(tmp_path.glob("again/work/*/step-*5.json")) and time.monotonic() < until:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    message = process.communicate(timeout=60)[1].decode()
+    assert process.returncode == 143
+    assert "ended by SIGTERM after step" in message
+    assert not (tmp_path / "again" / "r").exists()
+    result = subprocess.run(
+        [sys.executable, "-m", "tasks.cli", *arguments], env=environment, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+    assert "goes on from the checkpoint after step" in result.stderr
+    assert _weights(tmp_path / "again" / "r") == _weights(tmp_path / "whole")
+    assert not list(tmp_path.glob("again/work/*/step-*"))
+
+
+@pytest.mark.slow
+def test_two_processes_train_what_one_does(tones, tmp_path):
+    assert cli.main(_arguments(tones, tmp_path / "one", "--epochs", "0.5")) == 0
+    assert cli.main(_arguments(tones, tmp_path / "two", "--epochs", "0.5", "--devices", "2")) == 0
+    one, two = (load_recogniser(tmp_path / name).model.state_dict() for name in ("one", "two"))
+    assert max(float((one[name] - two[name]).abs().max()) for name in one) < 0.01
+
+
+def _error(capsys, *arguments: str) -> str:
+    assert cli.main(list(arguments)) == 1
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1
+    return lines[0]
+
+
+def test_what_a_user_can_get_wrong(tones, tmp_path, capsys):
+    base = ["train-recogniser", "--output", str(tmp_path / "r"), "--threads", "1"]
+    manifest = str(tones / "train" / "manifest.jsonl")
+    assert "give --manifest with recordings, or --text" in _error(capsys, *base)
+    assert "and not both" in _error(capsys, *base, "--manifest", manifest, "--text", "x.txt")
+    assert "'nowhere.jsonl' does not exist" in _error(capsys, *base, "--manifest", "nowhere.jsonl")
+    assert "learning_rate" in _error(capsys, *base, "--manifest", manifest, "--learning-rate", "0")
+    message = _error(capsys, *base, "--manifest", manifest, "--minimum-words", "9")
+    assert "none of the 120 utterances is of a length that the settings allow" in message
+    assert "units cannot be learned" in _error(capsys, *base, "--manifest", manifest)
+    bundle = tmp_path / "bundle.yaml"
+    bundle.write_text(f"kind: emformer_bundle\nfolder: {tmp_path}\n")
+    message = _error(capsys, *base, "--settings", str(bundle))
+    assert "emformer_rnnt_base_librispeech.pt" in message
+    assert "spm_bpe_4096_librispeech.model" in message
+    message = _error(capsys, *base, "--settings", str(bundle), "--manifest", manifest)
+    assert "--manifest has no meaning for a pretrained recogniser" in message

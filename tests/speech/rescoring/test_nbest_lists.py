@@ -1,0 +1,113 @@
+"""N-best lists: reading, what is wrong with them, and writing."""
+
+import gzip
+import json
+
+import pytest
+
+from tasks.errors import SpeechError
+from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, read_nbest, write_nbest
+from tasks.speech.word_errors.references import read_hypotheses, read_references
+
+
+def record(name="u1", reference="what was said", scores=(-1.0, -2.0), **more):
+    hypotheses = [{"text": f"text {place}", "score": score} for place, score in enumerate(scores)]
+    return {"utterance_id": name, "reference": reference, "hypotheses": hypotheses, **more}
+
+
+def write(path, records):
+    path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in records), encoding="utf-8")
+    return path
+
+
+def test_best_first_and_cut(tmp_path):
+    path = write(tmp_path / "lists.jsonl", [record(scores=(-3, -1.5, -2)), record("u2", scores=())])
+    first, second = read_nbest(path, at_most=2)
+    assert [hypothesis.text for hypothesis in first.hypotheses] == ["text 1", "text 2"]
+    assert first.best == ScoredHypothesis("text 1", -1.5)
+    assert second.hypotheses == ()  # the recogniser found nothing: the test set stays whole
+
+
+def test_compressed_lists_are_read_and_written_alike(tmp_path):
+    lists = [NbestList("u1", "Été", (ScoredHypothesis("été", -0.5),), "abc123"), NbestList("u2", "b", ())]
+    for name in ("lists.jsonl", "lists.jsonl.gz"):
+        assert write_nbest(tmp_path / name, lists) == 2
+        assert read_nbest(tmp_path / name) == lists
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+    assert gzip.decompress((tmp_path / "lists.jsonl.gz").read_bytes()) == (tmp_path / "lists.jsonl").read_bytes()
+    first = (tmp_path / "lists.jsonl.gz").read_bytes()
+    write_nbest(tmp_path / "again.jsonl.gz", lists)
+    assert (tmp_path / "again.jsonl.gz").read_bytes() == first
+
+
+def test_all_problems_with_their_lines_and_no_text(tmp_path):
+    bad = record("u3")
+    del bad["hypotheses"][1]["score"]
+    records = [
+        record(),
+        "not json",
+        {"utterance_id": "u2", "hypotheses": []},
+        bad,
+        record("u4", scores=(float("nan"), True, float("inf"))),
+        "",
+        record("u1"),
+        {"utterance_id": "", "reference": "x", "hypotheses": [{"score": 1}]},
+        {"utterance_id": "u5", "reference": "secret"},
+    ]
+    with pytest.raises(SpeechError) as caught:
+        read_nbest(write(tmp_path / "lists.jsonl", records))
+    message = str(caught.value)
+    for part in (
+        "8 problems",
+        "line 2: is no JSON object",
+        "line 3: has no 'reference' that is text",
+        "line 4: 1 of 2 hypotheses have no 'score' that is a finite number",
+        "line 5: 3 of 3 hypotheses have no 'score'",
+        "line 7: utterance_id 'u1' stands in line 1 too",
+        "line 8: has no 'utterance_id' that is text",
+        "line 8: 1 of 1 hypotheses have no 'text'",
+        "line 9: has no list of 'hypotheses'",
+    ):
+        assert part in message
+    assert "secret" not in message
+    assert "text 0" not in message
+
+
+def test_many_problems_are_counted(tmp_path):
+    with pytest.raises(SpeechError, match=r"has 30 problems: .*; and 20 more$"):
+        read_nbest(write(tmp_path / "lists.jsonl", ["?"] * 30))
+
+
+@pytest.mark.parametrize(("content", "message"), [(b"", "hold no utterance"), (b"\xff\xfe", "not UTF-8")])
+def test_empty_and_foreign_files(tmp_path, content, message):
+    (tmp_path / "lists.jsonl").write_bytes(content)
+    with pytest.raises(SpeechError, match=message):
+        read_nbest(tmp_path / "lists.jsonl")
+
+
+def test_missing_and_cut_off_files(tmp_path):
+    with pytest.raises(SpeechError, match="does not exist"):
+        read_nbest(tmp_path / "nothing.jsonl")
+    write_nbest(tmp_path / "lists.jsonl.gz", [NbestList(f"u{index}", "reference", ()) for index in range(99)])
+    (tmp_path / "cut.jsonl.gz").write_bytes((tmp_path / "lists.jsonl.gz").read_bytes()[:-20])
+    with pytest.raises(SpeechError, match="damaged or cut off"):
+        read_nbest(tmp_path / "cut.jsonl.gz")
+
+
+def test_same_id_twice_is_not_written(tmp_path):
+    with pytest.raises(SpeechError, match="stands twice"):
+        write_nbest(tmp_path / "lists.jsonl", [NbestList("u", "a", ()), NbestList("u", "b", ())])
+    assert not (tmp_path / "lists.jsonl").exists()
+
+
+def test_references_and_hypotheses_from_either_kind_of_file(tmp_path):
+    lists = write(tmp_path / "lists.jsonl", [record(scores=(-3, -1)), record("u2", "b", scores=())])
+    manifest = write(
+        tmp_path / "manifest.jsonl", [{"utterance_id": "u1", "audio": "not/there.flac", "text": "what was said"}]
+    )
+    assert read_references(lists) == {"u1": "what was said", "u2": "b"}
+    assert read_references(manifest) == {"u1": "what was said"}
+    assert read_hypotheses(lists) == {"u1": "text 1"}
+    assert read_hypotheses(manifest) == {"u1": "what was said"}
+    with pytest.raises(SpeechError, match=r"2 problems: line 1 has no 'utterance_id'; line 2 has no 'text'"):
+        read_hypotheses(write(tmp_path / "bad.jsonl", [{"text": "a"}, {"utterance_id": "u"}]))

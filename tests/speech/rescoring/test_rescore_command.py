@@ -1,0 +1,135 @@
+"""The commands from lists to numbers."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tiny_language_models import save_ngram, save_transformer
+
+from tasks.cli import main
+from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, write_nbest
+from tasks.speech.word_errors.error_counts_file import read_errors
+
+# The n-gram model knows "the cat sat on the mat"; the recogniser prefers what it does not.
+PAIRS = [("the cat sat on the mat", "the cat sat in the mat"), ("a dog saw the cat", "a dog saw tea cat")]
+
+
+def lists(prefix: str, count: int = 6) -> list[NbestList]:
+    made = []
+    for index in range(count):
+        right, wrong = PAIRS[index % len(PAIRS)]
+        hypotheses = (ScoredHypothesis(wrong, -1.0), ScoredHypothesis(right, -2.0))
+        made.append(NbestList(f"{prefix}{index}", right, hypotheses))
+    return made
+
+
+@pytest.fixture
+def files(tmp_path):
+    write_nbest(tmp_path / "test.jsonl.gz", lists("t"))
+    write_nbest(tmp_path / "dev.jsonl", lists("d"))
+    model = save_ngram(tmp_path / "model")
+    return ["--nbest", str(tmp_path / "test.jsonl.gz"), "--dev", str(tmp_path / "dev.jsonl"), "--model", model]
+
+
+def test_numbers_by_hand(files, tmp_path, capsys):
+    counts, errors, output, report = (str(tmp_path / name) for name in ("c.tsv", "e.txt", "o.jsonl", "r.json"))
+    status = main(
+        ["rescore", *files, "--json", "--counts", counts, "--errors", errors, "--output", output, "--report", report]
+    )
+    assert status == 0
+    found = json.loads(capsys.readouterr().out)
+    # Three times 6 and three times 5 words; the recogniser alone has one wrong in each of 6 utterances.
+    assert (found["words"], found["utterances"]) == (33, 6)
+    assert (found["wer"], found["insertions"], found["deletions"], found["substitutions"]) == (0.0, 0, 0, 0)
+    assert found["wer_ci"] == [0.0, 0.0]
+    assert found["baseline"]["wer"] == 6 / 33
+    assert found["baseline"]["substitutions"] == 6
+    assert found["insertion_bonus_alone"]["wer"] == 6 / 33
+    assert found["oracle_wer"] == 0.0
+    assert found["lm_weight"] > 0
+    assert found["difference_to_baseline"] == pytest.approx(-6 / 33)
+    assert found["dev"]["baseline_wer"] == 6 / 33
+    assert found["dev"]["wer"] == 0.0
+    assert len(found["dev"]["grid"]) == 9 * 8
+    assert read_errors(counts)[0].errors.tolist() == [0] * 6
+    chosen = [json.loads(line) for line in Path(output).read_text(encoding="utf-8").splitlines()]
+    assert chosen[0] == {"utterance_id": "t0", "text": "the cat sat on the mat"}
+    for private in (counts, errors, output):
+        assert (tmp_path / private).stat().st_mode & 0o777 == 0o600
+    text = Path(report).read_text(encoding="utf-8")
+    assert "mat" not in text.replace("format", "").replace("matic", "")
+    measured = json.loads(text)["measured"]
+    assert {key: measured[key] for key in ("wer", "lm_weight", "overlap")} == {
+        "wer": 0.0, "lm_weight": found["lm_weight"], "overlap": None,
+    }  # fmt: skip
+
+
+def test_table_for_a_person(files, capsys):
+    assert main(["rescore", *files, "--hypotheses-at-most", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split()[:4] == ["recogniser", "alone", "18.18", "%"]
+    assert lines[3].startswith("with language model     18.18 %")  # the right one is not among one
+    assert lines[4].split() == ["oracle", "of", "the", "lists", "18.18", "%"]
+
+
+def test_missing_utterances_are_counted_and_shown(files, tmp_path, capsys):
+    manifest = tmp_path / "manifest.jsonl"
+    records = [{"utterance_id": one.utterance_id, "audio": "a.flac", "text": one.reference} for one in lists("t")]
+    records.append({"utterance_id": "t9", "audio": "a.flac", "text": "a mat"})
+    manifest.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    assert main(["rescore", *files, "--references", str(manifest), "--json"]) == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert (found["utterances"], found["missing_hypotheses"], found["deletions"]) == (7, 1, 2)
+    assert found["wer"] == found["oracle_wer"] == 2 / 35
+    assert "1 of 7 utterances have no hypothesis" in err
+
+
+def test_wrong_partner_and_overlap_end_in_one_line(files, tmp_path, capsys):
+    (tmp_path / "train.txt").write_text("the cat sat on the mat\n", encoding="utf-8")
+    training = ["--training-text", str(tmp_path / "train.txt")]
+    for options, message in (
+        (["--vocabulary-hash", "0" * 64], "the recogniser's partner has 000000000000"),
+        ([*training, "--maximum-shared-sentences", "0.1"], "50.00% of the test references stand in the training text"),
+        (["--maximum-shared-sentences", "0.1"], "give --training-text FILE"),
+        (["--lm-weights", "0.5"], "0 among them"),
+        (["--masked", "names"], "give TECHNIQUE=SIDECAR"),
+    ):
+        assert main(["rescore", *files, *options]) == 1
+        error = capsys.readouterr().err
+        assert message in error
+        assert error.count("\n") == 1
+    assert main(["rescore", *files, *training, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["overlap"]["shared_sentences"] == 3
+
+
+def test_source_model_is_subtracted(files, tmp_path, capsys):
+    source = save_transformer(tmp_path / "source")
+    assert main(["rescore", *files, "--source-model", source, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["source_weight"] >= 0
+    assert found["wer"] == 0.0
+
+
+def test_masked_references_through_the_commands(files, tmp_path, capsys):
+    text, sidecar = str(tmp_path / "test.txt"), tmp_path / "names.jsonl"
+    assert main(["reference-text", "--references", files[1], "--output", text]) == 0
+    assert Path(text).read_text(encoding="utf-8").splitlines()[:2] == [PAIRS[0][0], PAIRS[1][0]]
+    spans = [
+        [{"start": 12, "end": 14, "label": "PERSON", "source": "test", "original": "on", "marker": 0}]
+        if index % 2 == 0
+        else []
+        for index in range(6)
+    ]
+    sidecar.write_text(
+        "".join(json.dumps({"line": number, "spans": found}) + "\n" for number, found in enumerate(spans, start=1))
+    )
+    capsys.readouterr()
+    command = ["word-error-rate", "--references", files[1], "--hypotheses", files[1], "--masked", f"names={sidecar}"]
+    assert main([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["masked_words"]["names"]
+    # "on" became "in" in each of three utterances; the other three errors are on words that are not masked.
+    assert (found["words"], found["recognised"], found["recall"], found["wer"]) == (3, 0, 0.0, 1.0)
+    assert found["wer_rest"] == 3 / 30
+    assert main(command) == 0
+    assert "names: 3 masked words (9.1%), 0.0% recognised" in capsys.readouterr().out

@@ -1,0 +1,146 @@
+"""Weights of rescoring, tuned where the right answer is known."""
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from tasks.errors import ModelError, SpeechError
+from tasks.speech.rescoring.hypothesis_table import (
+    LM,
+    SOURCE,
+    UNKNOWN,
+    WORD_COUNT,
+    hypothesis_table,
+    with_language_model,
+)
+from tasks.speech.rescoring.language_model_scorer import LanguageModelScorer
+from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis
+from tasks.speech.rescoring.rescoring import check_vocabulary, complete_lists, expected_vocabulary
+from tasks.speech.rescoring.settings import RescoringSettings
+from tasks.speech.rescoring.weight_grid import axes_of, tune_weights
+
+
+class CountingScorer(LanguageModelScorer):
+    """Likes the word good and dislikes the word bad; knows no word that begins with an x."""
+
+    vocabulary = "abcdef0123456789"
+
+    def log_probabilities(self, groups):
+        return [np.array([float(w.count("good") - 3 * w.count("bad")) for w in group]) for group in groups]
+
+    def unknown_words(self, words):
+        return sum(word.startswith("x") for word in words)
+
+
+def nbest(name, reference, *hypotheses):
+    return NbestList(name, reference, tuple(ScoredHypothesis(text, score) for text, score in hypotheses))
+
+
+def test_table_by_hand():
+    table = hypothesis_table(
+        [
+            nbest("u1", "a good day", ("A bad day!", -1.0), ("a bad day", -1.5), ("a good day", -2.0), ("good", -9.0)),
+            nbest("u2", "..."),
+            nbest("u3", "yes it is"),
+        ]
+    )
+    assert table.utterance_ids == ("u1", "u3")  # a reference without words is left out
+    assert table.hypotheses == [[("a", "bad", "day"), ("a", "good", "day"), ("good",)], []]
+    assert table.score.tolist() == [[-1.0, -2.0, -9.0], [-np.inf] * 3]
+    assert table.errors.tolist() == [[1, 0, 2], [3, 0, 0]]
+    assert table.features[WORD_COUNT].tolist() == [[3, 3, 1], [0, 0, 0]]
+    assert table.error_count({}) == 4
+    assert table.oracle_error_count() == 3  # the empty list has nothing better than deletions
+    assert table.chosen_texts({}) == {"u1": "a bad day"}
+    with pytest.raises(SpeechError, match="has a reference that holds a word"):
+        hypothesis_table([nbest("u2", "...")])
+
+
+def test_the_weight_that_is_needed_is_found():
+    # The right one is 4 behind by score and 4 ahead by the language model: a weight over 1 is needed, 1.0 is a tie.
+    lists = [nbest("u1", "good", ("bad", 0.0), ("good", -4.0))]
+    (table,) = with_language_model([hypothesis_table(lists)], CountingScorer())
+    axes = {LM: [0.0, 1.0, 2.0, 4.0], WORD_COUNT: [0.0]}
+    coarse = tune_weights(table, axes, 0)
+    assert (coarse.weights, coarse.errors, coarse.points) == ({LM: 2.0, WORD_COUNT: 0.0}, 0, 4)
+    # Steps of half of 2 and less: 1 errs, 1.5, 1.25 and 1.125 do not; the smallest without errors is kept.
+    fine = tune_weights(table, axes, 4)
+    assert fine.weights[LM] == 1.125
+    assert tune_weights(table, {LM: [0.0, 2.0]}, 0).at_edge == [LM]
+    assert fine.at_edge == []
+
+
+def test_nothing_to_gain_leaves_all_weights_at_zero():
+    (table,) = with_language_model(
+        [hypothesis_table([nbest("u1", "bad", ("bad", 0.0), ("good", -1.0))])], CountingScorer()
+    )
+    tuned = tune_weights(table, axes_of(RescoringSettings(), table), 3)
+    assert set(tuned.weights.values()) == {0.0}
+    assert tuned.shown() == {"insertion_bonus": 0.0, "lm_weight": 0.0, "unknown_word_bonus": 0.0}
+
+
+def test_insertion_bonus_against_deletions():
+    lists = [nbest("u1", "one two three", ("one two", 0.0), ("one two three", -1.0))]
+    tuned = tune_weights(hypothesis_table(lists), {WORD_COUNT: [0.0, 1.5]}, 0)
+    assert (tuned.weights, tuned.errors) == ({WORD_COUNT: 1.5}, 0)
+
+
+def test_unknown_words_and_the_source_model_have_weights_of_their_own():
+    lists = [
+        nbest("u1", "a day", ("a xday", 0.0), ("a day", -1.5)),
+        nbest("u2", "bad thing", ("good thing", 0.0), ("bad thing", -0.5)),
+    ]
+    (table,) = with_language_model([hypothesis_table(lists)], CountingScorer())
+    (table,) = with_language_model([table], CountingScorer(), SOURCE)
+    settings = RescoringSettings(unknown_word_bonuses=[0.0, -2.0], source_weights=[0.0, 0.5], refinements=0)
+    tuned = tune_weights(table, axes_of(settings, table), 0)
+    assert tuned.errors == 0
+    assert tuned.weights[UNKNOWN] == -2.0
+    assert tuned.shown()["source_weight"] == 0.5
+    assert tuned.weights[SOURCE] == -0.5
+
+
+def test_frozen_weights_on_a_test_set_by_hand():
+    (table,) = with_language_model(
+        [
+            hypothesis_table(
+                [nbest("u1", "good", ("bad", 0.0), ("good", -1.0)), nbest("u2", "c", ("d", 0.0), ("c", -1.0))]
+            )
+        ],
+        CountingScorer(),
+    )
+    assert table.chosen_texts({LM: 1.0}) == {"u1": "good", "u2": "d"}
+    assert table.error_count({LM: 1.0}) == 1
+
+
+def test_missing_utterances_stay_in_the_test_set():
+    lists = [nbest("u2", "old", ("b", 0.0))]
+    completed = complete_lists(lists, {"u1": "a", "u2": "b"})
+    assert [(one.utterance_id, one.reference, len(one.hypotheses)) for one in completed] == [
+        ("u1", "a", 0),
+        ("u2", "b", 1),
+    ]
+    with pytest.raises(SpeechError, match="references do not have: 'u2'"):
+        complete_lists(lists, {"u1": "a"})
+
+
+def test_vocabulary_of_the_partner():
+    scorer = CountingScorer()
+    check_vocabulary(scorer, None, "model")
+    check_vocabulary(scorer, "abcdef01", "model")
+    with pytest.raises(ModelError, match=r"has the vocabulary abcdef012345, and the recogniser's partner has 9999"):
+        check_vocabulary(scorer, "9999999999", "model")
+    with pytest.raises(ModelError, match="too short"):
+        check_vocabulary(scorer, "ab", "model")
+    one, other = NbestList("u", "a", (), "aaaa"), NbestList("v", "a", (), "bbbb")
+    assert expected_vocabulary([one, one]) == "aaaa"
+    with pytest.raises(SpeechError, match="name 2 vocabularies"):
+        expected_vocabulary([one, other])
+
+
+@pytest.mark.parametrize(
+    "values", [{"lm_weights": [0.1]}, {"lm_weights": [0.0, -1.0]}, {"unknown_word_bonuses": [0.0, 1.0]}, {"beam": 3}]
+)
+def test_settings_that_make_no_sense(values):
+    with pytest.raises(ValidationError):
+        RescoringSettings(**values)

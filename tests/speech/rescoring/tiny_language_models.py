@@ -1,0 +1,88 @@
+"""Language models of every kind with random weights, too small to know anything of language."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from tasks.language_model.ngram.folder import save_new
+from tasks.language_model.ngram.kneser_ney import estimate
+from tasks.language_model.settings import ArchitectureSettings
+from tasks.language_model.transformer.folder import save_model
+from tasks.language_model.transformer.model import TransformerLanguageModel
+from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tasks.speech.rescoring.language_model_scorer import encode_sentences
+from tasks.torch_setup import stand_in_for_torchaudio_extension
+
+stand_in_for_torchaudio_extension()
+import transformers  # noqa: E402 (behind the stand-in)
+
+WORDS = ("the", "cat", "dog", "sat", "saw", "on", "a", "mat", "anna's")
+TEXT = ["the cat sat on the mat", "a dog saw the cat", "the dog sat on a mat and bob saw anna's cat"]
+
+
+def save_transformer(folder: Path, *, context: str = "sentence", positions: int = 12, seed: int = 1) -> str:
+    """A word-level Transformer of two layers."""
+    architecture = ArchitectureSettings(layers=2, heads=2, width=8, maximum_tokens=positions, context=context)
+    vocabulary = Vocabulary((*SPECIAL_TOKENS, *WORDS))
+    model = TransformerLanguageModel(architecture, len(vocabulary))
+    model.initialise(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(8)  # scores that differ
+    save_model(folder, model, vocabulary)
+    return str(folder)
+
+
+def save_ngram(folder: Path) -> str:
+    """A trigram model of ``TEXT``."""
+    vocabulary = Vocabulary((*SPECIAL_TOKENS, *WORDS))
+    text = encode_sentences([tuple(line.split()) for line in TEXT], vocabulary)
+    save_new(folder, estimate(text, 3, len(vocabulary))[0], vocabulary)
+    return str(folder)
+
+
+def save_causal(folder: Path, kind: str) -> str:
+    """A causal model of two layers, of 64 positions where it has any: ``llama``, ``gpt2`` or ``bloom``."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=320, special_tokens=["<start>", "<end>"], show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    )  # fmt: skip
+    tokenizer.train_from_iterator([f" {line}" for line in TEXT] * 3, trainer)
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<start>", eos_token="<end>")
+    common = {
+        "vocab_size": len(fast), "bos_token_id": fast.bos_token_id, "eos_token_id": fast.eos_token_id,
+        "initializer_range": 0.3,
+    }  # fmt: skip
+    configuration = {
+        "llama": lambda: transformers.LlamaConfig(
+            hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1,
+            max_position_embeddings=64, **common,
+        ),
+        "gpt2": lambda: transformers.GPT2Config(n_positions=64, n_embd=16, n_layer=2, n_head=2, **common),
+        "bloom": lambda: transformers.BloomConfig(hidden_size=16, n_layer=2, n_head=2, **common),
+    }[kind]()  # fmt: skip
+    torch.manual_seed(0)
+    transformers.AutoModelForCausalLM.from_config(configuration).save_pretrained(folder)
+    fast.save_pretrained(folder)
+    return str(folder)
+
+
+def some_hypotheses(groups: int, seed: int = 1) -> list[list[tuple[str, ...]]]:
+    """Distinct hypotheses as a recogniser makes them: of each sentence, variants in a word or two; some are empty."""
+    generator = np.random.default_rng(seed)
+    found = []
+    for _ in range(groups):
+        first = list(generator.choice([*WORDS, "bob", "zed"], size=int(generator.integers(0, 9))))
+        variants = {tuple(map(str, first))}
+        for _ in range(6):
+            variant = list(first)
+            for place in generator.integers(0, max(1, len(variant)), size=2).tolist():
+                variant[place : place + int(generator.integers(0, 2))] = [str(generator.choice([*WORDS, "bob"]))]
+            variants.add(tuple(map(str, variant)))
+        found.append(sorted(variants))
+    return found

@@ -1,0 +1,203 @@
+"""Word errors by hand, their intervals, and the words that a technique masks."""
+
+import numpy as np
+import pytest
+
+from tasks.corpora.sidecar import MaskedSpan, write_sidecar
+from tasks.errors import CorpusError, SpeechError
+from tasks.speech.word_errors.error_counts_file import read_errors, signature, write_errors
+from tasks.speech.word_errors.error_listing import write_listing
+from tasks.speech.word_errors.masked_words import masked_places
+from tasks.speech.word_errors.word_errors import (
+    count_errors,
+    mean_over_seeds,
+    paired_difference,
+    paired_difference_over_seeds,
+    word_error_interval,
+    word_error_rate,
+)
+
+REFERENCES = {
+    "u3": "Good morning, Anna!",
+    "u1": "short one here",
+    "u2": "quite a bit of longer sentence",
+}
+HYPOTHESES = {
+    "u1": "shoe order one",  # shoe inserted, short to order, here deleted
+    "u2": "quite bit of an even longest sentence here",  # a deleted, an and even inserted, longer to longest, here
+    "u3": "good morning anna",
+}
+
+
+def test_counts_by_hand_in_the_order_of_the_ids():
+    errors = count_errors(REFERENCES, HYPOTHESES)
+    assert errors.utterance_ids == ("u1", "u2", "u3")
+    assert errors.words.tolist() == [3, 6, 3]
+    assert errors.insertions.tolist() == [1, 3, 0]
+    assert errors.deletions.tolist() == [1, 1, 0]
+    assert errors.substitutions.tolist() == [1, 1, 0]
+    assert errors.hits.tolist() == [1, 4, 3]
+    assert word_error_rate(errors) == 8 / 12
+
+
+def test_characters_with_blanks_between_words():
+    # "ab c" to "ab d": 4 characters, 1 of them wrong.
+    errors = count_errors({"u": "ab c"}, {"u": "Ab, d"})
+    assert (errors.characters.tolist(), errors.character_errors.tolist()) == ([4], [1])
+    assert word_error_rate(errors, "characters") == 0.25
+
+
+def test_missing_hypothesis_is_deleted_and_counted():
+    errors = count_errors(REFERENCES, {"u1": "short one here", "u3": ""})
+    assert errors.missing.tolist() == [False, True, False]
+    assert errors.deletions.tolist() == [0, 6, 3]
+    assert word_error_rate(errors) == 9 / 12
+
+
+def test_reference_without_words_is_left_out_and_counted():
+    errors = count_errors({"a": "...", "b": "yes"}, {"a": "hm", "b": "yes"})
+    assert (errors.utterance_ids, errors.empty_references) == (("b",), 1)
+    with pytest.raises(SpeechError, match="none of the 1 references holds a word"):
+        count_errors({"a": "..."}, {})
+
+
+def test_hypothesis_of_an_unknown_utterance_is_an_error_that_names_ids_only():
+    with pytest.raises(SpeechError, match=r"1 of 2 hypotheses have ids that no reference has: 'u9'") as caught:
+        count_errors(REFERENCES, {"u9": "secret words", "u1": "short"})
+    assert "secret" not in str(caught.value)
+
+
+def mask(*places: int, of: int) -> np.ndarray:
+    marks = np.zeros(of, dtype=bool)
+    marks[list(places)] = True
+    return marks
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "errors", "hits"),
+    [
+        ("call zuckerman now", 0, 1),
+        ("call sucker man now", 2, 0),  # a substitution and the insertion beside it are the name's
+        ("call now", 1, 0),
+        ("call zuckerman right now", 0, 1),  # an insertion beside a recognised name is not the name's
+        ("all zuckerman now", 0, 1),
+        ("please do call zuckerman", 0, 1),
+    ],
+)
+def test_errors_on_masked_words(hypothesis, errors, hits):
+    counted = count_errors({"u": "call Zuckerman now"}, {"u": hypothesis}, masked={"names": {"u": mask(1, of=3)}})
+    group, rest = counted.of("masked:names"), counted.of("rest:names")
+    assert (group.units.tolist(), group.errors.tolist(), group.hits.tolist()) == ([1], [errors], [hits])
+    # Nothing is counted twice, and nothing is lost.
+    assert (group.errors + rest.errors).tolist() == counted.errors.tolist()
+    assert (group.units + rest.units).tolist() == [3]
+
+
+def test_masked_places_come_from_a_sidecar_of_the_reference_lines(tmp_path):
+    references = {"u2": "Ask Tom's mother.", "u0": "...", "u1": "Chicago-based Anna"}
+    spans = [
+        [MaskedSpan(4, 7, "PERSON", "test", "Tom", 0)],
+        [],
+        [MaskedSpan(0, 7, "LOCATION", "test", "Chicago", 0)],
+    ]
+    write_sidecar(tmp_path / "names.jsonl", spans)
+    places = masked_places(references, {"names": tmp_path / "names.jsonl"}, "test set")
+    assert {name: marks.tolist() for name, marks in places["names"].items()} == {
+        "u2": [False, True, False],
+        "u1": [True, False, False],
+    }
+    with pytest.raises(CorpusError, match="does not belong to text 'test set'"):
+        masked_places({"u1": "other words"}, {"names": tmp_path / "names.jsonl"}, "test set")
+
+
+def test_interval_of_equal_utterances_has_no_width():
+    references = {f"u{index}": "a b c d" for index in range(20)}
+    errors = count_errors(references, dict.fromkeys(references, "a b c x"))
+    assert word_error_interval(errors, 200, 0.95, 1) == [0.25, 0.25]
+    one = count_errors({"u": "a"}, {"u": "b"})
+    assert word_error_interval(one, 200, 0.95, 1) is None
+
+
+def test_interval_is_as_wide_as_the_normal_approximation():
+    # 400 utterances of one word, of which a quarter is wrong: the standard error is sqrt(0.25 * 0.75 / 400) = 0.02165.
+    references = {f"u{index:03}": "word" for index in range(400)}
+    errors = count_errors(references, {name: "word" if int(name[1:]) % 4 else "other" for name in references})
+    low, high = word_error_interval(errors, 2000, 0.95, 1)
+    assert word_error_rate(errors) == 0.25
+    assert high - low == pytest.approx(2 * 1.96 * 0.02165, rel=0.1)
+
+
+def systems(wrong: list[set[int]]):
+    references = {f"u{index:03}": "a b" for index in range(100)}
+    return [
+        count_errors(references, {name: "a x" if int(name[1:]) in places else "a b" for name in references})
+        for places in wrong
+    ]
+
+
+def test_paired_difference_cancels_what_two_systems_share():
+    first, second = systems([set(range(50)), set(range(40))])
+    difference, low, high = paired_difference(first, second, 1000, 0.95, 1)
+    assert difference == pytest.approx(10 / 200)
+    assert 0 < low < 0.05 < high
+    assert paired_difference(first, first, 1000, 0.95, 1) == (0.0, 0.0, 0.0)
+
+
+def test_seeds_widen_the_interval():
+    # Over utterances alone A is better by 0.05; over seeds the difference is 0.05 + 0.04, 0.05 and 0.05 - 0.04.
+    base = set(range(60))
+    pairs = list(zip(systems([set(range(n)) for n in (42, 50, 58)]), systems([base] * 3), strict=True))
+    mean, low, high = paired_difference_over_seeds(pairs, 1000, 0.95, 1)
+    assert mean == pytest.approx(-0.05)
+    alone = paired_difference(*pairs[1], 1000, 0.95, 1)
+    assert high - low > 2 * (alone[2] - alone[1])
+    assert mean_over_seeds([a for a, _ in pairs], 200, 0.95, 1)[0] == pytest.approx(0.25)
+
+
+def test_systems_on_other_references_are_not_compared():
+    first = count_errors({"a": "one two"}, {})
+    second = count_errors({"a": "one"}, {})
+    with pytest.raises(SpeechError, match="not measured on the same references"):
+        paired_difference(first, second, 200, 0.95, 1)
+
+
+def test_file_of_counts_reads_back(tmp_path):
+    errors = count_errors(
+        {**REFERENCES, "u0": "?"}, {"u1": "shoe order one"},
+        {"names": {"u1": mask(0, of=3), "u2": mask(of=6), "u3": mask(2, of=3)}},
+    )  # fmt: skip
+    path = tmp_path / "counts.tsv"
+    write_errors(path, errors)
+    found, mark = read_errors(path)
+    assert mark == signature(errors)
+    assert "empty_references=1" in mark
+    assert (found.utterance_ids, found.empty_references) == (errors.utterance_ids, 1)
+    for name in ("words", "hits", "insertions", "deletions", "substitutions", "character_errors", "missing"):
+        assert getattr(found, name).tolist() == getattr(errors, name).tolist()
+    assert found.of("masked:names").errors.tolist() == errors.of("masked:names").errors.tolist() == [2, 0, 1]
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert "shoe" not in path.read_text()
+    path.write_text(path.read_text().replace("u2\t6", "u2\tsix"))
+    with pytest.raises(SpeechError, match="line 4 does not hold"):
+        read_errors(path)
+
+
+def test_listing_for_the_eye(tmp_path):
+    masked = {"names": {"u1": mask(0, of=3), "u2": mask(of=6), "u3": mask(2, of=3)}}
+    errors = count_errors(REFERENCES, HYPOTHESES, masked)
+    path = tmp_path / "errors.txt"
+    assert write_listing(path, errors, REFERENCES, HYPOTHESES, masked) == 2
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.read_text().splitlines() == [
+        "8 errors in 12 words (66.67%): 4 insertions (I), 2 deletions (D), 2 substitutions (S)",
+        "",
+        "u2  5 errors in 6 words",
+        "  ref  quite a bit of ** **** longer  sentence ****",
+        "  hyp  quite * bit of an even longest sentence here",
+        "             D        I  I    S                I",
+        "",
+        "u1  3 errors in 3 words",
+        "  ref  **** [short] one here",
+        "  hyp  shoe order   one ****",
+        "       I    S           D",
+    ]
