@@ -39,7 +39,7 @@ _PACKAGED_KINDS = ("chitchat", "encyclopedia")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of ``palimpsest corpora``."""
     parser.add_argument("--params", metavar="FILE", help="read the settings from a params.yaml")
-    parser.add_argument("--section", metavar="KEY", help="with --params: 'generic' or 'corpora.NAME'")
+    parser.add_argument("--section", metavar="KEY", help="with --params: 'generic', 'corpora.NAME' or 'speech.text'")
     parser.add_argument(
         "--output", metavar="FOLDER", required=True, help="folder for train.txt, valid.txt and test.txt"
     )
@@ -73,8 +73,10 @@ def _settings(arguments: argparse.Namespace) -> Any:
     if bool(arguments.params) != bool(arguments.section):
         raise ParameterError("--params and --section go together: give both, or neither and --source")
     if arguments.params:
-        if arguments.section != "generic" and not arguments.section.startswith("corpora."):
-            raise ParameterError(f"--section {arguments.section!r} is no corpus; allowed: 'generic', 'corpora.NAME'")
+        if arguments.section not in ("generic", "speech.text") and not arguments.section.startswith("corpora."):
+            raise ParameterError(
+                f"--section {arguments.section!r} is no corpus; allowed: 'generic', 'corpora.NAME', 'speech.text'"
+            )
         values = as_plain(read_sections(arguments.params, [arguments.section])[arguments.section])
     elif arguments.source:
         values = {"kind": arguments.kind or "files"}

@@ -45,9 +45,13 @@ def run_training_stage(arguments: argparse.Namespace, settings: TrainedRecognise
 
     check_replaceable(arguments.output)
     resources = resources_of(arguments)
-    if resources.strategy == "fsdp":
-        raise ParameterError("strategy 'fsdp' is for language models; a recogniser fits on one device: give 'ddp'")
-    plan = plan_ranks(resources.devices, resources.nodes, resources.strategy, resources.threads)
+    if arguments.strategy == "fsdp":
+        raise ParameterError("--strategy 'fsdp' is for language models; a recogniser fits on one device: give 'ddp'")
+    if arguments.compile:
+        raise ParameterError("--compile is for language models; a recogniser's encoder is not compiled: leave it out")
+    # What the parameter file says of both is meant for the language model.
+    strategy = "ddp" if resources.strategy == "fsdp" else resources.strategy
+    plan = plan_ranks(resources.devices, resources.nodes, strategy, resources.threads)
     if plan.to_be_started:
         from tasks.cli import load_command
         from tasks.language_model.training.ranks.processes import start_ranks

@@ -134,6 +134,8 @@ def test_what_a_user_can_get_wrong(tones, tmp_path, capsys):
     message = _error(capsys, *base, "--manifest", manifest, "--minimum-words", "9")
     assert "none of the 120 utterances is of a length that the settings allow" in message
     assert "units cannot be learned" in _error(capsys, *base, "--manifest", manifest)
+    assert "--compile is for language models" in _error(capsys, *base, "--manifest", manifest, "--compile")
+    assert "'fsdp' is for language models" in _error(capsys, *base, "--manifest", manifest, "--strategy", "fsdp")
     bundle = tmp_path / "bundle.yaml"
     bundle.write_text(f"kind: emformer_bundle\nfolder: {tmp_path}\n")
     message = _error(capsys, *base, "--settings", str(bundle))
