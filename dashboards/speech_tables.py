@@ -169,7 +169,7 @@ def _grids(table: Table, lines: Sequence[Line], index: ReportIndex) -> list[DevG
     found = []
     for line, technique in _each(table, lines):
         reports = _reports(line, technique, index)
-        points = reports[0]["measured"].get("dev_grid") if reports else None
+        points = (reports[0]["measured"].get("dev") or {}).get("grid") if reports else None
         if points:
             name = f", {technique_name(technique)}" if line.by_technique[technique][0]["technique"] else ""
             found.append(_grid(f"{line.label}{name}", points, reports[0]["measured"]))

@@ -5,7 +5,9 @@ from pydantic import Field
 from tasks.corpora.settings import CorpusSettings
 from tasks.settings_base import Settings
 from tasks.speech.audio.settings import SpeechSettings
+from tasks.speech.fusion.settings import FusionSettings
 from tasks.speech.recogniser.settings import RecogniserSettings
+from tasks.speech.rescoring.settings import RescoringSettings
 from tasks.speech.search.settings import SearchSettings
 from tasks.speech.word_errors.settings import WordErrorSettings
 
@@ -28,4 +30,7 @@ class SpeechSection(Settings):
     corpora: dict[str, SpokenCorpus] = Field(default_factory=dict)
     """Recordings by the name of the private corpus whose language they are in."""
     search: SearchSettings = SearchSettings()
+    fusion: FusionSettings = FusionSettings()
+    rescoring: RescoringSettings = RescoringSettings()
+    """For 'palimpsest rescore', which is no stage of the graph."""
     word_errors: WordErrorSettings = WordErrorSettings()

@@ -114,6 +114,7 @@ PARAMETERS = {
             }
         },
         "search": {"beam_width": 2},
+        "fusion": {"lm_weights": [0.0, 0.3], "insertion_bonuses": [0.0], "tuning_rounds": 1},
         "word_errors": {"bootstrap_samples": 100, "confidence": 0.95, "seed": 1},
     },
     "resources": {"threads": 1, "parallel_stages": 2},

@@ -366,7 +366,7 @@ class _Writer:
                 },
                 "lm_weight": 0.4 if model else None,
                 "insertion_bonus": 0.0 if model else None,
-                "dev_grid": grid if model else [],
+                **({"dev": {"wer": rate, "grid": grid}} if model else {}),
                 "real_time_factor": 0.012,
                 "synthetic_speech": True,
             },

@@ -26,7 +26,7 @@ _BATCHES_SORTED_TOGETHER = 20
 
 @dataclass(frozen=True)
 class SpeechBatch:
-    """What one rank computes for one optimiser step; utterances may be missing on a rank, then there is one of none."""
+    """What one rank computes for one optimiser step."""
 
     features: Tensor
     """(B, T, bands), padded as the encoder wants it."""
@@ -41,7 +41,7 @@ class SpeechBatch:
     step_seconds: float
     """Seconds of speech of this rank's part."""
     weight: float
-    """0 where the rank has no utterance of its own and computes another's to keep up; else 1."""
+    """0 where the rank has no utterance of its own and computes on silence to keep up with the others; else 1."""
     epoch: int
     index: int
     """Number of the step in its epoch, from 0."""
@@ -110,12 +110,18 @@ class SpeechBatches:
 
     def _batch(self, rows: np.ndarray, epoch: int, index: int) -> SpeechBatch:
         chosen = rows[self.plan.rank :: self.plan.world_size]
-        own = len(chosen) > 0
-        chosen = chosen if own else rows[:1]
         is_augmented = sum(self.steps[:epoch]) + index >= self.augmentation.begin_share * self.total_steps
-        utterances = [self._features(int(row), epoch, is_augmented) for row in chosen]
-        features, lengths = pad_features(utterances, self.architecture)
-        targets, target_lengths = pad_targets([self.targets[row] for row in chosen])
+        heard = [
+            (features, self.targets[row])
+            for row in chosen
+            if (features := self._features(int(row), epoch, is_augmented)) is not None
+        ]
+        own = len(heard) > 0
+        if not own:
+            silence = torch.zeros(self.architecture.segment_frames, len(self.statistics.mean))
+            heard = [(silence, self.targets[rows[0]])]
+        features, lengths = pad_features([features for features, _ in heard], self.architecture)
+        targets, target_lengths = pad_targets([units for _, units in heard])
         steps = self.steps[epoch]
         ends_epoch = index == steps - 1
         done = epoch + min(1.0, self.training.epochs - epoch) * (index + 1) / steps
@@ -137,8 +143,11 @@ class SpeechBatches:
         settings = self.speech.settings
         return settings.hop_samples / settings.sample_rate
 
-    def _features(self, row: int, epoch: int, is_augmented: bool) -> Tensor:
-        features = self.statistics.normalise(self.speech.features(row, epoch, is_quiet=not is_augmented))
+    def _features(self, row: int, epoch: int, is_augmented: bool) -> Tensor | None:
+        heard = self.speech.features(row, epoch, is_quiet=not is_augmented)
+        if heard is None:
+            return None
+        features = self.statistics.normalise(heard)
         if not is_augmented:
             return features
         return hide_parts(features, self.augmentation, np.random.default_rng([self.seed, epoch, row]))

@@ -12,7 +12,7 @@ from tasks.errors import SpeechError
 from tasks.language_model.normalisation import normalise
 from tasks.speech.recogniser.features import log_mel
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserTraining
-from tasks.speech.recogniser.training_speech import estimated_seconds
+from tasks.speech.recogniser.training_speech import SHORTEST_SECONDS, estimated_seconds
 from tasks.speech.synthesis.espeak import Synthesiser
 from tasks.speech.synthesis.noise import draw_noise
 from tasks.speech.synthesis.settings import SynthesisSettings
@@ -59,10 +59,10 @@ class SyntheticSpeech:
         self.seconds = np.array([estimated_seconds(text) for text in self.texts])
         self._synthesiser = Synthesiser()
 
-    def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> Tensor:
+    def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> Tensor | None:
         """Log-mel features (T, bands) of a sentence as it is spoken in one epoch; the same whenever it is asked for.
 
-        ``is_quiet``: without its noise. Raises ``SpeechError`` where nothing could be spoken.
+        ``is_quiet``: without its noise. ``None`` where the synthesiser says nothing, which is counted.
         """
         generator = np.random.default_rng([self.seed, epoch, index, _VOICE_STREAM])
         voice = draw_voice(self.synthesis, generator)
@@ -74,6 +74,9 @@ class SyntheticSpeech:
             sample_rate=self.settings.sample_rate,
             synthesiser=self._synthesiser,
         )
+        if len(samples) < SHORTEST_SECONDS * self.settings.sample_rate:
+            self.left_out["not_spoken"] += 1
+            return None
         return log_mel(samples, self.settings)
 
     def identity(self) -> str:

@@ -16,6 +16,8 @@ from tasks.speech.audio.manifest import Utterance, read_manifest
 from tasks.speech.recogniser.features import log_mel
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserTraining
 
+SHORTEST_SECONDS = 0.1
+"""No word is shorter, and the encoder needs some frames."""
 _SPOKEN_CHARACTERS_PER_SECOND = 20.0
 """Of synthesised speech, about: its length is only known when it has been spoken."""
 
@@ -34,8 +36,11 @@ class TrainingSpeech(Protocol):
     settings: FeatureSettings
     """How its features are computed."""
 
-    def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> Tensor:
-        """Log-mel features (T, bands) of one utterance in an epoch, not normalised; ``is_quiet``: no noise is added."""
+    def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> Tensor | None:
+        """Log-mel features (T, bands) of one utterance in an epoch, not normalised; ``is_quiet``: no noise is added.
+
+        ``None`` where there is nothing to hear, which ``left_out`` counts.
+        """
         ...
 
     def identity(self) -> str:
@@ -61,6 +66,8 @@ class RecordedSpeech:
                 length = audio_facts(utterance.audio, maximum_seconds=float("inf")).seconds
                 if length > training.maximum_seconds:
                     reason = "too_long"
+                elif length < SHORTEST_SECONDS:
+                    reason = "too_short"
             if reason is not None:
                 self.left_out[reason] += 1
                 continue

@@ -140,7 +140,8 @@ class _Work:
         count = len(self.speech.texts)
         generator = numpy.random.default_rng(self.settings.training.seed)
         rows = numpy.sort(generator.permutation(count)[:_STATISTICS_UTTERANCES])
-        return feature_statistics(self.speech.features(int(row), 0) for row in rows)
+        heard = (self.speech.features(int(row), 0) for row in rows)
+        return feature_statistics(features for features in heard if features is not None)
 
     @contextmanager
     def checkpoints(self, resources: Any) -> "Iterator[CheckpointStore]":

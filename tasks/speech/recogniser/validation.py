@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from tasks.errors import SpeechError
 from tasks.speech.recogniser.features import FeatureStatistics
 from tasks.speech.recogniser.greedy import greedy_decode
 from tasks.speech.recogniser.network import RecogniserNetwork
@@ -30,10 +31,13 @@ class ValidSpeech:
         architecture: RecogniserArchitecture,
         limit: int,
     ) -> None:
-        """The first ``limit`` utterances of ``speech``, sorted by length."""
+        """The first ``limit`` utterances of ``speech``, sorted by length. ``SpeechError`` where all are silent."""
         rows = sorted(range(min(limit, len(speech.texts))), key=lambda row: (float(speech.seconds[row]), row))
-        self.texts = [speech.texts[row] for row in rows]
-        self.features = [statistics.normalise(speech.features(row, 0)) for row in rows]
+        heard = [(speech.texts[row], speech.features(row, 0)) for row in rows]
+        self.texts = [text for text, features in heard if features is not None]
+        self.features = [statistics.normalise(features) for _, features in heard if features is not None]
+        if not self.texts:
+            raise SpeechError("nothing can be heard in the held-out speech; give other speech to measure progress on")
         self.units, self.architecture = units, architecture
 
     def measure(self, network: RecogniserNetwork, rank: int = 0, ranks: int = 1) -> list[float]:

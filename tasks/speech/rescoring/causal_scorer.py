@@ -41,9 +41,9 @@ class CausalScorer(LanguageModelScorer):
         self._causal = model if isinstance(model, CausalModel) else _loaded(str(model), precision)
         body = self._causal.model
         body.eval()
-        if precision == "bfloat16":
-            body.to(torch.bfloat16)
-        elif body.device.type == "cpu" and body.dtype == torch.float32:
+        if precision != "auto":
+            body.to(getattr(torch, precision))
+        if body.device.type == "cpu" and body.dtype == torch.float32:
             pack_linear_layers(body)
         self.vocabulary = self._causal.pieces.hash
         self.shares_prefixes = self._takes_trees()

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from tasks.errors import ParameterError
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.model_folder import SETTINGS
 from tasks.language_model.vocabulary import END_ID, START_ID, Vocabulary
@@ -34,12 +35,18 @@ class LanguageModelScorer(ABC):
 def open_scorer(model: str, precision: Precision = "auto") -> LanguageModelScorer:
     """The scorer of a model folder of any kind, or of a causal model of Hugging Face's, by folder, package or name.
 
-    Raises ``ModelError`` where the model cannot be found or read.
+    Raises ``ModelError`` where the model cannot be found or read, and ``ParameterError`` where its kind computes in
+    float32 alone and bfloat16 is asked for.
     """
     from tasks.language_model.downstream_model import kind_of_folder
 
     if (Path(model) / SETTINGS).is_file():
-        match kind_of_folder(model):
+        kind = kind_of_folder(model)
+        if precision == "bfloat16" and kind != "causal_lm":
+            raise ParameterError(
+                f"precision 'bfloat16' is for kind 'causal_lm', and {model!r} is of kind {kind!r}; leave it out"
+            )
+        match kind:
             case "ngram":
                 from tasks.speech.rescoring.ngram_scorer import NgramScorer
 

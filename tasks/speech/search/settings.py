@@ -21,5 +21,5 @@ class SearchSettings(Settings):
     length_normalisation: Literal["always", "final", "never"] = "always"
     """Whether scores are divided by the number of units plus 2 when hypotheses are compared: ``always``, after each
     frame and at the end, as torchaudio does; ``final``, at the end alone; or ``never``."""
-    batch_utterances: int = Field(default=256, ge=1)
+    batch_utterances: int = Field(default=512, ge=1)
     """Utterances that are searched at once, those of like length together; it changes speed and memory alone."""

@@ -50,6 +50,9 @@ def add_error_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="tell apart the words that a technique masks, by its sidecar of the references; may be given again",
     )
+    parser.add_argument(
+        "--sidecars", metavar="FOLDER", help="the same for a folder of sidecars, one TECHNIQUE.jsonl for each technique"
+    )
     parser.add_argument("--errors", metavar="FILE", help="write the errors, aligned, to read by eye: private")
     parser.add_argument(
         "--counts", metavar="FILE", help="write the errors of each utterance: ids and numbers, to compare systems"
@@ -63,7 +66,9 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def sidecars_of(arguments: argparse.Namespace) -> dict[str, str]:
     """The sidecar of each technique; ``ParameterError`` where an option is not ``TECHNIQUE=SIDECAR``."""
-    sidecars: dict[str, str] = {}
+    from tasks.language_model.evaluation.reference_text import sidecars_in
+
+    sidecars = {name: str(path) for name, path in sidecars_in(arguments.sidecars).items()} if arguments.sidecars else {}
     for given in arguments.masked:
         technique, separator, path = given.partition("=")
         if not technique or not separator or not path or technique in sidecars:

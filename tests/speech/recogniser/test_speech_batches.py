@@ -107,3 +107,15 @@ def test_the_end_of_an_epoch_is_told():
     ends = [batch for batch in batches if batch.ends_epoch]
     assert [batch.epochs_done for batch in ends] == [1.0, 2.0]
     assert batches[-1] is ends[-1]
+
+
+def test_an_utterance_that_says_nothing_is_passed_over():
+    batches = _batches(12, batch_seconds=0.8)
+    whole = sum(len(batch.lengths) for batch in batches)
+    loud = batches.speech.features
+    batches.speech.features = lambda index, epoch, **_: None if index in (0, 11) else loud(index, epoch)  # type: ignore[method-assign]
+    found = list(batches)
+    assert whole == 12
+    assert sum(len(batch.lengths) for batch in found if batch.weight) == 10
+    # The last utterance fills a batch of its own: silence keeps its place and has no weight.
+    assert [batch.weight for batch in found].count(0.0) == 1

@@ -87,6 +87,7 @@ def test_the_same_seed_gives_the_same_bytes(tones, tmp_path):
     assert _weights(tmp_path / "a") == _weights(tmp_path / "b") != _weights(tmp_path / "c")
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_to_the_same_bytes(tones, tmp_path):
     assert cli.main(_arguments(tones, tmp_path / "whole", "--epochs", "3")) == 0
     arguments = _arguments(tones, tmp_path / "again" / "r", "--epochs", "3", "--checkpoint-steps", "1")
@@ -143,3 +144,23 @@ def test_what_a_user_can_get_wrong(tones, tmp_path, capsys):
     assert "spm_bpe_4096_librispeech.model" in message
     message = _error(capsys, *base, "--settings", str(bundle), "--manifest", manifest)
     assert "--manifest has no meaning for a pretrained recogniser" in message
+
+
+def test_recordings_that_cannot_be_used_are_counted_or_refused(trained, tones, tmp_path, capsys):
+    import numpy as np
+    import soundfile
+
+    for name, samples in (("click", 300), ("short", 4000)):
+        soundfile.write(tmp_path / f"{name}.wav", np.full(samples, 0.1, dtype=np.float32), 16_000)
+    entries = [{"utterance_id": name, "audio": f"{name}.wav", "text": "la"} for name in ("click", "short")]
+    manifest = tmp_path / "manifest.jsonl"
+    manifest.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    options = ["--recogniser", str(trained / "r"), "--manifest", str(manifest), "--output", str(tmp_path / "x")]
+    report = tmp_path / "report.json"
+    assert cli.main(["encode-speech", *options, "--report", str(report), "--threads", "1"]) == 0
+    assert json.loads(report.read_text())["measured"]["without_frames"] == 1
+    assert read_encoded(tmp_path / "x").utterance_ids == ["click", "short"]
+    capsys.readouterr()
+    assert "at most 0.1 are allowed" in _error(capsys, "encode-speech", *options, "--maximum-seconds", "0.1")
+    (tmp_path / "short.wav").write_bytes(b"")
+    assert "is empty" in _error(capsys, "encode-speech", *options)

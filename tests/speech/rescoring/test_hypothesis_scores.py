@@ -5,7 +5,7 @@ import pytest
 import torch
 from tiny_language_models import WORDS, save_causal, save_ngram, save_transformer, some_hypotheses
 
-from tasks.errors import ModelError
+from tasks.errors import ModelError, ParameterError
 from tasks.language_model.downstream_model import score_text
 from tasks.speech.rescoring.causal_scorer import CausalScorer
 from tasks.speech.rescoring.language_model_scorer import open_scorer
@@ -96,6 +96,11 @@ def test_bfloat16_is_near(tmp_path):
 def test_no_hypotheses_at_all(tmp_path):
     scorer = TransformerScorer(save_transformer(tmp_path / "model"))
     assert [len(scores) for scores in scorer.log_probabilities([[], [("the",)], []])] == [0, 1, 0]
+
+
+def test_word_models_compute_in_float32(tmp_path):
+    with pytest.raises(ParameterError, match="is for kind 'causal_lm'"):
+        open_scorer(save_ngram(tmp_path / "model"), "bfloat16")
 
 
 def test_missing_model(tmp_path):

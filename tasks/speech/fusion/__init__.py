@@ -1,0 +1,1 @@
+"""Shallow fusion of a transducer with language models, inside the beam search."""

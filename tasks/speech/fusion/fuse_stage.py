@@ -1,0 +1,249 @@
+"""The stage ``fuse``: weights from dev, hypotheses for test, and what went wrong in them."""
+
+import argparse
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tasks.corpora.text_lines import read_lines
+from tasks.errors import SpeechError
+from tasks.params import as_plain
+from tasks.reports.cell import cell_of
+from tasks.reports.stage_report import StageReport, recorded_stage
+from tasks.speech.fusion.internal_lm import ZeroEncoder, unit_bigram
+from tasks.speech.fusion.prefix_score import PrefixScore
+from tasks.speech.fusion.sentence_parts import sentence_log_probabilities
+from tasks.speech.fusion.settings import FusionSettings
+from tasks.speech.fusion.shallow_fusion import FusionWeights, ShallowFusion
+from tasks.speech.fusion.spelled_units import SpelledUnits
+from tasks.speech.fusion.subword_fusion import SubwordScore, is_of_units
+from tasks.speech.fusion.tuning import TuningResult, tune
+from tasks.speech.fusion.word_lookahead import WordLookahead
+from tasks.speech.recogniser.encoded_speech import EncodedSpeech, read_encoded
+from tasks.speech.recogniser.folder import load_recogniser
+from tasks.speech.recogniser.recogniser import Recogniser
+from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, write_nbest
+from tasks.speech.search.beam_search import beam_search
+from tasks.speech.search.hypothesis import Hypothesis
+from tasks.speech.search.next_word.next_word_model import load_next_word_model
+from tasks.speech.search.settings import SearchSettings
+from tasks.speech.word_errors.error_counts_file import write_errors
+from tasks.speech.word_errors.error_listing import write_listing
+from tasks.speech.word_errors.masked_words import masked_places
+from tasks.speech.word_errors.measurement import measure_errors
+from tasks.speech.word_errors.references import read_references
+from tasks.speech.word_errors.settings import WordErrorSettings
+from tasks.speech.word_errors.word_error_rate_command import sidecars_of, warnings_of
+from tasks.speech.word_errors.word_errors import count_errors
+
+
+@dataclass(frozen=True)
+class _Speech:
+    """Encoded speech with what was said."""
+
+    encoded: EncodedSpeech
+    references: Mapping[str, str]
+
+    @property
+    def frames(self) -> list[Any]:
+        return [self.encoded.frames(name) for name in self.encoded.utterance_ids]
+
+
+def fuse(
+    arguments: argparse.Namespace, search: SearchSettings, settings: FusionSettings, intervals: WordErrorSettings
+) -> dict[str, Any]:
+    """Run the stage; returns what was measured."""
+    sidecars = sidecars_of(arguments)
+    inputs = [arguments.recogniser, arguments.test, arguments.test_manifest, arguments.model, arguments.dev]
+    inputs += [arguments.dev_manifest, arguments.source_model, arguments.source_text, *sidecars.values()]
+    parameters = {"speech.search": as_plain(search), "speech.word_errors": as_plain(intervals)}
+    if arguments.model:
+        parameters["speech.fusion"] = as_plain(settings)
+    with recorded_stage(
+        "fuse",
+        arguments.report,
+        cell=cell_of(arguments).as_dict(),
+        parameters=parameters,
+        seed=intervals.seed,
+        inputs=[path for path in inputs if path],
+        outputs=[path for path in (arguments.output, arguments.errors, arguments.counts) if path],
+    ) as report:
+        recogniser = load_recogniser(arguments.recogniser)
+        test = _read(arguments.test, arguments.test_manifest, recogniser)
+        measured: dict[str, Any] = {
+            "lm_weight": None,
+            "insertion_bonus": None,
+            "internal_lm": settings.internal_lm if arguments.model else None,
+            "internal_lm_weight": None,
+            "recogniser_hash": recogniser.hash,
+            "units_hash": recogniser.units.hash,
+            "synthetic_speech": test.encoded.synthetic,
+        }
+        fusion = None
+        if arguments.model:
+            dev = _read(arguments.dev, arguments.dev_manifest, recogniser)
+            parts = _Parts(arguments, settings, recogniser)
+            measured["model_vocabulary_hash"] = parts.vocabulary_hash
+            found, tuned = parts.tuned(dev, search)
+            measured |= as_plain(tuned)
+            fusion = parts.fusion(found.weights)
+        started = time.perf_counter()
+        lists = beam_search(recogniser.model, recogniser.units.blank, test.frames, search, fusion)
+        seconds = time.perf_counter() - started
+        masked = masked_places(test.references, sidecars, arguments.test_manifest)
+        texts = {
+            name: recogniser.units.decode(hypotheses[0].units)
+            for name, hypotheses in zip(test.encoded.utterance_ids, lists, strict=True)
+        }
+        errors = count_errors(test.references, texts, masked)
+        measured |= measure_errors(errors, intervals)
+        measured |= {
+            "audio_seconds": test.encoded.total_seconds,
+            "decode_seconds": seconds,
+            "encode_seconds": test.encoded.encode_seconds,
+            "real_time_factor": seconds / test.encoded.total_seconds if test.encoded.total_seconds else None,
+        }
+        write_nbest(arguments.output, _as_nbest(test, lists, recogniser, measured.get("model_vocabulary_hash")))
+        if arguments.errors:
+            write_listing(arguments.errors, errors, test.references, texts, masked)
+        if arguments.counts:
+            write_errors(arguments.counts, errors)
+        _finish(report, measured)
+    return measured
+
+
+def _finish(report: StageReport, measured: dict[str, Any]) -> None:
+    report.measure(**measured)
+    for warning in warnings_of(measured):
+        report.warn(warning)
+    if measured["synthetic_speech"]:
+        report.warn("the speech is synthesised; its word error rates say nothing of recorded speech")
+
+
+def _read(encoded: str, manifest: str, recogniser: Recogniser) -> _Speech:
+    """Encoded speech and its references; ``SpeechError`` where they are not of the same utterances."""
+    speech, references = read_encoded(encoded), read_references(manifest)
+    speech.check_recogniser(recogniser.hash)
+    foreign = [name for name in speech.utterance_ids if name not in references]
+    if foreign:
+        raise SpeechError(
+            f"{len(foreign)} utterances of {encoded!r} have no reference in {manifest!r}, such as {foreign[0]!r}; give "
+            "the manifest that was encoded"
+        )
+    return _Speech(speech, references)
+
+
+class _Parts:
+    """The language models that are fused."""
+
+    def __init__(self, arguments: argparse.Namespace, settings: FusionSettings, recogniser: Recogniser) -> None:
+        self.recogniser, self.settings = recogniser, settings
+        self.units = SpelledUnits(recogniser.units)
+        self.language_model, self.vocabulary_hash = self._score(arguments.model)
+        self.internal: PrefixScore | None = None
+        match settings.internal_lm:
+            case "density_ratio":
+                self.internal, _ = self._score(arguments.source_model)
+            case "lodr":
+                lines = read_lines(arguments.source_text)
+                self.internal = unit_bigram(map(recogniser.units.encode, lines), recogniser.units.blank)
+            case "zero_encoder":
+                self.internal = ZeroEncoder()
+
+    def _score(self, folder: str) -> tuple[PrefixScore, str]:
+        """A language model of whatever kind as part of the search, and the hash of its vocabulary."""
+        model = load_next_word_model(folder)
+        if is_of_units(model.vocabulary):
+            return SubwordScore(model, self.recogniser.units.pieces), model.vocabulary.hash
+        return WordLookahead(model, self.units, self.settings.unknown_log_share), model.vocabulary.hash
+
+    def fusion(self, weights: FusionWeights) -> ShallowFusion:
+        return ShallowFusion(weights, self.units, self.language_model, self.internal)
+
+    def tuned(self, dev: _Speech, search: SearchSettings) -> tuple[TuningResult, dict[str, Any]]:
+        """The weights, and what the report says of how they were found."""
+        model, units = self.recogniser.model, self.recogniser.units
+        names, frames = dev.encoded.utterance_ids, dev.frames
+        wide = search.model_copy(update={"nbest": search.beam_width})
+        started = time.perf_counter()
+
+        def decode(weights: FusionWeights) -> list[list[Hypothesis]]:
+            return beam_search(model, units.blank, frames, wide, self.fusion(weights))
+
+        def complete(lists: list[list[Hypothesis]], weights: FusionWeights) -> list[list[Hypothesis]]:
+            return self._completed(lists, weights)
+
+        def errors_of(hypotheses: Sequence[tuple[int, tuple[int, ...]]]) -> list[int]:
+            return _word_errors(hypotheses, [dev.references[name] for name in names], units)
+
+        counts = count_errors({name: dev.references[name] for name in names}, {})
+        words = int(counts.words.sum())
+        found = tune(self.settings, decode, complete, errors_of, words, search.length_normalisation != "never")
+        rates = {tuple(point.values())[:3]: point["wer"] for point in found.decoded}
+        chosen = found.weights
+        return found, {
+            "lm_weight": chosen.lm_weight,
+            "insertion_bonus": chosen.insertion_bonus,
+            "internal_lm_weight": chosen.internal_lm_weight,
+            "dev": {
+                "wer": rates[chosen.lm_weight, chosen.insertion_bonus, chosen.internal_lm_weight],
+                "wer_alone": rates[0.0, 0.0, 0.0],
+                "utterances": len(names),
+                "words": words,
+                "grid": found.grid,
+                "decoded": found.decoded,
+                "tuning_seconds": time.perf_counter() - started,
+            },
+        }
+
+    def _completed(self, lists: list[list[Hypothesis]], weights: FusionWeights) -> list[list[Hypothesis]]:
+        """Fill in what the search left out because its weight was 0."""
+        flat = [found for hypotheses in lists for found in hypotheses]
+        model, blank = self.recogniser.model, self.recogniser.units.blank
+        sequences = [found.units for found in flat]
+        changes: dict[str, np.ndarray] = {}
+        if not weights.lm_weight:
+            changes["language_model"] = sentence_log_probabilities(self.language_model, sequences, model, blank)
+        if self.internal is not None and not weights.internal_lm_weight:
+            changes["internal"] = sentence_log_probabilities(self.internal, sequences, model, blank)
+        if not changes:
+            return lists
+        whole = iter(
+            _with_parts(found, {name: float(values[index]) for name, values in changes.items()})
+            for index, found in enumerate(flat)
+        )
+        return [[next(whole) for _ in hypotheses] for hypotheses in lists]
+
+
+def _with_parts(found: Hypothesis, parts: Mapping[str, Any]) -> Hypothesis:
+    return replace(found, **parts)
+
+
+def _word_errors(hypotheses: Sequence[tuple[int, tuple[int, ...]]], references: Sequence[str], units: Any) -> list[int]:
+    """Word errors of hypotheses, each with the index of its reference; one for each word where there is no reference
+    to speak of is left to the rates: they leave the utterance out, and so does this."""
+    names = [f"{place:09d}" for place in range(len(hypotheses))]
+    said = {name: references[index] for name, (index, _) in zip(names, hypotheses, strict=True)}
+    heard = {name: units.decode(found) for name, (_, found) in zip(names, hypotheses, strict=True)}
+    if not names:
+        return []
+    counts = count_errors(said, heard)
+    of_name = dict(zip(counts.utterance_ids, counts.errors.tolist(), strict=True))
+    return [of_name.get(name, 0) for name in names]
+
+
+def _as_nbest(
+    test: _Speech, lists: list[list[Hypothesis]], recogniser: Recogniser, vocabulary: str | None
+) -> list[NbestList]:
+    """The lists in the order of the encoded speech; of units that spell the same words the best score stays."""
+    found = []
+    for name, hypotheses in zip(test.encoded.utterance_ids, lists, strict=True):
+        texts: dict[str, float] = {}
+        for hypothesis in hypotheses:
+            texts.setdefault(recogniser.units.decode(hypothesis.units), hypothesis.score)
+        entries = tuple(ScoredHypothesis(text, score) for text, score in texts.items())
+        found.append(NbestList(name, test.references[name], entries, vocabulary))
+    return found

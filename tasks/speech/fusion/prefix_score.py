@@ -1,0 +1,52 @@
+"""A score of unit sequences that is a function of the sequence alone: what fusions are made of."""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from tasks.speech.search.predictor_states import PredictorStates
+from tasks.speech.search.prefix_tree import PrefixTree
+
+
+class PrefixScore(Protocol):
+    """Log-probabilities of the nodes of a prefix tree, computed once for each node."""
+
+    exact: bool
+    """Whether what a unit adds is known before the node is made; if not, it is never above 0."""
+
+    def start(self, tree: PrefixTree, states: PredictorStates, model: Any) -> None:
+        """Begin with a tree that holds the root alone."""
+
+    def extend(self, first: int) -> None:
+        """Nodes from ``first`` on are new; their parents are older."""
+
+    def values(self, nodes: np.ndarray) -> np.ndarray:
+        """Log-probability of each sequence (N,), float64."""
+
+    def of_units(self, nodes: np.ndarray) -> np.ndarray:
+        """What each unit adds behind each node (N, V - 1), float32; asked for where ``exact`` alone."""
+
+    def limit(self, nodes: np.ndarray, units: np.ndarray) -> np.ndarray:
+        """No less than the value of each node (N,) with one unit more, float64; where ``exact``, that value."""
+
+    def retain(self, nodes: np.ndarray) -> None:
+        """Only these nodes can be extended from now on."""
+
+    def finish(self, nodes: np.ndarray) -> np.ndarray:
+        """Log-probability of each sequence as a whole sentence (N,)."""
+
+
+class NodeValues:
+    """Numbers by node that grow with the tree."""
+
+    def __init__(self, kind: type = np.float64) -> None:
+        self._values: np.ndarray = np.zeros(1024, dtype=kind)
+
+    def set(self, first: int, values: np.ndarray) -> None:
+        """The values of the nodes from ``first`` on."""
+        if (end := first + len(values)) > len(self._values):
+            self._values = np.concatenate([self._values, np.zeros(2 * end - len(self._values), self._values.dtype)])
+        self._values[first:end] = values
+
+    def __getitem__(self, nodes: Any) -> Any:
+        return self._values[nodes]

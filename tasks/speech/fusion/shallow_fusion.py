@@ -1,0 +1,108 @@
+"""Shallow fusion: a weighted language model, an insertion bonus, and an internal language model taken off.
+
+score = transducer + lm_weight x language model + insertion_bonus x words - internal_lm_weight x internal model.
+Blank gets nothing of it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tasks.speech.fusion.prefix_score import PrefixScore
+from tasks.speech.fusion.spelled_units import SpelledUnits
+from tasks.speech.fusion.word_counts import WordCounts
+from tasks.speech.search.predictor_states import PredictorStates
+from tasks.speech.search.prefix_tree import PrefixTree
+
+INTERNAL_MARGIN = 8.0
+"""Nats that an internal model which only scores what is there may give to a unit, at most, for it to be considered."""
+
+
+@dataclass(frozen=True, slots=True)
+class FusionWeights:
+    """What each part counts."""
+
+    lm_weight: float
+    insertion_bonus: float
+    """Nats for each word."""
+    internal_lm_weight: float = 0.0
+
+
+class ShallowFusion:
+    """See ``tasks.speech.search.beam_search.Fusion``."""
+
+    def __init__(
+        self,
+        weights: FusionWeights,
+        units: SpelledUnits,
+        language_model: PrefixScore | None,
+        internal: PrefixScore | None = None,
+    ) -> None:
+        self.weights, self._units = weights, units
+        self._words = WordCounts(units)
+        self._language_model = language_model if weights.lm_weight else None
+        self._internal = internal if weights.internal_lm_weight else None
+        used = ((self._language_model, weights.lm_weight), (self._internal, -weights.internal_lm_weight))
+        self._scores = [(score, weight) for score, weight in used if score is not None]
+
+    def start(self, tree: PrefixTree, states: PredictorStates, model: Any) -> None:
+        """Begin with a tree that holds the root alone."""
+        self._words.start(tree)
+        for score, _ in self._scores:
+            score.start(tree, states, model)
+
+    def extend(self, first: int) -> None:
+        """Nodes of the tree from ``first`` on are new."""
+        self._words.extend(first)
+        for score, _ in self._scores:
+            score.extend(first)
+
+    def added(self, nodes: np.ndarray) -> np.ndarray:
+        """What is added to the scores of nodes (N,)."""
+        total = self.weights.insertion_bonus * self._words.values(nodes)
+        for score, weight in self._scores:
+            total = total + weight * score.values(nodes)
+        return total
+
+    def most(self, nodes: np.ndarray) -> np.ndarray:
+        """No less than what each unit changes ``added`` by, (N, V - 1)."""
+        most: np.ndarray = np.float32(max(self.weights.insertion_bonus, 0.0)) * self._words.opened(nodes)
+        for score, weight in self._scores:
+            if score.exact:
+                most = most + np.float32(weight) * score.of_units(nodes)
+            elif weight < 0:
+                most = most + np.float32(-weight * INTERNAL_MARGIN)
+        return most
+
+    def limit(self, nodes: np.ndarray, units: np.ndarray) -> np.ndarray:
+        """No less than the value of each node (N,) with one unit more."""
+        total = self.weights.insertion_bonus * (self._words.values(nodes) + self._words.opened(nodes, units))
+        for score, weight in self._scores:
+            if weight < 0 and not score.exact:
+                total = total + weight * (score.values(nodes) - INTERNAL_MARGIN)
+            else:
+                total = total + weight * score.limit(nodes, units)
+        return total
+
+    def retain(self, nodes: np.ndarray) -> None:
+        """Let go of what only other nodes need."""
+        for score, _ in self._scores:
+            score.retain(nodes)
+
+    def finish(self, nodes: np.ndarray) -> tuple[np.ndarray, list[dict[str, Any]]]:
+        """What is added to whole sentences (N,), and its parts."""
+        words = self._words.values(nodes)
+        zeros = np.zeros(len(nodes))
+        language_model = zeros if self._language_model is None else self._language_model.finish(nodes)
+        internal = zeros if self._internal is None else self._internal.finish(nodes)
+        weights = self.weights
+        total = weights.lm_weight * language_model + weights.insertion_bonus * words
+        total = total - weights.internal_lm_weight * internal
+        parts: list[dict[str, Any]] = [
+            {"language_model": of_model, "internal": of_internal, "words": count}
+            for of_model, of_internal, count in zip(
+                language_model.tolist(), internal.tolist(), words.tolist(), strict=True
+            )
+        ]
+        return total, parts

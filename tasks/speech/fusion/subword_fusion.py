@@ -1,0 +1,91 @@
+"""A language model over the recogniser's own units: every unit has its score at once, and nothing is looked ahead.
+
+Such a model is a folder of kind ``transformer`` or ``ngram`` whose vocabulary is the units, in their order. A model of
+other units would score, and mean nothing, so it is refused.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tasks.errors import ModelError
+from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, Vocabulary
+from tasks.speech.fusion.prefix_score import NodeValues
+from tasks.speech.fusion.spelled_units import WORD_BEGIN
+from tasks.speech.search.next_word.next_word_model import NextWordModel
+from tasks.speech.search.predictor_states import PredictorStates
+from tasks.speech.search.prefix_tree import PrefixTree
+
+
+def unit_vocabulary(pieces: list[str]) -> Vocabulary:
+    """The vocabulary of a language model over these units; a unit named like a special token gets brackets more."""
+    names = (f"<{piece}>" if piece in SPECIAL_TOKENS else piece for piece in pieces)
+    return Vocabulary((*SPECIAL_TOKENS, *names))
+
+
+def is_of_units(vocabulary: Vocabulary) -> bool:
+    """Whether a vocabulary is one of units: some of its tokens have the mark of a word's beginning."""
+    return any(token.startswith(WORD_BEGIN) for token in vocabulary.tokens)
+
+
+class SubwordScore:
+    """See ``PrefixScore``."""
+
+    exact = True
+
+    def __init__(self, model: NextWordModel, pieces: list[str]) -> None:
+        """Raises ``ModelError`` where the model is over other units than the recogniser's."""
+        expected = unit_vocabulary(pieces)
+        if model.vocabulary.hash != expected.hash:
+            raise ModelError(
+                f"the language model is over {len(model.vocabulary) - len(SPECIAL_TOKENS)} units with the vocabulary "
+                f"hash {model.vocabulary.hash[:12]}, the recogniser's {len(pieces)} units have {expected.hash[:12]}; "
+                "give a model whose vocabulary is this recogniser's units"
+            )
+        self._model = model
+        special = len(SPECIAL_TOKENS)
+        self._columns = np.array([*range(special, special + len(pieces)), *range(special)], dtype=np.int64)
+        self._units, self._end = len(pieces), len(pieces) + END_ID
+
+    def start(self, tree: PrefixTree, states: PredictorStates, model: Any) -> None:
+        """Begin with a tree that holds the root alone."""
+        self._tree, self._values, self._history = tree, NodeValues(), NodeValues(np.int64)
+        self._model.start(self._columns)
+        self._known, self._rows = np.zeros(0, dtype=np.int64), np.zeros((0, self._units), dtype=np.float32)
+
+    def extend(self, first: int) -> None:
+        """Score the nodes from ``first`` on."""
+        parents, units = self._tree.parent[first:], self._tree.unit[first:]
+        needed = np.unique(parents)
+        if not np.isin(needed, self._known).all():
+            self.of_units(needed)
+        rows = np.searchsorted(self._known, parents)
+        self._values.set(first, self._values[parents] + self._rows[rows, units])
+        self._history.set(first, self._model.extend(self._history[parents], units + len(SPECIAL_TOKENS)))
+
+    def values(self, nodes: np.ndarray) -> np.ndarray:
+        """Log-probability of each sequence (N,)."""
+        return self._values[nodes]
+
+    def of_units(self, nodes: np.ndarray) -> np.ndarray:
+        """What each unit adds behind each node (N, V - 1)."""
+        wanted, inverse = np.unique(nodes, return_inverse=True)
+        # ``extend`` is asked for children of these next.
+        self._known = wanted
+        self._rows = self._model.log_probabilities(self._history[wanted])[:, : self._units].numpy()
+        return self._rows[inverse]
+
+    def limit(self, nodes: np.ndarray, units: np.ndarray) -> np.ndarray:
+        """No less than the value of each node (N,) with one unit more."""
+        if not np.isin(nodes, self._known).all():
+            self.of_units(nodes)
+        return self._values[nodes] + self._rows[np.searchsorted(self._known, nodes), units]
+
+    def retain(self, nodes: np.ndarray) -> None:
+        """Let go of what only other nodes need."""
+        return
+
+    def finish(self, nodes: np.ndarray) -> np.ndarray:
+        """Log-probability of each sequence as a whole sentence (N,)."""
+        ends = self._model.log_probabilities(self._history[nodes])[:, self._end]
+        return self._values[nodes] + ends.double().numpy()

@@ -1,0 +1,292 @@
+"""Beam search for the transducer, over many utterances at once.
+
+The algorithm is that of ``torchaudio.models.RNNTBeamSearch``, which goes through one utterance at a time: at each frame
+the hypotheses of the beam emit blank, or units and then blank, as long as what they emit is better than the worst of
+the ``beam_width`` best that have emitted blank; equal unit sequences are added up. Here each round of a frame is one
+call of the joiner for all hypotheses of all utterances, one call of the predictor for the unit sequences that were
+never seen before, and a few array operations. Scores are added up in float64 where torchaudio has float32, so of two
+hypotheses whose scores differ by rounding the other may win.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tasks.errors import ModelError
+from tasks.language_model.transformer.processor_products import laid_out_layers
+from tasks.speech.search.hypothesis import Hypothesis
+from tasks.speech.search.predictor_states import PredictorStates
+from tasks.speech.search.prefix_tree import ROOT, PrefixTree
+from tasks.speech.search.settings import SearchSettings
+
+_USUAL_UTTERANCES = 64
+_ROUNDING = 1e-3
+"""Candidates are first taken by float32 sums; by so much more, in nats, that no one is missed."""
+
+
+class Fusion(Protocol):
+    """What is added to the transducer's score of a unit sequence; a function of the sequence alone."""
+
+    def start(self, tree: PrefixTree, states: PredictorStates, model: Any) -> None:
+        """Begin with a tree that holds the root alone."""
+
+    def extend(self, first: int) -> None:
+        """Nodes of the tree from ``first`` on are new."""
+
+    def added(self, nodes: np.ndarray) -> np.ndarray:
+        """What is added to the scores of nodes (N,), float64."""
+
+    def most(self, nodes: np.ndarray) -> np.ndarray:
+        """No less than what each unit changes ``added`` by: (N, V - 1) or (V - 1,), float32."""
+
+    def limit(self, nodes: np.ndarray, units: np.ndarray) -> np.ndarray:
+        """No less than what ``added`` is behind each node (N,) with one unit more; nearer to it than ``most``."""
+
+    def retain(self, nodes: np.ndarray) -> None:
+        """Only these nodes can be extended from now on."""
+
+    def finish(self, nodes: np.ndarray) -> tuple[np.ndarray, list[dict[str, Any]]]:
+        """What is added to whole sentences (N,), and the parts of each for ``Hypothesis``."""
+
+
+@torch.inference_mode()
+def beam_search(
+    recogniser_model: Any, blank: int, encoded: list[Tensor], settings: SearchSettings, fusion: Fusion | None = None
+) -> list[list[Hypothesis]]:
+    """The best hypotheses of each utterance, the best one first.
+
+    ``recogniser_model`` is a ``torchaudio.models.RNNT`` in evaluation mode, ``encoded`` what its encoder makes of each
+    utterance (frames, D). An utterance without a frame has the empty hypothesis alone. Raises ``ModelError`` where
+    blank is not the last of the model's symbols.
+    """
+    device = next(recogniser_model.parameters()).device
+    order = sorted(range(len(encoded)), key=lambda index: -len(encoded[index]))
+    found: list[list[Hypothesis]] = [[] for _ in encoded]
+    from tqdm import tqdm
+
+    with (
+        _laid_out(recogniser_model, settings),
+        tqdm(total=len(encoded), desc="decoding", unit="utterance", disable=None, leave=False) as bar,
+    ):
+        for begin in range(0, len(order), settings.batch_utterances):
+            chosen = order[begin : begin + settings.batch_utterances]
+            frames = [encoded[index].to(device=device, dtype=torch.float32) for index in chosen]
+            batch = _Batch(recogniser_model, blank, frames, settings, fusion)
+            for index, hypotheses in zip(chosen, batch.search(), strict=True):
+                found[index] = hypotheses
+            bar.update(len(chosen))
+    return found
+
+
+@contextmanager
+def _laid_out(model: Any, settings: SearchSettings) -> Iterator[None]:
+    """Have the predictor and the joiner multiply at the processor's full speed meanwhile."""
+    rows = min(settings.batch_utterances, _USUAL_UTTERANCES) * settings.beam_width
+    with ExitStack() as stack:
+        for name, part in model.named_children():
+            if name != "transcriber":
+                stack.enter_context(laid_out_layers(part, rows))
+        yield
+
+
+class _Batch:
+    """The search of a batch of utterances, the longest first."""
+
+    def __init__(
+        self, model: Any, blank: int, frames: list[Tensor], settings: SearchSettings, fusion: Fusion | None
+    ) -> None:
+        self.model, self.blank, self.settings, self.fusion = model, blank, settings, fusion
+        self.lengths = np.array([len(utterance) for utterance in frames])
+        self.frames = torch.nn.utils.rnn.pad_sequence(frames)  # (T, N, D)
+        self.tree = PrefixTree(blank)
+        self.states = PredictorStates(model, blank, self.tree)
+        if fusion is not None:
+            fusion.start(self.tree, self.states, model)
+        # Beams as (N, K): nodes, and the transducer's scores; minus infinity stands for no hypothesis.
+        self.nodes = np.full((len(frames), settings.beam_width), ROOT)
+        self.scores = np.full(self.nodes.shape, -np.inf)
+        self.scores[:, 0] = 0.0
+
+    def search(self) -> list[list[Hypothesis]]:
+        for frame in range(int(self.lengths[0]) if len(self.lengths) else 0):
+            active = int((self.lengths > frame).sum())
+            self._step(self.frames[frame, :active], active)
+            if self.fusion is not None:
+                self.fusion.retain(np.unique(self.nodes[:active][self.scores[:active] > -np.inf]))
+        return self._finish()
+
+    def _step(self, encodings: Tensor, active: int) -> None:
+        """One frame of the first ``active`` utterances, whose ``encodings`` are (N, D)."""
+        width = self.settings.beam_width
+        utterance, column = np.nonzero(self.scores[:active] > -np.inf)
+        nodes = self.nodes[utterance, column]
+        scores = self.scores[utterance, column]
+        done = _Done(active, width)
+        for emitted in range(self.settings.step_max_symbols + 1):
+            log_probabilities = self._joined(encodings, utterance, nodes)  # (M, V)
+            done.add(utterance, nodes, scores + log_probabilities[:, self.blank])
+            if emitted == self.settings.step_max_symbols:
+                break
+            utterance, nodes, scores = self._emit(done, utterance, nodes, scores, log_probabilities)
+            if not len(nodes):
+                break
+            self.states.ensure(nodes)
+        totals = done.scores + self._added(done.nodes)
+        if self.settings.length_normalisation == "always":
+            totals = totals / (self.tree.length[done.nodes] + 2)
+        if totals.shape[1] > width:
+            best = np.argpartition(-totals, width - 1, axis=1)[:, :width]
+            self.nodes[:active] = np.take_along_axis(done.nodes, best, axis=1)
+            self.scores[:active] = np.take_along_axis(done.scores, best, axis=1)
+        else:
+            self.nodes[:active], self.scores[:active] = done.nodes, done.scores
+
+    def _added(self, nodes: np.ndarray) -> np.ndarray | float:
+        return 0.0 if self.fusion is None else self.fusion.added(nodes.ravel()).reshape(nodes.shape)
+
+    def _joined(self, encodings: Tensor, utterance: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+        """Log-probabilities of all symbols (M, V) for hypotheses of these utterances."""
+        rows = torch.from_numpy(utterance).to(encodings.device)
+        ones = torch.ones_like(rows)
+        joined, _, _ = self.model.join(
+            encodings.index_select(0, rows)[:, None], ones, self.states.outputs(nodes)[:, None], ones
+        )
+        logits = joined[:, 0, 0]
+        if logits.shape[1] != self.blank + 1:
+            raise ModelError(f"the recogniser has {logits.shape[1]} symbols and blank is {self.blank}, not the last")
+        if self.settings.temperature != 1:
+            logits = logits / self.settings.temperature
+        return torch.log_softmax(logits, dim=1).cpu().numpy()
+
+    def _emit(
+        self,
+        done: "_Done",
+        utterance: np.ndarray,
+        nodes: np.ndarray,
+        scores: np.ndarray,
+        log_probabilities: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The hypotheses that one unit more makes, where they can still reach the beam: utterances, nodes, scores."""
+        width = self.settings.beam_width
+        added = self._added(nodes)
+        least = _smallest_of_best(done.scores + self._added(done.nodes), width)  # (N,)
+        needed = (least[utterance] - scores - added - _ROUNDING).astype(np.float32)
+        wanted = log_probabilities[:, : self.blank]
+        if self.fusion is not None:
+            wanted = wanted + self.fusion.most(nodes)
+        row, unit = np.nonzero(wanted > needed[:, None])
+        if not len(row):
+            return row, row, scores[:0]
+        owner = utterance[row]
+        grown = scores[row] + log_probabilities[row, unit]
+        if self.fusion is None:
+            kept = _best_of_each(owner, grown, least, width)
+            found, _ = self.tree.children(nodes[row[kept]], unit[kept])
+            return owner[kept], found, grown[kept]
+        found, totals = self._fused(owner, nodes[row], unit, grown, least)
+        kept = _best_of_each(owner, totals, least, width)
+        return owner[kept], found[kept], grown[kept]
+
+    def _fused(
+        self, owner: np.ndarray, parents: np.ndarray, units: np.ndarray, grown: np.ndarray, least: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes and whole scores of candidates; those that cannot be among an utterance's best get minus infinity.
+
+        First those are scored that are best by what they can have at most; the worst of them is what the others must
+        be able to beat.
+        """
+        fusion, width = self.fusion, self.settings.beam_width
+        assert fusion is not None
+        found, totals = np.full(len(owner), ROOT), np.full(len(owner), -np.inf)
+        most = grown + fusion.limit(parents, units)
+        order = np.flatnonzero(most > least[owner])
+        order = order[np.lexsort((-most[order], owner[order]))]
+        if not len(order):
+            return found, totals
+        rank = _rank_within(owner[order])
+        first, rest = order[rank < width], order[rank >= width]
+        for part in (first, rest):
+            if len(part) and part is rest:
+                worst = np.full(len(least), -np.inf)
+                full = np.bincount(owner[first], minlength=len(least)) == width
+                worst[full] = totals[first[full[owner[first]]]].reshape(-1, width).min(axis=1)
+                part = part[most[part] > worst[owner[part]]]
+            if not len(part):
+                continue
+            found[part], before = self.tree.children(parents[part], units[part])
+            if self.tree.size > before:
+                fusion.extend(before)
+            totals[part] = grown[part] + fusion.added(found[part])
+        return found, totals
+
+    def _finish(self) -> list[list[Hypothesis]]:
+        places = np.nonzero(self.scores > -np.inf)
+        nodes, transducer = self.nodes[places], self.scores[places]
+        totals = transducer
+        parts: list[dict[str, Any]] = [{} for _ in nodes]
+        if self.fusion is not None:
+            added, parts = self.fusion.finish(nodes)
+            totals = transducer + added
+        if self.settings.length_normalisation != "never":
+            totals = totals / (self.tree.length[nodes] + 2)
+        hypotheses: list[list[Hypothesis]] = [[] for _ in self.lengths]
+        for index in np.lexsort((-totals, places[0])).tolist():
+            of_utterance = hypotheses[places[0][index]]
+            if len(of_utterance) < self.settings.nbest:
+                units = self.tree.sequence(int(nodes[index]))
+                found = Hypothesis(units, float(totals[index]), float(transducer[index]), **parts[index])
+                of_utterance.append(found)
+        return hypotheses
+
+
+class _Done:
+    """The hypotheses of each utterance that have emitted blank at a frame, as (N, W)."""
+
+    def __init__(self, utterances: int, width: int) -> None:
+        self.nodes = np.full((utterances, width), ROOT)
+        self.scores = np.full((utterances, width), -np.inf)
+        self._counts = np.zeros(utterances, dtype=np.int64)
+
+    def add(self, utterance: np.ndarray, nodes: np.ndarray, scores: np.ndarray) -> None:
+        """Add hypotheses (M,), those of one utterance side by side; equal ones become one."""
+        taken = np.arange(self.nodes.shape[1]) < self._counts[utterance][:, None]  # (M, W)
+        same = (self.nodes[utterance] == nodes[:, None]) & taken
+        there = same.any(axis=1)
+        if there.any():
+            place = utterance[there], same[there].argmax(axis=1)
+            self.scores[place] = np.logaddexp(self.scores[place], scores[there])
+            utterance, nodes, scores = utterance[~there], nodes[~there], scores[~there]
+        if not len(nodes):
+            return
+        column = self._counts[utterance] + _rank_within(utterance)
+        if (more := int(column.max()) + 1 - self.nodes.shape[1]) > 0:
+            rows = len(self.nodes)
+            self.nodes = np.concatenate([self.nodes, np.full((rows, more), ROOT)], axis=1)
+            self.scores = np.concatenate([self.scores, np.full((rows, more), -np.inf)], axis=1)
+        self.nodes[utterance, column] = nodes
+        self.scores[utterance, column] = scores
+        self._counts += np.bincount(utterance, minlength=len(self._counts))
+
+
+def _rank_within(groups: np.ndarray) -> np.ndarray:
+    """Place of each entry among the entries of its group (M,), from 0; the entries of a group stand side by side."""
+    begins = np.flatnonzero(np.concatenate([[True], groups[1:] != groups[:-1]]))
+    return np.arange(len(groups)) - np.repeat(begins, np.diff(np.append(begins, len(groups))))
+
+
+def _smallest_of_best(scores: np.ndarray, width: int) -> np.ndarray:
+    """The ``width``-th best score of each row (N,); minus infinity where there are fewer."""
+    if scores.shape[1] < width:
+        return np.full(len(scores), -np.inf)
+    return np.partition(scores, scores.shape[1] - width, axis=1)[:, scores.shape[1] - width]
+
+
+def _best_of_each(owner: np.ndarray, scores: np.ndarray, least: np.ndarray, width: int) -> np.ndarray:
+    """Indices of the ``width`` best candidates of each owner that are better than its ``least``, side by side."""
+    inside = np.flatnonzero(scores > least[owner])
+    order = inside[np.lexsort((-scores[inside], owner[inside]))]
+    return order[_rank_within(owner[order]) < width] if len(order) else order

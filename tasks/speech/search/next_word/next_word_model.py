@@ -1,0 +1,43 @@
+"""What a fusion asks of a word-level language model: the next word's distribution behind many histories."""
+
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from torch import Tensor
+
+from tasks.errors import ModelError
+from tasks.language_model.downstream_model import kind_of_folder
+from tasks.language_model.vocabulary import Vocabulary
+
+
+class NextWordModel(Protocol):
+    """Histories are numbers; 0 is the beginning of a sentence. Equal histories have equal numbers."""
+
+    vocabulary: Vocabulary
+
+    def start(self, columns: np.ndarray) -> None:
+        """Forget all histories. ``columns`` (V,): ids of the vocabulary in the order that answers stand in."""
+
+    def extend(self, histories: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """The histories with one word more (N,), by its id; nothing is computed yet."""
+
+    def log_probabilities(self, histories: np.ndarray) -> Tensor:
+        """Of every token as the next one (N, V) float32, in nats, on the processor; columns as ``start`` was told."""
+
+
+def load_next_word_model(folder: str | Path) -> NextWordModel:
+    """The model of a folder of kind ``transformer`` or ``ngram``; ``ModelError`` for another kind."""
+    match kind := kind_of_folder(folder):
+        case "transformer":
+            from tasks.speech.search.next_word.transformer_model import TransformerNextWord
+
+            return TransformerNextWord.load(folder)
+        case "ngram":
+            from tasks.speech.search.next_word.ngram_model import NgramNextWord
+
+            return NgramNextWord.load(folder)
+    raise ModelError(
+        f"model folder {str(folder)!r} is of kind {kind!r}, which has pieces of its own in place of a vocabulary of "
+        "words; fuse a model of kind 'transformer' or 'ngram', or use this one with 'palimpsest rescore'"
+    )

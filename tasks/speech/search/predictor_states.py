@@ -1,0 +1,111 @@
+"""Outputs and states of the transducer's predictor, one row for each unit sequence that was ever expanded.
+
+A hypothesis that falls out of the beam often comes back a frame later; its row is still there.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tasks.speech.search.prefix_tree import ROOT, PrefixTree
+from tasks.torch_setup import stand_in_for_torchaudio_extension
+
+_FIRST_CAPACITY = 1024
+
+
+class PredictorStates:
+    """Rows of predictor outputs and states by the nodes of a prefix tree."""
+
+    def __init__(self, model: Any, blank: int, tree: PrefixTree) -> None:
+        self._model, self._tree = model, tree
+        self._device = next(model.parameters()).device
+        self._row = np.full(_FIRST_CAPACITY, -1, dtype=np.int64)
+        # Blank stands for the beginning of a sentence, as in torchaudio's search and in training.
+        output, _, state = model.predict(torch.tensor([[blank]], device=self._device), self._ones(1), None)
+        self._outputs = self._table(output[:, 0])
+        self._states = [[self._table(part) for part in layer] for layer in state]
+        self._row[ROOT] = 0
+        self.rows = 1
+        self._gates = _gates_of_units(model)
+
+    def _ones(self, count: int) -> Tensor:
+        return torch.ones(count, dtype=torch.int64, device=self._device)
+
+    def _table(self, first: Tensor) -> Tensor:
+        table = first.new_zeros(_FIRST_CAPACITY, first.shape[1])
+        table[:1] = first
+        return table
+
+    def ensure(self, nodes: np.ndarray) -> np.ndarray:
+        """Run the predictor for those of ``nodes`` that have no row; their parents must have one.
+
+        Returns the nodes that are new (M,), each once.
+        """
+        if self._tree.size > len(self._row):
+            grown = np.full(max(2 * len(self._row), self._tree.size), -1, dtype=np.int64)
+            grown[: len(self._row)] = self._row
+            self._row = grown
+        missing = np.unique(nodes[self._row[nodes] < 0])
+        if not len(missing):
+            return missing
+        parents = torch.from_numpy(self._row[self._tree.parent[missing]]).to(self._device)
+        units = torch.from_numpy(self._tree.unit[missing]).to(self._device)
+        state = [[part.index_select(0, parents) for part in layer] for layer in self._states]
+        output, state = self._step(units, state)
+        begin, end = self.rows, self.rows + len(missing)
+        self._outputs = _written(self._outputs, begin, output)
+        self._states = [
+            [_written(table, begin, part) for table, part in zip(tables, parts, strict=True)]
+            for tables, parts in zip(self._states, state, strict=True)
+        ]
+        self._row[missing] = np.arange(begin, end)
+        self.rows = end
+        return missing
+
+    def _step(self, units: Tensor, state: list[list[Tensor]]) -> tuple[Tensor, list[list[Tensor]]]:
+        """Outputs (M, D) and states behind one unit more (M,)."""
+        if self._gates is None:
+            output, _, state = self._model.predict(units[:, None], self._ones(len(units)), state)
+            return output[:, 0], state
+        predictor = self._model.predictor
+        states = []
+        hidden = None
+        for layer, (previous, cell) in zip(predictor.lstm_layers, state, strict=True):
+            gates = self._gates.index_select(0, units) if hidden is None else layer.x2g(hidden)
+            gates = layer.g_norm(gates + layer.p2g(previous))
+            admit, forget, new, show = gates.chunk(4, 1)
+            cell = layer.c_norm(forget.sigmoid() * cell + admit.sigmoid() * new.tanh())
+            hidden = show.sigmoid() * cell.tanh()
+            states.append([hidden, cell])
+        return predictor.output_layer_norm(predictor.linear(hidden)), states
+
+    def outputs(self, nodes: np.ndarray) -> Tensor:
+        """Predictor outputs (N, D) of nodes that have a row."""
+        return self._outputs.index_select(0, torch.from_numpy(self._row[nodes]).to(self._device))
+
+
+def _gates_of_units(model: Any) -> Tensor | None:
+    """What the first LSTM layer makes of each unit (V, 4 H); ``None`` where the predictor is not torchaudio's.
+
+    It does not depend on what came before, and is half of the layer's work.
+    """
+    stand_in_for_torchaudio_extension()
+    from torchaudio.models.rnnt import _Predictor
+
+    predictor: Any = getattr(model, "predictor", None)
+    if type(predictor) is not _Predictor:
+        return None
+    return predictor.lstm_layers[0].x2g(predictor.input_layer_norm(predictor.embedding.weight))
+
+
+def _written(table: Tensor, begin: int, rows: Tensor) -> Tensor:
+    """The table with ``rows`` from row ``begin`` on; a larger one where there is no room."""
+    end = begin + len(rows)
+    if end > len(table):
+        larger = table.new_zeros(max(2 * len(table), end), table.shape[1])
+        larger[:begin] = table[:begin]
+        table = larger
+    table[begin:end] = rows
+    return table

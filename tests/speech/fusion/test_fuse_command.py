@@ -1,0 +1,153 @@
+"""``palimpsest fuse``: from encoded speech to n-best lists, weights found on dev, and what is refused."""
+
+import json
+import stat
+
+import pytest
+
+from tasks.cli import main
+
+SENTENCES = ["the dog", "a dog and the cat", "the cat", "then a cat", "and the dog", "a cat and a dog"] * 4
+
+
+@pytest.fixture(scope="module")
+def speech(tmp_path_factory):
+    """A recogniser with random weights, random frames as speech, and two language models."""
+    import torch
+
+    from tasks.language_model.encoded_text import encode_text
+    from tasks.language_model.ngram.folder import save_new
+    from tasks.language_model.ngram.kneser_ney import estimate
+    from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
+    from tasks.speech.recogniser.encoded_speech import write_encoded
+    from tasks.speech.recogniser.features import FeatureStatistics
+    from tasks.speech.recogniser.folder import save_recogniser
+    from tasks.speech.recogniser.model import make_model
+    from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription
+    from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
+    from tasks.speech.recogniser.units import train_units
+
+    folder = tmp_path_factory.mktemp("speech")
+    units = train_units(SENTENCES, 13, 100)
+    features = FeatureSettings(bands=8)
+    architecture = RecogniserArchitecture(
+        encoding=16, reduction_input=4, layers=1, heads=2, feed_forward=16, predictor_width=16
+    )
+    model = make_model(architecture, features, len(units) + 1, seed=1)
+    with torch.no_grad():
+        model.joiner.linear.weight.mul_(3)
+        model.joiner.linear.bias[-1] += 1.5
+    statistics = FeatureStatistics(torch.zeros(8), torch.ones(8))
+    description = RecogniserDescription(features=features, architecture=architecture, origin="random", synthetic=True)
+    recogniser_hash = save_recogniser(
+        folder / "recogniser", Recogniser(model.eval(), units, statistics, description), store="float32"
+    )
+    generator = torch.Generator().manual_seed(1)
+    for part, count in (("dev", 4), ("test", 5)):
+        names = [f"{part}-{index}" for index in range(count)]
+        write_encoded(
+            folder / f"{part}.encoded",
+            {name: torch.randn(8, 16, generator=generator) for name in names},
+            recogniser_hash=recogniser_hash,
+            seconds=dict.fromkeys(names, 0.32),
+            frame_seconds=0.04,
+            synthetic=True,
+        )
+        lines = [
+            {"utterance_id": name, "audio": f"{name}.wav", "text": text}
+            for name, text in zip(names, SENTENCES, strict=False)
+        ]
+        (folder / f"{part}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "text.txt").write_text("\n".join(SENTENCES) + "\n")
+    vocabulary = Vocabulary((*SPECIAL_TOKENS, "a", "and", "cat", "dog", "the", "then"))
+    save_new(
+        folder / "words", estimate(encode_text(folder / "text.txt", vocabulary), 2, len(vocabulary))[0], vocabulary
+    )
+    return folder
+
+
+def command(speech, output, *options, fused=True):
+    arguments = ["fuse", "--recogniser", f"{speech}/recogniser", "--test", f"{speech}/test.encoded", "--threads", "1"]
+    arguments += ["--test-manifest", f"{speech}/test.jsonl", "--output", f"{output}/lists.jsonl"]
+    if fused:
+        arguments += ["--dev", f"{speech}/dev.encoded", "--dev-manifest", f"{speech}/dev.jsonl"]
+        arguments += ["--model", f"{speech}/words"]
+    return main([*arguments, *options])
+
+
+def test_weights_are_found_on_dev_and_test_is_decoded(speech, tmp_path, capsys):
+    options = ["--lm-weights", "0", "0.3", "0.6", "--insertion-bonuses", "0", "1", "--counts", f"{tmp_path}/counts.tsv"]
+    assert command(speech, tmp_path, *options, "--json", "--report", f"{tmp_path}/report.json") == 0
+    measured = json.loads(capsys.readouterr().out)
+    assert measured["utterances"] == 5
+    assert measured["words"] == 15
+    assert len(measured["dev"]["grid"]) == 6
+    weights = {point["lm_weight"] for point in measured["dev"]["decoded"]}
+    assert measured["lm_weight"] in weights
+    assert {0.0, 0.3} <= weights
+    best = min(measured["dev"]["decoded"], key=lambda point: point["wer"])
+    assert measured["dev"]["wer"] == best["wer"]
+    assert measured["real_time_factor"] == pytest.approx(measured["decode_seconds"] / 1.6)
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["parameters"]["speech.fusion"]["lm_weights"] == [0, 0.3, 0.6]
+    assert not any(word in (tmp_path / "report.json").read_text() for word in ('"dog', "cat "))
+    from tasks.speech.rescoring.nbest_lists import read_nbest
+
+    lists = read_nbest(tmp_path / "lists.jsonl")
+    assert [nbest.utterance_id for nbest in lists] == [f"test-{index}" for index in range(5)]
+    assert all(nbest.vocabulary == measured["model_vocabulary_hash"] for nbest in lists)
+    assert stat.S_IMODE((tmp_path / "lists.jsonl").stat().st_mode) == 0o600
+
+
+def test_the_same_command_gives_the_same_bytes(speech, tmp_path):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    for folder in (tmp_path / "one", tmp_path / "two"):
+        assert command(speech, folder, "--internal-lm", "zero_encoder") == 0
+    assert (tmp_path / "one/lists.jsonl").read_bytes() == (tmp_path / "two/lists.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--internal-lm", "lodr", "--source-text", "{}/text.txt"],
+        ["--internal-lm", "density_ratio", "--source-model", "{}/words"],
+    ],
+    ids=["lodr", "density_ratio"],
+)
+def test_internal_models(speech, tmp_path, capsys, options):
+    assert command(speech, tmp_path, *(option.format(speech) for option in options), "--json") == 0
+    measured = json.loads(capsys.readouterr().out)
+    assert measured["internal_lm"] == options[1]
+    assert any(point["internal_lm_weight"] for point in measured["dev"]["decoded"])
+
+
+def test_recogniser_alone(speech, tmp_path, capsys):
+    assert command(speech, tmp_path, "--json", fused=False) == 0
+    measured = json.loads(capsys.readouterr().out)
+    assert measured["lm_weight"] is None
+    assert "dev" not in measured
+    assert measured["utterances"] == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "fused", "message"),
+    [
+        (["--lm-weights", "0.5"], False, "--lm-weights has no use without --model"),
+        (["--internal-lm", "lodr"], True, "needs --source-text"),
+        (["--source-model", "x"], True, "belongs to internal_lm 'density_ratio'"),
+        (["--beam-width", "0"], True, "beam_width"),
+        (["--test-manifest", "{}/dev.jsonl"], True, "5 utterances of"),
+    ],
+)
+def test_refused(speech, tmp_path, capsys, options, fused, message):
+    assert command(speech, tmp_path, *(option.format(speech) for option in options), fused=fused) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "lists.jsonl").exists()
+
+
+def test_model_needs_dev(speech, tmp_path, capsys):
+    assert command(speech, tmp_path, "--model", f"{speech}/words", fused=False) == 1
+    assert "the weights are found on dev" in capsys.readouterr().err

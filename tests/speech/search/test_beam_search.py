@@ -1,0 +1,173 @@
+"""Beam search: torchaudio's answers, exhaustive search on a toy, and how batches do not matter."""
+
+import itertools
+import math
+
+import pytest
+import torch
+
+from tasks.speech.search.settings import SearchSettings
+from tasks.torch_setup import stand_in_for_torchaudio_extension
+
+BLANK = 12
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A transducer with random weights, made so that it emits a unit every few frames."""
+    stand_in_for_torchaudio_extension()
+    from torchaudio.models.rnnt import emformer_rnnt_model
+
+    torch.manual_seed(1)
+    model = emformer_rnnt_model(
+        input_dim=8,
+        encoding_dim=32,
+        num_symbols=BLANK + 1,
+        segment_length=4,
+        right_context_length=1,
+        time_reduction_input_dim=8,
+        time_reduction_stride=2,
+        transformer_num_heads=2,
+        transformer_ffn_dim=16,
+        transformer_num_layers=1,
+        transformer_dropout=0.0,
+        transformer_activation="relu",
+        transformer_left_context_length=4,
+        transformer_max_memory_size=0,
+        transformer_weight_init_scale_strategy="depthwise",
+        transformer_tanh_on_mem=True,
+        symbol_embedding_dim=16,
+        num_lstm_layers=2,
+        lstm_layer_norm=True,
+        lstm_layer_norm_epsilon=1e-3,
+        lstm_dropout=0.0,
+    ).eval()
+    with torch.no_grad():
+        model.joiner.linear.weight.mul_(3)
+        model.joiner.linear.bias[-1] += 1
+    return model
+
+
+def utterances(count=9, least=1, most=14):
+    generator = torch.Generator().manual_seed(2)
+    lengths = torch.randint(least, most, (count,), generator=generator).tolist()
+    return [torch.randn(length, 32, generator=generator) for length in lengths]
+
+
+def search(model, encoded, **settings):
+    from tasks.speech.search.beam_search import beam_search
+
+    return beam_search(model, BLANK, encoded, SearchSettings(**settings))
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 7])
+@pytest.mark.parametrize("temperature", [1.0, 2.0])
+def test_same_hypotheses_and_scores_as_torchaudio(model, width, temperature):
+    from torchaudio.models import RNNTBeamSearch
+
+    encoded = utterances()
+    peer = RNNTBeamSearch(model, BLANK, temperature=temperature, step_max_tokens=6)
+    found = search(
+        model, encoded, beam_width=width, nbest=width, temperature=temperature, step_max_symbols=6, batch_utterances=4
+    )
+    emitted = 0
+    for ours, frames in zip(found, encoded, strict=True):
+        with torch.inference_mode():
+            theirs = peer._search(frames[None], None, width)
+        assert [hypothesis.units for hypothesis in ours] == [tuple(units[1:]) for units, *_ in theirs]
+        assert [hypothesis.transducer for hypothesis in ours] == pytest.approx(
+            [score for *_, score in theirs], abs=1e-4
+        )
+        emitted += len(ours[0].units)
+    assert emitted > 20
+
+
+def test_result_does_not_depend_on_the_batch(model):
+    encoded = utterances(8)
+    alone = [search(model, [frames], beam_width=3)[0] for frames in encoded]
+    together = search(model, encoded, beam_width=3, batch_utterances=100)
+    for one, other in zip(alone, together, strict=True):
+        assert [hypothesis.units for hypothesis in one] == [hypothesis.units for hypothesis in other]
+        assert [h.score for h in one] == pytest.approx([h.score for h in other], abs=1e-5)
+
+
+class ToyModel(torch.nn.Module):
+    """A transducer of two units whose symbols' probabilities depend on the frame and on how many units there are."""
+
+    def __init__(self, frames):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(1))
+        generator = torch.Generator().manual_seed(5)
+        self.table = torch.randn(frames, 6, 3, generator=generator)  # (T, units so far, V)
+
+    def predict(self, units, lengths, state):
+        count = torch.zeros(len(units), 1) if state is None else state[0][0] + 1
+        return count[:, None], lengths, [[count]]
+
+    def join(self, frames, frame_lengths, outputs, lengths):
+        rows = self.table[frames[:, 0, 0].long(), outputs[:, 0, 0].long().clamp(max=5)]
+        return rows[:, None, None], frame_lengths, lengths
+
+    def log_probability(self, units):
+        """Sum over all alignments, by the forward recursion."""
+        rows = torch.log_softmax(self.table, 2)
+        before = [-math.inf] * (len(units) + 1)
+        before[0] = 0.0
+        for frame in range(len(self.table)):
+            for place, unit in enumerate(units):
+                step = before[place] + rows[frame, min(place, 5), unit].item()
+                before[place + 1] = torch.logaddexp(torch.tensor(before[place + 1]), torch.tensor(step)).item()
+            before = [score + rows[frame, min(place, 5), 2].item() for place, score in enumerate(before)]
+        return before[-1]
+
+
+def test_a_wide_beam_is_exhaustive_search():
+    from tasks.speech.search.beam_search import beam_search
+
+    toy = ToyModel(3)
+    frames = torch.arange(3.0)[:, None]
+    settings = SearchSettings(beam_width=400, nbest=20, step_max_symbols=8, length_normalisation="never")
+    (found,) = beam_search(toy, 2, [frames], settings)
+    every = [units for length in range(6) for units in itertools.product((0, 1), repeat=length)]
+    best = sorted(every, key=lambda units: -toy.log_probability(units))[:5]
+    assert [hypothesis.units for hypothesis in found[:5]] == best
+    # Alignments with more than eight units in one frame are missing, so sums are a little below.
+    assert [h.score for h in found[:5]] == pytest.approx([toy.log_probability(units) for units in best], abs=2e-3)
+
+
+def test_no_frame_emits_more_units_than_allowed(model):
+    with torch.no_grad():
+        model.joiner.linear.bias[-1] -= 50
+    try:
+        found = search(model, utterances(3), beam_width=2, step_max_symbols=2)
+    finally:
+        with torch.no_grad():
+            model.joiner.linear.bias[-1] += 50
+    assert [len(hypotheses[0].units) for hypotheses in found] == [2 * len(frames) for frames in utterances(3)]
+
+
+def test_final_normalisation_changes_the_order_alone(model):
+    encoded = utterances(5)
+    final = search(model, encoded, beam_width=4, nbest=4, length_normalisation="final")
+    never = search(model, encoded, beam_width=4, nbest=4, length_normalisation="never")
+    for one, other in zip(final, never, strict=True):
+        assert {h.units for h in one} == {h.units for h in other}
+        assert [h.score for h in other] == [h.transducer for h in other]
+        assert [h.score for h in one] == [h.transducer / (len(h.units) + 2) for h in one]
+
+
+def test_empty_utterance_and_no_utterance(model):
+    (found,) = search(model, [torch.zeros(0, 32)])
+    assert [(hypothesis.units, hypothesis.score) for hypothesis in found] == [((), 0.0)]
+    assert search(model, []) == []
+    one, two = search(model, [torch.zeros(0, 32), utterances(1)[0]])
+    assert one[0].units == ()
+    assert len(two) > 1
+
+
+def test_blank_must_be_the_last_symbol(model):
+    from tasks.errors import ModelError
+    from tasks.speech.search.beam_search import beam_search
+
+    with pytest.raises(ModelError, match="blank is 3"):
+        beam_search(model, 3, utterances(1), SearchSettings())
