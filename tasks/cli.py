@@ -43,6 +43,7 @@ COMMANDS: dict[str, str] = {
     "reference-text": "tasks.speech.word_errors.reference_text_command",
     "word-error-rate": "tasks.speech.word_errors.word_error_rate_command",
     "fuse": "tasks.speech.fusion.fuse_command",
+    "whisper-nbest": "tasks.speech.whisper.whisper_nbest_command",
     "rescore": "tasks.speech.rescoring.rescore_command",
     "summarise": "tasks.reports.summarise_command",
     "findings": "tasks.reports.findings_command",

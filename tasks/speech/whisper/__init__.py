@@ -1,0 +1,1 @@
+"""N-best lists from a published recogniser: Whisper (Radford et al., 2022)."""
