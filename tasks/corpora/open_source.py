@@ -19,6 +19,12 @@ def open_source(settings: Any) -> Source:
             from tasks.corpora.encyclopedia import Encyclopedia
 
             return Encyclopedia(settings.questions)
+        case "drawn_words":
+            from tasks.corpora.drawn_words import DrawnWords
+
+            return DrawnWords(
+                settings.rows, settings.words, settings.shortest, settings.longest, settings.exponent, settings.seed
+            )
         case "wikitext":
             from tasks.corpora.wikitext import WikiText
 

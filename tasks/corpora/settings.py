@@ -45,6 +45,33 @@ class EncyclopediaCorpus(Settings):
     cleaning: CleaningSettings = CleaningSettings()
 
 
+class DrawnWordsCorpus(Settings):
+    """Rows of words drawn by their published frequency (package ``wordfreq``): not language, for a recogniser to hear."""
+
+    kind: Literal["drawn_words"]
+    source: str
+    """The file that pins the package's version."""
+    rows: int = Field(default=50_000, ge=1)
+    """How many are drawn, before cleaning."""
+    words: int = Field(default=20_000, ge=10)
+    """How many of the most frequent words they are drawn from."""
+    shortest: int = Field(default=2, ge=1)
+    """Words of the shortest row."""
+    longest: int = Field(default=8, ge=1)
+    """Words of the longest row."""
+    exponent: float = Field(default=0.7, ge=0, le=1)
+    """Words are drawn by their frequency to this power: 1 as they come in text, 0 all alike."""
+    seed: int = 1
+    """Seed of the rows."""
+    cleaning: CleaningSettings = CleaningSettings()
+
+    @model_validator(mode="after")
+    def _limits_in_order(self) -> Self:
+        if self.shortest > self.longest:
+            raise ValueError(f"shortest ({self.shortest!r}) is above longest ({self.longest!r})")
+        return self
+
+
 class FilesCorpus(Settings):
     """A user's own files, versioned with ``dvc add``."""
 
@@ -124,6 +151,7 @@ class WallStreetJournalCorpus(Settings):
 _SingleSource = (
     ChitchatCorpus
     | EncyclopediaCorpus
+    | DrawnWordsCorpus
     | FilesCorpus
     | WikiTextCorpus
     | FisherCorpus

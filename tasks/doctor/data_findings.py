@@ -16,6 +16,7 @@ _HOW_TO_GET = {
     "wsj": "order CSR-I (WSJ0) LDC93S6A and CSR-II (WSJ1) LDC94S13A at catalog.ldc.upenn.edu (needs a licence)",
     "chitchat": "run 'make install'",
     "encyclopedia": "run 'make install'",
+    "drawn_words": "run 'make install'",
     "files": "put your own text there",
 }
 _MADE_BY_THE_GRAPH = "data/labelled/"
@@ -46,7 +47,7 @@ def _corpus(name: str, settings: Any, root: Path) -> Finding:
     except CorpusError as error:
         what = str(error).replace(str(place), settings.source) if place.exists() else f"{settings.source} is not there"
         remedy = f"{_HOW_TO_GET[settings.kind]}; put it at {settings.source}, then 'dvc add {settings.source}'"
-        if settings.kind in ("chitchat", "encyclopedia"):
+        if settings.kind in ("chitchat", "encyclopedia", "drawn_words"):
             remedy = _HOW_TO_GET[settings.kind]
         return Finding("data", name, "missing", what, remedy)
     size = sum(Path(file).stat().st_size for file in source.files)
