@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,11 +13,14 @@ from types import FrameType
 from typing import Any
 
 from flows import prefect_api
-from flows.executor import STOPPED, Executor, Finish, Observer, Outcome, State
+from flows.executor import STOPPED, Finish, Observer, Outcome, State
 from flows.plan import Action, Plan
 from flows.private_folders import close_private_folders
 from flows.processes import Processes
+from flows.run_session import make_session
+from flows.session import Session
 from tasks.errors import ResourceError
+from tasks.params import ResourceSettings
 
 STOP_SECONDS = 8.0
 """How long stages and Prefect have after SIGINT or SIGTERM until the run ends without them."""
@@ -35,52 +38,55 @@ def drive(
     folder: Path,
     plan: Plan,
     *,
+    resources: ResourceSettings,
     parallel_stages: int,
     observer: Observer,
+    parameters: Mapping[str, Any] | None = None,
     inherited: Sequence[int] = (),
     verbose: bool = False,
 ) -> Finish:
     """Run the plan's stages and return what became of each.
 
-    SIGINT and SIGTERM stop running stages within seconds; what was finished stays finished. Only from the main thread.
+    ``parameters`` are the flow's, for Prefect's record. SIGINT, SIGTERM and a cancellation in Prefect stop running
+    stages within seconds; what was finished stays finished. Only from the main thread.
     Raises what kept the flow from being run at all.
     """
     close_private_folders(folder)
     prefect_api.configure(folder, verbose=verbose)
     flow = _Flow()
     with _received_signals() as received, Processes(folder, inherited=inherited) as processes:
-        executor = Executor(processes, folder)
-        stopped = threading.Event()
-        work = _flow_run(flow, folder, plan, parallel_stages, observer, processes, executor, stopped)
+        session = make_session(
+            folder,
+            plan,
+            processes,
+            resources,
+            parallel_stages=parallel_stages,
+            observer=observer,
+            stopped=threading.Event(),
+            outcomes=flow.outcomes,
+            parameters=parameters,
+        )
+        work = _flow_run(flow, folder, session, processes)
         deadline = float("inf")
         while work.is_alive() and time.monotonic() < deadline:
             work.join(0.1)
-            if received and not stopped.is_set():
-                stopped.set()
-                executor.stop()
+            if received and not session.stopped.is_set():
+                session.stop()
+            if session.stopped.is_set() and deadline == float("inf"):
                 deadline = time.monotonic() + STOP_SECONDS
         abandoned = work.is_alive()
         warning = None
-        if flow.error is not None and not received:
+        if flow.error is not None and not session.stopped.is_set():
             error = _explained(flow.error)
             if not isinstance(error, ResourceError) or len(flow.outcomes) < len(plan.stages):
                 raise error
             # Every stage was brought to its end: only Prefect's record of the run is incomplete.
             warning = str(error)
         outcomes = {name: flow.outcomes.get(name) or _unfinished(name, plan) for name in plan.stages}
-        return Finish(outcomes, received[0] if received else None, abandoned, warning)
+        return Finish(outcomes, received[0] if received else None, abandoned, session.cancelled, warning)
 
 
-def _flow_run(
-    flow: _Flow,
-    folder: Path,
-    plan: Plan,
-    parallel_stages: int,
-    observer: Observer,
-    processes: Processes,
-    executor: Executor,
-    stopped: threading.Event,
-) -> threading.Thread:
+def _flow_run(flow: _Flow, folder: Path, session: Session, processes: Processes) -> threading.Thread:
     def work() -> None:
         try:
             # Importing Prefect takes a second, which the server's own start can use.
@@ -98,13 +104,13 @@ def _flow_run(
                 temporary_settings,
             )
 
-            from flows.experiment import Session, run_experiment
+            from flows.experiment import run_experiment
 
             # Without a heartbeat, since joining its thread costs a second at the end of every flow run.
             settings: dict[Any, Any] = {PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
             if server is not None:
                 settings |= {PREFECT_API_URL: server.wait(), PREFECT_LOGGING_TO_API_ENABLED: False}
-            session = Session(plan, executor.run, parallel_stages, observer, stopped, flow.outcomes)
+            session.shown = server is None
             with temporary_settings(settings):
                 run_experiment(session)
         except BaseException as error:  # handed to the main thread, which raises it

@@ -9,12 +9,13 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from flows.passing_failures import may_pass
 from flows.processes import SUPERVISOR_ENDED, Process, Processes
 from flows.run_lock import STATE_FOLDER
 from tasks.errors import PalimpsestError
@@ -50,6 +51,10 @@ class Outcome:
     """One line for a failed or skipped stage: what went wrong."""
     log: str | None = None
     """Path of what DVC and the stage's command printed, relative to the checkout."""
+    may_pass: bool = False
+    """Whether the failure is of a kind that can pass, so that trying again may help."""
+    attempts: int = 1
+    """How often it was tried."""
 
     def as_dict(self) -> dict[str, Any]:
         """For ``--json``."""
@@ -59,6 +64,7 @@ class Outcome:
             "seconds": round(self.seconds, 3),
             "error": self.error,
             "log": self.log,
+            "attempts": self.attempts,
         }
 
 
@@ -71,6 +77,8 @@ class Finish:
     """The signal that stopped it."""
     abandoned: bool = False
     """Whether threads of Prefect were left behind, so that the process must not wait for them."""
+    cancelled: bool = False
+    """Whether somebody cancelled it in Prefect."""
     warning: str | None = None
     """What a reader must know of a run whose stages are all done."""
 
@@ -82,8 +90,18 @@ Observer = Callable[[str, Outcome | None], None]
 class Executor:
     """Runs stages of one checkout; several threads may run different stages at once."""
 
-    def __init__(self, processes: Processes, folder: str | Path) -> None:
+    def __init__(
+        self,
+        processes: Processes,
+        folder: str | Path,
+        time_limit: Callable[[str], float | None] = lambda _name: None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """``time_limit`` gives the seconds that a stage may take, by its name; ``None`` where there is no limit.
+        ``environment`` is read when a stage starts and added to its own."""
+        self._environment = environment if environment is not None else {}
         self._processes = processes
+        self._time_limit = time_limit
         self._folder = Path(folder)
         self._stopped = threading.Event()
         self._lock = threading.Lock()
@@ -107,11 +125,13 @@ class Executor:
         started = time.monotonic()
         log = self._logs / log_name(name)
         log.unlink(missing_ok=True)
+        limit = self._time_limit(name)
+        deadline = None if limit is None else started + limit
         pause = 0.25
         while True:
             offset = log.stat().st_size if log.exists() else 0
             try:
-                status = self._reproduce(name, log)
+                status = self._reproduce(name, log, deadline)
             except PalimpsestError as error:
                 return self._failed(name, started, str(error), None)
             if status is None:
@@ -124,33 +144,41 @@ class Executor:
                 return Outcome(name, state, time.monotonic() - started, log=self._relative(log))
             if self._stopped.is_set():
                 return self._failed(name, started, "stopped before it had finished", log)
+            if deadline is not None and time.monotonic() >= deadline:
+                reason = f"it was stopped after {limit:g} seconds, its limit under resources.time_limits"
+                return self._failed(name, started, reason, log)
             if status == SUPERVISOR_ENDED:
                 return self._failed(name, started, "the process that starts the stages was killed", log)
             if not lock_is_held(text, name) or time.monotonic() - started > LOCK_PATIENCE_SECONDS:
                 full = shutil.disk_usage(self._folder).free < FULL_DISK_BYTES
                 # On a full disk the log lacks what would tell the reason.
                 reason = "the disk is full; free some space" if full else reason_of(text, status, name)
-                return self._failed(name, started, reason, log)
+                return self._failed(name, started, reason, log, may_pass=not full and may_pass(text, status))
             self._stopped.wait(pause)
             pause = min(2 * pause, 8.0)
 
-    def _reproduce(self, name: str, log: Path) -> int | None:
-        """Exit status of DVC, or ``None`` where the run is being stopped."""
+    def _reproduce(self, name: str, log: Path, deadline: float | None) -> int | None:
+        """Exit status of DVC, or ``None`` where the run is being stopped; stops it at the deadline."""
         with self._lock:
             if self._stopped.is_set():
                 return None
             # --wait-for-lock: without it DVC gives up after three seconds, also when the command has just finished and
             # its result is to be recorded.
-            process = self._processes.start_dvc(["--wait-for-lock", "repro", "--single-item", name], log)
+            process = self._processes.start_dvc(
+                ["--wait-for-lock", "repro", "--single-item", name], log, self._environment
+            )
             self._running.add(process)
         try:
+            if deadline is not None and process.wait(max(0.0, deadline - time.monotonic())) is None:
+                self._processes.stop(process)
             return process.wait()
         finally:
             with self._lock:
                 self._running.remove(process)
 
-    def _failed(self, name: str, started: float, error: str, log: Path | None) -> Outcome:
-        return Outcome(name, State.FAILED, time.monotonic() - started, error, self._relative(log) if log else None)
+    def _failed(self, name: str, started: float, error: str, log: Path | None, *, may_pass: bool = False) -> Outcome:
+        seconds = time.monotonic() - started
+        return Outcome(name, State.FAILED, seconds, error, self._relative(log) if log else None, may_pass)
 
     def _relative(self, log: Path) -> str:
         return str(log.relative_to(self._folder))

@@ -5,49 +5,36 @@ its cache keys know neither our code nor the data.
 """
 
 import heapq
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
-from queue import SimpleQueue
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
+from queue import Empty, SimpleQueue
+from typing import Annotated, Any
+from uuid import UUID
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
+from prefect.exceptions import CancelledRun
 from prefect.futures import PrefectFuture
+from prefect.states import Cancelled, Completed
 from prefect.task_runners import ThreadPoolTaskRunner
+from pydantic import Field
 
-from flows.executor import STOPPED, Observer, Outcome, State
-from flows.plan import Action, Plan, enumeration
+from flows.executor import STOPPED, Outcome, State
+from flows.plan import Action, enumeration
+from flows.session import Session, open_session, session_open
 from tasks.errors import StageError
 
-
-@dataclass
-class Session:
-    """What a flow run works with: the plan, a way to run a stage, and who watches."""
-
-    plan: Plan
-    run_stage: Callable[[str], Outcome]
-    parallel_stages: int
-    observer: Observer = lambda _name, _outcome: None
-    stopped: threading.Event = field(default_factory=threading.Event)
-    """Set from outside to start no further stage."""
-    outcomes: dict[str, Outcome] = field(default_factory=dict)
-    """What became of every stage; complete when the flow run has ended."""
+Choice = Annotated[str, Field(pattern=r"^[^=\s]+=[^=\s]+$", examples=["technique=entity_tagger,allow_list"])]
+Override = Annotated[str, Field(pattern=r"^[^=\s]+=.*$", examples=["filling.top_k.k=20"])]
+Jobs = Annotated[int, Field(ge=1)]
 
 
-_session: ContextVar[Session] = ContextVar("session")
+SHOW_SECONDS = 10.0
+"""How often the progress of a run is shown while no stage ends."""
 
 
-@contextmanager
-def session_open(session: Session) -> Iterator[Session]:
-    """Make the session the one that ``experiment`` works with inside this block."""
-    token = _session.set(session)
-    try:
-        yield session
-    finally:
-        _session.reset(token)
+class PassingFailure(StageError):
+    """A stage failed of something that can pass; Prefect tries it again."""
 
 
 @task(name="stage", cache_policy=NO_CACHE, persist_result=False, retries=0, log_prints=False)
@@ -56,25 +43,76 @@ def stage(name: str) -> str:
 
     The exception holds the one line that may be shown; logs of the stage stay on this machine.
     """
-    session = _session.get()
-    outcome = session.run_stage(name)
+    session = open_session()
+    assert session is not None  # the flow has opened it
+    session.attempts[name] += 1
+    outcome = replace(session.run_stage(name), attempts=session.attempts[name])
     session.outcomes[name] = outcome
     if outcome.state is State.FAILED:
-        raise StageError(f"stage {name!r} failed: {outcome.error}")
+        kind = PassingFailure if outcome.may_pass and not session.stopped.is_set() else StageError
+        raise kind(f"stage {name!r} failed: {outcome.error}")
     return outcome.state.value
 
 
-@flow(name="experiment", persist_result=False, log_prints=False, validate_parameters=False)
-def experiment() -> dict[str, int]:
-    """Run every stage of the open session's plan that is not known to be unchanged; counts per state.
+def can_pass(_task: object, _task_run: object, state: Any) -> bool:
+    """Whether Prefect is to try a failed stage again."""
+    return isinstance(state.data, PassingFailure)
+
+
+@flow(name="experiment", persist_result=False, log_prints=False)
+def experiment(
+    stages: list[str] = [],  # noqa: B006 - Prefect reads the default for its form; it is never changed
+    only: list[Choice] = [],  # noqa: B006 - the same
+    overrides: list[Override] = [],  # noqa: B006 - the same
+    jobs: Jobs | None = None,
+    new_data_only: bool = False,
+) -> Any:
+    """Run every stage of the experiment that changed, in the folder of the project; counts per state.
 
     A stage starts when everything upstream of it is done, those with the longest chain behind them first. A failed
     stage stops what depends on it and nothing else. Raises ``StageError`` at the end where a stage failed.
+
+    Args:
+        stages: Stages, steps or patterns with * and ?; what they depend on is included. Empty: all.
+        only: Stages with these values of a dimension, such as technique=entity_tagger. Empty: all.
+        overrides: Changes to params.yaml for this run, such as filling.top_k.k=20. Recorded as a DVC experiment.
+        jobs: Stages at once. Empty: resources.parallel_stages of params.yaml.
+        new_data_only: Do nothing unless a source of data changed since the last run.
     """
-    session = _session.get(None)
-    if session is None:
-        raise StageError("the flow 'experiment' has no session to work in; start it with 'palimpsest run'")
-    Scheduler(session).run()
+    session = open_session()
+    if session is not None:
+        return _work(session)
+    from flows.deployed_run import deployed_session
+
+    with deployed_session(stages, only, overrides, jobs, new_data_only=new_data_only) as session:
+        if session is None:
+            return Completed(name="NothingNew", message="no source of data has changed")
+        return _work(session)
+
+
+def _work(session: Session) -> Any:
+    """Bring every stage to an outcome; the flow run's result or state."""
+    from prefect.runtime import flow_run
+
+    from flows.abandoned_flow_run import end_abandoned_flow_run
+    from flows.cancellation import cancellation_watched
+    from flows.concurrency import set_tag_limits
+    from flows.run_artifacts import RunArtifacts
+
+    if flow_run.id is not None:
+        # As Prefect itself names it; reports record it.
+        session.stage_environment["PREFECT__FLOW_RUN_ID"] = str(flow_run.id)
+    if session.tag_limits:
+        set_tag_limits(session.tag_limits)
+    if session.shown and flow_run.id is not None:
+        end_abandoned_flow_run(UUID(flow_run.id))
+    artifacts = RunArtifacts(session) if session.shown else None
+    with cancellation_watched(session):
+        Scheduler(session).run(artifacts.show_progress if artifacts else lambda: None)
+    if artifacts:
+        artifacts.show_results()
+    if session.cancelled:
+        return Cancelled(message="stages that were finished are kept; run it again to go on")
     failed = [name for name, outcome in session.outcomes.items() if outcome.state is State.FAILED]
     if failed:
         raise StageError(f"{len(failed)} of {len(session.outcomes)} stages failed: {enumeration(failed)}")
@@ -90,7 +128,10 @@ def run_experiment(session: Session) -> None:
     runner: Any = ThreadPoolTaskRunner(max_workers=session.parallel_stages)
     with session_open(session):
         try:
-            experiment.with_options(task_runner=runner)()
+            experiment.with_options(task_runner=runner)(**session.parameters)
+        except CancelledRun:
+            if not session.cancelled:
+                raise
         except StageError:
             if not any(outcome.state is State.FAILED for outcome in session.outcomes.values()):
                 raise
@@ -114,8 +155,8 @@ class Scheduler:
         self._futures: dict[str, PrefectFuture[Any]] = {}
         self._ended: SimpleQueue[str] = SimpleQueue()
 
-    def run(self) -> None:
-        """Until every stage has an outcome."""
+    def run(self, show_progress: Callable[[], None] = lambda: None) -> None:
+        """Until every stage has an outcome. Calls ``show_progress`` whenever a stage has ended, and now and then."""
         for name, count in self._open_inputs.items():
             if count == 0:
                 self._make_ready(name)
@@ -130,9 +171,17 @@ class Scheduler:
                 else:
                     self._conclude(outcome)
             if running:
-                name = self._ended.get()
+                name = self._next_ended(show_progress)
                 running.remove(name)
                 self._conclude(self._outcome_of(name))
+                show_progress()
+
+    def _next_ended(self, show_progress: Callable[[], None]) -> str:
+        while True:
+            try:
+                return self._ended.get(timeout=SHOW_SECONDS)
+            except Empty:
+                show_progress()
 
     def _make_ready(self, name: str) -> None:
         heapq.heappush(self._ready, (-self._chains[name], self._order[name], name))
@@ -156,7 +205,15 @@ class Scheduler:
         self._session.observer(name, None)
         node = self._graph.nodes[name]
         waits = [self._futures[above] for above in node.upstream if above in self._futures]
-        future = stage.with_options(name=node.step, task_run_name=name).submit(name, return_state=False, wait_for=waits)
+        prepared = stage.with_options(
+            name=node.step,
+            task_run_name=name,
+            tags=set(self._session.tags_of(node.step)),
+            retries=len(self._session.retry_delays),
+            retry_delay_seconds=list(self._session.retry_delays),
+            retry_condition_fn=can_pass,
+        )
+        future = prepared.submit(name, return_state=False, wait_for=waits)
         self._futures[name] = future
         future.add_done_callback(lambda _: self._ended.put(name))
 

@@ -7,15 +7,14 @@ restates nothing: names, commands and edges are those of ``dvc stage list`` and 
 import heapq
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import chdir, contextmanager
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.selection import Selection
 from tasks.errors import ResourceError, StageError
-from tasks.spelling import nearest
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
@@ -35,6 +34,8 @@ class Node:
     outputs: tuple[str, ...]
     upstream: tuple[str, ...]
     """Stages that make a dependency of this one, in the order of the graph."""
+    dimensions: Mapping[str, str] = field(default_factory=dict)
+    """Its place in the matrix or foreach that it comes from: ``{"dataset": "chat", "technique": "allow_list"}``."""
 
     @property
     def step(self) -> str:
@@ -64,25 +65,11 @@ class Graph:
             lengths[name] = 1 + max((lengths[successor] for successor in following[name]), default=0)
         return lengths
 
-    def select(self, patterns: Iterable[str]) -> "Graph":
-        """The stages that the patterns name, with everything upstream of them; all where there is no pattern.
-
-        A pattern is a stage's name, the name of a step (``mask`` for every ``mask@…``), or has wildcards
-        (``*@chat-allow_list*``). ``StageError`` where one matches nothing.
-        """
-        patterns = list(patterns)
-        if not patterns:
+    def select(self, selection: Selection) -> "Graph":
+        """The stages that are selected, with everything upstream of them; all where the selection is empty."""
+        if not selection:
             return self
-        chosen: set[str] = set()
-        for pattern in patterns:
-            found = {node.name for node in self.nodes.values() if pattern == node.step}
-            found |= {name for name in self.nodes if fnmatchcase(name, pattern)}
-            if not found:
-                known = [*self.nodes, *(node.step for node in self.nodes.values())]
-                raise StageError(
-                    f"no stage matches {pattern!r}{nearest(pattern, known)}; 'palimpsest plan' lists the stages"
-                )
-            chosen |= found
+        chosen = selection.names_in(self)
         for name in reversed(self.nodes):
             if name in chosen:
                 chosen.update(self.nodes[name].upstream)
@@ -194,7 +181,29 @@ def _node(name: str, stage: Any, upstream: list[str]) -> Node:
         parameters=tuple(parameters),
         outputs=tuple(str(entry) for entry in stage.outs),
         upstream=tuple(upstream),
+        dimensions=_dimensions(stage),
     )
+
+
+def _dimensions(stage: Any) -> dict[str, str]:
+    """Where a stage stands in its matrix or foreach, as DVC resolved it; empty for a stage without."""
+    from dvc.parsing import ForeachDefinition, MatrixDefinition
+    from dvc.stage import PipelineStage
+
+    if not isinstance(stage, PipelineStage) or "@" not in stage.name:
+        return {}
+    step, key = stage.name.split("@", 1)
+    definition = stage.dvcfile.resolver.definitions[step]
+    if isinstance(definition, ForeachDefinition):
+        return {step: key}
+    if not isinstance(definition, MatrixDefinition):
+        return {}
+    dimensions: dict[str, str] = {}
+    for name, item in definition.normalized_iterable[key].items():
+        # An item may be a mapping of its own: its keys say more than its number.
+        values = item.items() if isinstance(item, Mapping) else [(name, item)]
+        dimensions |= {str(part): str(value) for part, value in values}
+    return dimensions
 
 
 def _topological(stages: set[Any], edges: Any, position: Mapping[Any, int]) -> list[Any]:

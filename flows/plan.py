@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from flows.changes import Change, ChangeReader, Kind
 from flows.graph import Graph, dvc_stages, graph_of
+from flows.selection import Selection
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
@@ -94,10 +95,13 @@ class Plan:
         yield from stages_of.items()
 
 
-def make_plan(repository: "Repo", patterns: Iterable[str] = ()) -> Plan:
-    """The plan for the stages that match the patterns and what they depend on; for all where there is none."""
+EVERYTHING = Selection()
+
+
+def make_plan(repository: "Repo", selection: Selection = EVERYTHING) -> Plan:
+    """The plan for the selected stages and what they depend on; for all where nothing is selected."""
     stages = dvc_stages(repository)
-    graph = graph_of(stages).select(patterns)
+    graph = graph_of(stages).select(selection)
     reader = ChangeReader(repository)
     planned: dict[str, PlannedStage] = {}
     for name, node in graph.nodes.items():

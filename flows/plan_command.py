@@ -6,24 +6,28 @@ recorded it in dvc.lock. Stages behind it run if their inputs come out different
     palimpsest plan                       all stages
     palimpsest plan fill                  the stages of one step, with what they need
     palimpsest plan '*@chat-allow_list*'  stages by pattern, with what they need
+    palimpsest plan --only technique=entity_tagger --only method=top_1,top_k
 """
 
 import argparse
 import json
+import sys
 
 from flows.graph import open_repository, project_folder
+from flows.overrides import ORIGINAL
 from flows.plan import Plan, make_plan
+from flows.selection import Selection, parse_only
 
 SUMMARY = "show which stages would run, and why"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    add_stage_option(parser)
+    add_selection_options(parser)
     parser.add_argument("--json", action="store_true", help="print the plan as JSON")
 
 
-def add_stage_option(parser: argparse.ArgumentParser) -> None:
+def add_selection_options(parser: argparse.ArgumentParser) -> None:
     """The stages that a command is about."""
     parser.add_argument(
         "stages",
@@ -31,16 +35,33 @@ def add_stage_option(parser: argparse.ArgumentParser) -> None:
         metavar="STAGE",
         help="a stage, a step or a pattern with * and ?; what it depends on is included (default: all stages)",
     )
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE[,VALUE]",
+        help="only stages with these values of a dimension of the graph (dataset, technique, filler, method, seed, …), "
+        "or of 'stage' or 'step', with what they depend on; may be given several times, and then all must fit",
+    )
+
+
+def selection_of(arguments: argparse.Namespace) -> Selection:
+    """The selection that the options name."""
+    return Selection(arguments.stages, parse_only(arguments.only))
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the plan."""
     from tasks.params import DEFAULT_PATH, read_parameters
 
+    selection = selection_of(arguments)
     root = project_folder()
     read_parameters(root / DEFAULT_PATH)
     with open_repository(root) as repository:
-        plan = make_plan(repository, arguments.stages)
+        plan = make_plan(repository, selection)
+    if (root / ORIGINAL).exists():
+        text = f"{DEFAULT_PATH} has the overrides of a run with --set that is going on or was killed"
+        print(f"palimpsest: {text}; after a killed one, the next 'palimpsest run' puts it back first", file=sys.stderr)
     if arguments.json:
         counts = {action.value: count for action, count in plan.counts().items()}
         stages = [stage.as_dict() for stage in plan.stages.values()]

@@ -65,9 +65,9 @@ class Processes:
         """Let the supervisor import DVC now; otherwise the first DVC command waits for that."""
         self._send({"prepare": "dvc"})
 
-    def start_dvc(self, arguments: Sequence[str], log: Path) -> Process:
-        """Start ``dvc ARGUMENTS`` with both output streams appended to ``log``."""
-        return self._start({"dvc": list(arguments)}, log)
+    def start_dvc(self, arguments: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> Process:
+        """Start ``dvc ARGUMENTS`` with both output streams appended to ``log``, and additions to its environment."""
+        return self._start({"dvc": list(arguments), "environment": dict(environment or {})}, log)
 
     def start_program(self, program: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> Process:
         """Start any other program, with additions to its environment."""

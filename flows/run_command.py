@@ -7,40 +7,45 @@ profile a temporary server is used. 'dvc repro' does the same work one stage at 
     palimpsest run                 everything that changed
     palimpsest run --jobs 4        four stages at once
     palimpsest run summarise       one stage, with what it needs
+    palimpsest run --only technique=entity_tagger --only method=top_k
+                                   a part of the experiment, with what it needs
+    palimpsest run --set filling.top_k.k=20
+                                   another value for this run, recorded as a DVC experiment
 """
 
 import argparse
 import json
 import os
+import signal
 import sys
 import time
-from collections.abc import Sequence
 from contextlib import chdir
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from flows.executor import Finish, Outcome, State
 from flows.plan import Plan, enumeration
-from flows.plan_command import add_stage_option
+from flows.plan_command import add_selection_options, selection_of
+from flows.result_files import REPORT_PAGE, SUMMARY_TABLE, is_of_this_run, makers_of
 from tasks.errors import ParameterError
 
-if TYPE_CHECKING:
-    from dvc.repo import Repo
-
 SUMMARY = "run the experiment: what changed, in parallel"
-
-SUMMARY_TABLE = Path("results/summary.md")
-REPORT_PAGE = Path("results/report.html")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    add_stage_option(parser)
+    add_selection_options(parser)
     parser.add_argument(
         "--jobs",
         type=int,
         metavar="N",
         help="stages at once (default: resources.parallel_stages of params.yaml)",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY.PATH=VALUE",
+        help="a value of params.yaml for this run alone, as YAML; may be given several times. The run is recorded as a "
+        "DVC experiment, and params.yaml is put back afterwards",
     )
     parser.add_argument("--json", action="store_true", help="print the states as JSON instead of text")
     parser.add_argument("--verbose", action="store_true", help="also show Prefect's own log lines")
@@ -49,20 +54,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the stages; 0 where all are done, 1 where one failed, 128 and the signal's number where it was stopped."""
     from flows.graph import open_repository, project_folder
+    from flows.overrides import overridden, parse_overrides
+    from flows.preparation import plan_after_repair
+    from flows.recorded_experiment import check_recordable, record_experiment
     from flows.run_lock import RunLock
     from flows.run_progress import Bar, Lines
     from flows.time_left import TimeLeft, load_durations
     from tasks.params import DEFAULT_PATH, read_parameters
 
     started = time.monotonic()
+    selection = selection_of(arguments)
+    overrides = parse_overrides(arguments.set)
+    if arguments.jobs is not None and arguments.jobs < 1:
+        raise ParameterError(f"--jobs: {arguments.jobs!r} is not allowed; give 1 or more stages at once")
     root = project_folder()
-    parameters = read_parameters(root / DEFAULT_PATH)
-    jobs = parameters.resources.parallel_stages if arguments.jobs is None else arguments.jobs
-    if jobs < 1:
-        raise ParameterError(f"--jobs: {jobs!r} is not allowed; give 1 or more stages at once")
-    with chdir(root), RunLock(root) as lock:
+    read_parameters(root / DEFAULT_PATH)
+    if overrides:
+        check_recordable(root)
+    with chdir(root), RunLock(root) as lock, overridden(root, overrides):
+        resources = read_parameters(root / DEFAULT_PATH).resources
+        jobs = arguments.jobs or resources.parallel_stages
         with open_repository(root) as repository:
-            plan = _plan_after_repair(repository, arguments.stages)
+            plan = plan_after_repair(repository, selection, resources)
         if not arguments.json:
             print("\n".join(short_plan(plan)), flush=True)
         time_left = None
@@ -75,20 +88,27 @@ def run(arguments: argparse.Namespace) -> int:
             time_left = TimeLeft(plan.graph, jobs, load_durations(root))
             total = len(plan.stages)
             progress: Bar | Lines = Bar(total, time_left) if sys.stderr.isatty() else Lines(total)
+            asked = {"stages": arguments.stages, "only": arguments.only, "overrides": arguments.set}
             with progress:
                 finish = drive(
                     root,
                     plan,
+                    resources=resources,
                     parallel_stages=jobs,
                     observer=progress,
+                    parameters={**{name: value for name, value in asked.items() if value}, "jobs": jobs},
                     inherited=[lock.handle],
                     verbose=arguments.verbose,
                 )
+        recorded = record_experiment(root, overrides, finish.outcomes, plan) if overrides else None
         if arguments.json:
             print(json.dumps(as_json(finish.outcomes, time.monotonic() - started), indent=2, ensure_ascii=False))
         else:
             print("\n".join(final_lines(finish.outcomes, time.monotonic() - started)))
             print("\n".join(result_lines(plan, finish.outcomes)))
+        if recorded is not None:
+            said = f"recorded as the DVC experiment {recorded!r}; params.yaml is as before. 'dvc exp apply {recorded}'"
+            print(f"palimpsest: {said} brings it back, 'dvc exp show' compares", file=sys.stderr)
         if time_left is not None:
             for outcome in finish.outcomes.values():
                 time_left.end(outcome)
@@ -98,6 +118,9 @@ def run(arguments: argparse.Namespace) -> int:
     if finish.signal is not None:
         print("palimpsest: stopped; finished stages are kept, run it again to go on", file=sys.stderr)
         status = 128 + finish.signal
+    elif finish.cancelled:
+        print("palimpsest: cancelled in Prefect; finished stages are kept, run it again to go on", file=sys.stderr)
+        status = 128 + signal.SIGTERM
     else:
         status = int(any(outcome.state is State.FAILED for outcome in finish.outcomes.values()))
     if finish.abandoned:
@@ -105,27 +128,6 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stderr.flush()
         os._exit(status)
     return status
-
-
-def _plan_after_repair(repository: "Repo", patterns: Sequence[str]) -> Plan:
-    """The plan, after what killed processes left behind has been put right."""
-    from dvc.exceptions import DvcException
-
-    from flows.abandoned_state import release_dead_locks, set_torn_record_aside
-    from flows.plan import make_plan
-
-    done = release_dead_locks(repository)
-    try:
-        plan = make_plan(repository, patterns)
-    except DvcException:
-        aside = set_torn_record_aside(repository)
-        if not aside:
-            raise
-        done += aside
-        plan = make_plan(repository, patterns)
-    for sentence in done:
-        print(f"palimpsest: {sentence}", file=sys.stderr)
-    return plan
 
 
 def short_plan(plan: Plan, shown: int = 12) -> list[str]:
@@ -145,7 +147,8 @@ def final_lines(outcomes: dict[str, Outcome], seconds: float) -> list[str]:
     lines = [""] if shown else []
     for outcome in shown:
         took = clock(outcome.seconds) if outcome.log else ""
-        lines.append(f"{outcome.state:<9}  {outcome.name:<{width}}  {took:>7}  {outcome.error or ''}".rstrip())
+        tries = f" ({outcome.attempts} tries)" if outcome.attempts > 1 else ""
+        lines.append(f"{outcome.state:<9}  {outcome.name:<{width}}  {took:>7}  {outcome.error or ''}{tries}".rstrip())
         if outcome.state is State.FAILED and outcome.log:
             lines.append(f"{'':<9}  output: {outcome.log}")
     counts = ", ".join(f"{count} {state}" for state, count in count_states(outcomes).items() if count)
@@ -176,10 +179,9 @@ def result_lines(plan: Plan, outcomes: dict[str, Outcome]) -> list[str]:
 
     lines = []
     for path in (SUMMARY_TABLE, REPORT_PAGE):
-        makers = [node.name for node in plan.graph.nodes.values() if str(path) in node.outputs]
-        if not makers or not path.exists():
+        if not makers_of(path, plan) or not path.exists():
             continue
-        if any(outcomes[name].state in (State.FAILED, State.SKIPPED) for name in makers):
+        if not is_of_this_run(path, plan, outcomes):
             lines += ["", f"{path} is of an earlier run"]
         elif path == SUMMARY_TABLE:
             lines += ["", *main_tables(path.read_text(encoding="utf-8").strip()), "", f"more tables: {path}"]

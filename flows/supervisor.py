@@ -189,9 +189,10 @@ def become(request: dict[str, Any], close: list[int]) -> NoReturn:
         os.dup2(log, 2)
         os.close(silence)
         os.close(log)
+        os.environ.update(request.get("environment", {}))
         if "program" in request:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-            os.execvpe(request["program"][0], request["program"], {**os.environ, **request.get("environment", {})})
+            os.execvp(request["program"][0], request["program"])
         status = dvc(request["dvc"])
     except BaseException as error:  # nothing may return into the supervisor's loop
         os.write(2, f"ERROR: {type(error).__name__}: {error}\n".encode(errors="replace"))

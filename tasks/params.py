@@ -8,7 +8,7 @@ never change a number's meaning and are no dependency of any stage: ``resources`
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
@@ -65,12 +65,23 @@ class CompareSettings(Settings):
     """One complete repetition of filling and adaptation per seed."""
     speech_datasets: list[str] = Field(default_factory=list)
     """Those of ``datasets`` that have speech, keys of ``speech.corpora``: they have word error rates too."""
+    recognisers: list[Literal["recogniser"]] = Field(default_factory=list)
+    """``[recogniser]``: there is one to train; empty where no dataset has speech, or ``models/recogniser`` is yours."""
     taggers: list[str]
     """Taggers to train, keys of ``taggers``."""
     detectors: list[str]
     """Masking techniques that are held against labelled text, keys of ``masking``."""
     gold_sets: list[str]
     """Labelled texts, keys of ``masking_evaluation.gold_sets``."""
+
+
+class ConcurrencySettings(Settings):
+    """Steps that share something scarce, such as a GPU: a Prefect tag with a limit."""
+
+    limit: int = Field(ge=1)
+    """How many of these stages run at once, over all runs that report to the same Prefect server."""
+    steps: list[str] = Field(min_length=1)
+    """Names of steps in ``dvc.yaml``; ``*`` and ``?`` may stand in them."""
 
 
 class ResourceSettings(Settings):
@@ -80,6 +91,16 @@ class ResourceSettings(Settings):
     """Threads of one stage; recorded in reports, since the order of a sum can change its last digits."""
     parallel_stages: int = Field(ge=1)
     """How many stages ``palimpsest run`` runs at once."""
+    concurrency: dict[str, ConcurrencySettings] = Field(default_factory=dict)
+    """Further limits, by the Prefect tag that the steps get: ``{gpu: {limit: 1, steps: ["adapt_*", pretrain]}}``."""
+    time_limits: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
+    """Seconds after which ``palimpsest run`` stops a stage, by step; the first entry that fits counts. Names may have
+    ``*`` and ``?``: ``{pretrain: 7200, "*": 3600}``."""
+    retries: int = Field(default=2, ge=0)
+    """How often ``palimpsest run`` tries a stage again that failed of something that can pass: a lock, the network,
+    memory."""
+    retry_seconds: float = Field(default=10.0, ge=0)
+    """Time before it is tried again; twice as long before each further time."""
     devices: int = Field(default=1, ge=1)
     """Devices of one machine that a language model is trained on: GPUs, or processes where there is none."""
     nodes: int = Field(default=1, ge=1)

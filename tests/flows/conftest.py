@@ -1,10 +1,15 @@
 """Fixtures: the small project in a folder whose path has a space, new or with everything up to date."""
 
 import shutil
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from scratch_project import GRAPH, Project, make_project
+
+from flows.prefect_api import TemporaryServer
+from flows.processes import Processes
 
 
 @pytest.fixture(autouse=True)
@@ -37,3 +42,25 @@ def finished(finished_template: Path, tmp_path: Path) -> Project:
     """The small project in which everything is up to date."""
     shutil.copytree(finished_template, tmp_path / "a project")
     return Project(tmp_path / "a project")
+
+
+@pytest.fixture
+def committed(finished: Project) -> Project:
+    """The small project in which everything is up to date, with a git commit."""
+    identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
+    subprocess.run(["git", "add", "--all"], cwd=finished.folder, check=True)
+    subprocess.run(["git", *identity, "commit", "--quiet", "-m", "start"], cwd=finished.folder, check=True)
+    return finished
+
+
+@pytest.fixture(scope="module")
+def prefect_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Prefect server that is there already, as PREFECT_API_URL would name it."""
+    folder = tmp_path_factory.mktemp("prefect server")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PREFECT_HOME", str(folder / "home"))
+        patch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+        (folder / "home").mkdir()
+        processes = Processes(folder)
+    with processes:
+        yield TemporaryServer(processes, folder).wait()

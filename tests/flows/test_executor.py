@@ -182,3 +182,22 @@ def wait_for(project: Project, path: str, text: str = "") -> None:
     while not (project.folder / path).exists() or text not in project.read(path):
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_a_stage_is_stopped_at_its_limit_with_what_it_started(project: Project) -> None:
+    set_command(project, "touch begun; sleep 60; cat in.txt > raw.txt")
+    with Processes(project.folder) as processes:
+        started = time.monotonic()
+        failed = Executor(processes, project.folder, {"raw": 4.0}.get).run("raw")
+        assert 4 <= time.monotonic() - started < 20
+        assert (project.folder / "begun").exists()
+        assert (failed.state, failed.may_pass) == (State.FAILED, False)
+        assert failed.error == "it was stopped after 4 seconds, its limit under resources.time_limits"
+    assert not (project.folder / "raw.txt").exists()
+
+
+def test_a_failure_that_can_pass_is_marked(project: Project, executor: Executor) -> None:
+    set_command(project, "kill -9 $$")
+    assert executor.run("raw").may_pass
+    project.replace("dvc.yaml", "kill -9 $$", "exit 3")
+    assert not executor.run("raw").may_pass

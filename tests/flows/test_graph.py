@@ -6,6 +6,7 @@ import pytest
 from scratch_project import ALL, FILLS, Project
 
 from flows.graph import Graph, Node, open_repository, project_folder, read_graph
+from flows.selection import Selection
 from tasks.errors import StageError
 
 
@@ -63,12 +64,12 @@ def test_a_frozen_stage_waits_for_nothing(project: Project) -> None:
     ],
 )
 def test_selection_includes_what_a_stage_needs(project: Project, patterns: list[str], expected: list[str]) -> None:
-    assert list(graph_of(project).select(patterns).nodes) == expected
+    assert list(graph_of(project).select(Selection(patterns)).nodes) == expected
 
 
 def test_a_pattern_without_a_stage_is_an_error_with_the_nearest_name(project: Project) -> None:
     with pytest.raises(StageError, match=r"no stage matches 'tabel' \(did you mean 'table'\?\)"):
-        graph_of(project).select(["tabel"])
+        graph_of(project).select(Selection(["tabel"]))
 
 
 def test_longest_chains_count_the_stage_itself() -> None:

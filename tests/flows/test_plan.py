@@ -9,13 +9,14 @@ from scratch_project import ALL, FILLS, Project
 from flows.changes import value_changes
 from flows.graph import open_repository
 from flows.plan import Action, Plan, enumeration, make_plan
+from flows.selection import Selection
 
 RUN, PERHAPS, UNCHANGED = Action.RUN, Action.PERHAPS, Action.UNCHANGED
 
 
 def plan_of(project: Project, *patterns: str) -> Plan:
     with open_repository(project.folder) as repository:
-        return make_plan(repository, patterns)
+        return make_plan(repository, Selection(patterns))
 
 
 def actions(plan: Plan) -> dict[str, Action]:

@@ -1,46 +1,20 @@
 """``palimpsest run`` as users start it: real Prefect flows on a small graph."""
 
-import http.client
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
+from prefect_server import ask
 from scratch_project import ALL, CHECKOUT, Project
 
-from flows.prefect_api import TemporaryServer
-from flows.processes import Processes
 from flows.run_lock import is_alive
 
 SLOW_TABLE = "cat filled/*.txt > table.txt"
-
-
-@pytest.fixture(scope="module")
-def prefect_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Prefect server that is there already, as PREFECT_API_URL would name it."""
-    folder = tmp_path_factory.mktemp("prefect server")
-    home = tmp_path_factory.getbasetemp() / "tools" / "prefect"
-    home.mkdir(parents=True, exist_ok=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PREFECT_HOME", str(home))
-        patch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-        processes = Processes(folder)
-    with processes:
-        yield TemporaryServer(processes, folder).wait()
-
-
-def ask(url: str, path: str, question: dict[str, Any]) -> Any:
-    parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=30)
-    connection.request("POST", parts.path + path, json.dumps(question), {"Content-Type": "application/json"})
-    return json.loads(connection.getresponse().read())
 
 
 def states(text: str) -> dict[str, str]:
@@ -92,7 +66,7 @@ def test_a_failing_branch_does_not_stop_the_others(project: Project, prefect_url
     started = [name for name, state in states(done.stdout).items() if state == "ran"]
     assert tasks == dict.fromkeys(started, "COMPLETED") | {"mask@tagger": "FAILED"}
     (flow,) = ask(prefect_url, "/flow_runs/filter", {})
-    assert (flow["state_type"], flow["parameters"]) == ("FAILED", {})
+    assert (flow["state_type"], flow["parameters"]["jobs"], flow["parameters"]["only"]) == ("FAILED", 2, [])
 
     # A server that is configured is used; no other is started.
     assert not (project.folder / ".palimpsest" / "logs" / "prefect-server.log").exists()

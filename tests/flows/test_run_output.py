@@ -14,6 +14,7 @@ from flows.graph import Graph, Node
 from flows.plan import Action, Plan, PlannedStage
 from flows.run_command import as_json, final_lines, result_lines, short_plan
 from flows.run_progress import Bar, Lines
+from flows.selection import Selection
 from flows.time_left import TimeLeft
 from tasks.errors import ResourceError
 from tasks.reports.summary_document import main_tables
@@ -65,7 +66,8 @@ def test_the_table_lists_what_was_done_and_counts_the_rest() -> None:
     ]
     document = json.loads(json.dumps(as_json(outcomes, 70.0)))
     assert document["counts"] == {"ran": 1, "restored": 0, "unchanged": 1, "failed": 1, "skipped": 1}
-    assert document["stages"][1] == {"name": "mask@a", "state": "ran", "seconds": 65.0, "error": None, "log": "a.log"}
+    expected = {"name": "mask@a", "state": "ran", "seconds": 65.0, "error": None, "log": "a.log", "attempts": 1}
+    assert document["stages"][1] == expected
 
 
 def test_results_are_shown_only_where_this_run_stands_behind_them(
@@ -92,7 +94,7 @@ def test_results_are_shown_only_where_this_run_stands_behind_them(
         "",
         "results/report.html is of an earlier run",
     ]
-    assert result_lines(Plan(plan.graph.select(["raw"]), plan.stages), {}) == []
+    assert result_lines(Plan(plan.graph.select(Selection(["raw"])), plan.stages), {}) == []
 
 
 def test_without_a_terminal_each_ended_stage_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:

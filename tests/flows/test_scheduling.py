@@ -10,9 +10,10 @@ import pytest
 
 from flows import experiment
 from flows.executor import Outcome, State
-from flows.experiment import Scheduler, Session, session_open
+from flows.experiment import Scheduler
 from flows.graph import Graph, Node
 from flows.plan import Action, Plan, PlannedStage
+from flows.session import Session, open_session, session_open
 from tasks.errors import StageError
 
 RAN, FAILED, SKIPPED, UNCHANGED = State.RAN, State.FAILED, State.SKIPPED, State.UNCHANGED
@@ -32,7 +33,7 @@ class ThreadTask:
         assert not return_state
         assert all(future.done() for future in wait_for)
         self.waited_for[name] = wait_for
-        return self.pool.submit(run_quietly, name, experiment._session.get())
+        return self.pool.submit(run_quietly, name, open_session())
 
 
 def run_quietly(name: str, session: Session) -> None:
@@ -163,8 +164,3 @@ def test_the_prefect_task_fails_with_the_stage() -> None:
     assert session.outcomes["a"].state is FAILED
     with session_open(Session(plan(FORK), always(RAN), 1)):
         assert experiment.stage.fn("a") == "ran"
-
-
-def test_the_flow_without_a_session_says_how_to_start_it() -> None:
-    with pytest.raises(StageError, match="start it with 'palimpsest run'"):
-        experiment.experiment.fn()

@@ -1,0 +1,112 @@
+"""Offer the experiment's deployments to Prefect from this machine, until Ctrl-C: on their schedules and by click.
+
+The deployments are those of prefect.yaml: a nightly comparison, a run when the data changed, and one to start by hand
+with a form in Prefect's UI. Their runs work in this folder, one after the other, as 'palimpsest run' does. It needs a
+Prefect server that stays: 'palimpsest up prefect', or PREFECT_API_URL. Schedules pause when this command ends.
+
+    palimpsest serve
+    palimpsest serve once nightly      some of them
+    prefect deployment run experiment/once -p 'only=["technique=entity_tagger"]'
+"""
+
+import argparse
+import os
+from collections.abc import Sequence
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import ParameterError, ResourceError
+from tasks.spelling import nearest
+
+SUMMARY = "offer the experiment's deployments to Prefect from this machine"
+
+FILE = "prefect.yaml"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "names", nargs="*", metavar="DEPLOYMENT", help="deployments of prefect.yaml (default: all of them)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until a signal; 0 then."""
+    from flows import prefect_api
+    from flows.graph import project_folder
+
+    root = project_folder()
+    deployments = read_deployments(root / FILE, arguments.names)
+    prefect_api.configure(root, verbose=True)
+    from flows.deployed_run import FOLDER_VARIABLE
+
+    os.environ[FOLDER_VARIABLE] = str(root)
+    url = prefect_api.configured_url()
+    if url is None:
+        raise ResourceError(
+            "no Prefect server is configured; start one with 'palimpsest up prefect' and set PREFECT_API_URL to its "
+            "address, http://127.0.0.1:4200/api"
+        )
+    _check_answers(url)
+    from prefect import serve
+    from prefect.client.schemas.objects import ConcurrencyLimitConfig
+    from prefect.deployments.runner import EntrypointType
+    from prefect.schedules import Schedule
+
+    from flows.experiment import experiment
+
+    with chdir(root):
+        served: list[Any] = [
+            experiment.to_deployment(
+                deployment["name"],
+                entrypoint_type=EntrypointType.MODULE_PATH,
+                description=deployment.get("description"),
+                tags=deployment.get("tags"),
+                parameters=deployment.get("parameters"),
+                schedules=[Schedule(**schedule) for schedule in deployment.get("schedules", [])],
+                concurrency_limit=ConcurrencyLimitConfig(**deployment["concurrency_limit"])
+                if "concurrency_limit" in deployment
+                else None,
+            )
+            for deployment in deployments
+        ]
+        # One checkout holds one run at a time.
+        serve(*served, limit=1)
+    return 0
+
+
+def read_deployments(path: Path, names: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """The deployments of ``prefect.yaml``, or those of the given names.
+
+    ``ParameterError`` where the file is not there or has no such deployment.
+    """
+    import yaml
+
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ParameterError(f"there is no {path.name} in {str(path.parent)!r}; it names the deployments") from None
+    except yaml.YAMLError as error:
+        raise ParameterError(f"{path.name} is not YAML: {' '.join(str(error).split())}") from None
+    found = {deployment["name"]: deployment for deployment in document.get("deployments") or []}
+    for name in names:
+        if name not in found:
+            raise ParameterError(
+                f"{path.name} has no deployment {name!r}{nearest(name, found)}; there are: {', '.join(found) or 'none'}"
+            )
+    if not found:
+        raise ParameterError(f"{path.name} has no deployments")
+    return [deployment for name, deployment in found.items() if not names or name in names]
+
+
+def _check_answers(url: str) -> None:
+    import httpx
+
+    try:
+        httpx.get(f"{url.rstrip('/')}/health", timeout=10).raise_for_status()
+    except httpx.HTTPError as error:
+        raise ResourceError(
+            f"Prefect's server at {url!r} does not answer ({type(error).__name__}); start it with 'palimpsest up "
+            "prefect', or mend PREFECT_API_URL"
+        ) from None

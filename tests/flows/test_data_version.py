@@ -1,0 +1,51 @@
+"""Whether data changed, as against code and parameters: what the deployment 'new-data' waits for."""
+
+import pytest
+from scratch_project import Project
+
+from flows.data_version import changed_sources
+from flows.graph import open_repository
+from flows.plan import make_plan
+
+
+@pytest.fixture
+def with_source(finished: Project) -> Project:
+    """The finished project, whose in.txt is the source of a corpus."""
+    finished.replace(
+        "params.yaml", "    kind: chitchat\n    source: constraints.txt", "    kind: chitchat\n    source: in.txt"
+    )
+    return finished
+
+
+def changed(project: Project) -> list[str]:
+    with open_repository(project.folder) as repository:
+        return changed_sources(make_plan(repository), project.folder)
+
+
+def test_code_and_parameters_are_no_data(with_source: Project) -> None:
+    with_source.replace("params.yaml", "top_k, k: 10", "top_k, k: 5")
+    with_source.replace("dvc.yaml", "cat raw.txt; echo", "cat raw.txt;  echo")
+    assert changed(with_source) == []
+
+
+def test_another_source_is_new_data(with_source: Project) -> None:
+    with_source.write("in.txt", "two\n")
+    assert changed(with_source) == ["in.txt"]
+
+
+def test_an_input_that_is_no_source_is_no_data(finished: Project) -> None:
+    finished.write("in.txt", "two\n")
+    assert changed(finished) == []
+
+
+def test_what_has_never_been_read_is_new_data(with_source: Project) -> None:
+    (with_source.folder / "dvc.lock").unlink()
+    assert changed(with_source) == ["in.txt"]
+
+
+def test_data_under_dvc_is_data(with_source: Project) -> None:
+    with_source.dvc("add", "--quiet", "in.txt")
+    with_source.dvc("repro", "--quiet")
+    assert changed(with_source) == []
+    with_source.write("in.txt", "two\n")
+    assert "in.txt.dvc" in changed(with_source)

@@ -1,0 +1,164 @@
+"""``prefect.yaml`` and ``palimpsest serve``: runs that Prefect starts, with a form that says what is allowed."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prefect_server import ask, cancel
+from scratch_project import CHECKOUT, Project
+
+from flows.serve_command import FILE, read_deployments
+from tasks.errors import ParameterError
+
+TABLE = "cat filled/*.txt > table.txt"
+
+
+def test_the_shipped_deployments_can_be_run() -> None:
+    from importlib import import_module
+    from inspect import signature
+
+    deployments = {deployment["name"]: deployment for deployment in read_deployments(CHECKOUT / FILE)}
+    assert list(deployments) == ["nightly", "new-data", "once"]
+    assert deployments["nightly"]["schedules"] == [{"cron": "0 2 * * *", "timezone": "UTC"}]
+    assert "schedules" not in deployments["once"]
+    for deployment in deployments.values():
+        module, name = deployment["entrypoint"].rsplit(".", 1)
+        flow = getattr(import_module(module), name)
+        assert set(deployment.get("parameters", {})) <= set(signature(flow.fn).parameters)
+
+
+def test_the_pinned_version_of_prefect_is_the_installed_one() -> None:
+    from importlib.metadata import version
+
+    document = yaml.safe_load((CHECKOUT / FILE).read_text(encoding="utf-8"))
+    assert document["prefect-version"] == version("prefect")
+
+
+def test_the_form_is_typed() -> None:
+    from prefect.utilities.callables import parameter_schema
+
+    from flows.experiment import experiment
+
+    properties = parameter_schema(experiment.fn).model_dump()["properties"]
+    assert list(properties) == ["stages", "only", "overrides", "jobs", "new_data_only"]
+    assert properties["overrides"]["items"]["pattern"] == "^[^=\\s]+=.*$"
+    assert properties["new_data_only"]["type"] == "boolean"
+    assert {"type": "integer", "minimum": 1} in properties["jobs"]["anyOf"]
+    assert all(entry["description"] for entry in properties.values())
+
+
+def test_an_unknown_deployment_is_an_error_with_the_nearest_name(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=r"no deployment 'nihgtly' \(did you mean 'nightly'\?\)"):
+        read_deployments(CHECKOUT / FILE, ["nihgtly"])
+    with pytest.raises(ParameterError, match=r"there is no prefect.yaml"):
+        read_deployments(tmp_path / FILE)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [("", "no Prefect server is configured"), ("http://127.0.0.1:9/api", "does not answer (ConnectError)")],
+)
+def test_serving_needs_a_server(project: Project, url: str, said: str) -> None:
+    shutil.copy(CHECKOUT / FILE, project.folder)
+    done = project.palimpsest("serve", **({"PREFECT_API_URL": url} if url else {}))
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.fixture
+def served(committed: Project, prefect_url: str) -> Iterator[Project]:
+    """The finished project, whose deployments 'new-data' and 'once' are being served; without their schedules."""
+    document = yaml.safe_load((CHECKOUT / FILE).read_text(encoding="utf-8"))
+    for deployment in document["deployments"]:
+        deployment.pop("schedules", None)
+    committed.write(FILE, yaml.safe_dump(document))
+    log = open(committed.folder / ".palimpsest.log", "w", encoding="utf-8")  # noqa: SIM115 - closed below
+    command = [sys.executable, "-m", "tasks.cli", "serve", "new-data", "once"]
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PREFECT_API_URL": prefect_url}
+    environment["PREFECT_RUNNER_POLL_FREQUENCY"] = "1"
+    service = subprocess.Popen(command, cwd=committed.folder, env=environment, stdout=log, stderr=log)
+    try:
+        wait_until(lambda: "id" in ask(prefect_url, "/deployments/name/experiment/once", None), service)
+        yield committed
+    finally:
+        service.send_signal(signal.SIGTERM)
+        service.wait(60)
+        log.close()
+
+
+def wait_until(done: Callable[[], bool], service: subprocess.Popen[Any] | None = None) -> None:
+    deadline = time.monotonic() + 120
+    while not done():
+        assert service is None or service.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def create(url: str, deployment: str, **parameters: Any) -> dict[str, Any]:
+    number = ask(url, f"/deployments/name/experiment/{deployment}", None)["id"]
+    answer = ask(url, f"/deployments/{number}/create_flow_run", {"parameters": parameters})
+    assert "id" in answer or "detail" in answer, answer
+    return answer
+
+
+def end_of(url: str, flow_run: str) -> dict[str, Any]:
+    state: dict[str, Any] = {}
+
+    def ended() -> bool:
+        state.update(ask(url, f"/flow_runs/{flow_run}", None)["state"])
+        return state["type"] in ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
+
+    wait_until(ended)
+    return state
+
+
+@pytest.mark.slow
+def test_runs_are_started_checked_and_cancelled_in_prefect(served: Project, prefect_url: str) -> None:
+    before = served.read("params.yaml")
+    # A value that the form would not take is refused by the server too.
+    assert "jobs" in str(create(prefect_url, "once", jobs=0)["detail"])
+    assert "overrides" in str(create(prefect_url, "once", overrides=["k"])["detail"])
+
+    # A run with overrides of a part: only that part, recorded, and the file as before.
+    part = create(prefect_url, "once", only=["method=top_k"], overrides=["filling.top_k.k=20"], jobs=2)
+    assert end_of(prefect_url, part["id"])["name"] == "Completed"
+    tasks = ask(prefect_url, "/task_runs/filter", {"flow_runs": {"id": {"any_": [part["id"]]}}})
+    assert {task["name"] for task in tasks} == {"fill@list-top_k", "fill@tagger-top_k"}
+    assert served.read("params.yaml") == before
+    assert "k: 20" in git(
+        served, "grep", "top_k: {kind", git(served, "for-each-ref", "--format=%(objectname)", "refs/exps")
+    )
+
+    # No source of data changed since the last run: nothing is run.
+    unchanged = create(prefect_url, "new-data", new_data_only=True)
+    assert end_of(prefect_url, unchanged["id"])["name"] == "NothingNew"
+
+    # What is wrong is told in the state.
+    wrong = create(prefect_url, "once", only=["tecnique=list"])
+    assert "did you mean 'technique'?" in end_of(prefect_url, wrong["id"])["message"]
+
+    # Cancelling ends the stage's processes and leaves a state that can be gone on with.
+    served.replace("dvc.yaml", TABLE, f"touch begun; test -e quick || sleep 61; {TABLE}")
+    stopped = create(prefect_url, "once", overrides=["filling.top_k.k=30"])
+    wait_until((served.folder / "begun").exists)
+    started = time.monotonic()
+    cancel(prefect_url, stopped["id"])
+    wait_until(lambda: served.read("params.yaml") == before)
+    assert time.monotonic() - started < 15
+    assert end_of(prefect_url, stopped["id"])["name"] == "Cancelled"
+    served.write("quick", "")
+    assert "Running stage" in served.dvc("repro")
+
+
+def git(project: Project, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=project.folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()

@@ -1,0 +1,107 @@
+"""``palimpsest run --set``: what is accepted, and that ``params.yaml`` comes back."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from scratch_project import Project
+
+from flows.overrides import ORIGINAL, overridden, overridden_text, parse_overrides, put_back
+from flows.run_lock import STATE_FOLDER
+from tasks.errors import ParameterError, StageError
+
+TOP_K = "top_k: {kind: top_k, k: 10}"
+
+
+def test_values_are_yaml() -> None:
+    assert parse_overrides(["a.b=20", "c=0.5", "d=[x, y]", "e={k: 1}", "f=a=b", "g="]) == {
+        "a.b": 20,
+        "c": 0.5,
+        "d": ["x", "y"],
+        "e": {"k": 1},
+        "f": "a=b",
+        "g": None,
+    }
+
+
+def test_only_the_overridden_lines_differ(project: Project) -> None:
+    before = project.read("params.yaml").splitlines()
+    overrides = parse_overrides(["filling.top_k.k=20", "compare.methods=[top_1, top_k]"])
+    text = overridden_text(project.folder / "params.yaml", overrides)
+    assert "  top_k: {kind: top_k, k: 20}" in text
+    assert '  methods: ["top_1", "top_k"]' in text
+    comments = [line for line in before if line.startswith("#")]
+    assert [line for line in text.splitlines() if line.startswith("#")] == comments
+    changed, original = yaml.safe_load(text), yaml.safe_load("\n".join(before))
+    changed["filling"]["top_k"]["k"] = 10
+    changed["compare"]["methods"] = original["compare"]["methods"]
+    assert changed == original
+
+
+def test_a_section_that_has_only_defaults_can_be_overridden(project: Project) -> None:
+    overrides = {"resources.time_limits.fill": 60, "resources.retries": 0}
+    document = yaml.safe_load(overridden_text(project.folder / "params.yaml", overrides))
+    assert document["resources"]["time_limits"] == {"fill": 60}
+    assert document["resources"]["retries"] == 0
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["filling.top_k.k=x"], r"filling.top_k.k: Input should be a valid integer \(got 'x'\)"),
+        (["filling.top_k.kk=2"], r"filling.top_k.kk: unknown key \(did you mean 'k'\?\)"),
+        (["filling.top_kk.k=2"], r"no section 'filling.top_kk': 'top_kk' is not there \(did you mean 'top_k'\?\)"),
+        (["compare.methods=[top_11]"], r"'top_11' is no key of 'filling' that fits \(did you mean 'top_1'\?\)"),
+        (["masking.all_taggers.parts.0.kind=crf"], "'masking.all_taggers.parts' is a list; give all of it"),
+        (["filling"], r"'filling' is not of the form KEY.PATH=VALUE"),
+        (["filling..k=1"], r"is not of the form KEY.PATH=VALUE"),
+        (["evaluation.seed=[1"], "the value '\\[1' of 'evaluation.seed' is not YAML"),
+        (["evaluation.seed=1", "evaluation.seed=2"], "'evaluation.seed' stands twice"),
+    ],
+)
+def test_what_is_not_allowed_is_told_with_its_key_path(project: Project, texts: list[str], message: str) -> None:
+    before = project.read("params.yaml")
+    with (
+        pytest.raises(ParameterError, match=message) as error,
+        overridden(project.folder, parse_overrides(texts)),
+    ):
+        pytest.fail("nothing may start")
+    assert "\n" not in str(error.value)
+    assert project.read("params.yaml") == before
+    assert not (project.folder / ORIGINAL).exists()
+
+
+def test_the_file_is_put_back_byte_for_byte_also_after_an_error(project: Project) -> None:
+    before = (project.folder / "params.yaml").read_bytes()
+    seen = []
+
+    def interrupted() -> None:
+        with overridden(project.folder, {"filling.top_k.k": 20}):
+            seen.append(project.read("params.yaml"))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert "k: 20}" in seen[0]
+    assert (project.folder / "params.yaml").read_bytes() == before
+    assert not put_back(project.folder)
+
+
+def test_overrides_of_a_killed_run_are_put_back_first(project: Project) -> None:
+    before = project.read("params.yaml")
+    killed = overridden(project.folder, {"filling.top_k.k": 20})
+    killed.__enter__()
+    assert project.read("params.yaml") != before
+    with overridden(project.folder, {}):
+        assert project.read("params.yaml") == before
+
+
+def test_an_edit_meanwhile_is_not_lost(project: Project) -> None:
+    before = project.read("params.yaml")
+    with (
+        pytest.raises(StageError, match="was edited while a run with --set had changed it"),
+        overridden(project.folder, {"filling.top_k.k": 20}),
+    ):
+        project.replace("params.yaml", "k: 20}", "k: 30}")
+    assert "k: 30}" in project.read("params.yaml")
+    assert Path(project.folder, STATE_FOLDER, "params.yaml.before_overrides").read_text(encoding="utf-8") == before

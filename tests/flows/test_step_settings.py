@@ -1,0 +1,61 @@
+"""Settings by step: time limits, tags with limits, times between tries."""
+
+from typing import Any
+
+import pytest
+
+from flows.step_settings import check_step_names, retry_delays, tags, time_limit
+from tasks.errors import ParameterError
+from tasks.params import ResourceSettings, check_settings
+
+
+def resources(**values: Any) -> ResourceSettings:
+    return check_settings(ResourceSettings, {"threads": 1, "parallel_stages": 1, **values}, "resources")
+
+
+def test_the_first_limit_that_fits_counts() -> None:
+    limits = resources(time_limits={"fill": 5, "fill_*": 6, "*": 7})
+    assert [time_limit(limits, step) for step in ("fill", "fill_tuned", "mask")] == [5, 6, 7]
+    assert time_limit(resources(time_limits={"fill": 5}), "mask") is None
+
+
+def test_a_step_has_every_tag_that_names_it() -> None:
+    shared = resources(
+        concurrency={
+            "gpu": {"limit": 1, "steps": ["adapt_*", "pretrain"]},
+            "memory": {"limit": 2, "steps": ["pretrain"]},
+        }
+    )
+    assert tags(shared, "pretrain") == ["gpu", "memory"]
+    assert tags(shared, "adapt_filled") == ["gpu"]
+    assert tags(shared, "mask") == []
+
+
+def test_each_further_try_waits_twice_as_long() -> None:
+    assert retry_delays(resources(retries=3, retry_seconds=5)) == [5, 10, 20]
+    assert retry_delays(resources(retries=0)) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "where"),
+    [
+        ({"time_limits": {"fil": 5}}, "resources.time_limits: 'fil' fits no step of dvc.yaml (did you mean 'fill'?)"),
+        (
+            {"concurrency": {"gpu": {"limit": 1, "steps": ["adapt_*"]}}},
+            "resources.concurrency.gpu.steps: 'adapt_*' fits no step",
+        ),
+    ],
+)
+def test_a_name_that_fits_no_step_is_an_error(values: dict[str, Any], where: str) -> None:
+    with pytest.raises(ParameterError) as error:
+        check_step_names(resources(**values), ["fill", "mask"])
+    assert where in str(error.value)
+    assert "there are: fill, mask" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "values", [{"time_limits": {"fill": 0}}, {"concurrency": {"gpu": {"limit": 0, "steps": ["a"]}}}]
+)
+def test_limits_are_positive(values: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match="greater than"):
+        resources(**values)
