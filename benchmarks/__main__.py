@@ -27,6 +27,7 @@ MODULES = (
     "rescoring_speed",
     "beam_search_speed",
     "graph_speed",
+    "publishing_speed",
 )
 RESULTS = Path(__file__).parent / "results" / "latest.json"
 

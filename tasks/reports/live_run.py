@@ -2,7 +2,8 @@
 
 The run is the one that ``palimpsest publish`` completes later: both find it by its key. Logging never holds up
 training and never makes it fail. A thread of its own opens the store (importing MLflow takes about a second of
-processor time) and writes what has gathered every two seconds, in one transaction. Numbers only, never text.
+processor time) and writes what has gathered every two seconds, in one transaction. Numbers only, never text. MLflow's
+own sampler adds the load of the machine, from a thread of its own too.
 """
 
 import math
@@ -19,6 +20,7 @@ from tasks.reports.cell import Cell
 from tasks.reports.curve import logged_points
 from tasks.reports.run_key import run_key
 from tasks.reports.settings import TrackingSettings
+from tasks.reports.system_metrics import system_metrics
 from tasks.reports.tracking_store import TrackingStore, locked_store, shown_uri, tracking_uri
 
 FLUSH_SECONDS = 2.0
@@ -83,8 +85,9 @@ class LiveRun:
             known = set() if made else set(logged_points(store.client, run))
             if not made and run.info.status != "RUNNING":
                 store.client.update_run(run_id, status="RUNNING")
-            while not self._ended.wait(FLUSH_SECONDS):
-                self._flush(store, run_id, known)
+            with system_metrics(self._settings, store.uri, run_id):
+                while not self._ended.wait(FLUSH_SECONDS):
+                    self._flush(store, run_id, known)
             self._flush(store, run_id, known)
             store.client.set_terminated(run_id, status=self._status)
         except Exception as error:

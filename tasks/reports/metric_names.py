@@ -38,8 +38,25 @@ NUMBERS = (
 )
 """Columns of the summary that are metrics; one with an interval has ``_low`` and ``_high`` too."""
 
-CELL_METRICS = frozenset(name + end for name in NUMBERS for end in ("", "_low", "_high"))
-"""Every metric of a cell; all other metrics of its run are curves over optimiser steps."""
+OVER_SEEDS = tuple(
+    f"{name}_{statistic}"
+    for name in ("perplexity", "perplexity_known", "perplexity_masked_known", "bits_per_character", "wer")
+    for statistic in ("mean", "deviation")
+)
+"""Mean and standard deviation over the seeds of a condition: every run of the condition has the same."""
+
+TRAINING = {
+    "training_seconds": "wall_seconds",
+    "training_processor_seconds": "processor_seconds",
+    "training_peak_memory_bytes": "peak_memory_bytes",
+}
+"""What training took: name of the metric, and field of the training's report."""
+
+SYSTEM_PREFIX = "system/"
+"""How the names of MLflow's own samples of the machine's load begin."""
+
+CELL_METRICS = frozenset(name + end for name in NUMBERS for end in ("", "_low", "_high")) | {*OVER_SEEDS, *TRAINING}
+"""Every metric of a cell; all others of its run are curves over optimiser steps, or the machine's load."""
 
 CURVES = ("train_loss", "valid_loss", "valid_perplexity", "learning_rate")
 """Curves that a training report holds: losses in nats a target."""

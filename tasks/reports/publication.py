@@ -10,13 +10,17 @@ import json
 import math
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from tasks.reports.curve import logged_points
+from tasks.reports.comparison_view import offer_view
+from tasks.reports.curve import logged_curves
 from tasks.reports.metric_names import CELL_METRICS
+from tasks.reports.model_registry import TrainedModel, register_models
+from tasks.reports.new_runs import can_write, write_new_runs
+from tasks.reports.run_artifacts import ARTIFACTS_TAG, send
 from tasks.reports.run_record import RunRecord, TrackedInput
 from tasks.reports.settings import TrackingSettings
 from tasks.reports.tracking_store import (
@@ -33,6 +37,8 @@ from tasks.reports.tracking_store import (
 
 _METRICS, _PARAMETERS, _TAGS = 800, 100, 100
 """How many go into one call: MLflow takes 100 parameters, 100 tags, and 1,000 of all together."""
+_RUNS = 100
+"""How many new runs go into one transaction: for a second or two no other process can write."""
 _SAME = 1e-9
 _SAME_CURVE = 1e-3
 """Relative difference of two points of a curve that rounding in a report can make."""
@@ -52,10 +58,18 @@ class Publication:
     """Runs that said everything already."""
     superseded: int = 0
     """Runs of earlier states that are marked as such now and were not before."""
+    models: int = 0
+    """Language models that were copied."""
+    problems: list[str] = field(default_factory=list)
+    """One sentence for each model that could not be copied."""
+    run_ids: dict[str, str] = field(default_factory=dict, repr=False)
+    """Run id of each key."""
 
 
-def publish(records: Sequence[RunRecord], settings: TrackingSettings) -> Publication:
-    """Bring the store to the state of the records, holding its lock.
+def publish(
+    records: Sequence[RunRecord], settings: TrackingSettings, models: Sequence[TrainedModel] = ()
+) -> Publication:
+    """Bring the store to the state of the records, holding its lock; ``models`` are those that may be registered.
 
     Raises ``ResourceError`` where the store cannot be used.
     """
@@ -65,7 +79,9 @@ def publish(records: Sequence[RunRecord], settings: TrackingSettings) -> Publica
         from mlflow.exceptions import MlflowException
 
         try:
+            offer_view(store.client, store.experiment_id)
             _publish(records, store, result)
+            result.models, result.problems = register_models(models, result.run_ids, store, settings)
         except MlflowException as error:
             raise unreachable_store(uri, error) from error
     return result
@@ -77,27 +93,48 @@ def _publish(records: Sequence[RunRecord], store: TrackingStore, result: Publica
     for run in store.runs():
         by_key.setdefault(run.data.tags.get(KEY_TAG), run)
         by_cell[run.data.tags.get(CELL_TAG)].append(run)
+    logged = logged_curves(store.client, [by_key[record.key] for record in records if record.key in by_key])
+    run_ids: dict[str, str] = {}
+    new = []
     for record in records:
         run = by_key.get(record.key)
-        if run is not None and _contradicts(run, record, store):
+        if run is not None and _contradicts(run, record, logged[run.info.run_id]):
             store.client.set_tag(run.info.run_id, RETIRED_KEY_TAG, record.key)
             store.client.delete_tag(run.info.run_id, KEY_TAG)
             run = None
         if run is None:
-            run = store.make_run(record.key, record.tags, record.started)
-            _complete(run, record, store, {})
-            result.created += 1
-        elif _complete(run, record, store, logged_points(store.client, run)):
+            new.append(record)
+            continue
+        run_ids[record.key] = run.info.run_id
+        if _complete(run, record, store, logged[run.info.run_id]):
             result.completed += 1
         else:
             result.unchanged += 1
+    run_ids.update(_make(new, store))
+    result.created = len(new)
+    for record in records:
         for other in by_cell[record.cell.path]:
-            if other.info.run_id != run.info.run_id and other.data.tags.get(CURRENT_TAG) != "false":
+            if other.info.run_id != run_ids[record.key] and other.data.tags.get(CURRENT_TAG) != "false":
                 store.client.set_tag(other.info.run_id, CURRENT_TAG, "false")
                 result.superseded += 1
+    result.run_ids = run_ids
 
 
-def _contradicts(run: Any, record: RunRecord, store: TrackingStore) -> bool:
+def _make(records: Sequence[RunRecord], store: TrackingStore) -> Iterator[tuple[str, str]]:
+    """Make runs with all that they say; key and run id of each."""
+    if can_write(store.client):
+        for part in batched(records, _RUNS):
+            run_ids = write_new_runs(store.client, store.experiment_id, part)
+            yield from ((record.key, run_id) for record, run_id in zip(part, run_ids, strict=True))
+        return
+    for record in records:
+        tags = {name: value for name, value in record.tags.items() if name != ARTIFACTS_TAG}
+        run = store.make_run(record.key, tags, record.started)
+        _complete(run, record, store, {})
+        yield record.key, run.info.run_id
+
+
+def _contradicts(run: Any, record: RunRecord, logged: Mapping[tuple[str, int], float]) -> bool:
     """Whether a run holds something that the record does not and that cannot be changed."""
     parameters = run.data.params
     if any(record.parameters.get(name) != value for name, value in parameters.items()):
@@ -108,11 +145,11 @@ def _contradicts(run: Any, record: RunRecord, store: TrackingStore) -> bool:
         return True
     return any(
         point in record.curve and not math.isclose(value, record.curve[point], rel_tol=_SAME_CURVE)
-        for point, value in logged_points(store.client, run).items()
+        for point, value in logged.items()
     )
 
 
-def _complete(run: Any, record: RunRecord, store: TrackingStore, logged: dict[tuple[str, int], float]) -> bool:
+def _complete(run: Any, record: RunRecord, store: TrackingStore, logged: Mapping[tuple[str, int], float]) -> bool:
     """Add to a run what it lacks; returns whether there was anything."""
     from mlflow.entities import Metric, Param, RunTag
 
@@ -131,6 +168,9 @@ def _complete(run: Any, record: RunRecord, store: TrackingStore, logged: dict[tu
     ]
     parameters = [Param(name, value) for name, value in record.parameters.items() if name not in data.params]
     tags = [RunTag(name, value) for name, value in record.tags.items() if data.tags.get(name) != value]
+    if data.tags.get(ARTIFACTS_TAG) != record.tags.get(ARTIFACTS_TAG):
+        # Before the tag that says that they are there.
+        send(run.info.artifact_uri, store.uri, record.files, replace=ARTIFACTS_TAG in data.tags)
     inputs = [entry for entry in record.inputs if (entry.name, entry.digest, entry.context) not in _tracked(run)]
     # As few transactions as MLflow's limits allow: each one waits for the disk.
     for metrics_part, parameters_part, tags_part in zip_longest(

@@ -3,7 +3,10 @@
 The reports are the truth and MLflow is a view of them. Runs are found by a key made of the cell and a hash of what
 led to it, so publishing again changes nothing, and an empty or lost store is filled again. Curves that training did
 not log live are taken from the reports. Runs of an earlier state of a cell stay and get the tag
-palimpsest.current = false. Only numbers, parameters and hashes are sent, never text.
+palimpsest.current = false.
+
+Numbers, parameters, hashes and plots are sent, and of texts only the first lines of obfuscated ones
+(tracking.sample_lines, 0 for none).
 
 example:
   palimpsest publish
@@ -11,11 +14,13 @@ example:
 """
 
 import argparse
+import sys
 
 from tasks.params import DEFAULT_PATH, read_sections
+from tasks.reports.model_registry import trained_models
 from tasks.reports.publication import publish
 from tasks.reports.result_options import add_reports_option, add_summary_option
-from tasks.reports.run_record import run_record
+from tasks.reports.run_record import run_records
 from tasks.reports.stage_report import write_json
 from tasks.reports.summary_rows import read_summary
 
@@ -44,7 +49,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Publish every row of the summary."""
     settings = read_sections(arguments.params, ["tracking"])["tracking"]
     rows = read_summary(arguments.summary)
-    result = publish([run_record(row, arguments.reports) for row in rows], settings)
+    models = trained_models(rows, arguments.reports)
+    result = publish(run_records(rows, arguments.reports, settings), settings, models)
     if arguments.output:
         write_json(arguments.output, {"runs": len(rows), "keys": [row["key"] for row in rows]})
     superseded = f", {result.superseded} earlier superseded" if result.superseded else ""
@@ -52,3 +58,7 @@ def run(arguments: argparse.Namespace) -> None:
         f"{len(rows)} runs in {result.uri}, experiment {settings.experiment}: {result.created} created, "
         f"{result.completed} completed, {result.unchanged} unchanged{superseded}"
     )
+    if result.models:
+        print(f"{result.models} language models copied into MLflow")
+    for problem in result.problems:
+        print(f"warning: {problem}; it is not in MLflow's registry", file=sys.stderr)

@@ -1,7 +1,7 @@
 """What the tracking store should say of one cell, taken from the reports alone."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -9,9 +9,19 @@ from typing import Any
 from tasks.errors import CorpusError
 from tasks.reports.cell import Cell
 from tasks.reports.curve import curve_points
-from tasks.reports.expected_cells import evaluation_report, fill_report, mask_report, stage_name, training_report
-from tasks.reports.metric_names import NUMBERS
+from tasks.reports.expected_cells import (
+    NO_LANGUAGE_MODEL,
+    evaluation_report,
+    fill_report,
+    mask_report,
+    stage_name,
+    training_report,
+)
+from tasks.reports.lock_entries import LockEntries, agrees, lock_digest, read_lock
+from tasks.reports.metric_names import NUMBERS, OVER_SEEDS, TRAINING
+from tasks.reports.run_artifacts import ARTIFACTS_TAG, fingerprint, run_artifacts
 from tasks.reports.run_key import lineage_of, run_key
+from tasks.reports.settings import TrackingSettings
 from tasks.reports.stage_report import read_report
 from tasks.reports.summary_rows import summarised_cell
 from tasks.reports.tracking_store import CURRENT_TAG, cell_tags
@@ -50,11 +60,38 @@ class RunRecord:
     """Start of the training, milliseconds since 1970."""
     ended: int
     """End of the training, milliseconds since 1970."""
+    files: dict[str, str] = field(default_factory=dict, repr=False)
+    """Content of each artifact by its name."""
 
     def curve_time(self, step: int) -> int:
         """When a step was made, milliseconds since 1970, were all steps equally long."""
         last = max((step for _, step in self.curve), default=0)
         return self.started + round((self.ended - self.started) * step / last) if last else self.started
+
+
+def run_records(
+    rows: Sequence[Mapping[str, Any]], reports: str | Path, settings: TrackingSettings, folder: str | Path = "."
+) -> list[RunRecord]:
+    """The records of all rows of the summary, with the artifacts that the settings ask for; ``folder`` is the checkout
+    whose ``dvc.lock`` says what the numbers come from.
+
+    Raises ``CorpusError`` where the summary is of another state than the reports.
+    """
+    lock = LockEntries(read_lock(folder))
+    records = []
+    for row in rows:
+        record = run_record(row, reports)
+        evaluation = Path(reports) / evaluation_report(record.cell)
+        entries = lock.chain(record.tags["dvc_stage"]) if agrees(lock, evaluation) else {}
+        if entries:
+            record.tags["dvc_lock"] = lock_digest(entries)
+        if settings.artifacts:
+            name = fill_report(record.cell)
+            fill = read_report(Path(reports) / name) if name is not None else None
+            record.files.update(run_artifacts(record.cell, record.curve, rows, fill, entries, settings.sample_lines))
+        record.tags[ARTIFACTS_TAG] = fingerprint(record.files)
+        records.append(record)
+    return records
 
 
 def run_record(row: Mapping[str, Any], reports: str | Path) -> RunRecord:
@@ -77,9 +114,9 @@ def run_record(row: Mapping[str, Any], reports: str | Path) -> RunRecord:
     return RunRecord(
         cell=cell,
         key=key,
-        tags={**cell_tags(cell, key), **_state_tags(cell, evaluation, row)},
+        tags={**cell_tags(cell, key), **_state_tags(cell, training, evaluation, row)},
         parameters=dict(_parameters({**earlier, trained: training})),
-        metrics=dict(_metrics(row)),
+        metrics={**dict(_metrics(row)), **_leakage(earlier.get("fill")), **_effort(cell, training)},
         measured_at=_milliseconds(evaluation),
         inputs=list(_inputs(training, evaluation)),
         curve={(name, step): value for name, step, value in curve_points(training)},
@@ -88,7 +125,9 @@ def run_record(row: Mapping[str, Any], reports: str | Path) -> RunRecord:
     )
 
 
-def _state_tags(cell: Cell, evaluation: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, str]:
+def _state_tags(
+    cell: Cell, training: Mapping[str, Any], evaluation: Mapping[str, Any], row: Mapping[str, Any]
+) -> dict[str, str]:
     code = evaluation["code"]
     tags = {
         "dvc_stage": evaluation["dvc_stage"] or stage_name(cell, "evaluate"),
@@ -99,6 +138,10 @@ def _state_tags(cell: Cell, evaluation: Mapping[str, Any], row: Mapping[str, Any
     if code["commit"]:
         tags |= {"commit": code["commit"], "mlflow.source.git.commit": code["commit"]}
         tags["dirty"] = str(bool(code["dirty"])).lower()
+    if cell.method != NO_LANGUAGE_MODEL:
+        tags["model"] = ", ".join(training["outputs"])
+    if evaluation.get("flow_run"):
+        tags["flow_run"] = evaluation["flow_run"]
     return tags
 
 
@@ -130,6 +173,26 @@ def _metrics(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         if interval is not None:
             yield f"{name}_low", float(interval[0])
             yield f"{name}_high", float(interval[1])
+    over_seeds = row.get("over_seeds") or {}
+    for name in OVER_SEEDS:
+        if over_seeds.get(name) is not None:
+            yield name, float(over_seeds[name])
+
+
+def _leakage(fill: Mapping[str, Any] | None) -> dict[str, float]:
+    """The interval of the share of masked words that filling restored, which the summary does not hold."""
+    overall = (fill["measured"].get("restoration") or {}).get("overall") or {} if fill else {}
+    interval = overall.get("rate_ci")
+    return {
+        f"restoration_rate_{end}": float(limit) for end, limit in zip(("low", "high"), interval or (), strict=False)
+    }
+
+
+def _effort(cell: Cell, training: Mapping[str, Any]) -> dict[str, float]:
+    """What training took; nothing for the recogniser alone, which has no language model."""
+    if cell.method == NO_LANGUAGE_MODEL:
+        return {}
+    return {name: float(training[field]) for name, field in TRAINING.items() if training.get(field) is not None}
 
 
 def _inputs(training: Mapping[str, Any], evaluation: Mapping[str, Any]) -> Iterator[TrackedInput]:

@@ -93,6 +93,8 @@ def recorded_stage(
         "outputs": report.outputs,
         "command": ["palimpsest", *sys.argv[1:]],
         "code": code_state(),
+        # Set by Prefect where a flow run is a process of its own, and by whoever starts a stage for a flow run.
+        "flow_run": os.environ.get("PREFECT__FLOW_RUN_ID"),
         "environment": environment(),
         "started": started.isoformat(timespec="seconds"),
         "wall_seconds": round(wall_seconds, 3),

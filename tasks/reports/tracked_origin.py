@@ -1,9 +1,13 @@
 """What MLflow knows of a run whose reports are there no longer: a run of an earlier state."""
 
+import json
 import re
+import tempfile
+from pathlib import Path
 from typing import Any
 
 from tasks.errors import CorpusError
+from tasks.reports.run_artifacts import LOCK_ARTIFACT
 from tasks.reports.run_key import cell_path_of
 from tasks.reports.settings import TrackingSettings
 from tasks.reports.tracking_store import (
@@ -41,6 +45,23 @@ def tracked_origin_of_key(key: str, settings: TrackingSettings) -> dict[str, Any
     return _describe(runs[0]) if runs else None
 
 
+def tracked_lock(run_id: str | None, key: str | None, settings: TrackingSettings) -> dict[str, Any]:
+    """The part of ``dvc.lock`` that was recorded with a run, by its id or key; empty where there is none."""
+    check_exists(settings)
+    with locked_store(settings) as store:
+        if run_id is None:
+            runs = store.runs_of_key(key) if key else []
+            run_id = runs[0].info.run_id if runs else None
+        if run_id is None:
+            return {}
+        folder = LOCK_ARTIFACT.partition("/")[0]
+        if LOCK_ARTIFACT not in {entry.path for entry in store.client.list_artifacts(run_id, folder)}:
+            return {}
+        with tempfile.TemporaryDirectory(prefix="palimpsest-") as place:
+            path = store.client.download_artifacts(run_id, LOCK_ARTIFACT, place)
+            return dict(json.loads(Path(path).read_text(encoding="utf-8"))["stages"])
+
+
 def _open(settings: TrackingSettings) -> TrackingStore:
     check_exists(settings)
     with locked_store(settings) as store:
@@ -61,6 +82,8 @@ def _describe(run: Any) -> dict[str, Any]:
         "stage": stage,
         "commit": commit,
         "dirty": {"true": True, "false": False}.get(tags.get("dirty", "")),
+        "dvc_lock": tags.get("dvc_lock"),
+        "flow_run": tags.get("flow_run"),
         "again": f"git checkout {commit} && {again}" if commit and again else again,
         "measured": dict(run.data.metrics),
         "parameters": dict(run.data.params),

@@ -7,7 +7,6 @@ run made, and of two equal ones the later is taken back.
 
 import gc
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 
 from tasks.errors import ResourceError
 from tasks.reports.cell import Cell
+from tasks.reports.expected_cells import BASELINES
 from tasks.reports.run_key import cell_path_of
 from tasks.reports.settings import TrackingSettings
 
@@ -44,10 +44,23 @@ def shown_uri(uri: str) -> str:
 
 
 def cell_tags(cell: Cell, key: str) -> dict[str, str]:
-    """The tags that say what a run belongs to; dimensions that do not apply have none."""
+    """The tags that say what a run belongs to; dimensions that do not apply have none.
+
+    ``condition`` is the cell without its seed, so grouping by it gathers the seeds.
+    """
     dimensions = {name: str(value) for name, value in cell.as_dict().items() if value is not None}
-    group = re.sub(rf"-{cell.seed}$", "", cell.path) if cell.seed is not None else cell.path
-    return {**dimensions, "group": group, KEY_TAG: key, CELL_TAG: cell.path}
+    condition = cell.path if cell.seed is None else cell.path.removesuffix(f"-{cell.seed}")
+    return {**dimensions, "group": group_of(cell), "condition": condition, KEY_TAG: key, CELL_TAG: cell.path}
+
+
+def group_of(cell: Cell) -> str:
+    """What a cell is there for: ``reference`` (the recogniser alone, pretrained, Oracle), ``baseline`` (no fill),
+    ``control`` (a fill without a filler) or ``fill``."""
+    if cell.technique is None:
+        return "reference"
+    if cell.method in BASELINES:
+        return "baseline"
+    return "fill" if cell.filler else "control"
 
 
 class TrackingStore:
@@ -114,7 +127,8 @@ def _open_store(settings: TrackingSettings) -> TrackingStore:
             client = _import_client()(tracking_uri=uri)
         experiment = client.get_experiment_by_name(settings.experiment)
         if experiment is None:
-            return TrackingStore(client, client.create_experiment(settings.experiment), uri)
+            identifier = client.create_experiment(settings.experiment, artifact_location=_artifact_location(uri))
+            return TrackingStore(client, identifier, uri)
         if experiment.lifecycle_stage != "active":
             raise ResourceError(
                 f"the MLflow experiment {settings.experiment!r} in {shown_uri(uri)!r} was deleted; restore it with "
@@ -126,6 +140,14 @@ def _open_store(settings: TrackingSettings) -> TrackingStore:
         raise
     except Exception as error:
         raise unreachable_store(uri, error) from error
+
+
+def _artifact_location(uri: str) -> str | None:
+    """Where a new experiment keeps its files: beside a SQLite file (MLflow would take the folder in which the first
+    process happens to run); of any other store, where its server says."""
+    if not uri.startswith(_SQLITE):
+        return None
+    return (_sqlite_file(uri).absolute().parent / "mlruns").as_uri()
 
 
 def unreachable_store(uri: str, error: Exception) -> ResourceError:

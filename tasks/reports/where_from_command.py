@@ -15,10 +15,12 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from tasks.errors import CorpusError
 from tasks.params import DEFAULT_PATH, read_sections
+from tasks.reports.lock_entries import LockEntries, agrees, lock_digest, read_lock
 from tasks.reports.report_index import Link, ReportIndex
 from tasks.reports.result_options import add_reports_option
 from tasks.reports.run_record import flat
@@ -49,7 +51,7 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 def run(arguments: argparse.Namespace) -> None:
     """Resolve the name and print its origin."""
     index = ReportIndex(arguments.reports)
-    origin = _resolve(arguments.run, index, arguments.params)
+    origin = resolve(arguments.run, index, arguments.params)
     if arguments.json:
         json.dump(origin, sys.stdout, indent=2, ensure_ascii=False)
         print()
@@ -57,7 +59,8 @@ def run(arguments: argparse.Namespace) -> None:
         print("\n".join(_lines(origin)))
 
 
-def _resolve(name: str, index: ReportIndex, params: str) -> dict[str, Any]:
+def resolve(name: str, index: ReportIndex, params: str) -> dict[str, Any]:
+    """Everything that is known of a number, however it is named; ``CorpusError`` where nothing is."""
     if is_run_id(name):
         run = tracked_origin(name, read_sections(params, ["tracking"])["tracking"])
         report = index.cells().get(run["cell"])
@@ -94,10 +97,18 @@ def _origin(name: str, index: ReportIndex) -> dict[str, Any]:
         "stage": stage,
         "commit": report["code"]["commit"],
         "dirty": report["code"]["dirty"],
+        "dvc_lock": _lock_digest(index.folder / f"{name}.json", stage),
+        "flow_run": report.get("flow_run"),
         "again": _again(report["code"]["commit"], stage),
         "measured": {name: value for name, value in report["measured"].items() if not isinstance(value, list | dict)},
         "chain": [_step(step, index) for step in index.chain(name)],
     }
+
+
+def _lock_digest(report: Path, stage: str) -> str | None:
+    """What names the state of ``dvc.lock`` that a report belongs to; ``None`` where the lock is of another one."""
+    lock = LockEntries(read_lock())
+    return lock_digest(lock.chain(stage)) if agrees(lock, report) else None
 
 
 def _again(commit: str | None, stage: str) -> str:
@@ -144,6 +155,8 @@ def _lines(origin: Mapping[str, Any]) -> Iterator[str]:
     yield from _aligned(
         {
             "commit": _commit(origin),
+            **({"dvc.lock": origin["dvc_lock"]} if origin["dvc_lock"] else {}),
+            **({"flow run": origin["flow_run"]} if origin["flow_run"] else {}),
             "make again": origin["again"],
             **{name: f"{value:.6g}" if isinstance(value, float) else f"{value:,}" for name, value in numbers.items()},
         },

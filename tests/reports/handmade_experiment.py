@@ -84,6 +84,7 @@ def make_experiment(folder: Path, state: str = "", **changes: Any) -> Path:
         "taggers": [],
         "detectors": [],
         "gold_sets": [],
+        "recognisers": [],
         **changes,
     }
     document["corpora"] = {name: document["corpora"]["chat"] for name in document["compare"]["datasets"]}

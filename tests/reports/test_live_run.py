@@ -92,6 +92,31 @@ def test_switched_off_it_says_so_and_makes_no_store(few, report, capsys):
     assert not (few / "mlflow.db").exists()
 
 
+def test_the_load_of_the_machine_is_sampled_and_publishing_leaves_it_alone(tracked, report):
+    parameters = yaml.safe_load((tracked / "params.yaml").read_text(encoding="utf-8"))
+    parameters["tracking"]["system_metrics_seconds"] = 0.2
+    (tracked / "params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
+
+    def points():
+        for point in report["measured"]["curve"]:
+            yield point
+            time.sleep(0.2)
+
+    assert train(report, points()) is None
+    run = tracked_state.runs(tracked)[run_key(CELL, lineage_of(report))]
+    memory = tracked_state.metric(tracked, run, "system/system_memory_usage_megabytes")
+    assert memory
+    assert all(value > 0 for _, value in memory)
+    assert main(["publish"]) == 0
+    assert tracked_state.runs(tracked)[run_key(CELL, lineage_of(report))] == run
+    assert tracked_state.count_runs(tracked) == 4
+    assert tracked_state.metric(tracked, run, "system/system_memory_usage_megabytes") == memory
+    parameters["tracking"]["system_metrics"] = False
+    (tracked / "params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
+    assert train(report, points()) is None
+    assert tracked_state.metric(tracked, run, "system/system_memory_usage_megabytes") == memory
+
+
 def test_without_parameters_or_a_cell_there_is_no_tracking(tracked, report, capsys):
     assert train(report, params=None) is None
     with live_run("params.yaml", Cell(), lineage_of(report)) as run:

@@ -8,6 +8,7 @@ from handmade_experiment import COMMIT, FEW, SIGNATURE, curve, make_experiment, 
 from tasks.cli import main
 from tasks.reports.cell import Cell
 
+DIMENSIONS = ("dataset", "technique", "method", "filler", "seed", "group", "condition")
 TOP_K = Cell("chat", "allow_list", "top_k", "minilm", 1)
 
 
@@ -37,13 +38,14 @@ def test_one_run_per_cell_with_numbers_parameters_and_tags(tracked):
     assert parameters["mask.kind"] == "allow_list"
     assert parameters["adapt.epochs"] == "2.0"
     tags = tracked_state.tags(tracked, run)
-    assert {name: tags[name] for name in ("dataset", "technique", "method", "filler", "seed", "group")} == {
+    assert {name: tags[name] for name in DIMENSIONS} == {
         "dataset": "chat",
         "technique": "allow_list",
         "method": "top_k",
         "filler": "minilm",
         "seed": "1",
-        "group": "chat/allow_list/minilm-top_k",
+        "group": "fill",
+        "condition": "chat/allow_list/minilm-top_k",
     }
     assert (tags["commit"], tags["dirty"], tags["protocol"]) == (COMMIT, "false", SIGNATURE)
     assert tags["dvc_stage"] == "evaluate_filled@chat-allow_list-minilm-top_k-1"

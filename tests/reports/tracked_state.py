@@ -2,6 +2,8 @@
 
 import sqlite3
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 
 def tables(folder: Path, *names: str) -> dict[str, list[tuple]]:
@@ -39,3 +41,10 @@ def metric(folder: Path, run_id: str, name: str) -> list[tuple[int, float]]:
 def count_runs(folder: Path) -> int:
     with sqlite3.connect(folder / "mlflow.db") as store:
         return store.execute("select count(*) from runs").fetchone()[0]
+
+
+def artifacts(folder: Path, run_id: str) -> Path:
+    """Folder of a run's files."""
+    with sqlite3.connect(folder / "mlflow.db") as store:
+        uri = store.execute("select artifact_uri from runs where run_uuid = ?", (run_id,)).fetchone()[0]
+    return Path(url2pathname(urlsplit(uri).path))

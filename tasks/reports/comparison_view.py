@@ -1,0 +1,32 @@
+"""The columns that MLflow's table of runs shows under the address ``…/runs?viewStateShareKey=palimpsest``."""
+
+import json
+from typing import Any
+
+VIEW = "palimpsest"
+_VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
+"""Where MLflow's page keeps a view that is shared."""
+_KIND_TAG = "mlflow.experimentKind"
+_TAGS = ("group", "dataset", "technique", "method", "filler", "seed")
+_METRICS = (
+    "perplexity",
+    "perplexity_low",
+    "perplexity_high",
+    "perplexity_known",
+    "perplexity_mean",
+    "perplexity_deviation",
+    "wer",
+    "masked_fraction",
+    "restoration_rate",
+)
+
+
+def offer_view(client: Any, experiment_id: str) -> None:
+    """Give the experiment the view, sorted by perplexity, and mark it as one of trained models (not of chat traces)."""
+    columns = [*(f"tags.`{name}`" for name in _TAGS), *(f"metrics.`{name}`" for name in _METRICS)]
+    view = {"selectedColumns": columns, "orderByKey": "metrics.`perplexity`", "orderByAsc": True}
+    wanted = {_VIEW_TAG: json.dumps(view), _KIND_TAG: "custom_model_development"}
+    present = client.get_experiment(experiment_id).tags
+    for name, value in wanted.items():
+        if present.get(name) != value:
+            client.set_experiment_tag(experiment_id, name, value)
