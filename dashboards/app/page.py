@@ -1,0 +1,44 @@
+"""The app's frame: three views of the runs of the experiment in the folder that it was started in.
+
+Started by ``palimpsest up``; alone by ``streamlit run dashboards/app/page.py``.
+"""
+
+from pathlib import Path
+
+import streamlit as st
+
+from dashboards.app import compare_view, follow_view, results_view
+from tasks import telemetry
+from tasks.errors import PalimpsestError
+
+VIEWS = {
+    "results": results_view.show,
+    "compare": compare_view.show,
+    "follow": follow_view.show,
+}
+"""By their names in the address. Pages of Streamlit's own would ask the server for files that it does not have."""
+
+
+def main() -> None:
+    """Draw the view that the address names: ``?view=compare``."""
+    telemetry.switch_off()
+    # A name of one of Streamlit's own icons would be fetched from the network.
+    icon = str(Path(__file__).with_name("icon.svg"))
+    st.set_page_config(page_title="palimpsest", page_icon=icon, layout="wide", initial_sidebar_state="auto")
+    view = st.segmented_control(
+        "View",
+        list(VIEWS),
+        default="results",
+        required=True,
+        key="view",
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    try:
+        VIEWS[view or "results"]()
+    except PalimpsestError as error:
+        st.error(str(error), icon=":material/error:")
+
+
+if __name__ == "__main__":
+    main()

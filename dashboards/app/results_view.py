@@ -1,0 +1,114 @@
+"""The results: a table of techniques and methods with intervals and marks, a plot of it, and all numbers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from dashboards.app.charts import interval_chart
+from dashboards.app.experiment import all_runs, parameters
+from dashboards.app.measures import MEASURES, Measure, measured
+from dashboards.app.result_rows import Row, in_table_order, result_rows, selected_rows, summary_by_key
+from dashboards.app.selection import choose
+from dashboards.app.table import download, table
+from tasks.reports.expected_cells import PRETRAINED
+from tasks.reports.metric_names import NUMBERS
+from tasks.reports.summary_table import Line, Table, headings, tables
+
+
+def show() -> None:
+    """Draw the page."""
+    st.title("Results", anchor=False)
+    runs = [run for run in in_table_order(all_runs(), parameters().compare) if run.current and run.measured]
+    if not runs:
+        st.info("MLflow holds no published run yet: 'palimpsest run' makes them, and 'palimpsest publish' adds them.")
+        return
+    rows = result_rows(runs, summary_by_key())
+    with st.sidebar:
+        chosen = choose(rows)
+    rows = selected_rows(rows, chosen)
+    offered = {measure.name: measure for measure in measured([*rows, *_spread(rows)])}
+    if not offered:
+        st.info("No run is left by what is chosen at the side.")
+        return
+    name = st.selectbox(
+        "Measure",
+        list(offered),
+        format_func=lambda name: MEASURES[name].title,
+        key="measure",
+        bind="query-params",
+        persist_state="session",
+    )
+    measure = offered[name or next(iter(offered))]
+    for one in tables(rows):
+        _dataset(one, measure, several=len({row["dataset"] for row in rows}) > 1)
+    st.caption(_legend(measure, rows))
+    _all_numbers(rows)
+
+
+def _spread(rows: Sequence[Row]) -> list[Any]:
+    """Rows as they stand under each technique: pretrained and Oracle have further numbers there."""
+    return [row for one in tables(rows) for row in one.rows]
+
+
+def _dataset(one: Table, measure: Measure, several: bool) -> None:
+    import pandas as pd
+
+    if several:
+        st.subheader(one.dataset, anchor=False)
+    lines = [line for line in lines_of(one) if any(measure.estimate(found) for found in line.by_technique.values())]
+    if not one.techniques:
+        st.info("Choose a technique to see the table; all numbers of what is chosen stand below.")
+        return
+    if not lines:
+        st.info(f"No run of {one.dataset} has a number of this measure.")
+        return
+    cells = {
+        heading: [measure.text(line.by_technique[technique]) for line in lines]
+        for technique, heading in zip(one.techniques, headings(one), strict=True)
+    }
+    frame = pd.DataFrame({"method": [line.label for line in lines], **cells})
+    st.table(frame.set_index("method"), border="horizontal")
+    download(frame, f"{one.dataset}_{measure.name}")
+    # Many times worse than what is compared: on its scale all others would lie in one point.
+    drawn = [line for line in lines if line.method != PRETRAINED] or lines
+    if drawn != lines:
+        st.caption("The plot leaves the pretrained model out, so that the others can be told apart.")
+    st.altair_chart(
+        interval_chart(one, drawn, measure), width="content", alt=f"{measure.title} of {one.dataset} by method"
+    )
+
+
+def lines_of(one: Table) -> list[Line]:
+    """The lines of a table, the recogniser alone in front where there is speech."""
+    return [*([one.recogniser_alone] if one.recogniser_alone is not None else []), *one.lines]
+
+
+def _legend(measure: Measure, rows: Sequence[Row]) -> str:
+    seeds = {row["seed"] for row in rows if row["seed"] is not None}
+    parts = [measure.meaning] if measure.meaning else []
+    if len(seeds) > 1:
+        parts.append("several seeds: mean ± standard deviation")
+    else:
+        parts.append("in brackets the interval of one seed's bootstrap")
+    if any(row["protocol_differs"] for row in rows):
+        parts.append("‡ measured by another protocol than Oracle's: does not compare")
+    text = "; ".join(parts)
+    return text[0].upper() + text[1:] + "."
+
+
+def _all_numbers(rows: Sequence[Row]) -> None:
+    import pandas as pd
+
+    st.subheader("All numbers", anchor=False)
+    frame = pd.DataFrame([_flat(row) for row in rows]).astype({"seed": "Int64"}).dropna(axis="columns", how="all")
+    table(frame, "runs", title="A line for each chosen run with all its numbers and the ends of their intervals")
+
+
+def _flat(row: Row) -> dict[str, Any]:
+    flat = {name: row[name] for name in ("dataset", "technique", "method", "filler", "seed", "key")}
+    for name in NUMBERS:
+        flat[name] = row[name]
+        if row[f"{name}_ci"] is not None:
+            flat[f"{name}_low"], flat[f"{name}_high"] = row[f"{name}_ci"]
+    return flat

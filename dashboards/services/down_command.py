@@ -1,0 +1,31 @@
+"""Stop the services that 'palimpsest up' has started in this checkout, and nothing else.
+
+Each is stopped by the number of its process, after a check that the process is still the one that was started.
+
+    palimpsest down            all of them
+    palimpsest down app        the app alone
+"""
+
+import argparse
+
+from dashboards.services.up_command import add_names
+
+SUMMARY = "stop what 'palimpsest up' has started"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_names(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Stop them and say which."""
+    from dashboards.services.service import TITLES, check_names
+    from dashboards.services.starting import stop_services
+    from flows.graph import project_folder
+
+    stopped = stop_services(project_folder(), check_names(arguments.services))
+    for service in stopped:
+        print(f"{TITLES[service.name]:<8} stopped")
+    if not stopped:
+        print("no service of this checkout runs")

@@ -1,0 +1,47 @@
+"""Start Prefect, MLflow and the app on this machine's loopback interface, and wait until each answers.
+
+What runs already stays as it is. 'palimpsest down' stops what this started, and nothing else. The services are not
+reachable from other machines: none of them asks who is there.
+
+Other ports by environment: PALIMPSEST_PREFECT_PORT, PALIMPSEST_MLFLOW_PORT, PALIMPSEST_APP_PORT. A server of your own
+that PREFECT_API_URL, MLFLOW_TRACKING_URI or tracking.uri names is used instead of starting another.
+
+    palimpsest up              all three
+    palimpsest up app          the app alone: it then reads the store without a server
+"""
+
+import argparse
+
+SUMMARY = "start Prefect, MLflow and the app on this machine"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_names(parser)
+
+
+def add_names(parser: argparse.ArgumentParser) -> None:
+    """Which services."""
+    parser.add_argument("services", nargs="*", metavar="SERVICE", help="prefect, mlflow, app (default: all three)")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Start them and print their addresses."""
+    from dashboards.services.service import TITLES, check_names, ports_by_setting
+    from dashboards.services.starting import start_services
+    from flows.graph import project_folder
+    from flows.prefect_api import configure as configure_prefect
+    from tasks.params import DEFAULT_PATH, read_parameters
+
+    names, ports = check_names(arguments.services), ports_by_setting()
+    folder = project_folder()
+    tracking = read_parameters(folder / DEFAULT_PATH).tracking
+    if "prefect" in names:
+        configure_prefect(folder, verbose=True)
+    shown = start_services(folder, names, ports, tracking)
+    for service in shown:
+        print(f"{TITLES[service.name]:<8} {service.address:<24} {service.state}")
+    prefect = next((service for service in shown if service.name == "prefect" and service.state != "yours"), None)
+    if prefect is not None:
+        print(f"to see runs in Prefect: export PREFECT_API_URL={prefect.address}/api")
+    print("'make down' stops what was started")
