@@ -42,6 +42,7 @@ COMMANDS: dict[str, str] = {
     "encode-speech": "tasks.speech.recogniser.encode_speech_command",
     "reference-text": "tasks.speech.word_errors.reference_text_command",
     "word-error-rate": "tasks.speech.word_errors.word_error_rate_command",
+    "unit-language-model": "tasks.speech.fusion.unit_model_command",
     "fuse": "tasks.speech.fusion.fuse_command",
     "whisper-nbest": "tasks.speech.whisper.whisper_nbest_command",
     "rescore": "tasks.speech.rescoring.rescore_command",
@@ -49,6 +50,7 @@ COMMANDS: dict[str, str] = {
     "findings": "tasks.reports.findings_command",
     "publish": "tasks.reports.publish_command",
     "where-from": "tasks.reports.where_from_command",
+    "restore": "tasks.reports.restore_command",
     "profile": "tasks.profiles.profile_command",
     "doctor": "tasks.doctor.doctor_command",
 }

@@ -1,7 +1,7 @@
 """Rows of words drawn by their published frequency: no language at all, but every common word in any neighbourhood.
 
-A recogniser that hears such rows learns how words sound and little of which word follows which, so it does not hold on to
-the language of its training text where people speak otherwise. No row is a sentence that somebody wrote.
+A recogniser that hears such rows learns how words sound and little of which word follows which, so it does not hold
+on to the language of its training text where people speak otherwise. No row is a sentence that somebody wrote.
 """
 
 from collections.abc import Iterator

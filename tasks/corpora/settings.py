@@ -46,7 +46,7 @@ class EncyclopediaCorpus(Settings):
 
 
 class DrawnWordsCorpus(Settings):
-    """Rows of words drawn by their published frequency (package ``wordfreq``): not language, for a recogniser to hear."""
+    """Rows of words drawn by published frequency (package ``wordfreq``): no language, for a recogniser to hear."""
 
     kind: Literal["drawn_words"]
     source: str

@@ -21,6 +21,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent.parent
+pytestmark = pytest.mark.timeout(900)  # two whole experiments are made first
 CANARIES = ("Zyxwquill", "Vexmorthane", "quorblatt77@hiddenmail.example")
 """Strings that stand in the private corpus alone. No technique of this run keeps them."""
 
@@ -39,6 +40,7 @@ PARAMETERS = {
         "controls": ["unigram"],
         "seeds": [1],
         "speech_datasets": ["mail"],
+        "recognisers": ["recogniser"],
         "taggers": ["crf"],
         "detectors": ["allow_list", "crf"],
         "gold_sets": ["mail"],
@@ -366,3 +368,11 @@ def test_private_files_are_closed_to_others(by_prefect):
     open_to_others = [path for path in private if stat.S_IMODE(path.stat().st_mode) & 0o077]
     assert open_to_others == []
     assert stat.S_IMODE((by_prefect / ".dvc" / "cache").stat().st_mode) & 0o077 == 0
+
+
+def test_a_report_names_the_flow_run_that_made_it(by_dvc, by_prefect):
+    name = "results/reports/perplexity/mail/pretrained.json"
+    assert json.loads((by_dvc / name).read_text(encoding="utf-8"))["flow_run"] is None
+    flow_run = json.loads((by_prefect / name).read_text(encoding="utf-8"))["flow_run"]
+    assert flow_run is not None
+    assert len(flow_run) == 36

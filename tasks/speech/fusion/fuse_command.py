@@ -48,6 +48,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--source-text", metavar="FILE", help="the recogniser's own training text, for internal_lm lodr"
     )
+    parser.add_argument(
+        "--training-text",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="what the model was trained on: its overlap with the test references is measured; may be given again",
+    )
     parser.add_argument("--output", metavar="FILE", required=True, help="n-best lists to write (JSON lines): private")
     add_error_options(parser)
     parser.add_argument("--json", action="store_true", help="print all numbers as JSON on standard output")
@@ -103,13 +110,19 @@ def _check(arguments: argparse.Namespace, settings: FusionSettings) -> None:
         raise ParameterError("--model needs --dev and --dev-manifest: the weights are found on dev, never on test")
     if not arguments.model:
         needless: tuple[str, ...] = ("dev", "dev_manifest", "source_model", "source_text", "internal_lm", *_GRIDS)
-        needless += ("unknown_log_share", "tuning_rounds")
+        needless += ("unknown_log_share", "tuning_rounds", "maximum_shared_sentences", "maximum_shared_8_grams")
         for name in needless:
             if getattr(arguments, name) is not None:
                 raise ParameterError(
                     f"--{name.replace('_', '-')} has no use without --model: there is nothing to fuse; leave it out"
                 )
+        if arguments.training_text:
+            raise ParameterError("--training-text has no use without --model: nothing was trained; leave it out")
         return
+    if settings.limited and not arguments.training_text:
+        raise ParameterError(
+            "maximum_shared_sentences and maximum_shared_8_grams need --training-text: the overlap with it is limited"
+        )
     for name, kind in (("source_model", "density_ratio"), ("source_text", "lodr")):
         option = f"--{name.replace('_', '-')}"
         given = getattr(arguments, name) is not None

@@ -26,6 +26,7 @@ from tasks.speech.recogniser.encoded_speech import EncodedSpeech, read_encoded
 from tasks.speech.recogniser.folder import load_recogniser
 from tasks.speech.recogniser.recogniser import Recogniser
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, write_nbest
+from tasks.speech.rescoring.text_overlap import check_overlap, measure_overlap
 from tasks.speech.search.beam_search import beam_search
 from tasks.speech.search.hypothesis import Hypothesis
 from tasks.speech.search.next_word.next_word_model import load_next_word_model
@@ -59,6 +60,7 @@ def fuse(
     sidecars = sidecars_of(arguments)
     inputs = [arguments.recogniser, arguments.test, arguments.test_manifest, arguments.model, arguments.dev]
     inputs += [arguments.dev_manifest, arguments.source_model, arguments.source_text, *sidecars.values()]
+    inputs += arguments.training_text
     parameters = {"speech.search": as_plain(search), "speech.word_errors": as_plain(intervals)}
     if arguments.model:
         parameters["speech.fusion"] = as_plain(settings)
@@ -81,7 +83,13 @@ def fuse(
             "recogniser_hash": recogniser.hash,
             "units_hash": recogniser.units.hash,
             "synthetic_speech": test.encoded.synthetic,
+            "overlap": None,
         }
+        if arguments.training_text:
+            # The cheap thing that can fail comes before the search.
+            overlap = measure_overlap(test.references.values(), arguments.training_text)
+            check_overlap(overlap, settings)
+            measured["overlap"] = overlap.as_numbers()
         fusion = None
         if arguments.model:
             dev = _read(arguments.dev, arguments.dev_manifest, recogniser)
@@ -103,7 +111,6 @@ def fuse(
         measured |= {
             "audio_seconds": test.encoded.total_seconds,
             "decode_seconds": seconds,
-            "encode_seconds": test.encoded.encode_seconds,
             "real_time_factor": seconds / test.encoded.total_seconds if test.encoded.total_seconds else None,
         }
         write_nbest(arguments.output, _as_nbest(test, lists, recogniser, measured.get("model_vocabulary_hash")))

@@ -32,18 +32,24 @@ class UnitBigram:
         parents, units = self._tree.parent[first:], self._tree.unit[first:]
         self._values.set(first, self._values[parents] + self._table[self._tree.unit[parents], units])
 
+    def settle(self, nodes: np.ndarray) -> None:
+        """All values are known at once."""
+        return
+
     def values(self, nodes: np.ndarray) -> np.ndarray:
         """Log-probability of each sequence (N,)."""
         return self._values[nodes]
+
+    estimates = values
 
     def of_units(self, nodes: np.ndarray) -> np.ndarray:
         """What each unit adds behind each node (N, V - 1)."""
         # The root's unit is -1: the last row.
         return self._table[self._tree.unit[nodes]]
 
-    def limit(self, nodes: np.ndarray, units: np.ndarray) -> np.ndarray:
-        """No less than the value of each node (N,) with one unit more."""
-        return self._values[nodes] + self._table[self._tree.unit[nodes], units]
+    def ahead(self, nodes: np.ndarray, units: np.ndarray, estimated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Value of each node (N,) with one unit more; none is an estimate."""
+        return self._values[nodes] + self._table[self._tree.unit[nodes], units], np.zeros(len(nodes), dtype=bool)
 
     def retain(self, nodes: np.ndarray) -> None:
         """Let go of what only other nodes need."""
@@ -91,9 +97,15 @@ class ZeroEncoder:
         rows = np.searchsorted(self._known, parents)
         self._values.set(first, self._values[parents] + self._rows[rows, units])
 
+    def settle(self, nodes: np.ndarray) -> None:
+        """All values are known at once."""
+        return
+
     def values(self, nodes: np.ndarray) -> np.ndarray:
         """Log-probability of each sequence (N,)."""
         return self._values[nodes]
+
+    estimates = values
 
     @torch.inference_mode()
     def of_units(self, nodes: np.ndarray) -> np.ndarray:
@@ -107,11 +119,12 @@ class ZeroEncoder:
         self._rows = torch.log_softmax(joined[:, 0, 0, : self._tree.units], dim=1).cpu().numpy()
         return self._rows[inverse]
 
-    def limit(self, nodes: np.ndarray, units: np.ndarray) -> np.ndarray:
-        """No less than the value of each node (N,) with one unit more."""
+    def ahead(self, nodes: np.ndarray, units: np.ndarray, estimated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Value of each node (N,) with one unit more; none is an estimate."""
         if not np.isin(nodes, self._known).all():
             self.of_units(nodes)
-        return self._values[nodes] + self._rows[np.searchsorted(self._known, nodes), units]
+        found = self._values[nodes] + self._rows[np.searchsorted(self._known, nodes), units]
+        return found, np.zeros(len(nodes), dtype=bool)
 
     def retain(self, nodes: np.ndarray) -> None:
         """Let go of what only other nodes need."""

@@ -6,19 +6,21 @@ a block loses nothing, and a longer one is wrong by 1e-16 at most. A table of ev
 as large and no more exact.
 """
 
+import math
+
 import numpy as np
 import torch
-from torch.nn import functional
 
+from tasks.language_model.vocabulary import END_ID, PADDING_ID, UNKNOWN_ID
 from tasks.speech.fusion.sorted_vocabulary import SortedVocabulary
 from tasks.speech.search.next_word.next_word_model import NextWordModel
 
 BLOCK = 32
 """Words of a block."""
 _FIRST_CAPACITY = 64
-_ROWS_AT_ONCE = 128
+_ROWS_AT_ONCE = 64
 _SMALLEST = 1e-38
-"""Probabilities are float32; what is smaller counts as this."""
+"""Shares of the likeliest token are float32; what is smaller counts as this."""
 
 
 class NextWordDistributions:
@@ -29,8 +31,14 @@ class NextWordDistributions:
         self._words = len(vocabulary.words)
         # One block more than full ones: where the last word's range ends, there is always a block.
         self._blocks = self._words // BLOCK + 1
-        self._probabilities = np.zeros((_FIRST_CAPACITY, self._blocks, BLOCK), dtype=np.float32)
+        # Columns that fill the last block stand between the words and the special tokens; they count as nothing.
+        filling = np.full(self._blocks * BLOCK - self._words, PADDING_ID)
+        columns = vocabulary.columns
+        self._columns = np.concatenate([columns[: self._words], filling, columns[self._words :]])
+        # By row: each word's share of the likeliest token's probability, cumulative sums, log of the sum of all tokens.
+        self._shares = np.zeros((_FIRST_CAPACITY, self._blocks, BLOCK), dtype=np.float32)
         self._sums = np.zeros((_FIRST_CAPACITY, self._blocks + 1))
+        self._normaliser = np.zeros(_FIRST_CAPACITY)
         self._unknown = np.zeros(_FIRST_CAPACITY)
         self.start()
 
@@ -38,7 +46,7 @@ class NextWordDistributions:
         """Forget all."""
         self._row = np.full(_FIRST_CAPACITY, -1, dtype=np.int64)
         self._free = list(range(len(self._sums)))
-        self._model.start(self._vocabulary.columns)
+        self._model.start(self._columns)
         self.computed = 0
         """Distributions asked of the model since the start."""
 
@@ -50,24 +58,31 @@ class NextWordDistributions:
         for begin in range(0, len(missing), _ROWS_AT_ONCE):
             self._compute(missing[begin : begin + _ROWS_AT_ONCE])
 
+    @torch.inference_mode()
     def _compute(self, histories: np.ndarray) -> None:
         while len(self._free) < len(histories):
             size = len(self._sums)
             self._free += range(size, 2 * size)
-            for name in ("_probabilities", "_sums", "_unknown"):
+            for name in ("_shares", "_sums", "_normaliser", "_unknown"):
                 table = getattr(self, name)
                 larger = np.empty((2 * size, *table.shape[1:]), dtype=table.dtype)
                 larger[:size] = table
                 setattr(self, name, larger)
-        found = self._model.log_probabilities(histories)  # (N, V)
-        words = found[:, : self._words].exp().clamp_(min=_SMALLEST)
-        blocks = functional.pad(words, (0, self._blocks * BLOCK - self._words)).view(-1, self._blocks, BLOCK)
-        sums = torch.cumsum(blocks.sum(dim=2).double(), dim=1)
+        scores = self._model.scores(histories)  # (N, C)
+        filled = self._blocks * BLOCK
+        scores[:, self._words : filled] = -math.inf
+        scores -= scores.amax(dim=1, keepdim=True)
+        unknown = scores[:, filled + UNKNOWN_ID].double().numpy()
+        shares = scores.exp_()
+        blocks = shares[:, :filled].unflatten(1, (self._blocks, BLOCK))
+        sums = torch.cumsum(blocks.sum(dim=2), dim=1, dtype=torch.float64).numpy()
         rows = [self._free.pop() for _ in range(len(histories))]
-        self._probabilities[rows] = blocks.numpy()
+        self._shares[rows] = blocks.numpy()
         self._sums[rows, 0] = 0.0
-        self._sums[rows, 1:] = sums.numpy()
-        self._unknown[rows] = found[:, self._vocabulary.unknown_column].double().numpy()
+        self._sums[rows, 1:] = sums
+        normaliser = np.log(sums[:, -1] + shares[:, filled:].sum(dim=1, dtype=torch.float64).numpy())
+        self._normaliser[rows] = normaliser
+        self._unknown[rows] = unknown - normaliser
         self._row[histories] = rows
         self.computed += len(rows)
 
@@ -81,7 +96,9 @@ class NextWordDistributions:
 
     def word(self, histories: np.ndarray, places: np.ndarray) -> np.ndarray:
         """Log-probabilities (N,) of the words at these places of the sorted vocabulary."""
-        return np.log(self._probabilities[self._row[histories], places // BLOCK, places % BLOCK].astype(np.float64))
+        rows = self._row[histories]
+        shares = self._shares[rows, places // BLOCK, places % BLOCK].astype(np.float64)
+        return np.log(np.maximum(shares, _SMALLEST)) - self._normaliser[rows]
 
     def unknown(self, histories: np.ndarray) -> np.ndarray:
         """Log-probabilities (N,) of all unknown words together."""
@@ -94,16 +111,26 @@ class NextWordDistributions:
         after = places >= (first % BLOCK)[:, None]  # (N, BLOCK)
         before = places < (last % BLOCK)[:, None]
         within = (first_block == last_block)[:, None]
-        of_first = np.where(after & (before | ~within), self._probabilities[rows, first_block], 0)
-        of_last = np.where(before & ~within, self._probabilities[rows, last_block], 0)
-        whole = self._sums[rows, last_block] - self._sums[rows, np.minimum(first_block + 1, last_block)]
-        return of_first.sum(axis=1, dtype=np.float64) + whole + of_last.sum(axis=1, dtype=np.float64)
+        of_first = np.where(after & (before | ~within), self._shares[rows, first_block], 0)
+        total = of_first.sum(axis=1, dtype=np.float64)
+        if (longer := np.flatnonzero(~within)).size:
+            row, block = rows[longer], last_block[longer]
+            of_last = np.where(before[longer], self._shares[row, block], 0)
+            whole = self._sums[row, block] - self._sums[row, first_block[longer] + 1]
+            total[longer] += whole + of_last.sum(axis=1, dtype=np.float64)
+        return total * np.exp(-self._normaliser[rows])
 
     def sentence_end(self, histories: np.ndarray) -> np.ndarray:
         """Log-probabilities (N,) of the sentence end; nothing is kept."""
         wanted, inverse = np.unique(histories, return_inverse=True)
-        parts = [
-            self._model.log_probabilities(wanted[begin : begin + _ROWS_AT_ONCE])[:, self._vocabulary.end_column]
-            for begin in range(0, len(wanted), _ROWS_AT_ONCE)
+        ends = [
+            self._sentence_end(wanted[begin : begin + _ROWS_AT_ONCE]) for begin in range(0, len(wanted), _ROWS_AT_ONCE)
         ]
-        return torch.cat(parts).double().numpy()[inverse]
+        return np.concatenate([np.zeros(0), *ends])[inverse]
+
+    @torch.inference_mode()
+    def _sentence_end(self, histories: np.ndarray) -> np.ndarray:
+        scores = self._model.scores(histories)
+        filled = self._blocks * BLOCK
+        scores[:, self._words : filled] = -math.inf
+        return (scores[:, filled + END_ID] - scores.logsumexp(dim=1)).double().numpy()

@@ -12,7 +12,8 @@ class PrefixScore(Protocol):
     """Log-probabilities of the nodes of a prefix tree, computed once for each node."""
 
     exact: bool
-    """Whether what a unit adds is known before the node is made; if not, it is never above 0."""
+    """Whether what a unit adds is known before the node is made, for all units at once; if not, it is never above 0,
+    and nodes must be settled before their values are asked for."""
 
     def start(self, tree: PrefixTree, states: PredictorStates, model: Any) -> None:
         """Begin with a tree that holds the root alone."""
@@ -20,14 +21,21 @@ class PrefixScore(Protocol):
     def extend(self, first: int) -> None:
         """Nodes from ``first`` on are new; their parents are older."""
 
+    def settle(self, nodes: np.ndarray) -> None:
+        """Find out the values of nodes (N,), where they are not known yet."""
+
     def values(self, nodes: np.ndarray) -> np.ndarray:
         """Log-probability of each sequence (N,), float64."""
 
-    def of_units(self, nodes: np.ndarray) -> np.ndarray:
-        """What each unit adds behind each node (N, V - 1), float32; asked for where ``exact`` alone."""
+    def estimates(self, nodes: np.ndarray) -> np.ndarray:
+        """About the value of each node (N,), which need not be settled, float64; where ``exact``, the value."""
 
-    def limit(self, nodes: np.ndarray, units: np.ndarray) -> np.ndarray:
-        """No less than the value of each node (N,) with one unit more, float64; where ``exact``, that value."""
+    def of_units(self, nodes: np.ndarray) -> np.ndarray:
+        """What each unit adds behind each node (N, V - 1), float32; where not ``exact``, no less than that."""
+
+    def ahead(self, nodes: np.ndarray, units: np.ndarray, estimated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Value or estimate of each node (N,) with one unit more, float64, and whether it is an estimate; behind a node
+        that counts by its estimate, it is."""
 
     def retain(self, nodes: np.ndarray) -> None:
         """Only these nodes can be extended from now on."""
@@ -47,6 +55,10 @@ class NodeValues:
         if (end := first + len(values)) > len(self._values):
             self._values = np.concatenate([self._values, np.zeros(2 * end - len(self._values), self._values.dtype)])
         self._values[first:end] = values
+
+    def put(self, nodes: np.ndarray, values: np.ndarray) -> None:
+        """The values of these nodes."""
+        self._values[nodes] = values
 
     def __getitem__(self, nodes: Any) -> Any:
         return self._values[nodes]

@@ -4,17 +4,17 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from tasks.settings_base import Settings
+from tasks.speech.rescoring.settings import OverlapLimits
 
 InternalModel = Literal["none", "density_ratio", "lodr", "zero_encoder"]
 
 
-class FusionSettings(Settings):
+class FusionSettings(OverlapLimits):
     """What is added to the transducer's scores, and the weights that are tried on dev."""
 
-    lm_weights: list[float] = Field(default=[0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8], min_length=1)
+    lm_weights: list[float] = Field(default=[0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0], min_length=1)
     """Weights of the language model to try; the one in the middle is decoded with first."""
-    insertion_bonuses: list[float] = Field(default=[0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0], min_length=1)
+    insertion_bonuses: list[float] = Field(default=[0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0], min_length=1)
     """Nats for each word to try: a language model makes every word cost something, and words are lost without."""
     internal_lm: InternalModel = "none"
     """What stands for the language that the transducer has learned from its own training text, and is taken off:
@@ -37,7 +37,8 @@ class FusionSettings(Settings):
 
     @model_validator(mode="after")
     def _has_no_weights_without_use(self) -> Self:
-        given = "internal_lm_weights" in self.model_fields_set and any(self.internal_lm_weights)
-        if self.internal_lm == "none" and given:
+        # Settings that were read and written again name all their fields: only other weights than the usual were given.
+        usual = type(self).model_fields["internal_lm_weights"].default
+        if self.internal_lm == "none" and any(self.internal_lm_weights) and self.internal_lm_weights != usual:
             raise ValueError("internal_lm is 'none', so internal_lm_weights have no use; leave them out")
         return self

@@ -58,32 +58,40 @@ class ShallowFusion:
         for score, _ in self._scores:
             score.extend(first)
 
-    def added(self, nodes: np.ndarray) -> np.ndarray:
-        """What is added to the scores of nodes (N,)."""
+    def settle(self, nodes: np.ndarray) -> None:
+        """Find out what is added to these nodes (N,)."""
+        for score, _ in self._scores:
+            score.settle(nodes)
+
+    def added(self, nodes: np.ndarray, estimated: np.ndarray) -> np.ndarray:
+        """What is added to the scores of nodes (N,), or its estimate."""
         total = self.weights.insertion_bonus * self._words.values(nodes)
         for score, weight in self._scores:
-            total = total + weight * score.values(nodes)
+            found = score.values(nodes)
+            if not score.exact and estimated.any():
+                found[estimated] = score.estimates(nodes[estimated])
+            total = total + weight * found
         return total
 
     def most(self, nodes: np.ndarray) -> np.ndarray:
         """No less than what each unit changes ``added`` by, (N, V - 1)."""
         most: np.ndarray = np.float32(max(self.weights.insertion_bonus, 0.0)) * self._words.opened(nodes)
         for score, weight in self._scores:
-            if score.exact:
-                most = most + np.float32(weight) * score.of_units(nodes)
-            elif weight < 0:
+            if weight < 0 and not score.exact:
                 most = most + np.float32(-weight * INTERNAL_MARGIN)
+            else:
+                most = most + np.float32(weight) * score.of_units(nodes)
         return most
 
-    def limit(self, nodes: np.ndarray, units: np.ndarray) -> np.ndarray:
-        """No less than the value of each node (N,) with one unit more."""
+    def ahead(self, nodes: np.ndarray, units: np.ndarray, estimated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``added`` of each node (N,) with one unit more, and whether that is an estimate."""
         total = self.weights.insertion_bonus * (self._words.values(nodes) + self._words.opened(nodes, units))
+        some = np.zeros(len(nodes), dtype=bool)
         for score, weight in self._scores:
-            if weight < 0 and not score.exact:
-                total = total + weight * (score.values(nodes) - INTERNAL_MARGIN)
-            else:
-                total = total + weight * score.limit(nodes, units)
-        return total
+            found, is_estimate = score.ahead(nodes, units, estimated)
+            total = total + weight * found
+            some |= is_estimate
+        return total, some
 
     def retain(self, nodes: np.ndarray) -> None:
         """Let go of what only other nodes need."""

@@ -46,7 +46,9 @@ class WordBeginnings:
         self._vocabulary, self._spellings = vocabulary, spellings
         self._letters = ["", ""]
         self._numbers = {"": EMPTY}
-        self._next: dict[int, int] = {}
+        # By beginning that was ever extended: its row of what each unit makes of it, -1 where that is not known yet.
+        self._row = np.full(_FIRST_CAPACITY, -1, dtype=np.int64)
+        self._next = np.full((_FIRST_CAPACITY // 8, len(spellings)), -1, dtype=np.int32)
         size = len(vocabulary.words)
         self._count = 2
         self.table = np.zeros((_FIRST_CAPACITY, 4), dtype=np.int64)
@@ -55,29 +57,30 @@ class WordBeginnings:
 
     def extended(self, beginnings: np.ndarray, units: np.ndarray) -> np.ndarray:
         """The beginnings (N,) with the letters of one unit more."""
-        count = len(self._spellings)
-        keys = (beginnings * count + units).tolist()
-        found = [self._next.get(key, -1) for key in keys]
-        if -1 in found:
-            for index, number in enumerate(found):
-                if number < 0:
-                    found[index] = self._add(keys[index], *divmod(keys[index], count))
-        return np.array(found, dtype=np.int64)
+        if (self._row[beginnings] < 0).any():
+            self._add_rows(np.unique(beginnings[self._row[beginnings] < 0]))
+        rows = self._row[beginnings]
+        found = self._next[rows, units]
+        if (missing := np.flatnonzero(found < 0)).size:
+            for beginning, unit in {*zip(beginnings[missing].tolist(), units[missing].tolist(), strict=True)}:
+                self._next[self._row[beginning], unit] = self._extended(beginning, unit)
+            found = self._next[rows, units]
+        return found.astype(np.int64)
 
-    def _add(self, key: int, beginning: int, unit: int) -> int:
-        number = self._next.get(key)
-        if number is not None:
-            return number
+    def _add_rows(self, beginnings: np.ndarray) -> None:
+        used = int(self._row.max()) + 1
+        if (more := used + len(beginnings) - len(self._next)) > 0:
+            larger = np.full((max(more, len(self._next)), self._next.shape[1]), -1, dtype=np.int32)
+            self._next = np.concatenate([self._next, larger])
+        self._row[beginnings] = np.arange(used, used + len(beginnings))
+
+    def _extended(self, beginning: int, unit: int) -> int:
         spelling = self._spellings[unit]
         if beginning == OUTSIDE or not spelling:
-            number = beginning
-        else:
-            letters = self._letters[beginning] + spelling
-            number = self._numbers.get(letters, -1)
-            if number < 0:
-                number = self._new(letters)
-        self._next[key] = number
-        return number
+            return beginning
+        letters = self._letters[beginning] + spelling
+        number = self._numbers.get(letters)
+        return self._new(letters) if number is None else number
 
     def _new(self, letters: str) -> int:
         word = letters.strip("'")
@@ -87,6 +90,7 @@ class WordBeginnings:
         own = first if word and self._vocabulary.words[first] == word else -1
         if self._count == len(self.table):
             self.table = np.concatenate([self.table, np.zeros_like(self.table)])
+            self._row = np.concatenate([self._row, np.full_like(self._row, -1)])
         number = self._count
         self._count += 1
         self._letters.append(letters)

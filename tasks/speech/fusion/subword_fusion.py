@@ -12,7 +12,7 @@ from tasks.errors import ModelError
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, Vocabulary
 from tasks.speech.fusion.prefix_score import NodeValues
 from tasks.speech.fusion.spelled_units import WORD_BEGIN
-from tasks.speech.search.next_word.next_word_model import NextWordModel
+from tasks.speech.search.next_word.next_word_model import NextWordModel, log_probabilities
 from tasks.speech.search.predictor_states import PredictorStates
 from tasks.speech.search.prefix_tree import PrefixTree
 
@@ -63,23 +63,30 @@ class SubwordScore:
         self._values.set(first, self._values[parents] + self._rows[rows, units])
         self._history.set(first, self._model.extend(self._history[parents], units + len(SPECIAL_TOKENS)))
 
+    def settle(self, nodes: np.ndarray) -> None:
+        """All values are known at once."""
+        return
+
     def values(self, nodes: np.ndarray) -> np.ndarray:
         """Log-probability of each sequence (N,)."""
         return self._values[nodes]
+
+    estimates = values
 
     def of_units(self, nodes: np.ndarray) -> np.ndarray:
         """What each unit adds behind each node (N, V - 1)."""
         wanted, inverse = np.unique(nodes, return_inverse=True)
         # ``extend`` is asked for children of these next.
         self._known = wanted
-        self._rows = self._model.log_probabilities(self._history[wanted])[:, : self._units].numpy()
+        self._rows = log_probabilities(self._model, self._history[wanted])[:, : self._units].numpy()
         return self._rows[inverse]
 
-    def limit(self, nodes: np.ndarray, units: np.ndarray) -> np.ndarray:
-        """No less than the value of each node (N,) with one unit more."""
+    def ahead(self, nodes: np.ndarray, units: np.ndarray, estimated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Value of each node (N,) with one unit more; none is an estimate."""
         if not np.isin(nodes, self._known).all():
             self.of_units(nodes)
-        return self._values[nodes] + self._rows[np.searchsorted(self._known, nodes), units]
+        found = self._values[nodes] + self._rows[np.searchsorted(self._known, nodes), units]
+        return found, np.zeros(len(nodes), dtype=bool)
 
     def retain(self, nodes: np.ndarray) -> None:
         """Let go of what only other nodes need."""
@@ -87,5 +94,5 @@ class SubwordScore:
 
     def finish(self, nodes: np.ndarray) -> np.ndarray:
         """Log-probability of each sequence as a whole sentence (N,)."""
-        ends = self._model.log_probabilities(self._history[nodes])[:, self._end]
+        ends = log_probabilities(self._model, self._history[nodes])[:, self._end]
         return self._values[nodes] + ends.double().numpy()

@@ -4,6 +4,9 @@ While a word is being spelled its score is the probability of all words that beg
 or the sentence ends, the word's own probability takes its place. What was added comes off again, so the score of a
 finished sentence is the language model's own, however units divide the words. At no unit does the score rise.
 
+Where a word begins, the model has not yet been asked what stands behind the words before it. Until it is, what it says
+of the first word of a sentence is the estimate.
+
 A word outside the vocabulary has the probability of the unknown word times a fixed share: it is one of many. Every
 beginning of a word could still become such a word, so this floor is part of each sum.
 """
@@ -19,8 +22,10 @@ from tasks.speech.fusion.sorted_vocabulary import EMPTY, SortedVocabulary, WordB
 from tasks.speech.fusion.spelled_units import SpelledUnits
 from tasks.speech.search.next_word.next_word_model import NextWordModel
 from tasks.speech.search.predictor_states import PredictorStates
-from tasks.speech.search.prefix_tree import PrefixTree
+from tasks.speech.search.prefix_tree import ROOT, PrefixTree
 
+FIRST = 0
+"""The history before the first word."""
 _FRAMES_BETWEEN_CLEARINGS = 8
 
 
@@ -35,64 +40,86 @@ class WordLookahead:
         self._vocabulary = SortedVocabulary(model.vocabulary)
         self._distributions = NextWordDistributions(model, self._vocabulary)
         self._beginnings = WordBeginnings(self._vocabulary, units.letters)
+        self._looked = np.zeros(0)
 
     def start(self, tree: PrefixTree, states: PredictorStates, model: Any) -> None:
         """Begin with a tree that holds the root alone."""
         self._tree = tree
         self._distributions.start()
+        self._distributions.ensure(np.array([FIRST]))
+        every = np.arange(len(self._units.letters))
+        alone = self._look_first(self._beginnings.extended(np.full(len(every), EMPTY), every))
+        self._most = np.where(self._units.begins, alone, 0.0).astype(np.float32)[None]
         self._history, self._word = NodeValues(np.int64), NodeValues(np.int64)
-        self._complete, self._ahead = NodeValues(), NodeValues()
+        self._complete, self._ahead, self._estimate = NodeValues(), NodeValues(), NodeValues()
+        self._settled = NodeValues(bool)
+        self._settled.set(ROOT, np.ones(1, dtype=bool))
         self._frames = 0
 
     def extend(self, first: int) -> None:
-        """Score the nodes from ``first`` on."""
+        """Find out the whole words of the nodes from ``first`` on, and their estimates."""
         parents, units = self._tree.parent[first:], self._tree.unit[first:]
+        history, complete, word = self._closed(parents, units)
+        word = self._beginnings.extended(word, units)
+        self._history.set(first, history)
+        self._word.set(first, word)
+        self._complete.set(first, complete)
+        self._estimate.set(first, self._look_first(word))
+        self._settled.set(first, np.zeros(len(word), dtype=bool))
+        self._ahead.set(first, np.zeros(len(word)))
+
+    def _closed(self, nodes: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Behind each node (N,) when a unit follows: history, log-probability of its words, and the open word."""
         begins = self._units.begins[units]
-        history, complete = self._history[parents], self._complete[parents]
-        word = self._word[parents]
+        history, complete, word = self._history[nodes], self._complete[nodes], self._word[nodes]
         closing = np.flatnonzero(begins & (self._beginnings.table[word, 3] > 0))
         if len(closing):
             complete[closing] += self._own(history[closing], word[closing])
             history[closing] = self._model.extend(history[closing], self._ids(word[closing]))
         word[begins] = EMPTY
-        word = self._beginnings.extended(word, units)
-        ahead = np.zeros(len(word))
-        open_words = np.flatnonzero(self._beginnings.table[word, 3] > 0)
-        if len(open_words):
-            ahead[open_words] = self._look(history[open_words], word[open_words])
-        self._history.set(first, history)
-        self._word.set(first, word)
-        self._complete.set(first, complete)
-        self._ahead.set(first, ahead)
+        return history, complete, word
+
+    def settle(self, nodes: np.ndarray) -> None:
+        """Ask the model what stands behind the words of these nodes (N,), in one call."""
+        nodes = np.unique(nodes[~self._settled[nodes]])
+        if len(nodes):
+            history, word = self._history[nodes], self._word[nodes]
+            self._distributions.ensure(history[self._beginnings.table[word, 3] > 0])
+            self._ahead.put(nodes, self._look(history, word))
+            self._settled.put(nodes, np.ones(len(nodes), dtype=bool))
 
     def values(self, nodes: np.ndarray) -> np.ndarray:
-        """Log-probability of each sequence (N,)."""
+        """Log-probability of each sequence (N,); that of its whole words alone where it is not settled."""
         return self._complete[nodes] + self._ahead[nodes]
 
-    def of_units(self, nodes: np.ndarray) -> np.ndarray:
-        """What each unit adds behind each node (N, V - 1)."""
-        raise NotImplementedError("what a unit adds is found out by extend")
+    def estimates(self, nodes: np.ndarray) -> np.ndarray:
+        """Log-probability of each sequence (N,), its open word as if it were the first one."""
+        return self._complete[nodes] + self._estimate[nodes]
 
-    def limit(self, nodes: np.ndarray, units: np.ndarray) -> np.ndarray:
-        """Inside a word the value itself; where a word begins, that of the words before it: the model is not asked
-        for the next word before the last one is seen to be worth it."""
-        found, history, before = self._complete[nodes], self._history[nodes], self._word[nodes]
+    def of_units(self, nodes: np.ndarray) -> np.ndarray:
+        """No less than what each unit adds (1, V - 1): where it begins a word, its estimate."""
+        return self._most
+
+    def ahead(self, nodes: np.ndarray, units: np.ndarray, estimated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Inside a word the value; where a word begins an estimate, unless it is the first one."""
+        history, before = self._history[nodes], self._word[nodes]
+        found = self._complete[nodes]
         begins = self._units.begins[units]
         closing = np.flatnonzero(begins & (self._beginnings.table[before, 3] > 0))
         if len(closing):
-            found[closing] += self._own(history[closing], before[closing])
-        inside = np.flatnonzero(~begins)
-        if len(inside):
-            word = self._beginnings.extended(before[inside], units[inside])
-            inside, word = inside[self._beginnings.table[word, 3] > 0], word[self._beginnings.table[word, 3] > 0]
-            found[inside] += self._look(history[inside], word)
-        return found
+            given = np.where(estimated[closing], FIRST, history[closing])
+            found[closing] += self._own(given, before[closing])
+        word = self._beginnings.extended(np.where(begins, EMPTY, before), units)
+        is_estimate = estimated | (begins | (before == EMPTY)) & (word != EMPTY)
+        found[is_estimate] += self._look_first(word[is_estimate])
+        found[~is_estimate] += self._look(history[~is_estimate], word[~is_estimate])
+        return found, is_estimate
 
     def retain(self, nodes: np.ndarray) -> None:
         """Let go of what only other nodes need."""
         self._frames += 1
         if self._frames % _FRAMES_BETWEEN_CLEARINGS == 0:
-            self._distributions.retain(self._history[nodes])
+            self._distributions.retain(np.append(self._history[nodes], FIRST))
 
     def finish(self, nodes: np.ndarray) -> np.ndarray:
         """Log-probability of each sequence as a whole sentence (N,)."""
@@ -113,8 +140,21 @@ class WordLookahead:
         known = self._distributions.word(history, np.maximum(own, 0))
         return np.where(own >= 0, known, self._distributions.unknown(history) + self._log_share)
 
+    def _look_first(self, word: np.ndarray) -> np.ndarray:
+        """``_look`` behind the beginning of a sentence (N,), each beginning of a word once and for all."""
+        if (more := len(self._beginnings.table) - len(self._looked)) > 0:
+            self._looked = np.concatenate([self._looked, np.full(more, np.nan)])
+        if (missing := np.unique(word[np.isnan(self._looked[word])])).size:
+            self._looked[missing] = self._look(np.full(len(missing), FIRST), missing)
+        return self._looked[word]
+
     def _look(self, history: np.ndarray, word: np.ndarray) -> np.ndarray:
-        self._distributions.ensure(history)
-        first, last = self._beginnings.table[word, 0], self._beginnings.table[word, 1]
-        inside = self._distributions.between(history, first, last)
-        return np.log(inside + np.exp(self._distributions.unknown(history) + self._log_share))
+        """Log-probability of all words (N,) that begin so; 0 before the first letter."""
+        found = np.zeros(len(word))
+        inside = np.flatnonzero(self._beginnings.table[word, 3] > 0)
+        if len(inside):
+            history, word = history[inside], word[inside]
+            first, last = self._beginnings.table[word, 0], self._beginnings.table[word, 1]
+            between = self._distributions.between(history, first, last)
+            found[inside] = np.log(between + np.exp(self._distributions.unknown(history) + self._log_share))
+        return found

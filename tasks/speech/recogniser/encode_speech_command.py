@@ -75,7 +75,6 @@ def run(arguments: argparse.Namespace) -> None:
             seconds=encoded.seconds,
             frame_seconds=recogniser.frame_seconds,
             synthetic=synthetic,
-            encode_seconds=encoded.encode_seconds,
             store=arguments.store,
         )
         audio_seconds = sum(encoded.seconds.values())

@@ -35,8 +35,6 @@ class EncodedSpeech:
     """Seconds that one frame stands for."""
     synthetic: bool
     """Whether some of it is synthesised speech."""
-    encode_seconds: float
-    """Time that features and encoding took: a part of the real-time factor."""
     tensors: Mapping[str, Tensor]
     """Frames as they are stored, by utterance id."""
 
@@ -68,7 +66,6 @@ def write_encoded(
     seconds: Mapping[str, float],
     frame_seconds: float,
     synthetic: bool,
-    encode_seconds: float = 0.0,
     store: Literal["float32", "float16"] = "float16",
     private: bool = True,
 ) -> None:
@@ -87,7 +84,6 @@ def write_encoded(
         "seconds": {name: seconds[name] for name in frames},
         "frame_seconds": frame_seconds,
         "synthetic": synthetic,
-        "encode_seconds": encode_seconds,
     }
     with atomic_writer(path, private=private, binary=True) as stream:
         stream.write(save(tensors, metadata={"palimpsest": json.dumps(document)}))
@@ -114,6 +110,5 @@ def read_encoded(path: str | Path) -> EncodedSpeech:
         seconds=document["seconds"],
         frame_seconds=document["frame_seconds"],
         synthetic=document["synthetic"],
-        encode_seconds=document["encode_seconds"],
         tensors=tensors,
     )

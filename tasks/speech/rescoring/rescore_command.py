@@ -91,10 +91,7 @@ def run(arguments: argparse.Namespace) -> None:
     )
     intervals = word_error_settings(arguments)
     sidecars = sidecars_of(arguments)
-    if (settings.maximum_shared_sentences, settings.maximum_shared_8_grams) != (
-        None,
-        None,
-    ) and not arguments.training_text:
+    if settings.limited and not arguments.training_text:
         raise ParameterError("a limit of shared text needs the text; give --training-text FILE")
     threads = threads_of(arguments, available_cores())
     from tasks.reports.stage_report import recorded_stage

@@ -7,7 +7,21 @@ from pydantic import Field, field_validator
 from tasks.settings_base import Settings
 
 
-class RescoringSettings(Settings):
+class OverlapLimits(Settings):
+    """How much of the test a language model may have seen in training, where its text is named."""
+
+    maximum_shared_sentences: float | None = Field(default=None, ge=0, le=1)
+    """Share of the test references that may stand in the training text; ``null``: any, the share is only reported."""
+    maximum_shared_8_grams: float | None = Field(default=None, ge=0, le=1)
+    """Share of the test references' stretches of eight words that may stand in the training text; ``null``: any."""
+
+    @property
+    def limited(self) -> bool:
+        """Whether one of the limits is set."""
+        return (self.maximum_shared_sentences, self.maximum_shared_8_grams) != (None, None)
+
+
+class RescoringSettings(OverlapLimits):
     """``speech.rescoring`` in ``params.yaml``: what is tuned on the development lists, and how."""
 
     hypotheses_at_most: int = Field(default=100, ge=1)
@@ -27,10 +41,6 @@ class RescoringSettings(Settings):
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """What a causal language model computes in; ``auto`` is bfloat16 on a GPU and float32 on a processor, where
     bfloat16 is 1.5 times as fast and moves the score of a hypothesis by 0.2 nats."""
-    maximum_shared_sentences: float | None = Field(default=None, ge=0, le=1)
-    """Share of the test references that may stand in the training text; ``null``: any, the share is only reported."""
-    maximum_shared_8_grams: float | None = Field(default=None, ge=0, le=1)
-    """Share of the test references' stretches of eight words that may stand in the training text; ``null``: any."""
 
     @field_validator("lm_weights", "insertion_bonuses", "unknown_word_bonuses", "source_weights")
     @classmethod

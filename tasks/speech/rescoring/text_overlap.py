@@ -14,7 +14,7 @@ from typing import Any
 from tasks.corpora.compressed_lines import read_compressed_lines
 from tasks.errors import SpeechError
 from tasks.language_model.normalisation import normalise
-from tasks.speech.rescoring.settings import RescoringSettings
+from tasks.speech.rescoring.settings import OverlapLimits
 
 STRETCH_WORDS = 8
 
@@ -84,7 +84,7 @@ def measure_overlap(references: Iterable[str], training_texts: Sequence[str | Pa
     )
 
 
-def check_overlap(overlap: TextOverlap, settings: RescoringSettings) -> None:
+def check_overlap(overlap: TextOverlap, settings: OverlapLimits) -> None:
     """``SpeechError`` where more is shared than the settings allow."""
     for share, limit, what, name in (
         (overlap.shared_sentence_share, settings.maximum_shared_sentences, "references", "maximum_shared_sentences"),

@@ -22,14 +22,23 @@ from tasks.speech.search.hypothesis import Hypothesis
 from tasks.speech.search.predictor_states import PredictorStates
 from tasks.speech.search.prefix_tree import ROOT, PrefixTree
 from tasks.speech.search.settings import SearchSettings
+from tasks.speech.search.usual_counts import padded
 
 _USUAL_UTTERANCES = 64
+_SETTLED_BEAMS = 2
+"""So many times the beam's width are settled before the best are kept: estimates err."""
+_FRAMES_BETWEEN_SETTLING = 2
+"""A language model that is asked rarely answers for many hypotheses at once."""
 _ROUNDING = 1e-3
 """Candidates are first taken by float32 sums; by so much more, in nats, that no one is missed."""
 
 
 class Fusion(Protocol):
-    """What is added to the transducer's score of a unit sequence; a function of the sequence alone."""
+    """What is added to the transducer's score of a unit sequence; a function of the sequence alone.
+
+    What takes long to find out has an estimate as well. The estimate counts at first; every few frames those that may
+    stay are settled, all of them at once. Whole sentences never count by an estimate.
+    """
 
     def start(self, tree: PrefixTree, states: PredictorStates, model: Any) -> None:
         """Begin with a tree that holds the root alone."""
@@ -37,14 +46,17 @@ class Fusion(Protocol):
     def extend(self, first: int) -> None:
         """Nodes of the tree from ``first`` on are new."""
 
-    def added(self, nodes: np.ndarray) -> np.ndarray:
-        """What is added to the scores of nodes (N,), float64."""
+    def settle(self, nodes: np.ndarray) -> None:
+        """Find out what is added to these nodes (N,), where that is not known yet."""
+
+    def added(self, nodes: np.ndarray, estimated: np.ndarray) -> np.ndarray:
+        """What is added to the scores of nodes (N,), or the estimate of it; float64."""
 
     def most(self, nodes: np.ndarray) -> np.ndarray:
         """No less than what each unit changes ``added`` by: (N, V - 1) or (V - 1,), float32."""
 
-    def limit(self, nodes: np.ndarray, units: np.ndarray) -> np.ndarray:
-        """No less than what ``added`` is behind each node (N,) with one unit more; nearer to it than ``most``."""
+    def ahead(self, nodes: np.ndarray, units: np.ndarray, estimated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``added`` of each node (N,) with one unit more, and whether that is an estimate; so are all behind one."""
 
     def retain(self, nodes: np.ndarray) -> None:
         """Only these nodes can be extended from now on."""
@@ -110,6 +122,8 @@ class _Batch:
         self.nodes = np.full((len(frames), settings.beam_width), ROOT)
         self.scores = np.full(self.nodes.shape, -np.inf)
         self.scores[:, 0] = 0.0
+        self.estimated = np.zeros(self.nodes.shape, dtype=bool)
+        self._frame = 0
 
     def search(self) -> list[list[Hypothesis]]:
         for frame in range(int(self.lengths[0]) if len(self.lengths) else 0):
@@ -121,41 +135,52 @@ class _Batch:
 
     def _step(self, encodings: Tensor, active: int) -> None:
         """One frame of the first ``active`` utterances, whose ``encodings`` are (N, D)."""
-        width = self.settings.beam_width
         utterance, column = np.nonzero(self.scores[:active] > -np.inf)
         nodes = self.nodes[utterance, column]
         scores = self.scores[utterance, column]
-        done = _Done(active, width)
+        estimated = self.estimated[utterance, column]
+        self._frame += 1
+        done = _Done(active, self.settings.beam_width)
         for emitted in range(self.settings.step_max_symbols + 1):
             log_probabilities = self._joined(encodings, utterance, nodes)  # (M, V)
-            done.add(utterance, nodes, scores + log_probabilities[:, self.blank])
+            done.add(utterance, nodes, estimated, scores + log_probabilities[:, self.blank])
             if emitted == self.settings.step_max_symbols:
                 break
-            utterance, nodes, scores = self._emit(done, utterance, nodes, scores, log_probabilities)
+            utterance, nodes, estimated, scores = self._emit(
+                done, utterance, nodes, estimated, scores, log_probabilities
+            )
             if not len(nodes):
                 break
             self.states.ensure(nodes)
-        totals = done.scores + self._added(done.nodes)
-        if self.settings.length_normalisation == "always":
-            totals = totals / (self.tree.length[done.nodes] + 2)
-        if totals.shape[1] > width:
-            best = np.argpartition(-totals, width - 1, axis=1)[:, :width]
-            self.nodes[:active] = np.take_along_axis(done.nodes, best, axis=1)
-            self.scores[:active] = np.take_along_axis(done.scores, best, axis=1)
-        else:
-            self.nodes[:active], self.scores[:active] = done.nodes, done.scores
+        self._keep_best(done, active)
 
-    def _added(self, nodes: np.ndarray) -> np.ndarray | float:
-        return 0.0 if self.fusion is None else self.fusion.added(nodes.ravel()).reshape(nodes.shape)
+    def _keep_best(self, done: "_Done", active: int) -> None:
+        """The best of those that have emitted blank are the beams of the next frame."""
+        width = self.settings.beam_width
+        totals = self._totals(done)
+        if self.fusion is not None and self._frame % _FRAMES_BETWEEN_SETTLING == 0 and done.estimated.any():
+            done.take(_best_columns(totals, _SETTLED_BEAMS * width))
+            self.fusion.settle(np.unique(done.nodes[done.estimated]))
+            done.estimated[:] = False
+            totals = self._totals(done)
+        done.take(_best_columns(totals, width))
+        self.nodes[:active], self.scores[:active], self.estimated[:active] = done.nodes, done.scores, done.estimated
+
+    def _totals(self, done: "_Done") -> np.ndarray:
+        totals = done.scores + self._added(done.nodes, done.estimated)
+        return totals / (self.tree.length[done.nodes] + 2) if self.settings.length_normalisation == "always" else totals
+
+    def _added(self, nodes: np.ndarray, estimated: np.ndarray) -> np.ndarray | float:
+        return 0.0 if self.fusion is None else self.fusion.added(nodes.ravel(), estimated.ravel()).reshape(nodes.shape)
 
     def _joined(self, encodings: Tensor, utterance: np.ndarray, nodes: np.ndarray) -> np.ndarray:
         """Log-probabilities of all symbols (M, V) for hypotheses of these utterances."""
-        rows = torch.from_numpy(utterance).to(encodings.device)
+        rows = torch.from_numpy(padded(utterance)).to(encodings.device)
         ones = torch.ones_like(rows)
         joined, _, _ = self.model.join(
-            encodings.index_select(0, rows)[:, None], ones, self.states.outputs(nodes)[:, None], ones
+            encodings.index_select(0, rows)[:, None], ones, self.states.outputs(padded(nodes))[:, None], ones
         )
-        logits = joined[:, 0, 0]
+        logits = joined[: len(nodes), 0, 0]
         if logits.shape[1] != self.blank + 1:
             raise ModelError(f"the recogniser has {logits.shape[1]} symbols and blank is {self.blank}, not the last")
         if self.settings.temperature != 1:
@@ -167,61 +192,39 @@ class _Batch:
         done: "_Done",
         utterance: np.ndarray,
         nodes: np.ndarray,
+        estimated: np.ndarray,
         scores: np.ndarray,
         log_probabilities: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The hypotheses that one unit more makes, where they can still reach the beam: utterances, nodes, scores."""
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The hypotheses that one unit more makes, where they can still reach the beam: utterances, nodes, whether
+        what is added to them is an estimate, scores."""
         width = self.settings.beam_width
-        added = self._added(nodes)
-        least = _smallest_of_best(done.scores + self._added(done.nodes), width)  # (N,)
-        needed = (least[utterance] - scores - added - _ROUNDING).astype(np.float32)
+        least = _smallest_of_best(done.scores + self._added(done.nodes, done.estimated), width)  # (N,)
+        needed = (least[utterance] - scores - self._added(nodes, estimated) - _ROUNDING).astype(np.float32)
         wanted = log_probabilities[:, : self.blank]
         if self.fusion is not None:
             wanted = wanted + self.fusion.most(nodes)
         row, unit = np.nonzero(wanted > needed[:, None])
         if not len(row):
-            return row, row, scores[:0]
+            return row, row, estimated[:0], scores[:0]
         owner = utterance[row]
         grown = scores[row] + log_probabilities[row, unit]
-        if self.fusion is None:
-            kept = _best_of_each(owner, grown, least, width)
-            found, _ = self.tree.children(nodes[row[kept]], unit[kept])
-            return owner[kept], found, grown[kept]
-        found, totals = self._fused(owner, nodes[row], unit, grown, least)
+        totals, estimated = grown, estimated[row]
+        if self.fusion is not None:
+            added, estimated = self.fusion.ahead(nodes[row], unit, estimated)
+            totals = grown + added
         kept = _best_of_each(owner, totals, least, width)
-        return owner[kept], found[kept], grown[kept]
+        estimated = estimated[kept]
+        found = self._children(nodes[row[kept]], unit[kept])
+        if self.fusion is not None:
+            self.fusion.settle(found[~estimated])
+        return owner[kept], found, estimated, grown[kept]
 
-    def _fused(
-        self, owner: np.ndarray, parents: np.ndarray, units: np.ndarray, grown: np.ndarray, least: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Nodes and whole scores of candidates; those that cannot be among an utterance's best get minus infinity.
-
-        First those are scored that are best by what they can have at most; the worst of them is what the others must
-        be able to beat.
-        """
-        fusion, width = self.fusion, self.settings.beam_width
-        assert fusion is not None
-        found, totals = np.full(len(owner), ROOT), np.full(len(owner), -np.inf)
-        most = grown + fusion.limit(parents, units)
-        order = np.flatnonzero(most > least[owner])
-        order = order[np.lexsort((-most[order], owner[order]))]
-        if not len(order):
-            return found, totals
-        rank = _rank_within(owner[order])
-        first, rest = order[rank < width], order[rank >= width]
-        for part in (first, rest):
-            if len(part) and part is rest:
-                worst = np.full(len(least), -np.inf)
-                full = np.bincount(owner[first], minlength=len(least)) == width
-                worst[full] = totals[first[full[owner[first]]]].reshape(-1, width).min(axis=1)
-                part = part[most[part] > worst[owner[part]]]
-            if not len(part):
-                continue
-            found[part], before = self.tree.children(parents[part], units[part])
-            if self.tree.size > before:
-                fusion.extend(before)
-            totals[part] = grown[part] + fusion.added(found[part])
-        return found, totals
+    def _children(self, parents: np.ndarray, units: np.ndarray) -> np.ndarray:
+        found, before = self.tree.children(parents, units)
+        if self.fusion is not None and self.tree.size > before:
+            self.fusion.extend(before)
+        return found
 
     def _finish(self) -> list[list[Hypothesis]]:
         places = np.nonzero(self.scores > -np.inf)
@@ -249,9 +252,10 @@ class _Done:
     def __init__(self, utterances: int, width: int) -> None:
         self.nodes = np.full((utterances, width), ROOT)
         self.scores = np.full((utterances, width), -np.inf)
+        self.estimated = np.zeros((utterances, width), dtype=bool)
         self._counts = np.zeros(utterances, dtype=np.int64)
 
-    def add(self, utterance: np.ndarray, nodes: np.ndarray, scores: np.ndarray) -> None:
+    def add(self, utterance: np.ndarray, nodes: np.ndarray, estimated: np.ndarray, scores: np.ndarray) -> None:
         """Add hypotheses (M,), those of one utterance side by side; equal ones become one."""
         taken = np.arange(self.nodes.shape[1]) < self._counts[utterance][:, None]  # (M, W)
         same = (self.nodes[utterance] == nodes[:, None]) & taken
@@ -259,7 +263,7 @@ class _Done:
         if there.any():
             place = utterance[there], same[there].argmax(axis=1)
             self.scores[place] = np.logaddexp(self.scores[place], scores[there])
-            utterance, nodes, scores = utterance[~there], nodes[~there], scores[~there]
+            utterance, nodes, estimated, scores = (part[~there] for part in (utterance, nodes, estimated, scores))
         if not len(nodes):
             return
         column = self._counts[utterance] + _rank_within(utterance)
@@ -267,9 +271,16 @@ class _Done:
             rows = len(self.nodes)
             self.nodes = np.concatenate([self.nodes, np.full((rows, more), ROOT)], axis=1)
             self.scores = np.concatenate([self.scores, np.full((rows, more), -np.inf)], axis=1)
+            self.estimated = np.concatenate([self.estimated, np.zeros((rows, more), dtype=bool)], axis=1)
         self.nodes[utterance, column] = nodes
         self.scores[utterance, column] = scores
+        self.estimated[utterance, column] = estimated
         self._counts += np.bincount(utterance, minlength=len(self._counts))
+
+    def take(self, columns: np.ndarray) -> None:
+        """Keep these columns (N, W) of each row."""
+        for name in ("nodes", "scores", "estimated"):
+            setattr(self, name, np.take_along_axis(getattr(self, name), columns, axis=1))
 
 
 def _rank_within(groups: np.ndarray) -> np.ndarray:
@@ -290,3 +301,10 @@ def _best_of_each(owner: np.ndarray, scores: np.ndarray, least: np.ndarray, widt
     inside = np.flatnonzero(scores > least[owner])
     order = inside[np.lexsort((-scores[inside], owner[inside]))]
     return order[_rank_within(owner[order]) < width] if len(order) else order
+
+
+def _best_columns(scores: np.ndarray, width: int) -> np.ndarray:
+    """Columns of the ``width`` best scores of each row (N, W), in no order; all where there are fewer."""
+    if scores.shape[1] <= width:
+        return np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
+    return np.argpartition(-scores, width - 1, axis=1)[:, :width]

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from tasks.speech.search.prefix_tree import ROOT, PrefixTree
+from tasks.speech.search.usual_counts import padded
 from tasks.torch_setup import stand_in_for_torchaudio_extension
 
 _FIRST_CAPACITY = 1024
@@ -50,14 +51,15 @@ class PredictorStates:
         missing = np.unique(nodes[self._row[nodes] < 0])
         if not len(missing):
             return missing
-        parents = torch.from_numpy(self._row[self._tree.parent[missing]]).to(self._device)
-        units = torch.from_numpy(self._tree.unit[missing]).to(self._device)
+        nodes = padded(missing)
+        parents = torch.from_numpy(self._row[self._tree.parent[nodes]]).to(self._device)
+        units = torch.from_numpy(self._tree.unit[nodes]).to(self._device)
         state = [[part.index_select(0, parents) for part in layer] for layer in self._states]
         output, state = self._step(units, state)
         begin, end = self.rows, self.rows + len(missing)
-        self._outputs = _written(self._outputs, begin, output)
+        self._outputs = _written(self._outputs, begin, output[: len(missing)])
         self._states = [
-            [_written(table, begin, part) for table, part in zip(tables, parts, strict=True)]
+            [_written(table, begin, part[: len(missing)]) for table, part in zip(tables, parts, strict=True)]
             for tables, parts in zip(self._states, state, strict=True)
         ]
         self._row[missing] = np.arange(begin, end)

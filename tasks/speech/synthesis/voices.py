@@ -1,7 +1,7 @@
 """Which voices speak what is trained on, tuned on and tested on: no accent and no timbre is in two sets.
 
-Left out are eSpeak NG's robots, echoes, whispers, croaks and cartoon voices, and timbres that are another's copy. Timbres of
-one family, such as the variants of one formant table, stay in one set.
+Left out are eSpeak NG's robots, echoes, whispers, croaks and cartoon voices, and timbres that are another's copy.
+Timbres of one family, such as the variants of one formant table, stay in one set.
 """
 
 from typing import TYPE_CHECKING

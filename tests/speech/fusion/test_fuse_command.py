@@ -130,6 +130,28 @@ def test_recogniser_alone(speech, tmp_path, capsys):
     assert measured["utterances"] == 5
 
 
+def test_a_model_of_the_recognisers_units_is_estimated_and_fused(speech, tmp_path, capsys):
+    arguments = ["unit-language-model", "--recogniser", f"{speech}/recogniser", "--text", f"{speech}/text.txt"]
+    arguments += ["--output", f"{tmp_path}/units", "--valid", f"{speech}/text.txt", "--order", "3"]
+    assert main([*arguments, "--report", f"{tmp_path}/report.json"]) == 0
+    written = json.loads((tmp_path / "report.json").read_text())["measured"]
+    assert written["sentences"] == 24
+    assert 0 < written["valid_nats_a_unit"] < 2  # 16 units or fewer, and six sentences over and over
+    capsys.readouterr()
+    assert command(speech, tmp_path, "--model", f"{tmp_path}/units", "--json") == 0
+    measured = json.loads(capsys.readouterr().out)
+    assert measured["model_vocabulary_hash"] == written["vocabulary_hash"]
+    assert any(point["lm_weight"] for point in measured["dev"]["decoded"])
+
+
+def test_a_text_without_a_word_has_no_units(speech, tmp_path, capsys):
+    (tmp_path / "empty.txt").write_text("\n...\n")
+    arguments = ["unit-language-model", "--recogniser", f"{speech}/recogniser", "--text", f"{tmp_path}/empty.txt"]
+    assert main([*arguments, "--output", f"{tmp_path}/units"]) == 1
+    assert "holds no word" in capsys.readouterr().err
+    assert not (tmp_path / "units").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "fused", "message"),
     [
@@ -151,3 +173,15 @@ def test_refused(speech, tmp_path, capsys, options, fused, message):
 def test_model_needs_dev(speech, tmp_path, capsys):
     assert command(speech, tmp_path, "--model", f"{speech}/words", fused=False) == 1
     assert "the weights are found on dev" in capsys.readouterr().err
+
+
+def test_what_the_model_saw_of_the_test_is_measured_and_limited(speech, tmp_path, capsys):
+    """All five references are lines of the training text; none has eight words."""
+    training_text = ["--training-text", f"{speech}/text.txt"]
+    assert command(speech, tmp_path, *training_text, "--json") == 0
+    overlap = json.loads(capsys.readouterr().out)["overlap"]
+    assert (overlap["references"], overlap["shared_sentences"], overlap["eight_grams"]) == (5, 5, 0)
+    assert command(speech, tmp_path, *training_text, "--maximum-shared-sentences", "0.5") == 1
+    assert "100.00% of the test references stand in the training text" in capsys.readouterr().err
+    assert command(speech, tmp_path, "--maximum-shared-sentences", "0.5") == 1
+    assert "need --training-text" in capsys.readouterr().err

@@ -98,6 +98,7 @@ def fused_score(folder, sequences):
             node, _ = tree.children(node, np.array([unit]))
             if tree.size > before:
                 lookahead.extend(before)
+            lookahead.settle(node)
             path.append(float(lookahead.values(node)[0]))
         ends.append(int(node[0]))
         paths.append(path)
@@ -157,6 +158,38 @@ def test_look_ahead_is_the_sum_over_the_words_that_begin_so(folder, tmp_path):
     assert found == pytest.approx(np.log(total + np.exp(unknown + SHARE)), abs=1e-5)
 
 
+def test_estimate_of_a_word_is_that_of_the_first_one(folder):
+    """Behind a word the estimate is its own probability, and what is looked ahead at the beginning of a sentence."""
+    from tasks.speech.fusion.spelled_units import SpelledUnits
+    from tasks.speech.fusion.word_lookahead import WordLookahead
+    from tasks.speech.search.next_word.next_word_model import load_next_word_model
+    from tasks.speech.search.prefix_tree import PrefixTree
+
+    tree = PrefixTree(len(PIECES))
+    lookahead = WordLookahead(load_next_word_model(folder), SpelledUnits(Pieces()), SHARE)
+    lookahead.start(tree, None, None)
+    the, dog, s = spelled("\u2581the", "\u2581dog", "s")
+    values = {}
+    for name, units in {"the": [the], "dog": [dog], "dogs": [dog, s], "the dogs": [the, dog, s]}.items():
+        node = np.array([0])
+        for unit in units:
+            expected, is_estimate = lookahead.ahead(node, np.array([unit]), np.zeros(1, dtype=bool))
+            node, before = tree.children(node, np.array([unit]))
+            if tree.size > before:
+                lookahead.extend(before)
+            if is_estimate[0]:
+                assert lookahead.estimates(node) == pytest.approx(expected)
+            lookahead.settle(node)
+            if not is_estimate[0]:
+                assert lookahead.values(node) == pytest.approx(expected)
+        values[name] = lookahead.estimates(node)[0], lookahead.values(node)[0], lookahead._complete[node][0]
+    whole = values["the dogs"][2]
+    assert values["dogs"][0] == pytest.approx(values["dogs"][1])
+    assert values["the dogs"][0] == pytest.approx(whole + values["dogs"][1])
+    assert values["the dogs"][0] != pytest.approx(values["the dogs"][1], abs=1e-3)
+    assert lookahead._distributions.computed == 2  # behind nothing, and behind "the"
+
+
 def test_no_unit_raises_the_score(folder):
     sequences = [list(units) for units in itertools.product(range(len(PIECES)), repeat=3)][::7]
     _, paths = fused_score(folder, sequences)
@@ -196,8 +229,8 @@ def test_small_ranges_are_exact():
         def start(self, columns):
             self.columns = columns
 
-        def log_probabilities(self, histories):
-            probabilities = torch.full((len(histories), len(self.vocabulary)), 1e-30)
+        def scores(self, histories):
+            probabilities = torch.full((len(histories), len(self.columns)), 1e-30)
             probabilities[:, :3] = torch.tensor([1 - 1e-6, 3e-15, 4e-15])
             return probabilities.log()
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from tasks.errors import ModelError
@@ -17,13 +18,19 @@ class NextWordModel(Protocol):
     vocabulary: Vocabulary
 
     def start(self, columns: np.ndarray) -> None:
-        """Forget all histories. ``columns`` (V,): ids of the vocabulary in the order that answers stand in."""
+        """Forget all histories. ``columns`` (C,): ids of the vocabulary in the order that answers stand in."""
 
     def extend(self, histories: np.ndarray, words: np.ndarray) -> np.ndarray:
         """The histories with one word more (N,), by its id; nothing is computed yet."""
 
-    def log_probabilities(self, histories: np.ndarray) -> Tensor:
-        """Of every token as the next one (N, V) float32, in nats, on the processor; columns as ``start`` was told."""
+    def scores(self, histories: np.ndarray) -> Tensor:
+        """Of every token as the next one (N, C) float32 on the processor: log-probabilities in nats, but for a constant
+        of each row. Columns are as ``start`` was told; the answer is the caller's to write on."""
+
+
+def log_probabilities(model: NextWordModel, histories: np.ndarray) -> Tensor:
+    """Of every token as the next one (N, V), in nats; the columns that ``start`` was told must hold each token once."""
+    return torch.log_softmax(model.scores(histories), dim=1)
 
 
 def load_next_word_model(folder: str | Path) -> NextWordModel:

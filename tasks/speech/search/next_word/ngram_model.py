@@ -60,9 +60,9 @@ class NgramNextWord:
                 entries[place + 1] = find(table.keys, wanted)[0]
         return entries
 
-    def log_probabilities(self, histories: np.ndarray) -> Tensor:
-        """Of every token as the next one (N, V)."""
-        found = torch.empty(len(histories), len(self.vocabulary))
+    def scores(self, histories: np.ndarray) -> Tensor:
+        """Log-probability of every token as the next one (N, C)."""
+        found = torch.empty(len(histories), len(self._columns))
         for row, history in enumerate(histories.tolist()):
             mixed = np.zeros(len(self.vocabulary))
             for model, weight, entries in zip(self._models, self._weights, self._entries[history], strict=True):

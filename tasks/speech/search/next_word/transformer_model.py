@@ -20,6 +20,7 @@ from tasks.language_model.transformer.windows import overlap_of
 from tasks.language_model.vocabulary import START_ID, Vocabulary
 from tasks.packed_linear import pack_linear_layers
 from tasks.speech.search.prefix_tree import ROOT, PrefixTree
+from tasks.speech.search.usual_counts import padded
 
 _FIRST_CAPACITY = 512
 _USUAL_ROWS = 32
@@ -67,12 +68,13 @@ class TransformerNextWord:
         return found
 
     @torch.inference_mode()
-    def log_probabilities(self, histories: np.ndarray) -> Tensor:
-        """Of every token as the next one (N, V)."""
+    def scores(self, histories: np.ndarray) -> Tensor:
+        """Of every token as the next one (N, C)."""
         self._ensure(np.unique(histories))
-        hidden = self._hidden.index_select(0, torch.from_numpy(self._row[histories]).to(self._device))
+        rows = padded(self._row[histories])
+        hidden = self._hidden.index_select(0, torch.from_numpy(rows).to(self._device))
         logits = product(hidden, self._projection) if self._packed else functional.linear(hidden, self._projection)
-        return torch.log_softmax(logits, dim=1).cpu()
+        return logits[: len(histories)].cpu()
 
     def _ensure(self, histories: np.ndarray) -> None:
         """Compute the rows of those of these histories (each once) that have none, and of what stands before them."""
@@ -103,6 +105,7 @@ class TransformerNextWord:
 
     def _step(self, histories: np.ndarray) -> tuple[Tensor, Tensor]:
         """Hidden states (N, D), and keys and values (N, layers, 2, D), of the last words of histories."""
+        count, histories = len(histories), padded(histories)
         depth = self._histories.length[histories]
         chain = np.full((len(histories), int(depth.max())), -1, dtype=np.int64)  # rows of what stands before
         current = histories
@@ -112,30 +115,15 @@ class TransformerNextWord:
         unit = np.where(histories == ROOT, START_ID, self._histories.unit[histories])
         tokens, places = torch.from_numpy(unit).to(self._device), torch.from_numpy(depth).to(self._device)
         before = torch.from_numpy(chain).to(self._device)
+        earlier = self._keys_values.index_select(0, before.clamp(min=0).flatten())
+        earlier = earlier.view(*before.shape, *self._keys_values.shape[1:])  # (N, C, layers, 2, D)
+        outside = (before < 0)[:, :, None]
         hidden = self.model.embedding(tokens) + self.model.positions(places)  # (N, D)
         found = []
         for number, layer in enumerate(self.model.blocks):
-            hidden, keys_values = self._block(layer, hidden, number, before)  # type: ignore[arg-type]
+            hidden, keys_values = _one_more(layer, hidden, earlier[:, :, number], outside)  # type: ignore[arg-type]
             found.append(keys_values)
-        return self.model.final_norm(hidden), torch.stack(found, dim=1)
-
-    def _block(self, block: Block, hidden: Tensor, number: int, before: Tensor) -> tuple[Tensor, Tensor]:
-        """``Block.forward`` for one more position: (N, D), and its keys and values (N, 2, D)."""
-        rows, width = hidden.shape
-        joined = block.attention_input(block.attention_norm(hidden)).view(rows, 3, width)
-        earlier = self._keys_values[:, number].index_select(0, before.clamp(min=0).flatten())
-        earlier = earlier.view(rows, before.shape[1], 2, width)
-        shape = (rows, before.shape[1] + 1, block.heads, width // block.heads)
-        keys = torch.cat([earlier[:, :, 0], joined[:, None, 1]], dim=1).view(shape)  # (N, C, H, D/H)
-        values = torch.cat([earlier[:, :, 1], joined[:, None, 2]], dim=1).view(shape)
-        query = joined[:, 0].view(rows, block.heads, -1) * shape[-1] ** -0.5
-        scores = torch.einsum("nhd,nchd->nhc", query, keys)
-        hidden_places = functional.pad(before < 0, (0, 1))[:, None]
-        weights = torch.softmax(scores.masked_fill(hidden_places, -math.inf), dim=2)
-        mixed = torch.einsum("nhc,nchd->nhd", weights, values).reshape(rows, width)
-        hidden = hidden + block.attention_output(mixed)
-        inner = functional.gelu(block.feed_forward_input(block.feed_forward_norm(hidden)), approximate="tanh")
-        return hidden + block.feed_forward_output(inner), joined[:, 1:]
+        return self.model.final_norm(hidden)[:count], torch.stack(found, dim=1)[:count]
 
     def _window(self, history: int) -> Tensor:
         """Hidden state (1, D) of a history that is longer than the model's positions: the window that scores it."""
@@ -145,3 +133,24 @@ class TransformerNextWord:
         begin = stride * -(-(len(words) - maximum) // stride)
         tokens = torch.tensor([words[begin:]], device=self._device)
         return self.model(tokens)[:, -1]
+
+
+def _one_more(block: Block, hidden: Tensor, earlier: Tensor, outside: Tensor) -> tuple[Tensor, Tensor]:
+    """``Block.forward`` for one more position: (N, D), and its keys and values (N, 2, D).
+
+    ``earlier`` (N, C, 2, D) are those of the positions before it; ``outside`` (N, C, 1) says which are none. One query
+    a row makes products too small for a matrix product to be worth its start, so they are multiplied and added up.
+    """
+    rows, width = hidden.shape
+    heads = (block.heads, width // block.heads)
+    joined = block.attention_input(block.attention_norm(hidden)).view(rows, 3, width)
+    query = joined[:, 0].view(rows, *heads) * heads[1] ** -0.5
+    keys, values = (earlier[:, :, part].unflatten(2, heads) for part in (0, 1))  # (N, C, H, D/H)
+    own_key, own_value = (joined[:, part].view(rows, *heads) for part in (1, 2))
+    scores = (keys * query[:, None]).sum(dim=3).masked_fill_(outside, -math.inf)  # (N, C, H)
+    scores = torch.cat([scores, (own_key * query).sum(dim=2)[:, None]], dim=1)
+    weights = torch.softmax(scores, dim=1)[..., None]
+    mixed = (weights[:, :-1] * values).sum(dim=1) + weights[:, -1] * own_value
+    hidden = hidden + block.attention_output(mixed.view(rows, width))
+    inner = functional.gelu(block.feed_forward_input(block.feed_forward_norm(hidden)), approximate="tanh")
+    return hidden + block.feed_forward_output(inner), joined[:, 1:]
