@@ -99,7 +99,8 @@ def test_the_champion_is_registered_once_and_loads_by_its_alias(with_models, cap
     from tasks.language_model.vocabulary import SPECIAL_TOKENS
 
     monkeypatch.setattr(mlflow, "get_registry_uri", lambda: f"sqlite:///{with_models / 'mlflow.db'}")
-    mlflow.set_tracking_uri(f"sqlite:///{with_models / 'mlflow.db'}")
+    # MLflow's own setter would leave the address in the environment, for every test that follows.
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{with_models / 'mlflow.db'}")
     model = mlflow.pyfunc.load_model("models:/palimpsest-chat@champion")
     scores = model.predict(["a b", "...", "C! unheard d a"])
     tokens = len(SPECIAL_TOKENS) + len(WORDS)
