@@ -105,7 +105,7 @@ def _examples(workload: Training) -> tuple[list[dict[str, Any]], list[int]]:
     """The same sentences in batches of as many targets, as Hugging Face takes them, and the targets of each."""
     from tasks.language_model.settings import TrainingSettings
     from tasks.language_model.training.batches import TrainingBatches
-    from tasks.language_model.training.ranks.plan import RankPlan
+    from tasks.training.ranks.plan import RankPlan
 
     settings = TrainingSettings(batch_tokens=workload.batch_tokens)
     batches = TrainingBatches(zipf_text(workload), workload.architecture("sentence"), settings, SEED, RankPlan())

@@ -20,6 +20,7 @@ from typing import Any
 
 from tasks.atomic_file import PRIVATE_FOLDER_MODE, make_folder
 from tasks.errors import ParameterError
+from tasks.source_values import source_values
 
 SUMMARY = "bring text in: clean, deduplicate, divide into train, valid and test"
 
@@ -68,22 +69,13 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def _settings(arguments: argparse.Namespace) -> Any:
     from tasks.corpora.settings import CorpusSettings
-    from tasks.params import as_plain, check_settings, read_sections
+    from tasks.params import check_settings
 
-    if bool(arguments.params) != bool(arguments.section):
-        raise ParameterError("--params and --section go together: give both, or neither and --source")
-    if arguments.params:
-        if arguments.section not in ("generic", "speech.text") and not arguments.section.startswith("corpora."):
-            raise ParameterError(
-                f"--section {arguments.section!r} is no corpus; allowed: 'generic', 'corpora.NAME', 'speech.text'"
-            )
-        values = as_plain(read_sections(arguments.params, [arguments.section])[arguments.section])
-    elif arguments.source:
-        values = {"kind": arguments.kind or "files"}
-    else:
-        raise ParameterError("nothing to read: give --source PATH, or --params FILE and --section KEY")
-    if arguments.params and arguments.kind:
-        raise ParameterError(f"--kind {arguments.kind!r} goes with --source; with --params the section says the kind")
+    if arguments.params and arguments.section and not _is_corpus(arguments.section):
+        raise ParameterError(
+            f"--section {arguments.section!r} is no corpus; allowed: 'generic', 'corpora.NAME', 'speech.text'"
+        )
+    values = source_values(arguments, "files")
     for name in _SOURCE_OPTIONS:
         if getattr(arguments, name) is not None:
             values[name] = getattr(arguments, name)
@@ -92,6 +84,10 @@ def _settings(arguments: argparse.Namespace) -> Any:
         name: getattr(arguments, name) for name, _ in _CLEANING_OPTIONS if getattr(arguments, name) is not None
     }
     return check_settings(CorpusSettings, {**values, "cleaning": cleaning}, arguments.section or "options")
+
+
+def _is_corpus(section: str) -> bool:
+    return section in ("generic", "speech.text") or section.startswith("corpora.")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from tasks.language_model.downstream_model import RESOURCE_OPTIONS, check_options, kind_sections, kind_to_adapt
 from tasks.language_model.kind_settings import CausalAdaptation, Kind, NgramSettings
-from tasks.language_model.setting_options import add_setting_options, overridden
+from tasks.language_model.setting_options import add_setting_options, settings_of
 from tasks.language_model.settings import AdaptationSettings
 from tasks.reports.cell import add_cell_options, cell_of
 
@@ -38,7 +38,7 @@ _OPTIONS: dict[Kind, set[str]] = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    from tasks.language_model.training.options import add_training_options
+    from tasks.training.options import add_training_options
 
     parser.add_argument("--model", required=True, help="model folder to begin with")
     add_training_options(parser)
@@ -85,12 +85,9 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.language_model.encoded_text import marker_use_of
     from tasks.language_model.generic_mixture import check_generic_share
     from tasks.language_model.training.stage import TrainingStage, run_training_stage
-    from tasks.params import as_plain, check_settings, read_sections
+    from tasks.params import as_plain
 
-    base = read_sections(arguments.params, [TRAINING])[TRAINING] if arguments.params else None
-    settings: AdaptationSettings = check_settings(
-        AdaptationSettings, overridden(arguments, AdaptationSettings, base), "training options"
-    )
+    settings = settings_of(arguments, TRAINING, AdaptationSettings, "training options")
     check_generic_share(settings.generic_share, arguments.generic_text)
     mixed_in = arguments.generic_text if settings.generic_share else None
     markers = arguments.markers or marker_use_of(arguments.method)

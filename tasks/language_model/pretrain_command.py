@@ -24,7 +24,7 @@ from tasks.language_model.downstream_model import (
     kind_sections,
 )
 from tasks.language_model.kind_settings import CausalLanguageModelSettings, Kind, NgramSettings
-from tasks.language_model.setting_options import add_setting_options, overridden
+from tasks.language_model.setting_options import add_setting_options, settings_of
 from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _OPTIONS: dict[Kind, set[str]] = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    from tasks.language_model.training.options import add_training_options
+    from tasks.training.options import add_training_options
 
     parser.add_argument("--vocabulary", required=True, help="vocabulary file, made by the vocabulary command")
     add_kind_option(parser)
@@ -73,18 +73,11 @@ def run(arguments: argparse.Namespace) -> None:
 
             return pretrain_causal_lm(arguments)
     from tasks.language_model.training.stage import TrainingStage, run_training_stage
-    from tasks.params import as_plain, check_settings, read_sections
+    from tasks.params import as_plain
     from tasks.reports.cell import Cell
 
-    given = read_sections(arguments.params, [ARCHITECTURE, TRAINING]) if arguments.params else {}
-    architecture: ArchitectureSettings = check_settings(
-        ArchitectureSettings,
-        overridden(arguments, ArchitectureSettings, given.get(ARCHITECTURE)),
-        "architecture options",
-    )
-    settings: TrainingSettings = check_settings(
-        TrainingSettings, overridden(arguments, TrainingSettings, given.get(TRAINING)), "training options"
-    )
+    architecture = settings_of(arguments, ARCHITECTURE, ArchitectureSettings, "architecture options")
+    settings = settings_of(arguments, TRAINING, TrainingSettings, "training options")
 
     def build() -> "tuple[TransformerLanguageModel, Vocabulary]":
         from tasks.language_model.transformer.model import TransformerLanguageModel

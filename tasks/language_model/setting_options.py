@@ -3,11 +3,13 @@
 import argparse
 from collections.abc import Callable, Iterable
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
 from tasks.settings_base import Settings
+
+_Settings = TypeVar("_Settings", bound=Settings)
 
 
 def _parser_of(annotation: Any) -> Callable[[str], Any]:
@@ -37,6 +39,17 @@ def add_setting_options(
         )
 
 
+def add_setting_options_and_grids(
+    parser: argparse.ArgumentParser, kind: type[Settings], title: str, grids: Iterable[str], metavar: str
+) -> None:
+    """The same where the fields ``grids`` are lists of numbers to be tried: each takes one or more."""
+    grids = list(grids)
+    add_setting_options(parser, kind, title, leave_out=grids)
+    for name in grids:
+        description = " ".join((kind.model_fields[name].description or "").split())
+        parser.add_argument(f"--{name.replace('_', '-')}", type=float, nargs="+", metavar=metavar, help=description)
+
+
 def _default_of(field: FieldInfo) -> str:
     if field.is_required():
         return "(no default)"
@@ -51,3 +64,14 @@ def overridden(arguments: argparse.Namespace, kind: type[Settings], base: Settin
         if given is not None:
             values[name] = given
     return values
+
+
+def settings_of(arguments: argparse.Namespace, section: str, kind: type[_Settings], title: str) -> _Settings:
+    """The settings of a command: its options, over ``section`` of the file ``--params``, over the defaults.
+
+    Raises ``ParameterError``, with ``title`` for where, where a value is not allowed.
+    """
+    from tasks.params import check_settings, read_sections
+
+    base = read_sections(arguments.params, [section])[section] if arguments.params else None
+    return check_settings(kind, overridden(arguments, kind, base), title)

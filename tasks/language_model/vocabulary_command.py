@@ -11,7 +11,7 @@ example:
 import argparse
 import sys
 
-from tasks.language_model.setting_options import add_setting_options, overridden
+from tasks.language_model.setting_options import add_setting_options, settings_of
 from tasks.language_model.settings import VocabularySettings
 
 SUMMARY = "build the word vocabulary of the language models"
@@ -37,11 +37,10 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 def run(arguments: argparse.Namespace) -> None:
     """Count words and write the most frequent ones."""
     from tasks.language_model.vocabulary import SPECIAL_TOKENS, build_vocabulary, count_words, counts_of_words
-    from tasks.params import as_plain, check_settings, read_sections
+    from tasks.params import as_plain
     from tasks.reports.stage_report import recorded_stage
 
-    base = read_sections(arguments.params, [SECTION])[SECTION] if arguments.params else None
-    settings = check_settings(VocabularySettings, overridden(arguments, VocabularySettings, base), "vocabulary options")
+    settings = settings_of(arguments, SECTION, VocabularySettings, "vocabulary options")
     with recorded_stage(
         "vocabulary",
         arguments.report,

@@ -47,7 +47,7 @@ def wait_for_checkpoint(folder: Path, process: subprocess.Popen[str]) -> None:
 
 
 def test_a_checkpoint_of_another_vocabulary_is_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from tasks.language_model.training.checkpoints.checkpoint import Checkpoint, write_checkpoint
+    from tasks.training.checkpoints.checkpoint import Checkpoint, write_checkpoint
 
     identity = {"vocabulary": "f" * 64, "architecture": "0", "order": "0"}
     path = write_checkpoint(folder / "elsewhere", Checkpoint({"step": 1, "identity": identity}, {}))

@@ -13,19 +13,19 @@ import torch
 from tasks.errors import ModelError, ResourceError
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import TrainingSettings
-from tasks.language_model.training.checkpoints.checkpoint import (
+from tasks.language_model.training.identity import training_identity, training_key
+from tasks.language_model.training.trainer import train
+from tasks.language_model.transformer.model import TransformerLanguageModel
+from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tasks.training.checkpoints.checkpoint import (
     Checkpoint,
     DamagedCheckpointError,
     checkpoints_in,
     read_checkpoint,
     write_checkpoint,
 )
-from tasks.language_model.training.checkpoints.identity import training_identity, training_key
-from tasks.language_model.training.checkpoints.store import CheckpointStore
-from tasks.language_model.training.record import TrainingRecord
-from tasks.language_model.training.trainer import train
-from tasks.language_model.transformer.model import TransformerLanguageModel
-from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tasks.training.checkpoints.store import CheckpointStore
+from tasks.training.record import TrainingRecord
 from tasks.work_folder import WorkFolder
 
 LINES = ["a b c d", "d c", "b a a", "c d b a c", "a"] * 30

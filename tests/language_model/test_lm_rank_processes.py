@@ -8,8 +8,8 @@ import time
 import pytest
 
 from tasks.errors import ResourceError, StageError
-from tasks.language_model.training.ranks.plan import RankPlan
-from tasks.language_model.training.ranks.processes import LostRankError, start_ranks
+from tasks.training.ranks.plan import RankPlan
+from tasks.training.ranks.processes import LostRankError, start_ranks
 
 TWO = RankPlan(world_size=2, devices=2, strategy="ddp", to_be_started=True)
 

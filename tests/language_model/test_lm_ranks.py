@@ -18,13 +18,13 @@ from tasks.errors import ModelError, ParameterError, ResourceError
 from tasks.language_model.encoded_text import encode_text
 from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
 from tasks.language_model.training.batches import TrainingBatches
-from tasks.language_model.training.checkpoints.identity import training_identity
-from tasks.language_model.training.checkpoints.store import CheckpointStore
-from tasks.language_model.training.ranks.plan import RankPlan, plan_ranks
-from tasks.language_model.training.ranks.processes import start_ranks
+from tasks.language_model.training.identity import training_identity
 from tasks.language_model.training.trainer import train
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tasks.training.checkpoints.store import CheckpointStore
+from tasks.training.ranks.plan import RankPlan, plan_ranks
+from tasks.training.ranks.processes import start_ranks
 from tasks.work_folder import WorkFolder
 
 LINES = ["a b c d", "d c", "b a a", "c d b a c", "a"] * 24

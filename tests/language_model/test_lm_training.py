@@ -12,10 +12,10 @@ import torch
 from tasks.errors import ModelError
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import TrainingSettings
-from tasks.language_model.training.optimiser import rate_factor
 from tasks.language_model.training.trainer import train
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import MASK_ID, START_ID, Vocabulary
+from tasks.training.optimiser import rate_factor
 
 SETTINGS = TrainingSettings(
     epochs=3.0, batch_tokens=64, learning_rate=0.02, dropout=0.0, precision="float32", warmup_share=0.1

@@ -146,7 +146,7 @@ def test_a_compiled_model_learns_the_same(encoded: Encode, small_model: Callable
 
 def test_the_options_of_training_import_no_torch() -> None:
     code = (
-        "import argparse, sys; from tasks.language_model.training.options import add_training_options as add; "
+        "import argparse, sys; from tasks.training.options import add_training_options as add; "
         "add(argparse.ArgumentParser()); sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

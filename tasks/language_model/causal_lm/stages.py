@@ -26,7 +26,6 @@ from tasks.language_model.downstream_model import KIND_SECTION, section_of_kind
 from tasks.language_model.encoded_text import encode_text, marker_use_of
 from tasks.language_model.generic_mixture import check_generic_share, mix_generic_text
 from tasks.language_model.kind_settings import CausalAdaptation, CausalLanguageModelSettings
-from tasks.language_model.live_curve import live_curve, log_every_steps
 from tasks.language_model.marker_warning import warn_in_report, warn_user
 from tasks.language_model.model_folder import check_replaceable
 from tasks.language_model.setting_options import overridden
@@ -34,6 +33,7 @@ from tasks.params import as_plain, check_settings, read_sections
 from tasks.reports.cell import Cell, cell_of
 from tasks.reports.stage_report import StageReport, recorded_stage
 from tasks.threads import available_cores, threads_of
+from tasks.training.live_curve import live_curve, log_every_steps
 
 _SECTION = section_of_kind(KIND)
 _TRAINING = "language_model.adaptation"

@@ -12,11 +12,11 @@ from tasks.language_model.causal_lm.folder import quiet_peft
 from tasks.language_model.causal_lm.model import CausalModel
 from tasks.language_model.causal_lm.word_pieces import PieceText
 from tasks.language_model.kind_settings import CausalAdaptation, LoraAdaptation
-from tasks.language_model.live_curve import Log, log_nothing
-from tasks.language_model.training.optimiser import rate_factor
 from tasks.language_model.transformer.batching import make_batch, shuffled_batches
 from tasks.language_model.transformer.windows import divide
 from tasks.torch_setup import has_bfloat16
+from tasks.training.live_curve import Log, log_nothing
+from tasks.training.optimiser import rate_factor
 
 _BETAS = (0.9, 0.98)
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tasks.language_model.training.ranks.plan import RankPlan
+    from tasks.training.ranks.plan import RankPlan
 
 
 @contextmanager
@@ -15,7 +15,7 @@ def ranks_of_torchrun(threads: int) -> "Iterator[RankPlan]":
     The first alone reports and prints. Sums over the processes go through gloo, on a GPU too: they are small. Raises
     ``ParameterError`` where torchrun's variables make no sense.
     """
-    from tasks.language_model.training.ranks.plan import plan_ranks
+    from tasks.training.ranks.plan import plan_ranks
 
     plan = plan_ranks(1, 1, "auto", threads)
     if plan.world_size == 1:

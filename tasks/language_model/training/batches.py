@@ -14,10 +14,10 @@ import torch
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
 from tasks.language_model.training.packing import make_packed_batch, packed_batches
-from tasks.language_model.training.ranks.plan import RankPlan
 from tasks.language_model.transformer.batching import Batch, batches_by_length, epoch_order, make_batch
 from tasks.language_model.transformer.windows import windows_of
 from tasks.language_model.vocabulary import PADDING_ID
+from tasks.training.ranks.plan import RankPlan
 
 VALID_BATCH_TOKENS = 4096
 

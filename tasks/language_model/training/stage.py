@@ -2,29 +2,28 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tasks.errors import ParameterError
 from tasks.language_model.encoded_text import EncodedText, MarkerUse, encode_text
 from tasks.language_model.generic_mixture import mix_generic_text
-from tasks.language_model.live_curve import live_curve, log_every_steps, log_nothing
 from tasks.language_model.marker_warning import warn_in_report, warn_user
 from tasks.language_model.model_folder import check_replaceable
 from tasks.language_model.settings import TrainingSettings
-from tasks.language_model.training.options import resources_of
-from tasks.language_model.training.ranks.plan import RankPlan, plan_ranks
 from tasks.reports.cell import Cell
 from tasks.reports.stage_report import StageReport, recorded_stage
+from tasks.training.live_curve import log_every_steps
+from tasks.training.options import resources_of
+from tasks.training.ranks.plan import plan_ranks
+from tasks.training.stage import TrainingFrame
 
 if TYPE_CHECKING:
-    from tasks.language_model.training.checkpoints.store import CheckpointStore
-    from tasks.language_model.training.record import TrainingRecord
     from tasks.language_model.transformer.model import TransformerLanguageModel
     from tasks.language_model.vocabulary import Vocabulary
-    from tasks.params import ResourceSettings
+    from tasks.training.record import TrainingRecord
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,8 @@ class TrainingStage:
     """Files and folders the model comes from besides ``--text`` and ``--valid``."""
     build: Callable[[], "tuple[TransformerLanguageModel, Vocabulary]"]
     """Makes or reads the model to begin with."""
+    encode: "Callable[[str, Vocabulary], EncodedText] | None" = None
+    """Makes tokens of a text file where these are not its words."""
     generic_text: str | None = None
     """Text that is mixed in."""
     generic_share: float = 0.0
@@ -65,11 +66,8 @@ def run_training_stage(arguments: argparse.Namespace, stage: TrainingStage) -> N
     plan = plan_ranks(resources.devices, resources.nodes, resources.strategy, resources.threads)
     if plan.world_size > 1 and "-" in (arguments.text, arguments.valid):
         raise ParameterError("several devices cannot share standard input; give the text as a file")
-    if plan.to_be_started:
-        from tasks.cli import load_command
-        from tasks.language_model.training.ranks.processes import start_ranks
-
-        start_ranks(load_command(stage.name).run, arguments, plan)  # type: ignore[union-attr]
+    frame = TrainingFrame(stage.name, arguments, resources, plan)
+    if frame.starts_ranks():
         return
     set_up_torch(resources.threads)
     if resources.compile:
@@ -78,22 +76,40 @@ def run_training_stage(arguments: argparse.Namespace, stage: TrainingStage) -> N
         check_compiler()
     with recorded_stage(
         stage.name,
-        arguments.report if plan.is_first else None,
+        frame.report_path,
         cell=stage.cell.as_dict(),
         parameters=stage.parameters,
         seed=stage.seed,
         inputs=[*stage.inputs, *(path for path in (arguments.text, arguments.valid) if path)],
         outputs=[arguments.output],
     ) as report:
+        from tasks.language_model.training.identity import training_identity, training_key
+        from tasks.language_model.training.trainer import train
+
         model, vocabulary = stage.build()
-        text = encode_text(arguments.text, vocabulary, stage.markers)
-        valid = encode_text(arguments.valid, vocabulary) if arguments.valid else None
+        encode = stage.encode or partial(encode_text, markers=stage.markers)
+        text = encode(arguments.text, vocabulary)
+        valid = (stage.encode or encode_text)(arguments.valid, vocabulary) if arguments.valid else None
         if text.sentences == 1:
             report.warn(f"{arguments.text!r} has one sentence; what is trained on it says nothing")
         mixed = mix_generic_text(text, stage.generic_text, vocabulary, stage.generic_share, stage.seed)
-        run = _Run(arguments, stage, resources, plan, report)
-        with run.checkpoints(model, vocabulary, mixed.text, valid) as store:
-            record = run.train(model, mixed.text, valid, store)
+        identity = training_identity(model, vocabulary, mixed.text, stage.settings, stage.seed)
+        every = log_every_steps(arguments)
+        with frame.checkpoints(identity, lambda: training_key(identity, model, valid, stage.settings, every)) as store:
+            with frame.curve(stage.cell, report) as on_log:
+                record = train(
+                    model,
+                    mixed.text,
+                    stage.settings,
+                    stage.seed,
+                    valid=valid,
+                    on_log=on_log,
+                    log_every_steps=every,
+                    title=stage.name,
+                    plan=plan,
+                    store=store,
+                    compiled=resources.compile,
+                )
             if plan.is_first:
                 save_model(arguments.output, model, vocabulary, private=stage.private)
         _measure(report, record, model, text, vocabulary, stage, resources.threads)
@@ -111,78 +127,6 @@ def run_training_stage(arguments: argparse.Namespace, stage: TrainingStage) -> N
         # Only now: a run that ends before its report is written can still go on from a checkpoint.
         store.remove()
         _say(arguments, stage, record, text)
-
-
-@dataclass(frozen=True)
-class _Run:
-    """The training inside a stage."""
-
-    arguments: argparse.Namespace
-    stage: TrainingStage
-    resources: "ResourceSettings"
-    plan: RankPlan
-    report: StageReport
-
-    @contextmanager
-    def checkpoints(
-        self,
-        model: "TransformerLanguageModel",
-        vocabulary: "Vocabulary",
-        text: EncodedText,
-        valid: EncodedText | None,
-    ) -> "Iterator[CheckpointStore]":
-        """The store of this training's checkpoints, open inside the block; only the first rank has a folder."""
-        from tasks.language_model.training.checkpoints import DEFAULT_WORK_FOLDER
-        from tasks.language_model.training.checkpoints.identity import training_identity, training_key
-        from tasks.language_model.training.checkpoints.store import CheckpointStore
-        from tasks.work_folder import WorkFolder
-
-        arguments, resources, settings = self.arguments, self.resources, self.stage.settings
-        if arguments.resume_from and not arguments.resume:
-            raise ParameterError(
-                f"--resume-from {arguments.resume_from!r} goes on from a checkpoint, and --no-resume begins anew; give "
-                "one of them"
-            )
-        identity = training_identity(model, vocabulary, text, settings, self.stage.seed)
-        folder = None
-        if self.plan.is_first:
-            key = training_key(identity, model, valid, settings, log_every_steps(arguments))
-            folder = WorkFolder(arguments.work_folder or DEFAULT_WORK_FOLDER, arguments.output, key)
-        store = CheckpointStore(
-            identity,
-            folder,
-            every_steps=resources.checkpoint_steps,
-            every_seconds=resources.checkpoint_seconds,
-            resume=arguments.resume,
-            resume_from=arguments.resume_from,
-        )
-        try:
-            yield store
-        finally:
-            store.close()
-
-    def train(
-        self,
-        model: "TransformerLanguageModel",
-        text: EncodedText,
-        valid: EncodedText | None,
-        store: "CheckpointStore",
-    ) -> "TrainingRecord":
-        """Train, with the curve going to the cell's MLflow run while it grows where ``tracking`` says so."""
-        from tasks.language_model.training.trainer import train
-
-        arguments, stage = self.arguments, self.stage
-        options: dict[str, Any] = {
-            "valid": valid,
-            "title": stage.name,
-            "log_every_steps": log_every_steps(arguments),
-            "plan": self.plan,
-            "store": store,
-            "compiled": self.resources.compile,
-        }
-        curve = live_curve(arguments, stage.cell, self.report) if self.plan.is_first else nullcontext(log_nothing)
-        with curve as on_log:
-            return train(model, text, stage.settings, stage.seed, **options, on_log=on_log)
 
 
 def _measure(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.language_model.training.record import TrainingRecord
+from tasks.training.record import TrainingRecord
 
 
 @dataclass

@@ -4,7 +4,6 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tasks.language_model.settings import TrainingSettings
 from tasks.settings_base import Settings
 from tasks.speech.synthesis.settings import SynthesisSettings
 
@@ -151,18 +150,6 @@ class RecogniserTraining(Settings):
     """Arithmetic of matrix products; ``auto``: bfloat16 where the processor has it."""
     seed: int = 1
     """Seed of the weights, the order, the augmentation and, where speech is synthesised, its voices."""
-
-    @property
-    def optimisation(self) -> TrainingSettings:
-        """The part that says how weights are moved, as the language model's training takes it."""
-        return TrainingSettings(
-            learning_rate=self.learning_rate,
-            warmup_share=self.warmup_share,
-            weight_decay=self.weight_decay,
-            gradient_clip=self.gradient_clip,
-            precision=self.precision,
-            seed=self.seed,
-        )
 
 
 class TrainedRecogniser(Settings):

@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.language_model.training.ranks.plan import RankPlan
 from tasks.speech.recogniser.augmentation import hide_parts
 from tasks.speech.recogniser.features import FeatureStatistics, pad_features
 from tasks.speech.recogniser.settings import AugmentationSettings, RecogniserArchitecture, RecogniserTraining
 from tasks.speech.recogniser.training_speech import TrainingSpeech
 from tasks.speech.recogniser.units import Units
+from tasks.training.ranks.plan import RankPlan
 
 _BATCHES_SORTED_TOGETHER = 20
 """Utterances of so many batches are sorted by length before they are divided: little padding, yet random batches."""

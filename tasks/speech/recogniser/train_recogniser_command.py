@@ -23,7 +23,7 @@ SECTION = "speech.recogniser"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    from tasks.language_model.training.options import add_training_options
+    from tasks.training.options import add_training_options
 
     add_training_options(parser)
     for action in parser._actions:

@@ -1,32 +1,26 @@
 """The command ``train-recogniser`` as a stage: speech in, a recogniser's folder and a report out."""
 
 import argparse
-import hashlib
-import itertools
-import json
-import platform
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from importlib.metadata import version
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tasks.errors import ParameterError
-from tasks.language_model.live_curve import live_curve, log_every_steps, log_nothing
-from tasks.language_model.training.options import resources_of
-from tasks.language_model.training.ranks.plan import RankPlan, plan_ranks
 from tasks.params import as_plain
 from tasks.reports.cell import Cell
 from tasks.reports.stage_report import StageReport, recorded_stage
 from tasks.speech.recogniser.settings import TrainedRecogniser
+from tasks.training.checkpoints.identity import hash_of, work_key
+from tasks.training.live_curve import Log, log_every_steps
+from tasks.training.options import resources_of
+from tasks.training.ranks.plan import RankPlan, plan_ranks
+from tasks.training.stage import TrainingFrame
 
 if TYPE_CHECKING:
-    from tasks.language_model.training.checkpoints.store import CheckpointStore
     from tasks.speech.recogniser.features import FeatureStatistics
     from tasks.speech.recogniser.record import RecogniserRecord
     from tasks.speech.recogniser.training_speech import TrainingSpeech
     from tasks.speech.recogniser.units import Units
+    from tasks.training.checkpoints.store import CheckpointStore
 
 STAGE = "train-recogniser"
 _STATISTICS_UTTERANCES = 500
@@ -52,17 +46,14 @@ def run_training_stage(arguments: argparse.Namespace, settings: TrainedRecognise
     # What the parameter file says of both is meant for the language model.
     strategy = "ddp" if resources.strategy == "fsdp" else resources.strategy
     plan = plan_ranks(resources.devices, resources.nodes, strategy, resources.threads)
-    if plan.to_be_started:
-        from tasks.cli import load_command
-        from tasks.language_model.training.ranks.processes import start_ranks
-
-        start_ranks(load_command(STAGE).run, arguments, plan)  # type: ignore[union-attr]
+    frame = TrainingFrame(STAGE, arguments, resources, plan)
+    if frame.starts_ranks():
         return
     set_up_torch(resources.threads)
     sources = [path for path in (arguments.manifest, arguments.text, arguments.valid) if path]
     with recorded_stage(
         STAGE,
-        arguments.report if plan.is_first else None,
+        frame.report_path,
         parameters=as_plain(settings),
         seed=settings.training.seed,
         inputs=sources,
@@ -71,9 +62,11 @@ def run_training_stage(arguments: argparse.Namespace, settings: TrainedRecognise
         from tasks.speech.recogniser.model import parameter_count
         from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription
 
-        work = _Work(arguments, settings, plan, report)
-        with work.checkpoints(resources) as store:
-            record = work.train(store)
+        work = _Work(arguments, settings, plan)
+        identity = work.identity()
+        with frame.checkpoints(identity, lambda: work.key(identity)) as store:
+            with frame.curve(Cell(), report) as on_log:
+                record = work.train(store, on_log)
             if plan.is_first:
                 description = RecogniserDescription(
                     features=settings.features,
@@ -94,14 +87,12 @@ def run_training_stage(arguments: argparse.Namespace, settings: TrainedRecognise
 class _Work:
     """What the stage trains and what it trains it on."""
 
-    def __init__(
-        self, arguments: argparse.Namespace, settings: TrainedRecogniser, plan: RankPlan, report: StageReport
-    ) -> None:
+    def __init__(self, arguments: argparse.Namespace, settings: TrainedRecogniser, plan: RankPlan) -> None:
         from tasks.speech.recogniser.model import make_model
         from tasks.speech.recogniser.network import RecogniserNetwork
         from tasks.speech.recogniser.units import train_units
 
-        self.arguments, self.settings, self.plan, self.report = arguments, settings, plan, report
+        self.arguments, self.settings, self.plan = arguments, settings, plan
         self.speech = self._speech(arguments.manifest, arguments.text, "train")
         self.valid: TrainingSpeech | None = None
         if arguments.valid:
@@ -143,65 +134,29 @@ class _Work:
         heard = (self.speech.features(int(row), 0) for row in rows)
         return feature_statistics(features for features in heard if features is not None)
 
-    @contextmanager
-    def checkpoints(self, resources: Any) -> "Iterator[CheckpointStore]":
-        """The store of this training's checkpoints, open inside the block; only the first rank has a folder."""
-        from tasks.language_model.training.checkpoints import DEFAULT_WORK_FOLDER
-        from tasks.language_model.training.checkpoints.store import CheckpointStore
-        from tasks.work_folder import WorkFolder
-
-        arguments = self.arguments
-        if arguments.resume_from and not arguments.resume:
-            raise ParameterError(
-                f"--resume-from {arguments.resume_from!r} goes on from a checkpoint, and --no-resume begins anew; give "
-                "one of them"
-            )
-        identity = self._identity()
-        folder = None
-        if self.plan.is_first:
-            key = self._key(identity)
-            folder = WorkFolder(arguments.work_folder or DEFAULT_WORK_FOLDER, arguments.output, key)
-        store = CheckpointStore(
-            identity,
-            folder,
-            every_steps=resources.checkpoint_steps,
-            every_seconds=resources.checkpoint_seconds,
-            resume=arguments.resume,
-            resume_from=arguments.resume_from,
-        )
-        try:
-            yield store
-        finally:
-            store.close()
-
-    def _identity(self) -> dict[str, str]:
+    def identity(self) -> dict[str, str]:
         """Hashes of what a checkpoint must agree with: units, architecture, and what the order comes from."""
         training = self.settings.training
         order = [self.speech.identity(), training.seed, training.batch_seconds, training.short_first]
         return {
             "vocabulary": self.units.hash,
-            "architecture": _hash_of([as_plain(self.settings.architecture), bool(training.ctc_weight)]),
-            "order": _hash_of(order),
+            "architecture": hash_of([as_plain(self.settings.architecture), bool(training.ctc_weight)]),
+            "order": hash_of(order),
         }
 
-    def _key(self, identity: dict[str, str]) -> str:
+    def key(self, identity: dict[str, str]) -> str:
         """One hash of everything that decides what the training comes to."""
-        from tasks.torch_setup import has_bfloat16
-
-        return _hash_of(
-            {
-                **identity,
-                "settings": as_plain(self.settings),
-                "valid": None if self.valid is None else self.valid.identity(),
-                "bfloat16": has_bfloat16(),
-                "log_every_steps": log_every_steps(self.arguments),
-                "code": _code_hash(),
-                "versions": {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
-            }
+        return work_key(
+            identity,
+            packages=[f"speech/{room}" for room in ("audio", "synthesis", "transducer_loss", "recogniser")],
+            libraries=_LIBRARIES,
+            log_every_steps=log_every_steps(self.arguments),
+            settings=as_plain(self.settings),
+            valid=None if self.valid is None else self.valid.identity(),
         )
 
-    def train(self, store: "CheckpointStore") -> "RecogniserRecord":
-        """Train, with the curve going to MLflow while it grows where ``tracking`` says so."""
+    def train(self, store: "CheckpointStore", on_log: Log) -> "RecogniserRecord":
+        """Train the network."""
         from tasks.speech.recogniser.speech_batches import SpeechBatches
         from tasks.speech.recogniser.trainer import train
         from tasks.speech.recogniser.validation import ValidSpeech
@@ -220,33 +175,16 @@ class _Work:
         if self.valid is not None:
             limit = settings.training.valid_utterances
             valid = ValidSpeech(self.valid, self.units, self.statistics, architecture, limit)
-        curve = live_curve(self.arguments, Cell(), self.report) if self.plan.is_first else nullcontext(log_nothing)
-        with curve as on_log:
-            return train(
-                self.network,
-                batches,
-                settings.training,
-                valid=valid,
-                on_log=on_log,
-                log_every_steps=log_every_steps(self.arguments),
-                plan=self.plan,
-                store=store,
-            )
-
-
-def _hash_of(document: Any) -> str:
-    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
-
-
-def _code_hash() -> str:
-    speech = Path(__file__).parent.parent
-    training = speech.parent / "language_model" / "training"
-    digest = hashlib.sha256()
-    for folder in (speech / "audio", speech / "synthesis", speech / "transducer_loss", speech / "recogniser", training):
-        for file in itertools.chain(sorted(folder.rglob("*.py"))):
-            digest.update(f"{folder.name}/{file.relative_to(folder).as_posix()}\0".encode())
-            digest.update(hashlib.sha256(file.read_bytes()).digest())
-    return digest.hexdigest()
+        return train(
+            self.network,
+            batches,
+            settings.training,
+            valid=valid,
+            on_log=on_log,
+            log_every_steps=log_every_steps(self.arguments),
+            plan=self.plan,
+            store=store,
+        )
 
 
 def _measure(report: StageReport, record: "RecogniserRecord", work: _Work, parameters: int, threads: int) -> None:

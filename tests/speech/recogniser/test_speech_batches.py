@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.language_model.training.ranks.plan import RankPlan
 from tasks.speech.recogniser.features import FeatureStatistics
 from tasks.speech.recogniser.settings import (
     AugmentationSettings,
@@ -13,6 +12,7 @@ from tasks.speech.recogniser.settings import (
     RecogniserTraining,
 )
 from tasks.speech.recogniser.speech_batches import SpeechBatches
+from tasks.training.ranks.plan import RankPlan
 
 
 class _Letters:

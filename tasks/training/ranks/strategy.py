@@ -1,12 +1,11 @@
-"""What Lightning is told about devices, and how a model is divided for FSDP."""
+"""What Lightning is told about devices, and the whole of what is divided among them."""
 
 from datetime import timedelta
 from typing import Any
 
 from torch import Tensor, nn
 
-from tasks.language_model.training.ranks.plan import RankPlan
-from tasks.language_model.transformer.model import TransformerLanguageModel
+from tasks.training.ranks.plan import RankPlan
 
 _TIMEOUT = timedelta(minutes=30)
 """Longest time that a rank waits for another one that is alive."""
@@ -31,16 +30,6 @@ def trainer_options(plan: RankPlan) -> dict[str, Any]:
         "strategy": strategy,
         "plugins": [TorchElasticEnvironment()],
     }
-
-
-def divide_model(model: TransformerLanguageModel, mesh: Any) -> None:
-    """Divide the weights among the ranks of ``mesh`` (FSDP2), in place: each block, and the rest together."""
-    from torch.distributed.fsdp import fully_shard
-
-    for block in model.blocks:
-        fully_shard(block, mesh=mesh)
-    # The embedding is used once more after the model has run, by the projection onto the vocabulary.
-    fully_shard(model, mesh=mesh, reshard_after_forward=False)
 
 
 def whole(tensor: Tensor) -> Tensor:

@@ -12,8 +12,8 @@ import torch
 import torch.distributed as distributed
 from torch import Tensor
 
-from tasks.language_model.training.ranks.plan import RankPlan
-from tasks.language_model.training.ranks.processes import LostRankError
+from tasks.training.ranks.plan import RankPlan
+from tasks.training.ranks.processes import LostRankError
 
 
 class RankGroup:

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from tasks.errors import ModelError, ResourceError
-from tasks.language_model.training.checkpoints.checkpoint import (
+from tasks.training.checkpoints.checkpoint import (
     Checkpoint,
     DamagedCheckpointError,
     checkpoints_in,

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from tasks.language_model.training.ranks.group import RankGroup
-from tasks.language_model.training.ranks.strategy import copy_whole, parameters_of, whole
+from tasks.training.ranks.group import RankGroup
+from tasks.training.ranks.strategy import copy_whole, parameters_of, whole
 
 
 def whole_weights(model: nn.Module) -> dict[str, Tensor]:

@@ -1,17 +1,13 @@
 """What a training run is made of: where it agrees, one run can go on from another's checkpoint."""
 
 import hashlib
-import json
-import platform
-from importlib.metadata import version
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import tasks
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import TrainingSettings
 from tasks.language_model.vocabulary import Vocabulary
 from tasks.params import as_plain
+from tasks.training.checkpoints.identity import hash_of, work_key
 
 if TYPE_CHECKING:
     from torch import nn
@@ -29,8 +25,8 @@ def training_identity(
     architecture = as_plain(model.architecture)
     return {
         "vocabulary": vocabulary.hash,
-        "architecture": _hash_of(architecture),
-        "order": _hash_of([_text_hash(text), seed, settings.batch_tokens, architecture]),
+        "architecture": hash_of(architecture),
+        "order": hash_of([_text_hash(text), seed, settings.batch_tokens, architecture]),
     }
 
 
@@ -41,29 +37,16 @@ def training_key(
     settings: TrainingSettings,
     log_every_steps: int,
 ) -> str:
-    """One hash of everything that decides what a training run comes to: the name of its checkpoints' folder.
-
-    Besides the identity that is the weights it begins with, all settings, the valid text, the code and the versions of
-    the libraries. Not in it: devices, threads and compilation, which change last digits only.
-    """
-    from tasks.torch_setup import has_bfloat16
-
-    return _hash_of(
-        {
-            **identity,
-            "weights": _weights_hash(model),
-            "valid": None if valid is None else _text_hash(valid),
-            "settings": as_plain(settings),
-            "bfloat16": has_bfloat16(),
-            "log_every_steps": log_every_steps,
-            "code": _code_hash(),
-            "versions": {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
-        }
+    """The name of the folder of a run's checkpoints: its identity, the weights it begins with, and all else."""
+    return work_key(
+        identity,
+        packages=["language_model"],
+        libraries=_LIBRARIES,
+        log_every_steps=log_every_steps,
+        weights=_weights_hash(model),
+        valid=None if valid is None else _text_hash(valid),
+        settings=as_plain(settings),
     )
-
-
-def _hash_of(document: Any) -> str:
-    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
 def _text_hash(text: EncodedText) -> str:
@@ -78,13 +61,4 @@ def _weights_hash(model: "nn.Module") -> str:
     for name, value in sorted(model.state_dict().items()):
         digest.update(f"{name}\0".encode())
         digest.update(value.detach().cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()
-
-
-def _code_hash() -> str:
-    folder = Path(tasks.__file__).parent / "language_model"
-    digest = hashlib.sha256()
-    for file in sorted(folder.rglob("*.py")):
-        digest.update(f"{file.relative_to(folder).as_posix()}\0".encode())
-        digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()

@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, NoReturn
 
 from tasks.errors import PalimpsestError, ResourceError, StageError
-from tasks.language_model.training.ranks.plan import RankPlan
+from tasks.training.ranks.plan import RankPlan
 
 _SET_PARENT_DEATH_SIGNAL = 1
 _TERMINATED = 128 + signal.SIGTERM

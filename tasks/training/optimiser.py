@@ -1,4 +1,4 @@
-"""How the weights of a Transformer are moved: AdamW, the learning rate of each step, and the arithmetic."""
+"""How weights are moved: AdamW, the learning rate of each step, and the arithmetic."""
 
 import math
 from typing import Any
@@ -8,13 +8,13 @@ from torch import nn
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import LambdaLR
 
-from tasks.language_model.settings import TrainingSettings
 from tasks.torch_setup import has_bfloat16
+from tasks.training.settings import OptimisationSettings
 
 _ADAM_BETAS = (0.9, 0.98)
 
 
-def make_optimiser(model: nn.Module, settings: TrainingSettings, total_steps: int) -> tuple[AdamW, LambdaLR]:
+def make_optimiser(model: nn.Module, settings: OptimisationSettings, total_steps: int) -> tuple[AdamW, LambdaLR]:
     """AdamW with a linear warm-up and a cosine to zero; biases and norms do not decay."""
     matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
     vectors = [parameter for parameter in model.parameters() if parameter.dim() <= 1]
@@ -43,7 +43,7 @@ def rate_factor(step: int, total_steps: int, warmup_share: float) -> float:
     return 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, total_steps - warmup)))
 
 
-def arithmetic_of(settings: TrainingSettings) -> torch.dtype:
+def arithmetic_of(settings: OptimisationSettings) -> torch.dtype:
     """Number type of the wide products: as set, or bfloat16 where the processor has it."""
     bfloat16 = settings.precision == "bfloat16" or (settings.precision == "auto" and has_bfloat16())
     return torch.bfloat16 if bfloat16 else torch.float32

@@ -1,10 +1,10 @@
-"""Options that the commands ``pretrain`` and ``adapt`` share."""
+"""Options that the commands which train have in common."""
 
 import argparse
 from typing import TYPE_CHECKING
 
-from tasks.language_model.training.checkpoints import DEFAULT_WORK_FOLDER
 from tasks.threads import available_cores, threads_of
+from tasks.training.checkpoints import DEFAULT_WORK_FOLDER
 
 if TYPE_CHECKING:
     from tasks.params import ResourceSettings
@@ -13,7 +13,7 @@ _RESOURCES = ("devices", "nodes", "strategy", "compile", "checkpoint_seconds", "
 
 
 def add_training_options(parser: argparse.ArgumentParser) -> None:
-    """The options that ``pretrain`` and ``adapt`` have in common."""
+    """What ``pretrain``, ``adapt`` and ``train-recogniser`` take."""
     parser.add_argument("--params", help="parameter file to take the settings from, such as params.yaml")
     parser.add_argument("--text", required=True, help="text to train on, one sentence a line, or - for standard input")
     parser.add_argument(
