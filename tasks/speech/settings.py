@@ -7,7 +7,7 @@ from tasks.settings_base import Settings
 from tasks.speech.audio.settings import SpeechSettings
 from tasks.speech.fusion.settings import FusionSettings
 from tasks.speech.recogniser.settings import RecogniserSettings
-from tasks.speech.rescoring.settings import RescoringSettings
+from tasks.speech.rescoring.settings import NbestCorpus, RescoringSettings
 from tasks.speech.search.settings import SearchSettings
 from tasks.speech.word_errors.settings import WordErrorSettings
 
@@ -31,6 +31,8 @@ class SpeechSection(Settings):
     """Recordings by the name of the private corpus whose language they are in."""
     search: SearchSettings = SearchSettings()
     fusion: FusionSettings = FusionSettings()
+    nbest: dict[str, NbestCorpus] = Field(default_factory=dict)
+    """Lists of another recogniser by the name of the private corpus whose language they are in."""
     rescoring: RescoringSettings = RescoringSettings()
-    """For 'palimpsest rescore', which is no stage of the graph."""
+    """How language models choose among them."""
     word_errors: WordErrorSettings = WordErrorSettings()

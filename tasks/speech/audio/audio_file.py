@@ -33,9 +33,21 @@ class AudioFacts:
 
 
 def audio_facts(path: str | Path, *, maximum_seconds: float = MAXIMUM_SECONDS) -> AudioFacts:
-    """Length, sample rate and channels, without decoding. Raises ``SpeechError`` like ``read_audio``, as far as the
-    header tells: a compressed file that is cut off shows it only when it is read."""
+    """Length, sample rate and channels, of which only the last sample is decoded. Raises ``SpeechError`` like
+    ``read_audio``, but for damage in the middle and for samples that are no numbers."""
+    import soundfile
+
     with _open(path, maximum_seconds) as file:
+        try:
+            file.seek(file.frames - 1)
+            reaches_its_end = len(file.read(1)) == 1
+        except soundfile.LibsndfileError:
+            reaches_its_end = False
+        if not reaches_its_end:
+            raise SpeechError(
+                f"audio file {str(path)!r} is cut off: its header says {file.frames} samples and the last cannot be "
+                "read; copy it again"
+            )
         return AudioFacts(file.frames / file.samplerate, file.samplerate, file.channels)
 
 

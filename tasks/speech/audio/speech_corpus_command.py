@@ -21,7 +21,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import ParameterError
+from tasks.source_values import source_values
 
 SUMMARY = "bring recordings in: a checked manifest of published or own speech"
 
@@ -55,21 +55,10 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 
 def _settings(arguments: argparse.Namespace) -> Any:
-    from tasks.params import as_plain, check_settings, read_sections
+    from tasks.params import check_settings
     from tasks.speech.audio.settings import SpeechSettings
 
-    if bool(arguments.params) != bool(arguments.section):
-        raise ParameterError("--params and --section go together: give both, or neither and --source")
-    if arguments.params:
-        if arguments.kind:
-            raise ParameterError(
-                f"--kind {arguments.kind!r} goes with --source; with --params the section says the kind"
-            )
-        values = as_plain(read_sections(arguments.params, [arguments.section])[arguments.section])
-    elif arguments.source:
-        values = {"kind": arguments.kind or "manifest"}
-    else:
-        raise ParameterError("nothing to read: give --source PATH, or --params FILE and --section KEY")
+    values = source_values(arguments, "manifest")
     given = {name: getattr(arguments, name) for name in _OPTIONS}
     values |= {name: value for name, value in given.items() if value is not None}
     return check_settings(SpeechSettings, values, arguments.section or "speech-corpus options")

@@ -16,13 +16,17 @@ import json
 import sys
 
 from tasks.errors import ParameterError
-from tasks.language_model.setting_options import add_setting_options, overridden
-from tasks.reports.cell import add_cell_options
+from tasks.language_model.setting_options import add_setting_options, add_setting_options_and_grids, overridden
 from tasks.speech.fusion.settings import FusionSettings
+from tasks.speech.rescoring.rescore_command import add_training_text_option
 from tasks.speech.search.settings import SearchSettings
 from tasks.speech.word_errors.settings import WordErrorSettings
 from tasks.speech.word_errors.word_error_rate_command import SECTION as ERRORS_SECTION
-from tasks.speech.word_errors.word_error_rate_command import add_error_options, word_error_settings
+from tasks.speech.word_errors.word_error_rate_command import (
+    add_error_options,
+    add_interval_options,
+    word_error_settings,
+)
 
 SUMMARY = "decode speech, fused with a language model whose weight is found on dev"
 SEARCH_SECTION, FUSION_SECTION = "speech.search", "speech.fusion"
@@ -39,7 +43,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--test-manifest", metavar="FILE", required=True, help="manifest or n-best lists with the references of --test"
     )
-    parser.add_argument("--model", metavar="FOLDER", help="language model to fuse; without it, the recogniser alone")
+    parser.add_argument(
+        "--model",
+        metavar="MODEL",
+        help="language model to fuse: a folder of any kind, or package:NAME/FOLDER for a causal model of Hugging "
+        "Face's; without it, the recogniser alone",
+    )
     parser.add_argument(
         "--source-model",
         metavar="FOLDER",
@@ -48,26 +57,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--source-text", metavar="FILE", help="the recogniser's own training text, for internal_lm lodr"
     )
-    parser.add_argument(
-        "--training-text",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="what the model was trained on: its overlap with the test references is measured; may be given again",
-    )
+    add_training_text_option(parser)
     parser.add_argument("--output", metavar="FILE", required=True, help="n-best lists to write (JSON lines): private")
     add_error_options(parser)
-    parser.add_argument("--json", action="store_true", help="print all numbers as JSON on standard output")
-    parser.add_argument("--report", metavar="FILE", help="report file to write (JSON, numbers only)")
     parser.add_argument("--threads", type=int, help="processor threads (default: of the parameter file, or all cores)")
     add_setting_options(parser, SearchSettings, "search")
-    add_setting_options(parser, FusionSettings, "fusion", leave_out=_GRIDS)
-    for name in _GRIDS:
-        text = " ".join((FusionSettings.model_fields[name].description or "").split())
-        parser.add_argument(f"--{name.replace('_', '-')}", type=float, nargs="+", metavar="WEIGHT", help=text)
-    add_setting_options(parser, WordErrorSettings, "intervals", leave_out=["seed"])
-    parser.add_argument("--bootstrap-seed", type=int, help="seed of the resampling (default: 1)")
-    add_cell_options(parser, "dataset", "technique", "filler", "method", "seed")
+    add_setting_options_and_grids(parser, FusionSettings, "fusion", _GRIDS, "WEIGHT")
+    add_interval_options(parser)
 
 
 def sections(arguments: argparse.Namespace) -> list[str]:

@@ -4,6 +4,7 @@ import argparse
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from tasks.errors import SpeechError
 from tasks.params import as_plain
 from tasks.reports.cell import cell_of
 from tasks.reports.stage_report import StageReport, recorded_stage
+from tasks.speech.fusion.completed_words import CompletedWords
 from tasks.speech.fusion.internal_lm import ZeroEncoder, unit_bigram
 from tasks.speech.fusion.prefix_score import PrefixScore
 from tasks.speech.fusion.sentence_parts import sentence_log_probabilities
@@ -29,6 +31,7 @@ from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, writ
 from tasks.speech.rescoring.text_overlap import check_overlap, measure_overlap
 from tasks.speech.search.beam_search import beam_search
 from tasks.speech.search.hypothesis import Hypothesis
+from tasks.speech.search.next_word.causal_words import CausalWords, is_causal, load_causal
 from tasks.speech.search.next_word.next_word_model import load_next_word_model
 from tasks.speech.search.settings import SearchSettings
 from tasks.speech.word_errors.error_counts_file import write_errors
@@ -70,7 +73,7 @@ def fuse(
         cell=cell_of(arguments).as_dict(),
         parameters=parameters,
         seed=intervals.seed,
-        inputs=[path for path in inputs if path],
+        inputs=[path for path in inputs if path and Path(path).exists()],
         outputs=[path for path in (arguments.output, arguments.errors, arguments.counts) if path],
     ) as report:
         recogniser = load_recogniser(arguments.recogniser)
@@ -162,6 +165,9 @@ class _Parts:
 
     def _score(self, folder: str) -> tuple[PrefixScore, str]:
         """A language model of whatever kind as part of the search, and the hash of its vocabulary."""
+        if is_causal(folder):
+            causal = load_causal(folder)
+            return CompletedWords(CausalWords(causal), self.units), causal.pieces.hash
         model = load_next_word_model(folder)
         if is_of_units(model.vocabulary):
             return SubwordScore(model, self.recogniser.units.pieces), model.vocabulary.hash

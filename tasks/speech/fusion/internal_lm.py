@@ -51,6 +51,10 @@ class UnitBigram:
         """Value of each node (N,) with one unit more; none is an estimate."""
         return self._values[nodes] + self._table[self._tree.unit[nodes], units], np.zeros(len(nodes), dtype=bool)
 
+    def keep(self, chosen: np.ndarray, nodes: np.ndarray) -> None:
+        """All values are known at once."""
+        return
+
     def retain(self, nodes: np.ndarray) -> None:
         """Let go of what only other nodes need."""
         return
@@ -125,6 +129,10 @@ class ZeroEncoder:
             self.of_units(nodes)
         found = self._values[nodes] + self._rows[np.searchsorted(self._known, nodes), units]
         return found, np.zeros(len(nodes), dtype=bool)
+
+    def keep(self, chosen: np.ndarray, nodes: np.ndarray) -> None:
+        """All values are known at once."""
+        return
 
     def retain(self, nodes: np.ndarray) -> None:
         """Let go of what only other nodes need."""

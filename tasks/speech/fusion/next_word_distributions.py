@@ -18,7 +18,7 @@ from tasks.speech.search.next_word.next_word_model import NextWordModel
 BLOCK = 32
 """Words of a block."""
 _FIRST_CAPACITY = 64
-_ROWS_AT_ONCE = 64
+_ROWS_AT_ONCE = 128
 _SMALLEST = 1e-38
 """Shares of the likeliest token are float32; what is smaller counts as this."""
 
@@ -45,7 +45,7 @@ class NextWordDistributions:
     def start(self) -> None:
         """Forget all."""
         self._row = np.full(_FIRST_CAPACITY, -1, dtype=np.int64)
-        self._free = list(range(len(self._sums)))
+        self._free = np.arange(len(self._sums))
         self._model.start(self._columns)
         self.computed = 0
         """Distributions asked of the model since the start."""
@@ -55,6 +55,7 @@ class NextWordDistributions:
         if len(histories) and (most := int(histories.max()) + 1) > len(self._row):
             self._row = np.concatenate([self._row, np.full(2 * most - len(self._row), -1, dtype=np.int64)])
         missing = np.unique(histories[self._row[histories] < 0])
+        self._model.read(missing)
         for begin in range(0, len(missing), _ROWS_AT_ONCE):
             self._compute(missing[begin : begin + _ROWS_AT_ONCE])
 
@@ -62,7 +63,7 @@ class NextWordDistributions:
     def _compute(self, histories: np.ndarray) -> None:
         while len(self._free) < len(histories):
             size = len(self._sums)
-            self._free += range(size, 2 * size)
+            self._free = np.append(self._free, np.arange(size, 2 * size))
             for name in ("_shares", "_sums", "_normaliser", "_unknown"):
                 table = getattr(self, name)
                 larger = np.empty((2 * size, *table.shape[1:]), dtype=table.dtype)
@@ -70,28 +71,37 @@ class NextWordDistributions:
                 setattr(self, name, larger)
         scores = self._model.scores(histories)  # (N, C)
         filled = self._blocks * BLOCK
-        scores[:, self._words : filled] = -math.inf
         scores -= scores.amax(dim=1, keepdim=True)
         unknown = scores[:, filled + UNKNOWN_ID].double().numpy()
-        shares = scores.exp_()
-        blocks = shares[:, :filled].unflatten(1, (self._blocks, BLOCK))
+        special = scores[:, filled:].exp().sum(dim=1, dtype=torch.float64).numpy()
+        rows = self._taken(len(histories))
+        contiguous = rows[-1] - rows[0] == len(rows) - 1
+        shares = torch.from_numpy(self._shares[rows[0] : rows[-1] + 1]) if contiguous else torch.empty(0)
+        blocks = scores[:, :filled].unflatten(1, (self._blocks, BLOCK))
+        blocks = torch.exp(blocks, out=shares) if contiguous else blocks.exp_()
+        blocks[:, -1, self._words - filled + BLOCK :] = 0
+        if not contiguous:
+            self._shares[rows] = blocks.numpy()
         sums = torch.cumsum(blocks.sum(dim=2), dim=1, dtype=torch.float64).numpy()
-        rows = [self._free.pop() for _ in range(len(histories))]
-        self._shares[rows] = blocks.numpy()
         self._sums[rows, 0] = 0.0
         self._sums[rows, 1:] = sums
-        normaliser = np.log(sums[:, -1] + shares[:, filled:].sum(dim=1, dtype=torch.float64).numpy())
+        normaliser = np.log(sums[:, -1] + special)
         self._normaliser[rows] = normaliser
         self._unknown[rows] = unknown - normaliser
         self._row[histories] = rows
         self.computed += len(rows)
+
+    def _taken(self, count: int) -> np.ndarray:
+        """That many free rows, side by side where the lowest free ones are."""
+        rows, self._free = self._free[:count], self._free[count:]
+        return rows
 
     def retain(self, histories: np.ndarray) -> None:
         """Only these distributions are needed again, or soon."""
         kept = np.zeros(len(self._row), dtype=bool)
         kept[histories[histories < len(kept)]] = True
         gone = np.flatnonzero(~kept & (self._row >= 0))
-        self._free += self._row[gone].tolist()
+        self._free = np.sort(np.append(self._free, self._row[gone]))
         self._row[gone] = -1
 
     def word(self, histories: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -123,6 +133,7 @@ class NextWordDistributions:
     def sentence_end(self, histories: np.ndarray) -> np.ndarray:
         """Log-probabilities (N,) of the sentence end; nothing is kept."""
         wanted, inverse = np.unique(histories, return_inverse=True)
+        self._model.read(wanted)
         ends = [
             self._sentence_end(wanted[begin : begin + _ROWS_AT_ONCE]) for begin in range(0, len(wanted), _ROWS_AT_ONCE)
         ]

@@ -37,6 +37,9 @@ class PrefixScore(Protocol):
         """Value or estimate of each node (N,) with one unit more, float64, and whether it is an estimate; behind a node
         that counts by its estimate, it is."""
 
+    def keep(self, chosen: np.ndarray, nodes: np.ndarray) -> None:
+        """Of what ``ahead`` was asked last, these (M,) are nodes now: those whose values it found are settled."""
+
     def retain(self, nodes: np.ndarray) -> None:
         """Only these nodes can be extended from now on."""
 

@@ -93,6 +93,11 @@ class ShallowFusion:
             some |= is_estimate
         return total, some
 
+    def keep(self, chosen: np.ndarray, nodes: np.ndarray) -> None:
+        """Of what ``ahead`` was asked last, these (M,) are nodes now."""
+        for score, _ in self._scores:
+            score.keep(chosen, nodes)
+
     def retain(self, nodes: np.ndarray) -> None:
         """Let go of what only other nodes need."""
         for score, _ in self._scores:

@@ -88,6 +88,10 @@ class SubwordScore:
         found = self._values[nodes] + self._rows[np.searchsorted(self._known, nodes), units]
         return found, np.zeros(len(nodes), dtype=bool)
 
+    def keep(self, chosen: np.ndarray, nodes: np.ndarray) -> None:
+        """All values are known at once."""
+        return
+
     def retain(self, nodes: np.ndarray) -> None:
         """Let go of what only other nodes need."""
         return

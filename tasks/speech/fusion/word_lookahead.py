@@ -52,41 +52,62 @@ class WordLookahead:
         self._most = np.where(self._units.begins, alone, 0.0).astype(np.float32)[None]
         self._history, self._word = NodeValues(np.int64), NodeValues(np.int64)
         self._complete, self._ahead, self._estimate = NodeValues(), NodeValues(), NodeValues()
-        self._settled = NodeValues(bool)
-        self._settled.set(ROOT, np.ones(1, dtype=bool))
+        # Of each node: whether its value is known, and whether the log-probability of its whole words is.
+        self._settled, self._whole = NodeValues(bool), NodeValues(bool)
+        for known in (self._settled, self._whole):
+            known.set(ROOT, np.ones(1, dtype=bool))
         self._frames = 0
 
     def extend(self, first: int) -> None:
         """Find out the whole words of the nodes from ``first`` on, and their estimates."""
         parents, units = self._tree.parent[first:], self._tree.unit[first:]
-        history, complete, word = self._closed(parents, units)
-        word = self._beginnings.extended(word, units)
+        history, complete, word = self._history[parents], self._complete[parents], self._word[parents]
+        whole = self._whole[parents]
+        begins = self._units.begins[units]
+        closing = np.flatnonzero(begins & (self._beginnings.table[word, 3] > 0))
+        if len(closing):
+            settled = self._settled[parents[closing]]
+            complete[closing] += self._own(np.where(settled, history[closing], FIRST), word[closing])
+            whole[closing] &= settled
+            history[closing] = self._model.extend(history[closing], self._ids(word[closing]))
+        word = self._beginnings.extended(np.where(begins, EMPTY, word), units)
         self._history.set(first, history)
         self._word.set(first, word)
         self._complete.set(first, complete)
+        self._whole.set(first, whole)
         self._estimate.set(first, self._look_first(word))
         self._settled.set(first, np.zeros(len(word), dtype=bool))
         self._ahead.set(first, np.zeros(len(word)))
 
-    def _closed(self, nodes: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Behind each node (N,) when a unit follows: history, log-probability of its words, and the open word."""
-        begins = self._units.begins[units]
-        history, complete, word = self._history[nodes], self._complete[nodes], self._word[nodes]
-        closing = np.flatnonzero(begins & (self._beginnings.table[word, 3] > 0))
-        if len(closing):
-            complete[closing] += self._own(history[closing], word[closing])
-            history[closing] = self._model.extend(history[closing], self._ids(word[closing]))
-        word[begins] = EMPTY
-        return history, complete, word
-
     def settle(self, nodes: np.ndarray) -> None:
         """Ask the model what stands behind the words of these nodes (N,), in one call."""
         nodes = np.unique(nodes[~self._settled[nodes]])
-        if len(nodes):
-            history, word = self._history[nodes], self._word[nodes]
-            self._distributions.ensure(history[self._beginnings.table[word, 3] > 0])
-            self._ahead.put(nodes, self._look(history, word))
-            self._settled.put(nodes, np.ones(len(nodes), dtype=bool))
+        if not len(nodes):
+            return
+        history, word = self._history[nodes], self._word[nodes]
+        levels = self._levels_that_are_not_whole(nodes)
+        above = [self._tree.parent[level] for level in levels]
+        closing = [
+            self._units.begins[self._tree.unit[level]] & (self._beginnings.table[self._word[parents], 3] > 0)
+            for level, parents in zip(levels, above, strict=True)
+        ]
+        asked = [self._history[parents[closed]] for parents, closed in zip(above, closing, strict=True)]
+        self._distributions.ensure(np.concatenate([history[self._beginnings.table[word, 3] > 0], *asked]))
+        for level, parents, closed in zip(*map(reversed, (levels, above, closing)), strict=True):
+            complete = self._complete[parents]
+            complete[closed] += self._own(self._history[parents[closed]], self._word[parents[closed]])
+            self._complete.put(level, complete)
+            self._whole.put(level, np.ones(len(level), dtype=bool))
+        self._ahead.put(nodes, self._look(history, word))
+        self._settled.put(nodes, np.ones(len(nodes), dtype=bool))
+
+    def _levels_that_are_not_whole(self, nodes: np.ndarray) -> list[np.ndarray]:
+        """Those of the nodes whose whole words have no known log-probability, what stands before those, and so on."""
+        levels = []
+        while len(nodes := np.unique(nodes[~self._whole[nodes]])):
+            levels.append(nodes)
+            nodes = self._tree.parent[nodes]
+        return levels
 
     def values(self, nodes: np.ndarray) -> np.ndarray:
         """Log-probability of each sequence (N,); that of its whole words alone where it is not settled."""
@@ -111,9 +132,21 @@ class WordLookahead:
             found[closing] += self._own(given, before[closing])
         word = self._beginnings.extended(np.where(begins, EMPTY, before), units)
         is_estimate = estimated | (begins | (before == EMPTY)) & (word != EMPTY)
-        found[is_estimate] += self._look_first(word[is_estimate])
-        found[~is_estimate] += self._look(history[~is_estimate], word[~is_estimate])
-        return found, is_estimate
+        looked = np.empty(len(nodes))
+        looked[is_estimate] = self._look_first(word[is_estimate])
+        looked[~is_estimate] = self._look(history[~is_estimate], word[~is_estimate])
+        self._asked = looked, is_estimate
+        return found + looked, is_estimate
+
+    def keep(self, chosen: np.ndarray, nodes: np.ndarray) -> None:
+        """Of what ``ahead`` was asked last, these (M,) are nodes now: those whose values it found are settled."""
+        looked, is_estimate = self._asked
+        known = ~is_estimate[chosen]
+        # A node that was made when its parent was not settled has an estimate of its whole words.
+        self.settle(nodes[known & ~self._whole[nodes]])
+        known &= self._whole[nodes]
+        self._ahead.put(nodes[known], looked[chosen[known]])
+        self._settled.put(nodes[known], np.ones(int(known.sum()), dtype=bool))
 
     def retain(self, nodes: np.ndarray) -> None:
         """Let go of what only other nodes need."""
@@ -123,6 +156,7 @@ class WordLookahead:
 
     def finish(self, nodes: np.ndarray) -> np.ndarray:
         """Log-probability of each sequence as a whole sentence (N,)."""
+        self.settle(nodes)
         word, history, complete = self._word[nodes], self._history[nodes], self._complete[nodes]
         closing = np.flatnonzero(self._beginnings.table[word, 3] > 0)
         if len(closing):
@@ -154,6 +188,8 @@ class WordLookahead:
         inside = np.flatnonzero(self._beginnings.table[word, 3] > 0)
         if len(inside):
             history, word = history[inside], word[inside]
+            # A sequence that fell out of every beam may come back, and what was let go with it.
+            self._distributions.ensure(history)
             first, last = self._beginnings.table[word, 0], self._beginnings.table[word, 1]
             between = self._distributions.between(history, first, last)
             found[inside] = np.log(between + np.exp(self._distributions.unknown(history) + self._log_share))

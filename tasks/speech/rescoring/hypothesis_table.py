@@ -64,10 +64,18 @@ class HypothesisTable:
 
     def oracle_error_count(self) -> int:
         """Errors where the best hypothesis of every list is chosen."""
+        return int(self._fewest_errors().sum())
+
+    def best_first_share(self) -> float:
+        """Share of the utterances whose recogniser's own choice has as few errors as any of its list: there, no
+        language model can win a word."""
+        return float((self.errors[:, 0] == self._fewest_errors()).mean())
+
+    def _fewest_errors(self) -> np.ndarray:
         width = self.errors.shape[1]
         counts = np.array([max(1, len(group)) for group in self.hypotheses])
         inside = np.arange(width) < counts[:, None]
-        return int(np.where(inside, self.errors, np.iinfo(np.int64).max).min(axis=1).sum())
+        return np.where(inside, self.errors, np.iinfo(np.int64).max).min(axis=1)
 
     def with_features(self, **features: Sequence[np.ndarray]) -> "HypothesisTable":
         """The table with further numbers, given for each utterance's hypotheses."""

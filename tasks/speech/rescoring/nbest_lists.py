@@ -9,9 +9,10 @@ the hash of the language model that belongs to the recogniser; other keys are le
 """
 
 import gzip
+import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,21 @@ def _cut(nbest: NbestList, at_most: int | None) -> NbestList:
     if at_most is None or len(nbest.hypotheses) <= at_most:
         return nbest
     return NbestList(nbest.utterance_id, nbest.reference, nbest.hypotheses[:at_most], nbest.vocabulary)
+
+
+def drawn_lists(lists: Sequence[NbestList], at_most: int | None, seed: int) -> list[NbestList]:
+    """At most so many of the lists, in their order.
+
+    Drawn by a hash of the seed and the utterance's id: of any recogniser's lists the same utterances.
+    """
+    if at_most is None or len(lists) <= at_most:
+        return list(lists)
+
+    def drawn(nbest: NbestList) -> bytes:
+        return hashlib.sha256(f"{seed}:{nbest.utterance_id}".encode()).digest()
+
+    kept = {nbest.utterance_id for nbest in sorted(lists, key=drawn)[:at_most]}
+    return [nbest for nbest in lists if nbest.utterance_id in kept]
 
 
 def write_nbest(path: str | Path, lists: Iterable[NbestList], *, private: bool = True) -> int:

@@ -5,8 +5,8 @@ The lists are JSON lines, plain or compressed, from any recogniser: {"utterance_
 --dev, frozen, and applied to those of --nbest once. The model is a folder of any kind (pretrain, adapt), or a causal
 model of Hugging Face's by folder, package or name. A --source-model is subtracted: the language that the recogniser has
 learned itself (density ratio; with an n-gram model of order 2, LODR). Beside the result stand the recogniser's own
-choice, an insertion bonus tuned alone, and the best that the lists hold (oracle). In --json, rates are shares: 0.2 is
-20 %.
+choice, an insertion bonus tuned alone, and the best that the lists hold (oracle). Without --model the result is the
+recogniser's own choice. In --json, rates are shares: 0.2 is 20 %.
 
 examples:
   palimpsest rescore --nbest test.jsonl.gz --dev dev.jsonl.gz --model models/adapted --json
@@ -20,13 +20,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from tasks.errors import ParameterError
-from tasks.language_model.setting_options import add_setting_options, overridden
-from tasks.reports.cell import add_cell_options, cell_of
+from tasks.language_model.setting_options import add_setting_options_and_grids, settings_of
+from tasks.reports.cell import cell_of
 from tasks.speech.rescoring.settings import RescoringSettings
 from tasks.speech.word_errors.settings import WordErrorSettings
 from tasks.speech.word_errors.word_error_rate_command import SECTION as WORD_ERROR_SECTION
 from tasks.speech.word_errors.word_error_rate_command import (
     add_error_options,
+    add_interval_options,
     sidecars_of,
     warnings_of,
     word_error_settings,
@@ -46,14 +47,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--params", help="parameter file to take the settings from, such as params.yaml")
     parser.add_argument("--nbest", metavar="FILE", required=True, help="n-best lists of the test set")
     parser.add_argument("--dev", metavar="FILE", required=True, help="n-best lists that the weights are tuned on")
-    parser.add_argument("--model", required=True, help="language model: folder, package:NAME/FOLDER or name on the hub")
-    parser.add_argument("--source-model", help="language model of the recogniser's own training text, to be subtracted")
+    parser.add_argument(
+        "--model",
+        help="language model: folder, package:NAME/FOLDER or name on the hub; without it, the recogniser alone",
+    )
     parser.add_argument(
         "--references", metavar="FILE", help="manifest of the test set: an utterance without a list counts as deleted"
     )
     parser.add_argument(
         "--vocabulary-hash", metavar="HASH", help="what the model's vocabulary has to be, 8 digits or more"
     )
+    add_training_text_option(parser)
+    parser.add_argument("--output", metavar="FILE", help="write the chosen hypotheses as JSON lines: private")
+    add_error_options(parser)
+    parser.add_argument("--threads", type=int, help="processor threads (default: of the parameter file, or all cores)")
+    add_setting_options_and_grids(parser, RescoringSettings, "rescoring", _GRIDS, "NUMBER")
+    add_interval_options(parser)
+
+
+def add_training_text_option(parser: argparse.ArgumentParser) -> None:
+    """``--training-text``: what a test set must not be part of."""
     parser.add_argument(
         "--training-text",
         metavar="FILE",
@@ -61,18 +74,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="what the model was trained on: its overlap with the test references is measured; may be given again",
     )
-    parser.add_argument("--output", metavar="FILE", help="write the chosen hypotheses as JSON lines: private")
-    add_error_options(parser)
-    parser.add_argument("--json", action="store_true", help="print all numbers as JSON on standard output")
-    parser.add_argument("--report", metavar="FILE", help="report file to write (JSON, numbers only)")
-    parser.add_argument("--threads", type=int, help="processor threads (default: of the parameter file, or all cores)")
-    add_setting_options(parser, RescoringSettings, "rescoring", leave_out=_GRIDS)
-    for name in _GRIDS:
-        description = " ".join((RescoringSettings.model_fields[name].description or "").split())
-        parser.add_argument(f"--{name.replace('_', '-')}", type=float, nargs="+", metavar="NUMBER", help=description)
-    add_setting_options(parser, WordErrorSettings, "intervals", leave_out=["seed"])
-    parser.add_argument("--bootstrap-seed", type=int, help="seed of the resampling (default: 1)")
-    add_cell_options(parser, "dataset", "technique", "filler", "method", "seed")
 
 
 def sections(arguments: argparse.Namespace) -> list[str]:
@@ -82,21 +83,20 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Tune, choose, count the errors and say what came out."""
-    from tasks.params import as_plain, check_settings, read_sections
+    from tasks.params import as_plain
     from tasks.threads import available_cores, threads_of
 
-    base = read_sections(arguments.params, [SECTION])[SECTION] if arguments.params else None
-    settings: RescoringSettings = check_settings(
-        RescoringSettings, overridden(arguments, RescoringSettings, base), "rescoring options"
-    )
+    settings = settings_of(arguments, SECTION, RescoringSettings, "rescoring options")
+    _check_without_model(arguments)
     intervals = word_error_settings(arguments)
     sidecars = sidecars_of(arguments)
-    if settings.limited and not arguments.training_text:
+    if settings.limited and arguments.model and not arguments.training_text:
         raise ParameterError("a limit of shared text needs the text; give --training-text FILE")
     threads = threads_of(arguments, available_cores())
     from tasks.reports.stage_report import recorded_stage
 
-    models = [model for model in (arguments.model, arguments.source_model) if model and _is_local(model)]
+    named = (arguments.model, settings.source_model) if arguments.model else ()
+    models = [model for model in named if model and _is_local(model)]
     files = [arguments.references, *arguments.training_text, *sidecars.values()]
     with recorded_stage(
         "rescore",
@@ -118,6 +118,18 @@ def run(arguments: argparse.Namespace) -> None:
         print("\n".join(_lines(measured)), file=sys.stderr if arguments.report else sys.stdout)
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
+
+
+def _check_without_model(arguments: argparse.Namespace) -> None:
+    """Hold that no option is given that belongs to a language model where there is none."""
+    if arguments.model:
+        return
+    of_models = ("source_model", "vocabulary_hash", "training_text", "lm_weights", "unknown_word_bonuses")
+    for name in (*of_models, "source_weights", "precision", "maximum_shared_sentences", "maximum_shared_8_grams"):
+        if getattr(arguments, name):
+            raise ParameterError(
+                f"--{name.replace('_', '-')} has no use without --model; give a model, or leave it out"
+            )
 
 
 def _is_local(model: str) -> bool:
@@ -154,12 +166,13 @@ def _rescored(
         found = measure_overlap(references.values(), arguments.training_text)
         check_overlap(found, settings)
         overlap = found.as_numbers()
-    from tasks.torch_setup import set_up_torch
+    if arguments.model:
+        from tasks.torch_setup import set_up_torch
 
-    set_up_torch(threads)
+        set_up_torch(threads)
     from tasks.speech.rescoring.rescoring import rescore
 
-    rescored = rescore(test, dev, arguments.model, settings, arguments.source_model, arguments.vocabulary_hash)
+    rescored = rescore(test, dev, arguments.model, settings, arguments.vocabulary_hash)
     from tasks.speech.word_errors.error_counts_file import write_errors
     from tasks.speech.word_errors.error_listing import write_listing
     from tasks.speech.word_errors.measurement import measure_errors
@@ -181,12 +194,15 @@ def _rescored(
         "difference_to_baseline": paired_difference(errors, baseline, *sampling),
         "difference_to_insertion_bonus_alone": paired_difference(errors, bonus_alone, *sampling),
     }
-    weights = rescored.tuned.shown()
+    weights: dict[str, Any] = {"lm_weight": None, "insertion_bonus": None}
+    if rescored.tuned is not None:
+        weights = rescored.tuned.shown()
     both = {key: measured.pop(key) for key in (*_RATE_KEYS, "utterances")}
     return {
         **both,
         "lm_weight": weights.pop("lm_weight"),
         "insertion_bonus": weights.pop("insertion_bonus"),
+        "source_weight": weights.pop("source_weight", None),
         **weights,
         "baseline": {key: of_baseline[key] for key in (*_RATE_KEYS, "character_error_rate", "masked_words")},
         "insertion_bonus_alone": {
@@ -194,6 +210,7 @@ def _rescored(
             "insertion_bonus": rescored.tuned_bonus.shown()["insertion_bonus"],
         },
         "oracle_wer": rescored.test.oracle_error_count() / int(rescored.test.reference_words.sum()),
+        "best_first_share": rescored.test.best_first_share(),
         **{name: value for name, (value, *_) in differences.items()},
         **{f"{name}_ci": None if low is None else [low, high] for name, (_, low, high) in differences.items()},
         **measured,
@@ -213,14 +230,20 @@ def _of_dev(rescored: "RescoredLists", lists: int) -> dict[str, Any]:
 
     dev, tuned = rescored.dev, rescored.tuned
     words = int(dev.reference_words.sum())
-    unknown = dev.features[UNKNOWN].sum() if LM in dev.features else 0
-    return {
+    alone = {
         "utterances": len(dev),
         "words": words,
         "empty_references": lists - len(dev),
-        "wer": tuned.errors / words,
         "baseline_wer": dev.error_count({}) / words,
+        "insertion_bonus_alone_wer": rescored.tuned_bonus.errors / words,
         "oracle_wer": dev.oracle_error_count() / words,
+    }
+    if tuned is None:
+        return {**alone, "wer": alone["baseline_wer"], "at_edge_of_grid": []}
+    unknown = dev.features[UNKNOWN].sum() if LM in dev.features else 0
+    return {
+        **alone,
+        "wer": tuned.errors / words,
         "unknown_word_share": float(unknown / max(1, sum(len(words) for group in dev.hypotheses for words in group))),
         "points_tried": tuned.points,
         "at_edge_of_grid": [SHOWN_NAMES[name] for name in tuned.at_edge],
@@ -258,8 +281,10 @@ def _lines(measured: dict[str, Any]) -> list[str]:
     rows = [
         ("recogniser alone", measured["baseline"], ""),
         ("insertion bonus alone", bonus, f"bonus {bonus['insertion_bonus']:g}"),
-        ("with language model", measured, _shown_weights(measured)),
     ]
+    with_model = measured["lm_weight"] is not None
+    if with_model:
+        rows.append(("with language model", measured, _shown_weights(measured)))
     lines = [f"{'':24}{'word error rate':24}{'ins':>7}{'del':>7}{'sub':>7}  weights tuned on dev"]
     for name, rates, weights in rows:
         counts = "".join(f"{rates[key]:>7,}" for key in ("insertions", "deletions", "substitutions"))
@@ -267,10 +292,9 @@ def _lines(measured: dict[str, Any]) -> list[str]:
     lines.append(f"{'oracle of the lists':24}{100 * measured['oracle_wer']:.2f} %")
     difference, interval = measured["difference_to_baseline"], measured["difference_to_baseline_ci"]
     ends = f" [{100 * interval[0]:+.2f}, {100 * interval[1]:+.2f}]" if interval else ""
-    lines.append(
-        f"{measured['utterances']:,} utterances, {measured['words']:,} words, {measured['hypotheses']:,} distinct "
-        f"hypotheses; difference {100 * difference:+.2f}{ends}; {measured['lm_hypotheses_per_second']:,.0f} scored/s"
-    )
+    counts = f"{measured['utterances']:,} utterances, {measured['words']:,} words, {measured['hypotheses']:,} distinct "
+    gained = f"; difference {100 * difference:+.2f}{ends}; {measured.get('lm_hypotheses_per_second', 0):,.0f} scored/s"
+    lines.append(f"{counts}hypotheses{gained if with_model else ''}")
     if overlap := measured["overlap"]:
         share = overlap["shared_8_gram_share"]
         lines.append(
@@ -284,6 +308,6 @@ def _shown_weights(measured: dict[str, Any]) -> str:
     shown = [f"lm {measured['lm_weight']:g}", f"bonus {measured['insertion_bonus']:g}"]
     if measured.get("unknown_word_bonus"):
         shown.append(f"unknown word {measured['unknown_word_bonus']:g}")
-    if "source_weight" in measured:
+    if measured["source_weight"] is not None:
         shown.append(f"source -{measured['source_weight']:g}")
     return ", ".join(shown)

@@ -32,7 +32,8 @@ class RescoredLists:
     """The recogniser's own."""
     bonus_alone: Mapping[str, str]
     """With an insertion bonus tuned alone, and no language model."""
-    tuned: TunedWeights
+    tuned: TunedWeights | None
+    """``None`` without a language model."""
     tuned_bonus: TunedWeights
     dev: HypothesisTable
     test: HypothesisTable
@@ -43,20 +44,20 @@ class RescoredLists:
 def rescore(
     test: Sequence[NbestList],
     dev: Sequence[NbestList],
-    model: str,
+    model: str | None,
     settings: RescoringSettings,
-    source_model: str | None = None,
     vocabulary_hash: str | None = None,
 ) -> RescoredLists:
     """Tune on ``dev`` and choose among ``test`` by the language model of a folder or a name.
 
-    ``source_model``: the language of the recogniser's own training, to be subtracted. Raises ``ModelError`` where a
-    model cannot be read, or where its vocabulary is not the one that the lists or ``vocabulary_hash`` name.
+    Without a ``model`` the recogniser's own choice stays, and an insertion bonus alone is tuned beside it. Raises
+    ``ModelError`` where a model cannot be read, or where its vocabulary is not the one that the lists or
+    ``vocabulary_hash`` name.
     """
     tables = [hypothesis_table(dev), hypothesis_table(test)]
     expected = vocabulary_hash or expected_vocabulary([*dev, *test])
     numbers: dict[str, Any] = {}
-    for name, source in ((LM, model), (SOURCE, source_model)):
+    for name, source in ((LM, model), (SOURCE, settings.source_model if model else None)):
         if source is None:
             continue
         scorer = open_scorer(source, settings.precision)
@@ -69,10 +70,10 @@ def rescore(
         numbers[f"{name}_seconds"] = round(seconds, 3)
         numbers[f"{name}_hypotheses_per_second"] = round(sum(table.hypothesis_count for table in tables) / seconds, 1)
     dev_table, test_table = tables
-    tuned = tune_weights(dev_table, axes_of(settings, dev_table), settings.refinements)
+    tuned = tune_weights(dev_table, axes_of(settings, dev_table), settings.refinements) if model else None
     tuned_bonus = tune_weights(dev_table, {WORD_COUNT: settings.insertion_bonuses}, settings.refinements)
     return RescoredLists(
-        chosen=test_table.chosen_texts(tuned.weights),
+        chosen=test_table.chosen_texts(tuned.weights if tuned else {}),
         first_best=test_table.chosen_texts({}),
         bonus_alone=test_table.chosen_texts(tuned_bonus.weights),
         tuned=tuned,

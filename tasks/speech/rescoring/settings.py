@@ -21,6 +21,26 @@ class OverlapLimits(Settings):
         return (self.maximum_shared_sentences, self.maximum_shared_8_grams) != (None, None)
 
 
+class NbestSource(Settings):
+    """N-best lists of a recogniser: one part of ``speech.nbest.*`` in ``params.yaml``."""
+
+    source: str
+    """File of JSON lines, plain or compressed: ``{"utterance_id", "reference", "hypotheses": [{"text", "score"}]}``."""
+    utterances: int | None = Field(default=None, ge=1)
+    """At most so many utterances, drawn by the seed whatever the recogniser made of them; ``null`` for all."""
+    seed: int = 1
+    """Seed of the draw."""
+
+
+class NbestCorpus(Settings):
+    """N-best lists of recordings in the language of one private corpus."""
+
+    dev: NbestSource
+    """What the weights are tuned on."""
+    test: NbestSource
+    """What is measured, once."""
+
+
 class RescoringSettings(OverlapLimits):
     """``speech.rescoring`` in ``params.yaml``: what is tuned on the development lists, and how."""
 
@@ -36,6 +56,9 @@ class RescoringSettings(OverlapLimits):
     source_weights: list[float] = Field(default=[0.0, 0.1, 0.2, 0.3, 0.5, 0.7], min_length=1)
     """Weights of the source model's log-probability, which is subtracted where there is such a model: the grid. A large
     one is the density ratio, an n-gram model of low order LODR."""
+    source_model: str | None = None
+    """Language model of the recogniser's own training text, which is subtracted: folder, ``package:NAME/FOLDER`` or
+    name on the hub; ``null``: none."""
     refinements: int = Field(default=3, ge=0)
     """Rounds around the best of the grid, each with half the step of the one before."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"

@@ -58,6 +58,9 @@ class Fusion(Protocol):
     def ahead(self, nodes: np.ndarray, units: np.ndarray, estimated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """``added`` of each node (N,) with one unit more, and whether that is an estimate; so are all behind one."""
 
+    def keep(self, chosen: np.ndarray, nodes: np.ndarray) -> None:
+        """Of what ``ahead`` was asked last, these (M,) are nodes now, and ``extend`` was told of them."""
+
     def retain(self, nodes: np.ndarray) -> None:
         """Only these nodes can be extended from now on."""
 
@@ -217,7 +220,7 @@ class _Batch:
         estimated = estimated[kept]
         found = self._children(nodes[row[kept]], unit[kept])
         if self.fusion is not None:
-            self.fusion.settle(found[~estimated])
+            self.fusion.keep(kept, found)
         return owner[kept], found, estimated, grown[kept]
 
     def _children(self, parents: np.ndarray, units: np.ndarray) -> np.ndarray:

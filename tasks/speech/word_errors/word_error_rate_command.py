@@ -34,15 +34,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--hypotheses", metavar="FILE", required=True, help="JSON lines with text, or n-best lists: what was recognised"
     )
     add_error_options(parser)
-    parser.add_argument("--json", action="store_true", help="print all numbers as JSON on standard output")
-    parser.add_argument("--report", metavar="FILE", help="report file to write (JSON, numbers only)")
-    add_setting_options(parser, WordErrorSettings, "intervals", leave_out=["seed"])
-    parser.add_argument("--bootstrap-seed", type=int, help="seed of the resampling (default: 1)")
-    add_cell_options(parser, "dataset", "technique", "filler", "method", "seed")
+    add_interval_options(parser)
 
 
 def add_error_options(parser: argparse.ArgumentParser) -> None:
-    """What may be told apart and written beside the rates."""
+    """What may be told apart, and written: the errors beside the rates, the numbers."""
     parser.add_argument(
         "--masked",
         metavar="TECHNIQUE=SIDECAR",
@@ -57,6 +53,15 @@ def add_error_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--counts", metavar="FILE", help="write the errors of each utterance: ids and numbers, to compare systems"
     )
+    parser.add_argument("--json", action="store_true", help="print all numbers as JSON on standard output")
+    parser.add_argument("--report", metavar="FILE", help="report file to write (JSON, numbers only)")
+
+
+def add_interval_options(parser: argparse.ArgumentParser) -> None:
+    """How the intervals are computed, and the cell that the rates are of."""
+    add_setting_options(parser, WordErrorSettings, "intervals", leave_out=["seed"])
+    parser.add_argument("--bootstrap-seed", type=int, help="seed of the resampling (default: 1)")
+    add_cell_options(parser, "dataset", "technique", "filler", "method", "seed")
 
 
 def sections(arguments: argparse.Namespace) -> list[str]:

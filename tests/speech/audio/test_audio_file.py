@@ -84,6 +84,8 @@ def test_a_file_that_is_cut_off_is_an_error_and_not_a_shorter_recording(tmp_path
     path.write_bytes(content[: int(len(content) * share)])
     with pytest.raises(SpeechError, match="cut off"):
         read_audio(path, 16000)
+    with pytest.raises(SpeechError, match="cut off"):
+        audio_facts(path)
 
 
 def test_a_wav_file_written_to_a_pipe_has_no_length_in_its_header_and_is_read(tmp_path):

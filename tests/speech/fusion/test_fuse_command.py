@@ -144,6 +144,69 @@ def test_a_model_of_the_recognisers_units_is_estimated_and_fused(speech, tmp_pat
     assert any(point["lm_weight"] for point in measured["dev"]["decoded"])
 
 
+SMALL_NETWORK = ("--layers", "1", "--heads", "2", "--width", "16", "--maximum-tokens", "32")
+QUICK = ("--epochs", "30", "--batch-tokens", "64", "--learning-rate", "0.01", "--threads", "1")
+
+
+def test_a_transformer_over_the_recognisers_units_is_trained_adapted_and_fused(speech, tmp_path, capsys):
+    arguments = ["unit-language-model", "--kind", "transformer", "--recogniser", f"{speech}/recogniser"]
+    arguments += ["--text", f"{speech}/text.txt", "--valid", f"{speech}/text.txt", *QUICK]
+    arguments += ["--work-folder", f"{tmp_path}/work"]
+
+    def losses(name, *options):
+        assert (
+            main([*arguments, "--output", f"{tmp_path}/{name}", "--report", f"{tmp_path}/{name}.json", *options]) == 0
+        )
+        written = json.loads((tmp_path / f"{name}.json").read_text())["measured"]
+        return [point["valid_loss"] for point in written["curve"] if "valid_loss" in point], written
+
+    new, measured = losses("new", *SMALL_NETWORK)
+    assert new[-1] < 1 < new[0]  # 16 units or fewer, and six sentences over and over
+    adapted, _ = losses("adapted", "--model", f"{tmp_path}/new")
+    assert adapted[0] == pytest.approx(new[-1], rel=1e-4)
+    assert adapted[-1] < new[-1]
+    capsys.readouterr()
+    assert command(speech, tmp_path, "--model", f"{tmp_path}/adapted", "--json") == 0
+    fused = json.loads(capsys.readouterr().out)
+    assert fused["model_vocabulary_hash"] == measured["vocabulary_hash"]
+    assert any(point["lm_weight"] for point in fused["dev"]["decoded"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--width", "16"], "--width is an option of kind 'transformer', and the model is of kind 'ngram'"),
+        (["--kind", "transformer", "--order", "3"], "--order is an option of kind 'ngram'"),
+        (["--kind", "transformer", "--model", "{}/words", "--layers", "1"], "--layers has no use with --model"),
+        (["--kind", "transformer", "--model", "{}/words"], "is of kind 'ngram'"),
+        (["--text", "-"], "reads files alone"),
+    ],
+)
+def test_models_of_units_that_cannot_be(speech, tmp_path, capsys, options, message):
+    arguments = ["unit-language-model", "--recogniser", f"{speech}/recogniser", "--text", f"{speech}/text.txt"]
+    arguments += ["--output", f"{tmp_path}/units", *(option.format(speech) for option in options)]
+    assert main(arguments) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "units").exists()
+
+
+def test_a_model_of_words_is_no_model_of_units(speech, tmp_path, capsys):
+    from tasks.language_model.settings import ArchitectureSettings
+    from tasks.language_model.transformer.folder import save_model
+    from tasks.language_model.transformer.model import TransformerLanguageModel
+    from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+    vocabulary = Vocabulary((*SPECIAL_TOKENS, "a", "word"))
+    architecture = ArchitectureSettings(layers=1, heads=2, width=16, maximum_tokens=32)
+    save_model(tmp_path / "of_words", TransformerLanguageModel(architecture, len(vocabulary)), vocabulary)
+    arguments = ["unit-language-model", "--kind", "transformer", "--model", f"{tmp_path}/of_words"]
+    arguments += ["--recogniser", f"{speech}/recogniser", "--text", f"{speech}/text.txt"]
+    assert main([*arguments, "--output", f"{tmp_path}/units"]) == 1
+    assert "give a model over the units of this recogniser" in capsys.readouterr().err
+
+
 def test_a_text_without_a_word_has_no_units(speech, tmp_path, capsys):
     (tmp_path / "empty.txt").write_text("\n...\n")
     arguments = ["unit-language-model", "--recogniser", f"{speech}/recogniser", "--text", f"{tmp_path}/empty.txt"]

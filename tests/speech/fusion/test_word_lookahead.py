@@ -229,6 +229,9 @@ def test_small_ranges_are_exact():
         def start(self, columns):
             self.columns = columns
 
+        def read(self, histories):
+            pass
+
         def scores(self, histories):
             probabilities = torch.full((len(histories), len(self.columns)), 1e-30)
             probabilities[:, :3] = torch.tensor([1 - 1e-6, 3e-15, 4e-15])

@@ -111,6 +111,34 @@ def test_source_model_is_subtracted(files, tmp_path, capsys):
     assert found["wer"] == 0.0
 
 
+def test_without_a_model_the_recognisers_own_choice_stays(files, capsys):
+    alone = files[:4]
+    assert main(["rescore", *alone, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["wer"], found["lm_weight"], found["insertion_bonus"], found["source_weight"]) == (6 / 33, *[None] * 3)
+    assert (found["oracle_wer"], found["best_first_share"]) == (0.0, 0.0)
+    assert (found["difference_to_baseline"], found["insertion_bonus_alone"]["wer"]) == (0.0, 6 / 33)
+    assert found["dev"] == {
+        "utterances": 6, "words": 33, "empty_references": 0, "baseline_wer": 6 / 33,
+        "insertion_bonus_alone_wer": 6 / 33, "oracle_wer": 0.0, "wer": 6 / 33, "at_edge_of_grid": [],
+    }  # fmt: skip
+    assert main(["rescore", *alone]) == 0
+    assert "with language model" not in capsys.readouterr().out
+    assert main(["rescore", *alone, "--source-model", "source"]) == 1
+    assert "--source-model has no use without --model" in capsys.readouterr().err
+
+
+def test_the_source_model_may_stand_in_the_parameters(files, tmp_path, capsys):
+    """The shipped parameters with a source model in ``speech.rescoring``."""
+    import yaml
+
+    document = yaml.safe_load((Path(__file__).parents[3] / "params.yaml").read_text())
+    document["speech"]["rescoring"] = {"source_model": save_transformer(tmp_path / "source")}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(document))
+    assert main(["rescore", *files, "--params", str(tmp_path / "params.yaml"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["source_weight"] is not None
+
+
 def test_masked_references_through_the_commands(files, tmp_path, capsys):
     text, sidecar = str(tmp_path / "test.txt"), tmp_path / "names.jsonl"
     assert main(["reference-text", "--references", files[1], "--output", text]) == 0

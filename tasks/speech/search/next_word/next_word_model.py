@@ -23,6 +23,10 @@ class NextWordModel(Protocol):
     def extend(self, histories: np.ndarray, words: np.ndarray) -> np.ndarray:
         """The histories with one word more (N,), by its id; nothing is computed yet."""
 
+    def read(self, histories: np.ndarray) -> None:
+        """Compute what ``scores`` will need of all these histories (N,) at once; it does so itself where this did not,
+        for as many as it is asked for."""
+
     def scores(self, histories: np.ndarray) -> Tensor:
         """Of every token as the next one (N, C) float32 on the processor: log-probabilities in nats, but for a constant
         of each row. Columns are as ``start`` was told; the answer is the caller's to write on."""

@@ -60,6 +60,10 @@ class NgramNextWord:
                 entries[place + 1] = find(table.keys, wanted)[0]
         return entries
 
+    def read(self, histories: np.ndarray) -> None:
+        """Nothing is shared by several histories."""
+        return
+
     def scores(self, histories: np.ndarray) -> Tensor:
         """Log-probability of every token as the next one (N, C)."""
         found = torch.empty(len(histories), len(self._columns))

@@ -68,9 +68,16 @@ class TransformerNextWord:
         return found
 
     @torch.inference_mode()
+    def read(self, histories: np.ndarray) -> None:
+        """Compute the hidden states, keys and values behind these histories (N,)."""
+        missing = histories[self._row[histories] < 0]
+        if len(missing):
+            self._ensure(np.unique(missing))
+
+    @torch.inference_mode()
     def scores(self, histories: np.ndarray) -> Tensor:
         """Of every token as the next one (N, C)."""
-        self._ensure(np.unique(histories))
+        self.read(histories)
         rows = padded(self._row[histories])
         hidden = self._hidden.index_select(0, torch.from_numpy(rows).to(self._device))
         logits = product(hidden, self._projection) if self._packed else functional.linear(hidden, self._projection)

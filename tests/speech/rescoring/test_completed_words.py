@@ -1,0 +1,129 @@
+"""Causal models in the search: a finished sentence costs what rescoring says, in whatever order words are asked for."""
+
+import numpy as np
+import pytest
+import torch
+from tiny_language_models import save_causal
+
+from tasks.errors import ModelError
+from tasks.speech.fusion.completed_words import LETTER, CompletedWords
+from tasks.speech.fusion.sentence_parts import sentence_log_probabilities
+from tasks.speech.fusion.spelled_units import SpelledUnits
+from tasks.speech.rescoring.causal_scorer import CausalScorer
+from tasks.speech.search.next_word.causal_words import BEGINNING, CausalWords, is_causal, load_causal
+from tasks.speech.search.prefix_tree import PrefixTree
+
+PIECES = ["<unk>", "\u2581the", "\u2581c", "at", "\u2581dog", "'", "s", "\u2581"]
+
+
+class Pieces:
+    pieces = PIECES
+
+    def decode(self, ids):
+        return " ".join("".join(self.pieces[i] for i in ids if i).replace("\u2581", " ").split())
+
+
+class NoPredictor(torch.nn.Module):
+    """A transducer of which nobody asks anything."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(1))
+
+    def predict(self, units, lengths, state):
+        return torch.zeros(len(units), 1, 1), lengths, [[torch.zeros(len(units), 1)]]
+
+
+@pytest.fixture(scope="module", params=["llama", "gpt2"])
+def causal(request, tmp_path_factory):
+    torch.set_num_threads(1)
+    folder = save_causal(tmp_path_factory.mktemp(request.param), request.param)
+    assert is_causal(folder)
+    return load_causal(folder)
+
+
+SENTENCES = [("the", "cat"), ("the", "cat", "saw", "anna's", "dog"), ("the", "dog"), (), ("zed",), ("the",) * 30]
+
+
+def test_sentences_cost_what_rescoring_says(causal):
+    words = CausalWords(causal)
+    words.start()
+    histories = []
+    for sentence in SENTENCES:
+        history = BEGINNING
+        for word in sentence:
+            history = words.extend(history, word)
+            if len(histories) % 2:
+                words.read(np.array([history]))
+        histories.append(history)
+    ends = words.sentence_ends(np.array(histories))
+    (expected,) = CausalScorer(causal).log_probabilities([SENTENCES])
+    assert words.values(np.array(histories)) + ends == pytest.approx(expected, abs=1e-3)
+    assert words.extend(words.extend(BEGINNING, "the"), "cat") == histories[0]
+
+
+def test_a_unit_sequence_costs_what_its_words_do(causal):
+    """Letters cost LETTER each until their word is complete, and what stands for them comes off again."""
+    score = CompletedWords(CausalWords(causal), SpelledUnits(Pieces()))
+    spelled = [PIECES.index(piece) for piece in ("\u2581the", "\u2581c", "at", "'", "s", "\u2581", "\u2581dog", "'")]
+    sequences = [tuple(spelled), tuple(spelled[:3]), ()]
+    found = sentence_log_probabilities(score, sequences, NoPredictor(), len(PIECES))
+    (expected,) = CausalScorer(causal).log_probabilities([[("the", "cat's", "dog"), ("the", "cat"), ()]])
+    assert found == pytest.approx(expected, abs=1e-3)
+
+
+def test_values_and_estimates(causal):
+    tree = PrefixTree(len(PIECES))
+    model = CausalWords(causal)
+    score = CompletedWords(model, SpelledUnits(Pieces()))
+    score.start(tree, None, None)
+    nodes, zero = [np.array([0])], np.zeros(1, dtype=bool)
+    for piece, closes in (("\u2581the", False), ("\u2581c", True), ("at", False)):
+        unit = np.array([PIECES.index(piece)])
+        expected, is_estimate = score.ahead(nodes[-1], unit, zero)
+        assert is_estimate.tolist() == [closes]
+        node, before = tree.children(nodes[-1], unit)
+        score.extend(before)
+        score.keep(np.array([0]), node)
+        estimate = score.estimates(node)
+        assert estimate == pytest.approx(expected)
+        score.settle(node)
+        nodes.append(node)
+    the = model.extend(BEGINNING, "the")
+    assert score.values(nodes[1]) == pytest.approx(-3 * LETTER)
+    assert score.values(nodes[2]) == pytest.approx(model.values(np.array([the])) - 1 * LETTER)
+    assert score.values(nodes[3]) == pytest.approx(model.values(np.array([the])) - 3 * LETTER)
+
+
+def test_behind_the_models_window_a_sentence_begins_anew(causal):
+    """64 positions: a sentence of 100 words has a probability all the same."""
+    words = CausalWords(causal)
+    words.start()
+    history = BEGINNING
+    for _ in range(100):
+        history = words.extend(history, "dog")
+    found = np.array([history])
+    ends = words.sentence_ends(found)
+    assert np.isfinite(words.values(found) + ends)
+
+
+def test_a_model_without_keys_and_values_is_refused(causal):
+    class Forgets:
+        """Reads, and hands no keys and values on."""
+
+        def __init__(self, model):
+            self.model, self.config, self.device, self.dtype = model, model.config, model.device, model.dtype
+
+        def eval(self):
+            return self
+
+        def named_children(self):
+            return []
+
+        def __call__(self, past_key_values=None, **inputs):
+            return self.model(**inputs)
+
+    from tasks.language_model.causal_lm.model import CausalModel
+
+    with pytest.raises(ModelError, match="palimpsest rescore"):
+        CausalWords(CausalModel(Forgets(causal.model), causal.pieces, "it"))
