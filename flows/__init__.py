@@ -1,1 +1,11 @@
-"""When and where: the graph as Prefect sees it. Reads the graph from DVC, never restates it."""
+"""When and where: the graph as Prefect sees it. Reads the graph from DVC, never restates it.
+
+Beside the commands there are rooms; each imports only from those above it:
+
+- ``checkout``: what a run keeps in the folder that it works in: its lock, overrides, private folders
+- ``graph``: DVC's graph as it is read, and the plan of what a run has to do
+- ``stages``: the processes that carry stages out, and what DVC does differently in them
+- ``runs``: one run from its preparation to its record, whoever schedules its stages
+- ``sharing``: several clones at work on one experiment
+- ``prefect_flow``: the flow that Prefect sees, and everything else that belongs to Prefect
+"""

@@ -13,10 +13,10 @@ import argparse
 import json
 import sys
 
-from flows.graph import open_repository, project_folder
-from flows.overrides import ORIGINAL
-from flows.plan import Plan, make_plan
-from flows.selection import Selection, parse_only
+from flows.checkout.overrides import ORIGINAL
+from flows.graph.graph import open_repository, project_folder
+from flows.graph.plan import Plan, make_plan
+from flows.graph.selection import Selection, parse_only
 
 SUMMARY = "show which stages would run, and why"
 
@@ -52,15 +52,18 @@ def selection_of(arguments: argparse.Namespace) -> Selection:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the plan."""
-    from tasks.params import DEFAULT_PATH, read_parameters
+    from flows.checkout.checked_parameters import known_to_be_valid
 
     selection = selection_of(arguments)
     root = project_folder()
-    read_parameters(root / DEFAULT_PATH)
+    if not known_to_be_valid(root):
+        from tasks.params import read_parameters
+
+        read_parameters(root / "params.yaml")
     with open_repository(root) as repository:
         plan = make_plan(repository, selection)
     if (root / ORIGINAL).exists():
-        text = f"{DEFAULT_PATH} has the overrides of a run with --set that is going on or was killed"
+        text = "params.yaml has the overrides of a run with --set that is going on or was killed"
         print(f"palimpsest: {text}; after a killed one, the next 'palimpsest run' puts it back first", file=sys.stderr)
     if arguments.json:
         counts = {action.value: count for action, count in plan.counts().items()}

@@ -1,8 +1,8 @@
 """Run the experiment: print the plan, run what has to run in parallel, and end with the state of every stage.
 
 The graph is the one in dvc.yaml. Each stage runs through DVC, so nothing is done twice, and stopping or killing a
-run loses only the stages that were running. Prefect decides when a stage starts; without PREFECT_API_URL or a Prefect
-profile a temporary server is used. 'dvc repro' does the same work one stage at a time.
+run loses only the stages that were running. Prefect decides when a stage starts; without PREFECT_API_URL, a Prefect
+profile or the server of 'palimpsest up' a temporary server is used. 'dvc repro' does the same work one stage at a time.
 
     palimpsest run                 everything that changed
     palimpsest run --jobs 4        four stages at once
@@ -20,12 +20,17 @@ import signal
 import sys
 import time
 from contextlib import chdir
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from flows.executor import Finish, Outcome, State
-from flows.plan import Plan, enumeration
+from flows.graph.plan import Plan, enumeration
 from flows.plan_command import add_selection_options, selection_of
-from flows.result_files import REPORT_PAGE, SUMMARY_TABLE, is_of_this_run, makers_of
+from flows.runs.result_files import REPORT_PAGE, SUMMARY_TABLE, is_of_this_run, makers_of
+from flows.stages.executor import Finish, Outcome, State
 from tasks.errors import ParameterError
+
+if TYPE_CHECKING:
+    from tasks.params import ResourceSettings
 
 SUMMARY = "run the experiment: what changed, in parallel"
 
@@ -47,20 +52,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a value of params.yaml for this run alone, as YAML; may be given several times. The run is recorded as a "
         "DVC experiment, and params.yaml is put back afterwards",
     )
+    roles = parser.add_mutually_exclusive_group()
+    roles.add_argument(
+        "--share",
+        action="store_true",
+        help="let other clones compute stages that hold nothing private; needs a Prefect server and a DVC remote that "
+        "all of them reach",
+    )
+    roles.add_argument(
+        "--join", action="store_true", help="compute stages of the run that another clone shares, as long as it goes on"
+    )
     parser.add_argument("--json", action="store_true", help="print the states as JSON instead of text")
     parser.add_argument("--verbose", action="store_true", help="also show Prefect's own log lines")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the stages; 0 where all are done, 1 where one failed, 128 and the signal's number where it was stopped."""
-    from flows.graph import open_repository, project_folder
-    from flows.overrides import overridden, parse_overrides
-    from flows.preparation import plan_after_repair
-    from flows.recorded_experiment import check_recordable, record_experiment
-    from flows.run_lock import RunLock
-    from flows.run_progress import Bar, Lines
-    from flows.time_left import TimeLeft, load_durations
-    from tasks.params import DEFAULT_PATH, read_parameters
+    from flows.checkout.checked_parameters import known_to_be_valid, remember_as_valid
+    from flows.checkout.overrides import overridden, parse_overrides
+    from flows.checkout.run_lock import RunLock
+    from flows.graph.graph import open_repository, project_folder
+    from flows.runs.preparation import plan_after_repair
+    from flows.runs.recorded_experiment import check_recordable, record_experiment
+    from flows.runs.run_progress import Bar, Lines
+    from flows.runs.time_left import TimeLeft, load_durations
 
     started = time.monotonic()
     selection = selection_of(arguments)
@@ -68,27 +83,32 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.jobs is not None and arguments.jobs < 1:
         raise ParameterError(f"--jobs: {arguments.jobs!r} is not allowed; give 1 or more stages at once")
     root = project_folder()
-    read_parameters(root / DEFAULT_PATH)
+    if not known_to_be_valid(root):
+        _resources(root)
     if overrides:
         check_recordable(root)
     with chdir(root), RunLock(root) as lock, overridden(root, overrides):
-        resources = read_parameters(root / DEFAULT_PATH).resources
-        jobs = arguments.jobs or resources.parallel_stages
+        resources = None if known_to_be_valid(root) else _resources(root)
         with open_repository(root) as repository:
             plan = plan_after_repair(repository, selection, resources)
+        if resources is not None:
+            remember_as_valid(root)
         if not arguments.json:
             print("\n".join(short_plan(plan)), flush=True)
         time_left = None
-        if plan.nothing_to_do:
+        if plan.nothing_to_do and not arguments.join:
             outcomes = {name: Outcome(name, State.UNCHANGED) for name in plan.stages}
             finish = Finish(outcomes)
         else:
-            from flows.driver import drive
+            from flows.prefect_flow.driver import drive
 
+            resources = resources or _resources(root)
+            jobs = arguments.jobs or resources.parallel_stages
             time_left = TimeLeft(plan.graph, jobs, load_durations(root))
             total = len(plan.stages)
             progress: Bar | Lines = Bar(total, time_left) if sys.stderr.isatty() else Lines(total)
-            asked = {"stages": arguments.stages, "only": arguments.only, "overrides": arguments.set}
+            role = "lead" if arguments.share else "join" if arguments.join else None
+            asked = {"role": role, "stages": arguments.stages, "only": arguments.only, "overrides": arguments.set}
             with progress:
                 finish = drive(
                     root,
@@ -100,6 +120,9 @@ def run(arguments: argparse.Namespace) -> int:
                     inherited=[lock.handle],
                     verbose=arguments.verbose,
                 )
+        if arguments.join:
+            # What other clones do is no part of this run.
+            finish.outcomes = {name: one for name, one in finish.outcomes.items() if one.state is not State.SKIPPED}
         recorded = record_experiment(root, overrides, finish.outcomes, plan) if overrides else None
         if arguments.json:
             print(json.dumps(as_json(finish.outcomes, time.monotonic() - started), indent=2, ensure_ascii=False))
@@ -130,6 +153,13 @@ def run(arguments: argparse.Namespace) -> int:
     return status
 
 
+def _resources(root: Path) -> "ResourceSettings":
+    """The section ``resources``; ``ParameterError`` where ``params.yaml`` has a mistake anywhere."""
+    from tasks.params import DEFAULT_PATH, read_parameters
+
+    return read_parameters(root / DEFAULT_PATH).resources
+
+
 def short_plan(plan: Plan, shown: int = 12) -> list[str]:
     """The counts, and each reason with the stages that have it."""
     causes = [f"  {text}: {enumeration(names)}" for text, names in plan.causes()]
@@ -140,7 +170,7 @@ def short_plan(plan: Plan, shown: int = 12) -> list[str]:
 
 def final_lines(outcomes: dict[str, Outcome], seconds: float) -> list[str]:
     """The state of every stage: one line each where something was done or went wrong, and the counts."""
-    from flows.run_progress import clock
+    from flows.runs.run_progress import clock
 
     shown = [outcome for outcome in outcomes.values() if outcome.state is not State.UNCHANGED]
     width = max((len(outcome.name) for outcome in shown), default=0)
@@ -175,8 +205,6 @@ def result_lines(plan: Plan, outcomes: dict[str, Outcome]) -> list[str]:
 
     A file that is there although its stage did not get that far belongs to an earlier run, and is not shown as new.
     """
-    from tasks.reports.summary_document import main_tables
-
     lines = []
     for path in (SUMMARY_TABLE, REPORT_PAGE):
         if not makers_of(path, plan) or not path.exists():
@@ -184,6 +212,8 @@ def result_lines(plan: Plan, outcomes: dict[str, Outcome]) -> list[str]:
         if not is_of_this_run(path, plan, outcomes):
             lines += ["", f"{path} is of an earlier run"]
         elif path == SUMMARY_TABLE:
+            from tasks.reports.summary_document import main_tables
+
             lines += ["", *main_tables(path.read_text(encoding="utf-8").strip()), "", f"more tables: {path}"]
         else:
             lines += ["", f"report page: {path.absolute()}"]

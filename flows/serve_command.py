@@ -27,26 +27,29 @@ FILE = "prefect.yaml"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
-        "names", nargs="*", metavar="DEPLOYMENT", help="deployments of prefect.yaml (default: all of them)"
+        "names",
+        nargs="*",
+        metavar="DEPLOYMENT",
+        help="deployments of prefect.yaml (default: all but those that join runs of other clones)",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until a signal; 0 then."""
-    from flows import prefect_api
-    from flows.graph import project_folder
+    from flows.graph.graph import project_folder
+    from flows.prefect_flow import prefect_api
 
     root = project_folder()
     deployments = read_deployments(root / FILE, arguments.names)
     prefect_api.configure(root, verbose=True)
-    from flows.deployed_run import FOLDER_VARIABLE
+    from flows.prefect_flow.deployed_run import FOLDER_VARIABLE
 
     os.environ[FOLDER_VARIABLE] = str(root)
     url = prefect_api.configured_url()
     if url is None:
         raise ResourceError(
-            "no Prefect server is configured; start one with 'palimpsest up prefect' and set PREFECT_API_URL to its "
-            "address, http://127.0.0.1:4200/api"
+            "no Prefect server is configured; start one with 'palimpsest up prefect', or set PREFECT_API_URL to the "
+            "address of yours, such as http://127.0.0.1:4200/api"
         )
     _check_answers(url)
     from prefect import serve
@@ -54,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     from prefect.deployments.runner import EntrypointType
     from prefect.schedules import Schedule
 
-    from flows.experiment import experiment
+    from flows.prefect_flow.experiment import experiment
 
     with chdir(root):
         served: list[Any] = [
@@ -77,11 +80,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def read_deployments(path: Path, names: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """The deployments of ``prefect.yaml``, or those of the given names.
+    """The deployments of ``prefect.yaml`` with the given names; without names, all but those that join the runs of
+    other clones, for a folder holds one run at a time.
 
     ``ParameterError`` where the file is not there or has no such deployment.
     """
     import yaml
+
+    from flows.sharing.role import Role
 
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -97,7 +103,11 @@ def read_deployments(path: Path, names: Sequence[str] = ()) -> list[dict[str, An
             )
     if not found:
         raise ParameterError(f"{path.name} has no deployments")
-    return [deployment for name, deployment in found.items() if not names or name in names]
+    return [
+        deployment
+        for name, deployment in found.items()
+        if name in names or (not names and deployment.get("parameters", {}).get("role") != Role.JOIN)
+    ]
 
 
 def _check_answers(url: str) -> None:

@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Stop them and say which."""
     from dashboards.services.service import TITLES, check_names
     from dashboards.services.starting import stop_services
-    from flows.graph import project_folder
+    from flows.graph.graph import project_folder
 
     stopped = stop_services(project_folder(), check_names(arguments.services))
     for service in stopped:

@@ -16,11 +16,10 @@ from pathlib import Path
 
 import psutil
 
-from dashboards.services.service import HOST, Service
+from dashboards.services.service import HOST, STATE_FOLDER, Service
 from tasks.atomic_file import atomic_writer, make_folder
 
-FOLDER = Path(".palimpsest") / "services"
-"""Below the folder of the project; nothing in it is a result."""
+FOLDER = STATE_FOLDER
 MARK = "PALIMPSEST_SERVICE"
 STOP_SECONDS = 15.0
 """How long a service may take to end when it is asked to."""
@@ -38,6 +37,8 @@ class RunningService:
     health: str
     log: str
     """Path of its output, below the folder of the project."""
+    host: str = HOST
+    """Where this machine reaches it."""
 
     @property
     def alive(self) -> bool:
@@ -50,7 +51,7 @@ class RunningService:
     @property
     def answers(self) -> bool:
         """Whether it is ready."""
-        connection = http.client.HTTPConnection(HOST, self.port, timeout=5)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=5)
         try:
             connection.request("GET", self.health)
             return connection.getresponse().status == 200
@@ -113,7 +114,7 @@ def start(service: Service, folder: Path) -> RunningService:
     finally:
         os.close(handle)
     running = RunningService(
-        service.name, process.pid, mark, service.port, service.address, service.health, log.as_posix()
+        service.name, process.pid, mark, service.port, service.address, service.health, log.as_posix(), service.host
     )
     with atomic_writer(record_path(folder, service.name), private=True) as stream:
         json.dump(asdict(running), stream)

@@ -1,25 +1,44 @@
 """What the three services are: how each is started, where it answers, and what says that it is ready."""
 
 import os
+import socket
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tasks.atomic_file import make_folder
 from tasks.errors import ParameterError, ResourceError
 from tasks.spelling import nearest
 
 HOST = "127.0.0.1"
-"""The only interface that a service listens on: none of them asks who is there."""
+"""The interface that a service listens on unless told otherwise."""
 DEFAULT_PORTS = {"prefect": 4200, "mlflow": 5000, "app": 8501}
 """Services in the order in which they start, with the ports that their makers chose."""
+STATE_FOLDER = Path(".palimpsest") / "services"
+"""Below the folder of the project; nothing in it is a result."""
 _PYTHON = (sys.executable, "-P", "-m")
 """-P: the folder that we are in is not searched for modules."""
 TITLES = {"prefect": "Prefect", "mlflow": "MLflow", "app": "app"}
 PORT_VARIABLES = {name: f"PALIMPSEST_{name.upper()}_PORT" for name in DEFAULT_PORTS}
 """Environment variables that choose another port."""
+PREFECT_PASSWORD = "PREFECT_SERVER_API_AUTH_STRING"
+"""Environment variable with the user and password that Prefect's server asks for, ``USER:PASSWORD``."""
+MLFLOW_PASSWORD = "MLFLOW_AUTH_ADMIN_PASSWORD"
+"""Environment variable with the password of MLflow's first user, ``admin``."""
+MLFLOW_PASSWORD_LENGTH = 12
+"""The shortest one that MLflow takes."""
+MLFLOW_SECRET = "MLFLOW_FLASK_SERVER_SECRET_KEY"
+"""Environment variable with the key that MLflow protects its forms with."""
+_MLFLOW_USERS = """[mlflow]
+default_permission = READ
+database_uri = sqlite:///{database}
+admin_username = admin
+authorization_function = mlflow.server.auth:authenticate_request_basic_auth
+"""
 _PREFECT_INTERFACE = {
     # The second interface asks a company's server for its analytics settings, whatever the server here says.
     "PREFECT_SERVER_UI_V2_ENABLED": "false",
@@ -40,16 +59,18 @@ class Service:
     program: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
     """Additions to the environment of this process."""
+    host: str = HOST
+    """Where this machine reaches it."""
 
     @property
     def address(self) -> str:
-        """Where a browser finds it."""
-        return address_of(self.port)
+        """Where a browser on this machine finds it."""
+        return address_of(self.port, self.host)
 
 
-def address_of(port: int) -> str:
+def address_of(port: int, host: str = HOST) -> str:
     """``http://127.0.0.1:4200``."""
-    return f"http://{HOST}:{port}"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def check_names(names: Sequence[str]) -> list[str]:
@@ -82,45 +103,80 @@ def ports_by_setting(environment: Mapping[str, str] = os.environ) -> dict[str, i
     return ports
 
 
-def prefect_service(port: int) -> Service:
+def prefect_service(port: int, host: str = HOST) -> Service:
     """Prefect's server with its interface; its home is the one that ``palimpsest run`` uses in this checkout."""
+    near = reached_at(host)
+    # From other machines the browser finds the API where it found the page.
+    interface = {} if is_loopback(host) else {"PREFECT_UI_API_URL": "/api"}
     return Service(
         name="prefect",
         port=port,
         health="/api/health",
-        program=[*_PYTHON, "prefect", "server", "start", "--host", HOST, "--port", str(port)],
+        program=[*_PYTHON, "prefect", "server", "start", "--host", host, "--port", str(port)],
+        host=near,
         # With --port alone the interface would look for the API at 4200.
         environment={
-            "PREFECT_SERVER_API_HOST": HOST,
+            "PREFECT_SERVER_API_HOST": host,
             "PREFECT_SERVER_API_PORT": str(port),
-            "PREFECT_API_URL": f"{address_of(port)}/api",
+            "PREFECT_API_URL": f"{address_of(port, near)}/api",
+            # Leases of runs on several machines outlive a restart of the server.
+            "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": os.environ.get(
+                "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE", "prefect.server.concurrency.lease_storage.filesystem"
+            ),
+            **interface,
             **{name: os.environ.get(name, value) for name, value in _PREFECT_INTERFACE.items()},
         },
     )
 
 
-def mlflow_service(port: int, store: str, folder: Path) -> Service:
-    """MLflow's server over the store that the stages write to.
+def mlflow_service(port: int, store: str, folder: Path, host: str = HOST) -> Service:
+    """MLflow's server over the store that the stages write to; it asks for a password where the environment has one.
 
     ``store``: its address, handed over by environment, since it may hold a password. Files of runs go where a client
     without a server puts them, so that both can be used in turn.
     """
+    if is_loopback(host):
+        artifacts = ["--no-serve-artifacts"]
+        place = {"MLFLOW_DEFAULT_ARTIFACT_ROOT": str(folder.absolute() / "mlruns")}
+    else:
+        # Other machines do not have the folder: the server takes their files and hands them out.
+        artifacts = ["--artifacts-destination", str(folder.absolute() / "mlruns")]
+        place = {}
+    if host != HOST:
+        place["MLFLOW_SERVER_ALLOWED_HOSTS"] = os.environ.get("MLFLOW_SERVER_ALLOWED_HOSTS") or _names_of(host)
+    asks = bool(os.environ.get(MLFLOW_PASSWORD))
+    if asks:
+        make_folder(folder / STATE_FOLDER, private=True)
+        configuration = folder / STATE_FOLDER / "mlflow_users.ini"
+        configuration.write_text(
+            _MLFLOW_USERS.format(database=(folder / STATE_FOLDER).absolute() / "mlflow_users.db"), encoding="utf-8"
+        )
+        place["MLFLOW_AUTH_CONFIG_PATH"] = str(configuration.absolute())
     return Service(
         name="mlflow",
         port=port,
         health="/health",
         program=[
-            *(*_PYTHON, "mlflow", "server", "--host", HOST, "--port", str(port)),
-            *("--workers", "1", "--no-serve-artifacts"),
+            *(*_PYTHON, "mlflow", "server", "--host", host, "--port", str(port)),
+            *("--workers", "1", *artifacts, *(["--app-name", "basic-auth"] if asks else [])),
         ],
+        host=reached_at(host),
         environment={
+            **place,
             "MLFLOW_BACKEND_STORE_URI": store,
-            "MLFLOW_DEFAULT_ARTIFACT_ROOT": str(folder.absolute() / "mlruns"),
             # Without it the server keeps workers for jobs of its own, in 2 GB of memory.
             "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
             "MLFLOW_DISABLE_TELEMETRY": "true",
         },
     )
+
+
+def _names_of(host: str) -> str:
+    """The names under which MLflow lets itself be asked for: those of this machine, and addresses of private networks,
+    as MLflow itself has them."""
+    names = ["localhost", HOST, "[::1]", reached_at(host), socket.gethostname(), socket.getfqdn()]
+    networks = ["10.*", "192.168.*", *(f"172.{part}.*" for part in range(16, 32))]
+    return ",".join(dict.fromkeys([*names, *(f"{name}:*" for name in names), *networks]))
 
 
 def app_service(port: int, store: str | None) -> Service:
@@ -133,6 +189,7 @@ def app_service(port: int, store: str | None) -> Service:
             "the app needs Streamlit, which is not installed; run \"pip install -e '.[app]'\", or start the others "
             "alone with 'palimpsest up prefect mlflow'"
         )
+    # The app asks nobody who they are, so it listens on loopback whatever the others do.
     page = Path(__file__).parent.parent / "app" / "page.py"
     # The rest of its settings stand in app/.streamlit/config.toml, where they hold for 'streamlit run' too.
     options = [f"--server.address={HOST}", f"--server.port={port}", f"--browser.serverAddress={HOST}"]
@@ -141,8 +198,63 @@ def app_service(port: int, store: str | None) -> Service:
         port=port,
         health="/_stcore/health",
         program=[*_PYTHON, "streamlit", "run", str(page), *options],
-        environment={"MLFLOW_TRACKING_URI": store} if store is not None else {},
+        environment={"MLFLOW_TRACKING_URI": store, **_mlflow_user()} if store is not None else {},
     )
+
+
+def _mlflow_user() -> dict[str, str]:
+    """Who the app is for an MLflow server of ours that asks: its first user, unless the environment names another."""
+    password = os.environ.get(MLFLOW_PASSWORD)
+    if not password or "MLFLOW_TRACKING_USERNAME" in os.environ:
+        return {}
+    return {
+        "MLFLOW_TRACKING_USERNAME": os.environ.get("MLFLOW_AUTH_ADMIN_USERNAME") or "admin",
+        "MLFLOW_TRACKING_PASSWORD": password,
+    }
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches the interface. ``ParameterError`` where it is no address."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        raise ParameterError(
+            f"--host {host!r} is no address; give that of an interface of this machine, or 0.0.0.0 for all of them"
+        ) from None
+
+
+def reached_at(host: str) -> str:
+    """Where this machine reaches a service that listens on ``host``."""
+    if host == "localhost":
+        return HOST
+    return {"0.0.0.0": HOST, "::": "::1"}.get(host, host)
+
+
+def check_protection(host: str, names: Sequence[str], environment: Mapping[str, str] = os.environ) -> None:
+    """``ParameterError`` where a service that other machines would reach does not ask for a password.
+
+    Passwords come from the environment alone, so that they stand in no file and in no list of processes.
+    """
+    problems = []
+    if not is_loopback(host):
+        needed = [(PREFECT_PASSWORD, "prefect"), (MLFLOW_PASSWORD, "mlflow"), (MLFLOW_SECRET, "mlflow")]
+        problems = [
+            f"{variable} is not set" for variable, name in needed if name in names and not environment.get(variable)
+        ]
+    if "prefect" in names and environment.get(PREFECT_PASSWORD) and ":" not in environment[PREFECT_PASSWORD]:
+        problems.append(f"{PREFECT_PASSWORD} is not of the form USER:PASSWORD")
+    if "mlflow" in names and environment.get(MLFLOW_PASSWORD):
+        if len(environment[MLFLOW_PASSWORD]) < MLFLOW_PASSWORD_LENGTH:
+            problems.append(f"{MLFLOW_PASSWORD} has fewer than {MLFLOW_PASSWORD_LENGTH} characters")
+        if not environment.get(MLFLOW_SECRET) and is_loopback(host):
+            problems.append(f"{MLFLOW_SECRET} is not set")
+        if find_spec("flask_wtf") is None:
+            problems.append("Flask-WTF is not installed (pip install -e '.[shared]')")
+    if problems:
+        raise ParameterError(
+            f"services on {host} must ask who is there, and {'; '.join(problems)}. Set PREFECT_SERVER_API_AUTH_STRING="
+            f"USER:PASSWORD, {MLFLOW_PASSWORD} and {MLFLOW_SECRET} (any long random text) in the environment"
+        )
 
 
 def is_server(address: str | None) -> bool:
@@ -150,7 +262,7 @@ def is_server(address: str | None) -> bool:
     return urlsplit(address or "").scheme in ("http", "https")
 
 
-def is_at(address: str, port: int) -> bool:
-    """Whether a server's address is that of the service that we would start on ``port``."""
+def is_at(address: str, port: int, host: str = HOST) -> bool:
+    """Whether a server's address is that of the service that we would start on ``port`` of ``host``."""
     parts = urlsplit(address)
-    return parts.hostname in (HOST, "localhost", "::1") and parts.port == port
+    return parts.hostname in (HOST, "localhost", "::1", host, reached_at(host)) and parts.port == port

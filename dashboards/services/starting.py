@@ -1,5 +1,6 @@
 """Start services and wait until each answers; those that run already stay as they are."""
 
+import errno
 import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,10 +16,12 @@ from dashboards.services.service import (
     Service,
     address_of,
     app_service,
+    check_protection,
     is_at,
     is_server,
     mlflow_service,
     prefect_service,
+    reached_at,
 )
 from tasks.atomic_file import make_folder
 from tasks.errors import ResourceError
@@ -45,22 +48,26 @@ def start_services(
     ports: Mapping[str, int],
     tracking: TrackingSettings,
     seconds: float = START_SECONDS,
+    host: str = HOST,
 ) -> list[Shown]:
     """Start the services that do not run yet and return all when each answers.
 
+    ``host``: the interface that Prefect and MLflow listen on; the app listens on loopback.
+    Raises ``ParameterError`` where other machines would reach a service that asks nobody for a password.
     Raises ``ResourceError`` where a port is in use, or where a service ends or does not answer in time; what this call
     has started is stopped again then.
     """
+    check_protection(host, names)
     make_folder(folder / FOLDER, private=True)
     with one_at_a_time(folder):
         running = running_services(folder)
-        yours = {name: uri for name, uri in users_servers(ports, tracking).items() if name not in running}
+        yours = {name: uri for name, uri in users_servers(ports, tracking, host).items() if name not in running}
         missing = [name for name in names if name not in running and name not in yours]
         for name in missing:
-            check_port(name, ports[name])
-        addresses = {name: address_of(ports[name]) for name in missing}
+            check_port(name, ports[name], HOST if name == "app" else host)
+        addresses = {name: address_of(ports[name], HOST if name == "app" else reached_at(host)) for name in missing}
         addresses |= yours | {name: service.address for name, service in running.items()}
-        planned = [_service(name, folder, ports[name], tracking, addresses.get("mlflow")) for name in missing]
+        planned = [_service(name, folder, ports[name], tracking, addresses.get("mlflow"), host) for name in missing]
         started: list[RunningService] = []
         try:
             for service in planned:
@@ -104,7 +111,7 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def users_servers(ports: Mapping[str, int], tracking: TrackingSettings) -> dict[str, str]:
+def users_servers(ports: Mapping[str, int], tracking: TrackingSettings, host: str = HOST) -> dict[str, str]:
     """Servers that the user's settings name: theirs are used, and none of ours is started beside them.
 
     An address that is our own port's, as ``palimpsest up`` tells to set, is not the user's, except for an MLflow whose
@@ -112,34 +119,38 @@ def users_servers(ports: Mapping[str, int], tracking: TrackingSettings) -> dict[
     """
     found = {}
     prefect = os.environ.get("PREFECT_API_URL")
-    if prefect and is_server(prefect) and not is_at(prefect, ports["prefect"]):
+    if prefect and is_server(prefect) and not is_at(prefect, ports["prefect"], host):
         found["prefect"] = prefect
     store = tracking_uri(tracking)
-    if is_server(store) and (is_server(tracking.uri) or not is_at(store, ports["mlflow"])):
+    if is_server(store) and (is_server(tracking.uri) or not is_at(store, ports["mlflow"], host)):
         found["mlflow"] = store
     return found
 
 
-def check_port(name: str, port: int) -> None:
-    """``ResourceError`` where another program listens on the port."""
-    with socket.socket() as probe:
+def check_port(name: str, port: int, host: str = HOST) -> None:
+    """``ResourceError`` where another program listens on the port, or where the machine has no such interface."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         # As servers do: a port whose last connections are just closing is free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((HOST, port))
+            probe.bind((host, port))
         except OSError as error:
+            if error.errno == errno.EADDRNOTAVAIL:
+                raise ResourceError(f"--host {host!r}: this machine has no interface with that address") from None
             raise ResourceError(
                 f"port {port}, on which {TITLES[name]} would listen, is in use ({error.strerror}); stop the program "
                 f"that has it, or choose another port: make up {PORT_VARIABLES[name]}=NUMBER"
             ) from None
 
 
-def _service(name: str, folder: Path, port: int, tracking: TrackingSettings, mlflow: str | None) -> Service:
+def _service(
+    name: str, folder: Path, port: int, tracking: TrackingSettings, mlflow: str | None, host: str = HOST
+) -> Service:
     if name == "prefect":
-        return prefect_service(port)
+        return prefect_service(port, host)
     if name == "mlflow":
         store = tracking_uri(tracking)
-        return mlflow_service(port, tracking.uri if is_server(store) else store, folder)
+        return mlflow_service(port, tracking.uri if is_server(store) else store, folder, host)
     return app_service(port, mlflow)
 
 

@@ -1,7 +1,11 @@
 """Start Prefect, MLflow and the app on this machine's loopback interface, and wait until each answers.
 
-What runs already stays as it is. 'palimpsest down' stops what this started, and nothing else. The services are not
-reachable from other machines: none of them asks who is there.
+What runs already stays as it is. 'palimpsest down' stops what this started, and nothing else. 'palimpsest run' and
+'palimpsest serve' in this folder report to the Prefect server that this has started.
+
+With --host other machines reach Prefect and MLflow, which then ask for passwords: PREFECT_SERVER_API_AUTH_STRING
+(USER:PASSWORD), MLFLOW_AUTH_ADMIN_PASSWORD and MLFLOW_FLASK_SERVER_SECRET_KEY, all from the environment. Where they are
+set, the services ask on loopback too. The app asks nobody, and stays on loopback.
 
 Other ports by environment: PALIMPSEST_PREFECT_PORT, PALIMPSEST_MLFLOW_PORT, PALIMPSEST_APP_PORT. A server of your own
 that PREFECT_API_URL, MLFLOW_TRACKING_URI or tracking.uri names is used instead of starting another.
@@ -18,6 +22,12 @@ SUMMARY = "start Prefect, MLflow and the app on this machine"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_names(parser)
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="interface that Prefect and MLflow listen on (default: %(default)s, which no other machine reaches)",
+    )
 
 
 def add_names(parser: argparse.ArgumentParser) -> None:
@@ -29,8 +39,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Start them and print their addresses."""
     from dashboards.services.service import TITLES, check_names, ports_by_setting
     from dashboards.services.starting import start_services
-    from flows.graph import project_folder
-    from flows.prefect_api import configure as configure_prefect
+    from flows.graph.graph import project_folder
+    from flows.prefect_flow.prefect_api import configure as configure_prefect
     from tasks.params import DEFAULT_PATH, read_parameters
 
     names, ports = check_names(arguments.services), ports_by_setting()
@@ -38,10 +48,7 @@ def run(arguments: argparse.Namespace) -> None:
     tracking = read_parameters(folder / DEFAULT_PATH).tracking
     if "prefect" in names:
         configure_prefect(folder, verbose=True)
-    shown = start_services(folder, names, ports, tracking)
+    shown = start_services(folder, names, ports, tracking, host=arguments.host)
     for service in shown:
         print(f"{TITLES[service.name]:<8} {service.address:<24} {service.state}")
-    prefect = next((service for service in shown if service.name == "prefect" and service.state != "yours"), None)
-    if prefect is not None:
-        print(f"to see runs in Prefect: export PREFECT_API_URL={prefect.address}/api")
     print("'make down' stops what was started")

@@ -120,10 +120,17 @@ def _copy(model: TrainedModel, run: Any, store: TrackingStore) -> None:
 
 def _crown(name: str, model: TrainedModel, run: Any, client: Any) -> None:
     """Make a run's model the champion; a version that is there already is not made again."""
+    from mlflow.exceptions import MlflowException
+
     if not client.search_registered_models(f"name = '{name}'"):
-        client.create_registered_model(
-            name, description="Language models adapted on masked or obfuscated text; none has seen raw text."
-        )
+        try:
+            client.create_registered_model(
+                name, description="Language models adapted on masked or obfuscated text; none has seen raw text."
+            )
+        except MlflowException:
+            # Another machine may have made it at the same moment.
+            if not client.search_registered_models(f"name = '{name}'"):
+                raise
     versions = client.search_model_versions(f"name = '{name}'")
     mine = [version for version in versions if version.tags.get(MODEL_TAG) == model.digest]
     if mine:

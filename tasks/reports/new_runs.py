@@ -1,4 +1,4 @@
-"""New runs written into an MLflow database of SQLite, many in one transaction.
+"""New runs written into an MLflow database of SQLite or PostgreSQL, many in one transaction.
 
 MLflow's own calls make several transactions for each run, and each waits for the disk: nine tenths of the time of
 publishing. What is written here is what those calls write, by MLflow's own table definitions.
@@ -17,9 +17,9 @@ _USER = "unknown"
 
 
 def can_write(client: Any) -> bool:
-    """Whether the client's store is a database file of SQLite: no other machine writes to it."""
+    """Whether the client's store is a database whose lock keeps other publishers away."""
     engine = getattr(client._tracking_client.store, "engine", None)
-    return engine is not None and engine.dialect.name == "sqlite"
+    return engine is not None and engine.dialect.name in ("sqlite", "postgresql")
 
 
 def write_new_runs(client: Any, experiment_id: str, records: Sequence[RunRecord]) -> list[str]:

@@ -11,9 +11,11 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
+from urllib.parse import urlsplit
 
 from tasks.reports.comparison_view import offer_view
 from tasks.reports.curve import logged_curves
@@ -39,6 +41,7 @@ _METRICS, _PARAMETERS, _TAGS = 800, 100, 100
 """How many go into one call: MLflow takes 100 parameters, 100 tags, and 1,000 of all together."""
 _RUNS = 100
 """How many new runs go into one transaction: for a second or two no other process can write."""
+_CALLS_AT_ONCE, _TRIES = 8, 5
 _SAME = 1e-9
 _SAME_CURVE = 1e-3
 """Relative difference of two points of a curve that rounding in a report can make."""
@@ -127,11 +130,31 @@ def _make(records: Sequence[RunRecord], store: TrackingStore) -> Iterator[tuple[
             run_ids = write_new_runs(store.client, store.experiment_id, part)
             yield from ((record.key, run_id) for record, run_id in zip(part, run_ids, strict=True))
         return
-    for record in records:
-        tags = {name: value for name, value in record.tags.items() if name != ARTIFACTS_TAG}
-        run = store.make_run(record.key, tags, record.started)
-        _complete(run, record, store, {})
-        yield record.key, run.info.run_id
+    if not records:
+        return
+    # Each call waits for the server and its database, which work on several at once.
+    server = urlsplit(store.uri).scheme in ("http", "https")
+    with ThreadPoolExecutor(_CALLS_AT_ONCE if server else 1) as pool:
+        list(pool.map(lambda record: _make_through_calls(record, store), records))
+    yield from store.take_back_doubles({record.key for record in records}).items()
+
+
+def _make_through_calls(record: RunRecord, store: TrackingStore) -> None:
+    """Make the run of a record, or complete the one that another publisher makes at the same time."""
+    from mlflow.exceptions import MlflowException
+
+    tags = {name: value for name, value in record.tags.items() if name != ARTIFACTS_TAG}
+    run = store.make_run(record.key, tags, record.started)
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            _complete(run, record, store, logged_curves(store.client, [run])[run.info.run_id])
+            return
+        except MlflowException:
+            # The other one has written the same meanwhile, or taken its run back.
+            found = store.run_that_stays(record.key)
+            if found is None or tries_left == 0:
+                raise
+            run = found
 
 
 def _contradicts(run: Any, record: RunRecord, logged: Mapping[tuple[str, int], float]) -> bool:

@@ -1,14 +1,14 @@
 """The MLflow store as palimpsest uses it: one experiment, in which runs are found by their key.
 
-Finding or making a run happens under a file lock, so parallel stages and publishers of one machine never make two
-runs of one key; a store with a lock of its own (a server that several machines share) is looked at again after each
-run made, and of two equal ones the later is taken back.
+Finding or making a run happens under a lock, so parallel stages and publishers never make two runs of one key: on one
+machine a file's, and with PostgreSQL one of the database for all machines. A server has no lock to be asked for: it is
+looked at again after each run made, and of two runs of one key the one whose id comes first stays.
 """
 
 import gc
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,6 +27,8 @@ RETIRED_KEY_TAG = "palimpsest.retired_key"
 
 _LOCK_SECONDS = 120
 _PAGE = 1000
+_DATABASE_LOCK = int.from_bytes(b"palimpse")
+"""Number of the lock in PostgreSQL, where locks have numbers of 64 bits."""
 _SQLITE = "sqlite:///"
 
 
@@ -101,6 +103,26 @@ class TrackingStore:
             return rivals[0]
         return run
 
+    def run_that_stays(self, key: str) -> Any | None:
+        """The run of a key; of several, the one that every publisher keeps."""
+        return min(self.runs_of_key(key), key=lambda run: str(run.info.run_id), default=None)
+
+    def take_back_doubles(self, keys: Collection[str]) -> dict[str, str]:
+        """Delete what several publishers at once have made twice; run id of each key.
+
+        Each publisher looks when it has made all of its runs, so the last one sees all of them.
+        """
+        from mlflow.exceptions import MlflowException
+
+        stays: dict[str, str] = {}
+        for run in sorted(self.runs(), key=lambda run: str(run.info.run_id)):
+            key = run.data.tags.get(KEY_TAG)
+            if key in keys and stays.setdefault(key, run.info.run_id) != run.info.run_id:
+                # The other one may have done it by now.
+                with suppress(MlflowException):
+                    self.client.delete_run(run.info.run_id)
+        return stays
+
     def find_or_make(self, cell: Cell, key: str) -> tuple[Any, bool]:
         """The run of a key and whether it was made now; call it with the lock held."""
         runs = self.runs_of_key(key)
@@ -117,7 +139,9 @@ def locked_store(settings: TrackingSettings) -> Iterator[TrackingStore]:
     # Before the lock is taken: importing takes a second, and processes that wait for each other would add it up.
     _import_client()
     with _store_lock(settings):
-        yield _open_store(settings)
+        store = _open_store(settings)
+        with _database_lock(store):
+            yield store
 
 
 def _open_store(settings: TrackingSettings) -> TrackingStore:
@@ -127,8 +151,7 @@ def _open_store(settings: TrackingSettings) -> TrackingStore:
             client = _import_client()(tracking_uri=uri)
         experiment = client.get_experiment_by_name(settings.experiment)
         if experiment is None:
-            identifier = client.create_experiment(settings.experiment, artifact_location=_artifact_location(uri))
-            return TrackingStore(client, identifier, uri)
+            experiment = _make_experiment(client, settings.experiment, uri)
         if experiment.lifecycle_stage != "active":
             raise ResourceError(
                 f"the MLflow experiment {settings.experiment!r} in {shown_uri(uri)!r} was deleted; restore it with "
@@ -140,6 +163,18 @@ def _open_store(settings: TrackingSettings) -> TrackingStore:
         raise
     except Exception as error:
         raise unreachable_store(uri, error) from error
+
+
+def _make_experiment(client: Any, name: str, uri: str) -> Any:
+    from mlflow.exceptions import MlflowException
+
+    try:
+        client.create_experiment(name, artifact_location=_artifact_location(uri))
+    except MlflowException:
+        # Another machine may have made it at the same moment.
+        if client.get_experiment_by_name(name) is None:
+            raise
+    return client.get_experiment_by_name(name)
 
 
 def _artifact_location(uri: str) -> str | None:
@@ -167,6 +202,8 @@ def _import_client() -> Any:
     """MLflow's client class."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
+    # The address of each run, printed when it ends, is no result of a command.
+    os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
     # A server that does not answer must not hold up a training run for minutes.
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
@@ -209,6 +246,34 @@ def _store_lock(settings: TrackingSettings) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def _database_lock(store: TrackingStore) -> Iterator[None]:
+    """PostgreSQL's own lock, for publishers on several machines; other stores have none."""
+    engine = getattr(store.client._tracking_client.store, "engine", None)
+    if engine is None or engine.dialect.name != "postgresql":
+        yield
+        return
+    from sqlalchemy import text
+    from sqlalchemy.exc import DBAPIError
+
+    # A connection that is lost gives the lock back.
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text(f"set lock_timeout = '{_LOCK_SECONDS}s'"))
+        try:
+            connection.execute(text("select pg_advisory_lock(:number)"), {"number": _DATABASE_LOCK})
+        except DBAPIError:
+            raise ResourceError(
+                f"another process has held the lock of {shown_uri(store.uri)!r} for {_LOCK_SECONDS} seconds; wait for "
+                "it, or end it"
+            ) from None
+        try:
+            yield
+        finally:
+            with suppress(DBAPIError):
+                connection.execute(text("select pg_advisory_unlock(:number)"), {"number": _DATABASE_LOCK})
+                connection.execute(text("reset lock_timeout"))
 
 
 def check_exists(settings: TrackingSettings) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from scratch_project import GRAPH, Project, make_project
 
-from flows.prefect_api import TemporaryServer
-from flows.processes import Processes
+from flows.prefect_flow.prefect_api import TemporaryServer
+from flows.stages.processes import Processes
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 CHECKOUT = Path(__file__).parents[2]
@@ -90,6 +91,25 @@ class Project:
             text=True,
             timeout=120,
         )
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        """Start one of our commands."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "tasks.cli", *arguments],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(CHECKOUT), **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def wait_for(self, path: str, run: subprocess.Popen[str]) -> None:
+        """Wait until a command that was started has written a file."""
+        deadline = time.monotonic() + 90
+        while not (self.folder / path).exists():
+            assert run.poll() is None, run.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
 
 def make_project(folder: Path, graph: str) -> Project:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from scratch_project import Project
 
-from flows.abandoned_state import release_dead_locks, set_torn_record_aside
-from flows.graph import open_repository
+from flows.graph.graph import open_repository
+from flows.runs.abandoned_state import release_dead_locks, set_torn_record_aside
 from tasks.errors import StageError
 
 

@@ -3,9 +3,9 @@
 import pytest
 from scratch_project import Project
 
-from flows.data_version import changed_sources
-from flows.graph import open_repository
-from flows.plan import make_plan
+from flows.graph.data_version import changed_sources
+from flows.graph.graph import open_repository
+from flows.graph.plan import make_plan
 
 
 @pytest.fixture

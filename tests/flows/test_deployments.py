@@ -25,8 +25,11 @@ def test_the_shipped_deployments_can_be_run() -> None:
     from importlib import import_module
     from inspect import signature
 
-    deployments = {deployment["name"]: deployment for deployment in read_deployments(CHECKOUT / FILE)}
-    assert list(deployments) == ["nightly", "new-data", "once"]
+    served = read_deployments(CHECKOUT / FILE)
+    assert [deployment["name"] for deployment in served] == ["nightly", "new-data", "once"]
+    deployments = {
+        deployment["name"]: deployment for deployment in [*served, *read_deployments(CHECKOUT / FILE, ["join"])]
+    }
     assert deployments["nightly"]["schedules"] == [{"cron": "0 2 * * *", "timezone": "UTC"}]
     assert "schedules" not in deployments["once"]
     for deployment in deployments.values():
@@ -45,10 +48,10 @@ def test_the_pinned_version_of_prefect_is_the_installed_one() -> None:
 def test_the_form_is_typed() -> None:
     from prefect.utilities.callables import parameter_schema
 
-    from flows.experiment import experiment
+    from flows.prefect_flow.experiment import experiment
 
     properties = parameter_schema(experiment.fn).model_dump()["properties"]
-    assert list(properties) == ["stages", "only", "overrides", "jobs", "new_data_only"]
+    assert list(properties) == ["stages", "only", "overrides", "jobs", "new_data_only", "role"]
     assert properties["overrides"]["items"]["pattern"] == "^[^=\\s]+=.*$"
     assert properties["new_data_only"]["type"] == "boolean"
     assert {"type": "integer", "minimum": 1} in properties["jobs"]["anyOf"]

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 from scratch_project import Project
 
-from flows.executor import Executor, State, lock_is_held, log_name, reason_of, state_of
-from flows.processes import Processes
+from flows.stages.executor import Executor, State, lock_is_held, log_name, reason_of, state_of
+from flows.stages.processes import Processes
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_busy_path_is_waited_for(project: Project, executor: Executor) -> None
 def test_a_busy_path_is_not_waited_for_forever(
     project: Project, executor: Executor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flows.executor.LOCK_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("flows.stages.executor.LOCK_PATIENCE_SECONDS", 0.0)
     rwlock = project.folder / ".dvc" / "tmp" / "rwlock"
     rwlock.parent.mkdir(parents=True, exist_ok=True)
     holder = {"pid": os.getpid(), "cmd": "somebody"}

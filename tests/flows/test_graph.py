@@ -5,8 +5,8 @@ import re
 import pytest
 from scratch_project import ALL, FILLS, Project
 
-from flows.graph import Graph, Node, open_repository, project_folder, read_graph
-from flows.selection import Selection
+from flows.graph.graph import Graph, Node, open_repository, project_folder, read_graph
+from flows.graph.selection import Selection
 from tasks.errors import StageError
 
 

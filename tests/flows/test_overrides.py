@@ -6,8 +6,8 @@ import pytest
 import yaml
 from scratch_project import Project
 
-from flows.overrides import ORIGINAL, overridden, overridden_text, parse_overrides, put_back
-from flows.run_lock import STATE_FOLDER
+from flows.checkout.overrides import ORIGINAL, overridden, overridden_text, parse_overrides, put_back
+from flows.checkout.run_lock import STATE_FOLDER
 from tasks.errors import ParameterError, StageError
 
 TOP_K = "top_k: {kind: top_k, k: 10}"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flows.passing_failures import may_pass
+from flows.stages.passing_failures import may_pass
 
 FAILED = "ERROR: failed to reproduce 'raw': failed to run: palimpsest mask, exited with {}"
 

@@ -6,10 +6,10 @@ import shutil
 import pytest
 from scratch_project import ALL, FILLS, Project
 
-from flows.changes import value_changes
-from flows.graph import open_repository
-from flows.plan import Action, Plan, enumeration, make_plan
-from flows.selection import Selection
+from flows.graph.changes import value_changes
+from flows.graph.graph import open_repository
+from flows.graph.plan import Action, Plan, enumeration, make_plan
+from flows.graph.selection import Selection
 
 RUN, PERHAPS, UNCHANGED = Action.RUN, Action.PERHAPS, Action.UNCHANGED
 

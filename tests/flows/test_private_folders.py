@@ -2,7 +2,7 @@
 
 import stat
 
-from flows.private_folders import close_private_folders
+from flows.checkout.private_folders import close_private_folders
 
 
 def test_folders_are_made_and_closed(tmp_path):

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from scratch_project import CHECKOUT, Project
 
-from flows.processes import SUPERVISOR_ENDED, Processes, child_environment
-from flows.run_lock import is_alive
+from flows.checkout.run_lock import is_alive
+from flows.stages.processes import SUPERVISOR_ENDED, Processes, child_environment
 
 SLEEP = "sleep 300 & echo $! > sleeper.pid; wait"
 DAEMON = "setsid sh -c 'echo $$ > sleeper.pid; exec sleep 300' & sleep 300"
@@ -49,6 +49,7 @@ def test_a_killed_program_ends_with_the_signal_and_takes_its_children_along(tmp_
     with Processes(tmp_path) as processes:
         process = processes.start_program(["sh", "-c", SLEEP], tmp_path / "log")
         sleeper = pid_in(tmp_path)
+        until(lambda: process.pid is not None)
         assert process.pid is not None
         os.kill(process.pid, signal.SIGKILL)
         assert process.wait(20) == -signal.SIGKILL
@@ -68,7 +69,7 @@ def test_closing_ends_everything(tmp_path: Path, command: str) -> None:
 @pytest.mark.parametrize("command", [SLEEP, DAEMON])
 def test_a_run_killed_with_sigkill_takes_everything_along(tmp_path: Path, command: str) -> None:
     script = (
-        "import sys, time\nfrom pathlib import Path\nfrom flows.processes import Processes\n"
+        "import sys, time\nfrom pathlib import Path\nfrom flows.stages.processes import Processes\n"
         "processes = Processes('.')\nprocesses.start_program(['sh', '-c', sys.argv[1]], Path('log').absolute())\n"
         "time.sleep(300)\n"
     )
@@ -114,3 +115,20 @@ def test_the_environment_of_stages() -> None:
     made = child_environment({"PATH": "/usr/bin", "HOME": "/home/a", "DVC_STAGE": "outer", "DVC_ROOT": "/outer"})
     assert made == {"PATH": f"{commands}:/usr/bin", "HOME": "/home/a"}
     assert child_environment(made) == made
+
+
+def test_the_list_of_locks_is_never_half_written(project: Project) -> None:
+    """Another thread reads it while stages take and give back locks: it is always whole."""
+    import json
+
+    path, seen = project.folder / ".dvc" / "tmp" / "rwlock", 0
+    with Processes(project.folder) as processes:
+        for name in ("raw", "mask@list"):
+            process = processes.start_dvc(["repro", "--single-item", name], project.folder / "log")
+            while process.status is None:
+                if path.exists():
+                    json.loads(path.read_text(encoding="utf-8"))
+                    seen += 1
+            assert process.status == 0
+    assert seen > 10
+    assert json.loads(path.read_text(encoding="utf-8")) == {}

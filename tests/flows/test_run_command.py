@@ -3,41 +3,20 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from prefect_server import ask
-from scratch_project import ALL, CHECKOUT, Project
+from scratch_project import ALL, Project
 
-from flows.run_lock import is_alive
+from flows.checkout.run_lock import is_alive
 
 SLOW_TABLE = "cat filled/*.txt > table.txt"
 
 
 def states(text: str) -> dict[str, str]:
     return {stage["name"]: stage["state"] for stage in json.loads(text)["stages"]}
-
-
-def start(project: Project, *arguments: str, **environment: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tasks.cli", "run", *arguments],
-        cwd=project.folder,
-        env={**os.environ, "PYTHONPATH": str(CHECKOUT), **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def wait_for(path: Path, run: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 90
-    while not path.exists():
-        assert run.poll() is None, run.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def processes_in(folder: Path) -> list[int]:
@@ -75,8 +54,8 @@ def test_a_failing_branch_does_not_stop_the_others(project: Project, prefect_url
 def test_ctrl_c_ends_within_seconds_and_leaves_a_resumable_state(project: Project, prefect_url: str) -> None:
     project.replace("dvc.yaml", SLOW_TABLE, f"touch begun; sleep ${{sleep}}; {SLOW_TABLE}")
     project.write("dvc.yaml", "vars: [{sleep: 60}]\n" + project.read("dvc.yaml"))
-    run = start(project, PREFECT_API_URL=prefect_url)
-    wait_for(project.folder / "begun", run)
+    run = project.start("run", PREFECT_API_URL=prefect_url)
+    project.wait_for("begun", run)
     started = time.monotonic()
     run.send_signal(signal.SIGINT)
     output, errors = run.communicate(timeout=60)
@@ -96,8 +75,8 @@ def test_ctrl_c_ends_within_seconds_and_leaves_a_resumable_state(project: Projec
 def test_a_killed_run_leaves_nothing_behind_and_the_next_one_goes_on(project: Project, prefect_url: str) -> None:
     """Also: a second run meanwhile is refused, and each driver finds nothing left to do after the other."""
     project.replace("dvc.yaml", SLOW_TABLE, f"touch begun; test -e quick || sleep 60; {SLOW_TABLE}")
-    run = start(project)
-    wait_for(project.folder / "begun", run)
+    run = project.start("run")
+    project.wait_for("begun", run)
     refused = project.palimpsest("run")
     assert refused.returncode == 1
     assert f"another 'palimpsest run' (process {run.pid}) is at work in this checkout" in refused.stderr

@@ -1,17 +1,14 @@
 """What a run does with Prefect beyond starting stages: overrides on record, retries, tags, artifacts, cancellation."""
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from prefect_server import ask, cancel
-from scratch_project import ALL, CHECKOUT, Project
+from scratch_project import ALL, Project
 
 TABLE = "cat filled/*.txt > table.txt"
 BUSY_ONCE = """if test ! -e tried; then
@@ -25,25 +22,6 @@ fi
 def git(project: Project, *arguments: str) -> str:
     done = subprocess.run(["git", *arguments], cwd=project.folder, capture_output=True, text=True, check=True)
     return done.stdout
-
-
-def start(project: Project, *arguments: str, **environment: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tasks.cli", "run", *arguments],
-        cwd=project.folder,
-        env={**os.environ, "PYTHONPATH": str(CHECKOUT), **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def wait_for(path: Path, run: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 90
-    while not path.exists():
-        assert run.poll() is None, run.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_overrides_are_a_dvc_experiment_and_leave_the_file_as_it_was(committed: Project, prefect_url: str) -> None:
@@ -85,8 +63,8 @@ def test_without_a_commit_nothing_is_overridden(finished: Project) -> None:
 def test_overrides_of_a_killed_run_are_told_and_put_back(committed: Project, prefect_url: str) -> None:
     before = committed.read("params.yaml")
     committed.replace("dvc.yaml", TABLE, f"touch begun; test -e quick || sleep 60; {TABLE}")
-    run = start(committed, "--set", "filling.top_k.k=20", PREFECT_API_URL=prefect_url)
-    wait_for(committed.folder / "begun", run)
+    run = committed.start("run", "--set", "filling.top_k.k=20", PREFECT_API_URL=prefect_url)
+    committed.wait_for("begun", run)
     run.kill()
     run.wait()
     assert "params.yaml has the overrides of a run with --set" in committed.palimpsest("plan").stderr
@@ -131,8 +109,8 @@ def test_retries_tags_and_artifacts(project: Project, prefect_url: str) -> None:
 
 def test_cancelling_in_prefect_ends_a_run_of_the_terminal(project: Project, prefect_url: str) -> None:
     project.replace("dvc.yaml", TABLE, f"touch begun; test -e quick || sleep 60; {TABLE}")
-    run = start(project, PREFECT_API_URL=prefect_url)
-    wait_for(project.folder / "begun", run)
+    run = project.start("run", PREFECT_API_URL=prefect_url)
+    project.wait_for("begun", run)
     (flow_run,) = ask(prefect_url, "/flow_runs/filter", {"flow_runs": {"state": {"type": {"any_": ["RUNNING"]}}}})
     started = time.monotonic()
     cancel(prefect_url, flow_run["id"])

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from scratch_project import CHECKOUT
 
-from flows.run_lock import RunLock, is_alive
+from flows.checkout.run_lock import RunLock, is_alive
 from tasks.errors import ResourceError
 
 HOLD = (
-    "import time; from flows.run_lock import RunLock; lock = RunLock('.'); lock.acquire(); print('held', flush=True); "
+    "import time; from flows.checkout.run_lock import RunLock; lock = RunLock('.'); lock.acquire(); "
+    "print('held', flush=True); "
 )
 
 

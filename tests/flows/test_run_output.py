@@ -6,16 +6,16 @@ from pathlib import Path
 import httpx
 import pytest
 
-from flows import prefect_api
-from flows.changes import Change, Kind
-from flows.driver import _explained
-from flows.executor import Outcome, State
-from flows.graph import Graph, Node
-from flows.plan import Action, Plan, PlannedStage
+from flows.graph.changes import Change, Kind
+from flows.graph.graph import Graph, Node
+from flows.graph.plan import Action, Plan, PlannedStage
+from flows.graph.selection import Selection
+from flows.prefect_flow import prefect_api
+from flows.prefect_flow.driver import _explained
 from flows.run_command import as_json, final_lines, result_lines, short_plan
-from flows.run_progress import Bar, Lines
-from flows.selection import Selection
-from flows.time_left import TimeLeft
+from flows.runs.run_progress import Bar, Lines
+from flows.runs.time_left import TimeLeft
+from flows.stages.executor import Outcome, State
 from tasks.errors import ResourceError
 from tasks.reports.summary_document import main_tables
 
@@ -150,7 +150,9 @@ def test_prefect_is_configured_in_the_checkout_unless_the_user_has_done_so(
 
 def test_a_prefect_profile_of_the_user_is_left_in_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".prefect").mkdir()
-    (tmp_path / ".prefect" / "profiles.toml").write_text("active = 'mine'\n")
+    (tmp_path / ".prefect" / "profiles.toml").write_text(
+        "active = 'mine'\n[profiles.mine]\nPREFECT_API_URL = 'http://127.0.0.1:9/api'\n"
+    )
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("PREFECT_HOME")
     monkeypatch.setattr(
@@ -168,7 +170,7 @@ def test_a_proxy_is_bypassed_for_the_temporary_server(monkeypatch: pytest.Monkey
     monkeypatch.setenv("NO_PROXY", "example.org")
     monkeypatch.delenv("no_proxy", raising=False)
     for _ in range(2):
-        prefect_api._bypass_proxy("127.0.0.1")
+        prefect_api.bypass_proxy("127.0.0.1")
     assert prefect_api.os.environ["NO_PROXY"] == "example.org,127.0.0.1"
     monkeypatch.setenv("no_proxy", "")
 

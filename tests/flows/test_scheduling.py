@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from flows import experiment
-from flows.executor import Outcome, State
-from flows.experiment import Scheduler
-from flows.graph import Graph, Node
-from flows.plan import Action, Plan, PlannedStage
-from flows.session import Session, open_session, session_open
+from flows.graph.graph import Graph, Node
+from flows.graph.plan import Action, Plan, PlannedStage
+from flows.prefect_flow import experiment
+from flows.prefect_flow.experiment import Scheduler
+from flows.runs.session import Session, open_session, session_open
+from flows.stages.executor import Outcome, State
 from tasks.errors import StageError
 
 RAN, FAILED, SKIPPED, UNCHANGED = State.RAN, State.FAILED, State.SKIPPED, State.UNCHANGED

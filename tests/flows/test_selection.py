@@ -3,8 +3,8 @@
 import pytest
 from scratch_project import Project
 
-from flows.graph import Graph, Node, open_repository, read_graph
-from flows.selection import Selection, parse_only
+from flows.graph.graph import Graph, Node, open_repository, read_graph
+from flows.graph.selection import Selection, parse_only
 from tasks.errors import ParameterError, StageError
 
 

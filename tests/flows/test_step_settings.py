@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from flows.step_settings import check_step_names, retry_delays, tags, time_limit
+from flows.runs.step_settings import check_step_names, retry_delays, tags, time_limit
 from tasks.errors import ParameterError
 from tasks.params import ResourceSettings, check_settings
 

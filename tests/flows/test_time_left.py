@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from flows.executor import Outcome, State
-from flows.graph import Graph, Node
-from flows.run_progress import clock
-from flows.time_left import TimeLeft, load_durations
+from flows.graph.graph import Graph, Node
+from flows.runs.run_progress import clock
+from flows.runs.time_left import TimeLeft, load_durations
+from flows.stages.executor import Outcome, State
 
 
 def node(name: str, *upstream: str) -> Node:

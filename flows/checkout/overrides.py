@@ -1,0 +1,139 @@
+"""Parameters of one run that differ from ``params.yaml``: ``palimpsest run --set filling.top_k.k=20``.
+
+DVC and every stage read ``params.yaml``, so the changed values stand there while the run works, and the file is put
+back byte for byte when it ends. A copy of the original lies beside the logs meanwhile: after a run that was killed, the
+next one puts it back first.
+"""
+
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from flows.checkout.run_lock import STATE_FOLDER
+from tasks.atomic_file import atomic_writer
+from tasks.errors import ParameterError, StageError
+
+PARAMETERS = "params.yaml"
+"""By its name, since the settings of every step come with ``tasks.params``."""
+ORIGINAL = Path(STATE_FOLDER) / "params_before_overrides.json"
+"""Text of ``params.yaml`` before the overrides, and with them."""
+
+
+def parse_overrides(texts: Iterable[str]) -> dict[str, Any]:
+    """Values by key path of ``KEY.PATH=VALUE``; a value is YAML: ``20``, ``0.5``, ``name``, ``[a, b]``, ``{k: 20}``.
+
+    ``ParameterError`` where a text has another form, or a key path stands twice.
+    """
+    overrides: dict[str, Any] = {}
+    for text in texts:
+        key, sign, value = text.partition("=")
+        if not sign or not all(key.split(".")):
+            raise ParameterError(f"--set: {text!r} is not of the form KEY.PATH=VALUE, such as filling.top_k.k=20")
+        if key in overrides:
+            raise ParameterError(f"--set: {key!r} stands twice; give it once")
+        try:
+            overrides[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise ParameterError(f"--set: the value {value!r} of {key!r} is not YAML; put quotes around text") from None
+    return overrides
+
+
+def overridden_text(parameter_file: Path, overrides: Mapping[str, Any]) -> str:
+    """Text of the parameter file with the overrides; its comments and order stay.
+
+    ``ParameterError`` with the key path where an override names no place in the file, or where the whole file with all
+    of them is not allowed.
+    """
+    from pydantic import ValidationError
+    from ruamel.yaml import YAML
+
+    from tasks.params import Parameters, read_parameters, section_of
+    from tasks.setting_problems import describe_problems
+
+    parameters = read_parameters(parameter_file)
+    editor = YAML()
+    editor.representer.add_representer(
+        type(None), lambda representer, _: representer.represent_scalar("tag:yaml.org,2002:null", "null")
+    )
+    editor.width = 4096
+    editor.preserve_quotes = True
+    editor.indent(mapping=2, sequence=4, offset=2)
+    document = editor.load(parameter_file.read_text(encoding="utf-8"))
+    for key, value in overrides.items():
+        *above, last = key.split(".")
+        place = document
+        for depth, part in enumerate(above, start=1):
+            if isinstance(place.get(part), list):
+                path_so_far = ".".join(above[:depth])
+                raise ParameterError(
+                    f"--set {key}: {path_so_far!r} is a list; give all of it: --set '{path_so_far}=[…]'"
+                )
+            if not isinstance(place.get(part), dict):
+                # A section that has only its defaults need not stand in the file.
+                section_of(parameters, ".".join(above[:depth]), "--set")
+                place[part] = {}
+            place = place[part]
+        # Read as the editor reads, so that lists and mappings stay on one line.
+        place[last] = editor.load(json.dumps(value, default=str))
+    stream = io.StringIO()
+    editor.dump(document, stream)
+    try:
+        Parameters.model_validate(yaml.safe_load(stream.getvalue()))
+    except ValidationError as error:
+        where = "--set " + " ".join(f"{key}={value!r}" for key, value in overrides.items())
+        raise ParameterError(describe_problems(error, where, Parameters)) from None
+    return stream.getvalue()
+
+
+@contextmanager
+def overridden(folder: Path, overrides: Mapping[str, Any]) -> Iterator[None]:
+    """Let ``params.yaml`` have the overrides inside the block. The caller holds the lock of runs."""
+    put_back(folder)
+    if not overrides:
+        yield
+        return
+    path = folder / PARAMETERS
+    changed = overridden_text(path, overrides)
+    before = path.read_text(encoding="utf-8")
+    with atomic_writer(folder / ORIGINAL, private=True) as stream:
+        json.dump({"before": before, "changed": changed}, stream)
+    try:
+        _write(path, changed)
+        yield
+    finally:
+        put_back(folder)
+
+
+def put_back(folder: Path) -> bool:
+    """Put ``params.yaml`` back as it was before overrides; whether there was anything to put back.
+
+    Only with the lock of runs. ``StageError`` where somebody has edited the file meanwhile: their work is not lost.
+    """
+    try:
+        texts = json.loads((folder / ORIGINAL).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return False
+    path = folder / PARAMETERS
+    present = path.read_text(encoding="utf-8")
+    if present not in (texts["before"], texts["changed"]):
+        kept = folder / STATE_FOLDER / f"{PARAMETERS}.before_overrides"
+        _write(kept, texts["before"])
+        (folder / ORIGINAL).unlink()
+        raise StageError(
+            f"{PARAMETERS} was edited while a run with --set had changed it, and holds that run's overrides still; "
+            f"what it was before is in {str(kept.relative_to(folder))!r}. Put it right, then run this again"
+        )
+    if present != texts["before"]:
+        _write(path, texts["before"])
+    (folder / ORIGINAL).unlink()
+    return True
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic_writer(path) as stream:
+        stream.write(text)

@@ -1,0 +1,1 @@
+"""DVC's graph as it is read, and the plan of what a run has to do."""

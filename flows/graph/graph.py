@@ -1,0 +1,238 @@
+"""The graph of the experiment as DVC has it: stages with every matrix and foreach resolved, and their edges.
+
+``dvc.yaml`` is the only place where the graph is written down. This module asks DVC for it, in process, and
+restates nothing: names, commands and edges are those of ``dvc stage list`` and ``dvc dag``.
+"""
+
+import heapq
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import chdir, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flows.graph.selection import Selection
+from tasks.errors import ResourceError, StageError
+
+if TYPE_CHECKING:
+    from dvc.repo import Repo
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One stage, as DVC resolved it; paths are relative to the checkout."""
+
+    name: str
+    """What DVC calls it: ``pretrain``, ``mask@chat-allow_list``, ``data/raw/mail.dvc``."""
+    command: str
+    """Its shell command; empty for data added with ``dvc add``."""
+    dependencies: tuple[str, ...]
+    parameters: tuple[str, ...]
+    """Key paths of ``params.yaml``; of another file with that file's name and a colon before them."""
+    outputs: tuple[str, ...]
+    upstream: tuple[str, ...]
+    """Stages that make a dependency of this one, in the order of the graph."""
+    dimensions: Mapping[str, str] = field(default_factory=dict)
+    """Its place in the matrix or foreach that it comes from: ``{"dataset": "chat", "technique": "allow_list"}``."""
+
+    @property
+    def step(self) -> str:
+        """The name in ``dvc.yaml`` that a matrix or foreach expands: ``mask`` of ``mask@chat-allow_list``."""
+        return self.name.split("@", 1)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """All stages by name, each after all stages that it depends on."""
+
+    nodes: dict[str, Node]
+
+    def downstream(self) -> dict[str, list[str]]:
+        """For each stage, the stages that depend on it directly."""
+        following: dict[str, list[str]] = {name: [] for name in self.nodes}
+        for node in self.nodes.values():
+            for name in node.upstream:
+                following[name].append(node.name)
+        return following
+
+    def longest_chains(self) -> dict[str, int]:
+        """For each stage, how many stages the longest chain has that starts with it; 1 where nothing follows."""
+        following = self.downstream()
+        lengths: dict[str, int] = {}
+        for name in reversed(self.nodes):
+            lengths[name] = 1 + max((lengths[successor] for successor in following[name]), default=0)
+        return lengths
+
+    def select(self, selection: Selection) -> "Graph":
+        """The stages that are selected, with everything upstream of them; all where the selection is empty."""
+        if not selection:
+            return self
+        chosen = selection.names_in(self)
+        for name in reversed(self.nodes):
+            if name in chosen:
+                chosen.update(self.nodes[name].upstream)
+        return Graph({name: node for name, node in self.nodes.items() if name in chosen})
+
+
+def project_folder(start: str | Path = ".") -> Path:
+    """Root of the DVC project that holds ``start``; ``StageError`` where there is none, or none with a ``dvc.yaml``."""
+    from dvc.exceptions import NotDvcRepoError
+    from dvc.repo import Repo
+
+    place = os.path.abspath(start)
+    try:
+        root = Path(Repo.find_root(place))
+    except NotDvcRepoError:
+        raise StageError(
+            f"{place!r} is not inside a DVC project; run this in the folder that holds dvc.yaml and .dvc"
+        ) from None
+    if not (root / "dvc.yaml").is_file():
+        raise StageError(f"there is no dvc.yaml in {str(root)!r}; run this in the project's folder")
+    return root
+
+
+@contextmanager
+def open_repository(root: str | Path) -> Iterator["Repo"]:
+    """Open the DVC repository whose root is ``root`` and work in that folder inside the block.
+
+    DVC's own errors become one-line errors of ours: ``StageError`` where the graph cannot be read, ``ResourceError``
+    where another process holds DVC's lock.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.lock import LockError
+    from dvc.repo import Repo
+
+    # DVC prints hints and progress through a logger that its import sets up; what matters comes as an exception.
+    logging.getLogger("dvc").setLevel(logging.ERROR)
+    with chdir(root):
+        try:
+            with Repo(str(root)) as repository:
+                yield repository
+        except LockError as error:
+            raise ResourceError(
+                "another DVC process holds the project's lock; wait for it to end and run this again "
+                f"({_one_line(error)})"
+            ) from None
+        except DvcException as error:
+            text = _one_line(error)
+            if "'dvc.lock'" in text:
+                text += "; 'palimpsest run' sets a dvc.lock aside that was cut off, and restores from DVC's cache"
+            raise StageError(f"DVC cannot read the graph: {text}") from None
+
+
+def dvc_stages(repository: "Repo") -> dict[str, tuple[Any, list[str]]]:
+    """DVC's stage objects by name, in the order of the graph, each with the names of the stages it depends on.
+
+    Read under DVC's lock, so that no other process is half way through writing ``dvc.lock``. Data added with
+    ``dvc add`` counts only where a stage depends on it, as for ``dvc repro``.
+    """
+    from dvc.repo.reproduce import get_active_graph
+    from dvc.stage import PipelineStage
+
+    with repository.lock:
+        repository._reset()
+        index = repository.index
+        # A frozen stage does not wait for its inputs; DVC's own runs cut its edges with the same function.
+        edges = get_active_graph(index.graph)
+    position = {stage: place for place, stage in enumerate(index.stages)}
+    wanted: set[Any] = set()
+    waiting = [stage for stage in index.stages if isinstance(stage, PipelineStage)]
+    while waiting:
+        stage = waiting.pop()
+        if stage not in wanted:
+            wanted.add(stage)
+            waiting.extend(edges.successors(stage))
+    ordered = _topological(wanted, edges, position)
+    place = {stage: number for number, stage in enumerate(ordered)}
+    return {
+        stage.addressing: (
+            stage,
+            [above.addressing for above in sorted(edges.successors(stage), key=place.__getitem__)],
+        )
+        for stage in ordered
+    }
+
+
+def read_graph(repository: "Repo") -> Graph:
+    """The graph of the repository; a few hundredths of a second for a hundred stages."""
+    return graph_of(dvc_stages(repository))
+
+
+def graph_of(stages: Mapping[str, tuple[Any, list[str]]]) -> Graph:
+    """The graph of DVC's stage objects, as ``dvc_stages`` gives them."""
+    definitions: dict[str, Mapping[str, Any]] = {}
+    return Graph({name: _node(name, stage, upstream, definitions) for name, (stage, upstream) in stages.items()})
+
+
+def _node(name: str, stage: Any, upstream: list[str], definitions: dict[str, Mapping[str, Any]]) -> Node:
+    """``definitions`` holds what was read of each ``dvc.yaml``, by its path: every stage object would read it again."""
+    from dvc.dependency import ParamsDependency
+
+    parameters = []
+    for dependency in stage.params:
+        file = os.path.relpath(dependency.fs_path)
+        prefix = "" if file == ParamsDependency.DEFAULT_PARAMS_FILE else f"{file}:"
+        parameters += [f"{prefix}{key}" for key in dependency.params or ["*"]]
+    commands = stage.cmd if isinstance(stage.cmd, list) else [stage.cmd or ""]
+    return Node(
+        name=name,
+        command="\n".join(commands),
+        dependencies=tuple(str(entry) for entry in stage.deps if not isinstance(entry, ParamsDependency)),
+        parameters=tuple(parameters),
+        outputs=tuple(str(entry) for entry in stage.outs),
+        upstream=tuple(upstream),
+        dimensions=_dimensions(stage, definitions),
+    )
+
+
+def _dimensions(stage: Any, definitions: dict[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Where a stage stands in its matrix or foreach, as DVC resolved it; empty for a stage without."""
+    from dvc.parsing import ForeachDefinition, MatrixDefinition
+    from dvc.stage import PipelineStage
+
+    if not isinstance(stage, PipelineStage) or "@" not in stage.name:
+        return {}
+    step, key = stage.name.split("@", 1)
+    if stage.path not in definitions:
+        definitions[stage.path] = stage.dvcfile.resolver.definitions
+    definition = definitions[stage.path][step]
+    if isinstance(definition, ForeachDefinition):
+        return {step: key}
+    if not isinstance(definition, MatrixDefinition):
+        return {}
+    dimensions: dict[str, str] = {}
+    for name, item in definition.normalized_iterable[key].items():
+        # An item may be a mapping of its own: its keys say more than its number.
+        values = item.items() if isinstance(item, Mapping) else [(name, item)]
+        dimensions |= {str(part): str(value) for part, value in values}
+    return dimensions
+
+
+def _topological(stages: set[Any], edges: Any, position: Mapping[Any, int]) -> list[Any]:
+    """Every stage after those it depends on; among the free ones the order of ``dvc.yaml``."""
+    open_inputs = {stage: edges.out_degree(stage) for stage in stages}
+    free = [(position[stage], stage) for stage in stages if not open_inputs[stage]]
+    heapq.heapify(free)
+    ordered = []
+    while free:
+        _, stage = heapq.heappop(free)
+        ordered.append(stage)
+        for following in edges.predecessors(stage):
+            if following in open_inputs:
+                open_inputs[following] -= 1
+                if not open_inputs[following]:
+                    heapq.heappush(free, (position[following], following))
+    return ordered
+
+
+def _one_line(error: BaseException) -> str:
+    parts = []
+    cause: BaseException | None = error
+    while cause is not None:
+        text = " ".join(str(cause).split())
+        if text and text not in parts:
+            parts.append(text)
+        cause = cause.__cause__
+    return ": ".join(parts)

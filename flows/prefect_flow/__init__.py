@@ -1,0 +1,1 @@
+"""The flow that Prefect sees, and everything else that belongs to Prefect."""

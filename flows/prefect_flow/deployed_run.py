@@ -1,0 +1,110 @@
+"""A run that Prefect starts, on a schedule or with a click, in the project's folder of a worker or of
+``palimpsest serve``: it takes the lock, sets its overrides, makes the plan and has its own supervisor, as a run in a
+terminal does. Ending its process, however that happens, ends its stages within seconds.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager, nullcontext
+from pathlib import Path
+
+from prefect.logging import get_run_logger
+
+from flows.checkout.overrides import overridden, parse_overrides
+from flows.checkout.private_folders import close_private_folders
+from flows.checkout.run_lock import RunLock
+from flows.graph.graph import open_repository, project_folder
+from flows.graph.selection import Selection, parse_only
+from flows.runs.preparation import plan_after_repair
+from flows.runs.recorded_experiment import check_recordable, record_experiment
+from flows.runs.run_session import make_session
+from flows.runs.session import Session, session_open
+from flows.sharing.role import Role
+from flows.stages.executor import Outcome
+from flows.stages.processes import Processes
+from tasks.errors import ResourceError
+from tasks.params import DEFAULT_PATH, read_parameters
+
+FOLDER_VARIABLE = "PALIMPSEST_FOLDER"
+"""Environment variable of a worker: the project's folder; without it, the working folder is inside the project."""
+LOOK_SECONDS = 5.0
+"""How often a run looks whether another one in the same folder has ended."""
+
+
+@contextmanager
+def deployed_session(
+    stages: Sequence[str],
+    only: Sequence[str],
+    overrides: Sequence[str],
+    jobs: int | None,
+    *,
+    new_data_only: bool,
+    role: Role = Role.ALONE,
+) -> Iterator[Session | None]:
+    """The session of this flow run, open inside the block; ``None`` where it is for new data only and there is none."""
+    logger = get_run_logger()
+    root = project_folder(os.environ.get(FOLDER_VARIABLE, "."))
+    selection = Selection(stages, parse_only(only))
+    values = parse_overrides(overrides)
+    if values:
+        check_recordable(root)
+    with chdir(root), _lock_when_free(root) as lock, overridden(root, values):
+        resources = read_parameters(root / DEFAULT_PATH).resources
+        with open_repository(root) as repository:
+            plan = plan_after_repair(repository, selection, resources, logger.info)
+        logger.info(plan.summary())
+        if new_data_only:
+            from flows.graph.data_version import changed_sources
+
+            changed = changed_sources(plan, root)
+            if not changed:
+                yield None
+                return
+            logger.info("new data: %s", ", ".join(changed))
+        close_private_folders(root)
+        outcomes: dict[str, Outcome] = {}
+        try:
+            # With nothing to do there is no process to start.
+            idle = plan.nothing_to_do and role is not Role.JOIN
+            with nullcontext() if idle else Processes(root, inherited=[lock.handle]) as processes:
+                session = make_session(
+                    root,
+                    plan,
+                    processes,
+                    resources,
+                    parallel_stages=jobs or resources.parallel_stages,
+                    stopped=threading.Event(),
+                    outcomes=outcomes,
+                )
+                session.shown = True
+                try:
+                    with session_open(session):
+                        yield session
+                finally:
+                    session.stop()
+        finally:
+            if values:
+                name = record_experiment(root, values, outcomes, plan)
+                logger.info("recorded as the DVC experiment %r: 'dvc exp apply %s' brings it back", name, name)
+
+
+@contextmanager
+def _lock_when_free(root: Path) -> Iterator[RunLock]:
+    """The lock of runs, after any other run in the folder has ended."""
+    waiting = False
+    lock = RunLock(root)
+    while True:
+        try:
+            lock.acquire()
+            break
+        except ResourceError as error:
+            if not waiting:
+                get_run_logger().info("waiting: %s", error)
+                waiting = True
+            time.sleep(LOOK_SECONDS)
+    try:
+        yield lock
+    finally:
+        lock.release()

@@ -1,0 +1,164 @@
+"""Carries a plan out: the supervisor, the Prefect API and the flow of one run, and an orderly end on a signal."""
+
+import contextvars
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from flows.checkout.private_folders import close_private_folders
+from flows.graph.plan import Action, Plan
+from flows.prefect_flow import prefect_api
+from flows.runs.run_session import make_session
+from flows.runs.session import Session
+from flows.stages.executor import STOPPED, Finish, Observer, Outcome, State
+from flows.stages.processes import Processes
+from tasks.errors import ResourceError
+from tasks.params import ResourceSettings
+
+STOP_SECONDS = 8.0
+"""How long stages and Prefect have after SIGINT or SIGTERM until the run ends without them."""
+
+
+@dataclass
+class _Flow:
+    """The thread that Prefect works in; the main thread stays free for signals."""
+
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    error: BaseException | None = None
+
+
+def drive(
+    folder: Path,
+    plan: Plan,
+    *,
+    resources: ResourceSettings,
+    parallel_stages: int,
+    observer: Observer,
+    parameters: Mapping[str, Any] | None = None,
+    inherited: Sequence[int] = (),
+    verbose: bool = False,
+) -> Finish:
+    """Run the plan's stages and return what became of each.
+
+    ``parameters`` are the flow's, for Prefect's record. SIGINT, SIGTERM and a cancellation in Prefect stop running
+    stages within seconds; what was finished stays finished. Only from the main thread.
+    Raises what kept the flow from being run at all.
+    """
+    close_private_folders(folder)
+    prefect_api.configure(folder, verbose=verbose)
+    flow = _Flow()
+    with _received_signals() as received, Processes(folder, inherited=inherited) as processes:
+        session = make_session(
+            folder,
+            plan,
+            processes,
+            resources,
+            parallel_stages=parallel_stages,
+            observer=observer,
+            stopped=threading.Event(),
+            outcomes=flow.outcomes,
+            parameters=parameters,
+        )
+        work = _flow_run(flow, folder, session, processes)
+        deadline = float("inf")
+        while work.is_alive() and time.monotonic() < deadline:
+            work.join(0.1)
+            if received and not session.stopped.is_set():
+                session.stop()
+            if session.stopped.is_set() and deadline == float("inf"):
+                deadline = time.monotonic() + STOP_SECONDS
+        abandoned = work.is_alive()
+        warning = None
+        if flow.error is not None and not session.stopped.is_set():
+            error = _explained(flow.error)
+            if not isinstance(error, ResourceError) or len(flow.outcomes) < len(plan.stages):
+                raise error
+            # Every stage was brought to its end: only Prefect's record of the run is incomplete.
+            warning = str(error)
+        outcomes = {name: flow.outcomes.get(name) or _unfinished(name, plan) for name in plan.stages}
+        return Finish(outcomes, received[0] if received else None, abandoned, session.cancelled, warning)
+
+
+def _flow_run(flow: _Flow, folder: Path, session: Session, processes: Processes) -> threading.Thread:
+    def work() -> None:
+        try:
+            # Importing Prefect takes a second, which the server's own start can use.
+            server = None if prefect_api.likely_configured() else prefect_api.TemporaryServer(processes, folder)
+            if prefect_api.configured_url() is not None and server is not None:
+                server.stop()
+                server = None
+            elif prefect_api.configured_url() is None and server is None:
+                server = prefect_api.TemporaryServer(processes, folder)
+            processes.prepare_dvc()
+            from prefect.settings import (
+                PREFECT_API_URL,
+                PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
+                PREFECT_LOGGING_TO_API_ENABLED,
+                temporary_settings,
+            )
+
+            from flows.prefect_flow.experiment import run_experiment
+
+            # Without a heartbeat, since joining its thread costs a second at the end of every flow run.
+            settings: dict[Any, Any] = {PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
+            if server is not None:
+                settings |= {PREFECT_API_URL: server.wait(), PREFECT_LOGGING_TO_API_ENABLED: False}
+            session.shown = server is None
+            with temporary_settings(settings):
+                run_experiment(session)
+        except BaseException as error:  # handed to the main thread, which raises it
+            flow.error = error
+
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="flow", daemon=True)
+    thread.start()
+    return thread
+
+
+def _explained(error: BaseException) -> BaseException:
+    """A lost connection to Prefect's API is the user's to mend; anything else is raised as it is."""
+    import httpx
+
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, httpx.TransportError):
+            return ResourceError(
+                f"Prefect's API does not answer ({type(cause).__name__}); see that its server runs, or unset "
+                "PREFECT_API_URL to use a temporary one, and run this again: finished stages are kept"
+            )
+        if isinstance(cause, httpx.HTTPStatusError) and cause.response.status_code in (401, 403):
+            return ResourceError(
+                "Prefect's server asks who is there: set PREFECT_API_AUTH_STRING=USER:PASSWORD in the environment"
+            )
+        cause = cause.__cause__ or cause.__context__
+    return error
+
+
+def _unfinished(name: str, plan: Plan) -> Outcome:
+    if plan.stages[name].action is Action.UNCHANGED:
+        return Outcome(name, State.UNCHANGED)
+    return Outcome(name, State.SKIPPED, error=STOPPED)
+
+
+@contextmanager
+def _received_signals() -> Iterator[list[int]]:
+    """Note SIGINT and SIGTERM instead of dying of them; the third one ends the process at once."""
+    received: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        received.append(number)
+        if len(received) > 2:
+            os._exit(128 + number)  # the supervisor stops what runs
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,260 @@
+"""The Prefect flow of the experiment: one task per stage, along the edges of DVC's graph.
+
+Prefect decides when and where a stage runs, DVC whether its command does. Prefect's own result cache is off, since
+its cache keys know neither our code nor the data.
+"""
+
+import heapq
+from collections.abc import Callable
+from dataclasses import replace
+from queue import Empty, SimpleQueue
+from typing import Annotated, Any
+from uuid import UUID
+
+from prefect import flow, task
+from prefect.cache_policies import NO_CACHE
+from prefect.exceptions import CancelledRun
+from prefect.futures import PrefectFuture
+from prefect.states import Cancelled, Completed
+from prefect.task_runners import ThreadPoolTaskRunner
+from pydantic import Field
+
+from flows.graph.plan import Action, enumeration
+from flows.runs.session import Session, open_session, session_open
+from flows.sharing.role import Alone, Role, Sharing
+from flows.sharing.shared_run import LOOK_SECONDS
+from flows.sharing.shared_session import shared_session
+from flows.stages.executor import STOPPED, Outcome, State
+from tasks.errors import StageError
+
+Choice = Annotated[str, Field(pattern=r"^[^=\s]+=[^=\s]+$", examples=["technique=entity_tagger,allow_list"])]
+Override = Annotated[str, Field(pattern=r"^[^=\s]+=.*$", examples=["filling.top_k.k=20"])]
+Jobs = Annotated[int, Field(ge=1)]
+
+
+SHOW_SECONDS = 10.0
+"""How often the progress of a run is shown while no stage ends."""
+
+
+class PassingFailure(StageError):
+    """A stage failed of something that can pass; Prefect tries it again."""
+
+
+@task(name="stage", cache_policy=NO_CACHE, persist_result=False, retries=0, log_prints=False)
+def stage(name: str) -> str:
+    """Run one stage through DVC; the state is the result, and a failed stage is a failed task.
+
+    The exception holds the one line that may be shown; logs of the stage stay on this machine.
+    """
+    session = open_session()
+    assert session is not None  # the flow has opened it
+    session.attempts[name] += 1
+    outcome = replace(session.run_stage(name), attempts=session.attempts[name])
+    session.outcomes[name] = outcome
+    if outcome.state is State.FAILED:
+        kind = PassingFailure if outcome.may_pass and not session.stopped.is_set() else StageError
+        raise kind(f"stage {name!r} failed: {outcome.error}")
+    return outcome.state.value
+
+
+def can_pass(_task: object, _task_run: object, state: Any) -> bool:
+    """Whether Prefect is to try a failed stage again."""
+    return isinstance(state.data, PassingFailure)
+
+
+@flow(name="experiment", persist_result=False, log_prints=False)
+def experiment(
+    stages: list[str] = [],  # noqa: B006 - Prefect reads the default for its form; it is never changed
+    only: list[Choice] = [],  # noqa: B006 - the same
+    overrides: list[Override] = [],  # noqa: B006 - the same
+    jobs: Jobs | None = None,
+    new_data_only: bool = False,
+    role: Role = Role.ALONE,
+) -> Any:
+    """Run every stage of the experiment that changed, in the folder of the project; counts per state.
+
+    A stage starts when everything upstream of it is done, those with the longest chain behind them first. A failed
+    stage stops what depends on it and nothing else. Raises ``StageError`` at the end where a stage failed.
+
+    Args:
+        stages: Stages, steps or patterns with * and ?; what they depend on is included. Empty: all.
+        only: Stages with these values of a dimension, such as technique=entity_tagger. Empty: all.
+        overrides: Changes to params.yaml for this run, such as filling.top_k.k=20. Recorded as a DVC experiment.
+        jobs: Stages at once. Empty: resources.parallel_stages of params.yaml.
+        new_data_only: Do nothing unless a source of data changed since the last run.
+        role: alone - this clone does everything; lead - others may join and compute what holds nothing private;
+            join - help the run of another clone that leads.
+    """
+    session = open_session()
+    if session is not None:
+        return _work(session, role)
+    from flows.prefect_flow.deployed_run import deployed_session
+
+    with deployed_session(stages, only, overrides, jobs, new_data_only=new_data_only, role=role) as session:
+        if session is None:
+            return Completed(name="NothingNew", message="no source of data has changed")
+        return _work(session, role)
+
+
+def _work(session: Session, role: Role) -> Any:
+    """Bring every stage to an outcome; the flow run's result or state."""
+    from prefect.runtime import flow_run
+
+    from flows.prefect_flow.abandoned_flow_run import end_abandoned_flow_run
+    from flows.prefect_flow.cancellation import cancellation_watched
+    from flows.prefect_flow.concurrency import set_tag_limits
+    from flows.prefect_flow.run_artifacts import RunArtifacts
+
+    if flow_run.id is not None:
+        # As Prefect itself names it; reports record it.
+        session.stage_environment["PREFECT__FLOW_RUN_ID"] = str(flow_run.id)
+    if session.tag_limits:
+        set_tag_limits(session.tag_limits)
+    if session.shown and flow_run.id is not None:
+        end_abandoned_flow_run(UUID(flow_run.id))
+    if session.plan.nothing_to_do and role is not Role.JOIN:
+        role = Role.ALONE
+    with cancellation_watched(session), shared_session(session, role, UUID(flow_run.id)) as sharing:
+        session.run_stage = sharing.run
+        artifacts = RunArtifacts(session) if session.shown else None
+        Scheduler(session, sharing).run(artifacts.show_progress if artifacts else lambda: None)
+    if artifacts:
+        artifacts.show_results()
+    if session.cancelled:
+        return Cancelled(message="stages that were finished are kept; run it again to go on")
+    failed = [name for name, outcome in session.outcomes.items() if outcome.state is State.FAILED]
+    if failed:
+        raise StageError(f"{len(failed)} of {len(session.outcomes)} stages failed: {enumeration(failed)}")
+    states = [outcome.state for outcome in session.outcomes.values()]
+    return {state.value: states.count(state) for state in State}
+
+
+def run_experiment(session: Session) -> None:
+    """Run the flow; outcomes are in ``session.outcomes`` also where stages failed or were skipped.
+
+    Raises what kept Prefect itself from doing its work, never for a failed stage.
+    """
+    runner: Any = ThreadPoolTaskRunner(max_workers=session.parallel_stages)
+    with session_open(session):
+        try:
+            experiment.with_options(task_runner=runner)(**session.parameters)
+        except CancelledRun:
+            if not session.cancelled:
+                raise
+        except StageError:
+            if not any(outcome.state is State.FAILED for outcome in session.outcomes.values()):
+                raise
+
+
+class Scheduler:
+    """Submits stages to Prefect when they are ready.
+
+    Prefect would wait for a task's inputs on one of its worker threads, so that waiting stages would keep ready ones
+    from running; therefore a stage is submitted only when its inputs are done.
+    """
+
+    def __init__(self, session: Session, sharing: Sharing | None = None) -> None:
+        self._session = session
+        self._sharing = sharing or Alone(session)
+        self._graph = session.plan.graph
+        self._downstream = self._graph.downstream()
+        self._chains = self._graph.longest_chains()
+        self._order = {name: place for place, name in enumerate(self._graph.nodes)}
+        self._open_inputs = {name: len(node.upstream) for name, node in self._graph.nodes.items()}
+        self._ready: list[tuple[int, int, int, str]] = []
+        self._waiting: list[str] = []
+        self._futures: dict[str, PrefectFuture[Any]] = {}
+        self._ended: SimpleQueue[str] = SimpleQueue()
+
+    def run(self, show_progress: Callable[[], None] = lambda: None) -> None:
+        """Until every stage has an outcome. Calls ``show_progress`` whenever a stage has ended, and now and then."""
+        for name, count in self._open_inputs.items():
+            if count == 0:
+                self._make_ready(name)
+        running: set[str] = set()
+        while self._ready or running or self._waiting:
+            while self._ready and len(running) < self._session.parallel_stages:
+                *_, name = heapq.heappop(self._ready)
+                outcome = self._without_running(name)
+                if outcome is not None:
+                    self._conclude(outcome)
+                elif self._sharing.may_start(name):
+                    running.add(name)
+                    self._submit(name)
+                else:
+                    self._waiting.append(name)
+            ended = self._next_ended(show_progress) if running or self._waiting else None
+            if ended is not None:
+                running.remove(ended)
+                outcome = self._outcome_of(ended)
+                self._sharing.ended(outcome)
+                self._conclude(outcome)
+                show_progress()
+            # What another clone had may be free or done by now.
+            for name in self._waiting:
+                self._make_ready(name)
+            self._waiting.clear()
+
+    def _next_ended(self, show_progress: Callable[[], None]) -> str | None:
+        """The next stage that ends; ``None`` after a while where some wait for other clones."""
+        while True:
+            try:
+                return self._ended.get(timeout=LOOK_SECONDS if self._waiting else SHOW_SECONDS)
+            except Empty:
+                show_progress()
+                if self._waiting:
+                    return None
+
+    def _make_ready(self, name: str) -> None:
+        heapq.heappush(self._ready, (self._sharing.order(name), -self._chains[name], self._order[name], name))
+
+    def _without_running(self, name: str) -> Outcome | None:
+        """The outcome of a stage that need not or must not run, else ``None``."""
+        upstream = [self._session.outcomes[above] for above in self._graph.nodes[name].upstream]
+        lost = [outcome.name for outcome in upstream if outcome.state in (State.FAILED, State.SKIPPED)]
+        if lost:
+            return Outcome(name, State.SKIPPED, error=f"{enumeration(lost)} did not finish")
+        planned = self._session.plan.stages[name]
+        if planned.action is Action.UNCHANGED:
+            return Outcome(name, State.UNCHANGED)
+        if planned.action is Action.PERHAPS and all(outcome.state is State.UNCHANGED for outcome in upstream):
+            return Outcome(name, State.UNCHANGED)
+        if self._session.stopped.is_set():
+            return Outcome(name, State.SKIPPED, error=STOPPED)
+        refusal = self._sharing.refusal()
+        if refusal is not None:
+            return Outcome(name, State.SKIPPED, error=refusal)
+        return None
+
+    def _submit(self, name: str) -> None:
+        self._session.observer(name, None)
+        node = self._graph.nodes[name]
+        waits = [self._futures[above] for above in node.upstream if above in self._futures]
+        prepared = stage.with_options(
+            name=node.step,
+            task_run_name=name,
+            tags=set(self._session.tags_of(node.step)),
+            retries=len(self._session.retry_delays),
+            retry_delay_seconds=list(self._session.retry_delays),
+            retry_condition_fn=can_pass,
+        )
+        future = prepared.submit(name, return_state=False, wait_for=waits)
+        self._futures[name] = future
+        future.add_done_callback(lambda _: self._ended.put(name))
+
+    def _outcome_of(self, name: str) -> Outcome:
+        outcome = self._session.outcomes.get(name)
+        if outcome is not None:
+            return outcome
+        # The task never reached its own code: Prefect lost its API, or an automation cancelled it.
+        self._futures[name].wait()
+        state = self._futures[name].state
+        return Outcome(name, State.FAILED, error=f"Prefect did not run it: the task ended as {state.name!r}")
+
+    def _conclude(self, outcome: Outcome) -> None:
+        self._session.outcomes[outcome.name] = outcome
+        self._session.observer(outcome.name, outcome)
+        for name in self._downstream[outcome.name]:
+            self._open_inputs[name] -= 1
+            if self._open_inputs[name] == 0:
+                self._make_ready(name)

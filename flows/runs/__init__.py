@@ -1,0 +1,1 @@
+"""One run from its preparation to its record, whoever schedules its stages."""

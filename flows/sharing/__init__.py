@@ -1,0 +1,1 @@
+"""Several clones at work on one experiment."""

@@ -1,0 +1,67 @@
+"""What a run has found valid is not read through again until a file or the code changes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scratch_project import CHECKOUT, Project
+
+import tasks
+from flows.checkout.checked_parameters import known_to_be_valid, remember_as_valid
+
+
+@pytest.fixture
+def remembered(finished: Project) -> Project:
+    assert not known_to_be_valid(finished.folder)
+    (finished.folder / ".palimpsest").mkdir(exist_ok=True)
+    remember_as_valid(finished.folder)
+    assert known_to_be_valid(finished.folder)
+    return finished
+
+
+@pytest.mark.parametrize("name", ["params.yaml", "dvc.yaml"])
+def test_a_changed_file_is_checked_again(remembered: Project, name: str) -> None:
+    remembered.write(name, remembered.read(name) + "\n")
+    assert not known_to_be_valid(remembered.folder)
+
+
+def test_changed_code_checks_again(remembered: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = tmp_path / "tasks"
+    (copy / "masking").mkdir(parents=True)
+    settings = copy / "masking" / "settings.py"
+    settings.write_text("a = 1\n", encoding="utf-8")
+    monkeypatch.setattr(tasks, "__file__", str(copy / "__init__.py"))
+    remember_as_valid(remembered.folder)
+    assert known_to_be_valid(remembered.folder)
+    settings.write_text("a = 2\n", encoding="utf-8")
+    os.utime(settings, ns=(1, 1))
+    assert not known_to_be_valid(remembered.folder)
+
+
+def test_a_mistake_is_told_by_plan_and_run_also_after_a_valid_run(finished: Project) -> None:
+    assert finished.palimpsest("run").returncode == 0
+    assert known_to_be_valid(finished.folder)
+    finished.replace("params.yaml", "parallel_stages:", "parallel_stage:")
+    for command in ("plan", "run"):
+        done = finished.palimpsest(command)
+        assert done.returncode == 1
+        assert "parallel_stage" in done.stderr
+    assert not known_to_be_valid(finished.folder)
+
+
+def test_with_nothing_to_do_no_settings_are_imported(finished: Project) -> None:
+    """They take longer to import than DVC takes to find that nothing is to be done."""
+    assert finished.palimpsest("run").returncode == 0
+    for command in ("plan", "run"):
+        script = f"import sys; from tasks.cli import main; main([{command!r}]); print('tasks.params' in sys.modules)"
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=finished.folder,
+            env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.splitlines()[-1] == "False"

@@ -1,0 +1,43 @@
+"""A damaged file of DVC's cache is noticed when it would be restored; DVC 3.67 itself trusts it."""
+
+import hashlib
+
+from scratch_project import Project
+
+from flows.stages.executor import Executor, State
+from flows.stages.processes import Processes
+
+
+def damage(project: Project, path: str) -> str:
+    """Change a byte of the cached copy of an output, as a disk does: same size, same mode. Returns the right text."""
+    text = project.read(path)
+    name = hashlib.md5(text.encode()).hexdigest()
+    cached = project.folder / ".dvc" / "cache" / "files" / "md5" / name[:2] / name[2:]
+    assert cached.read_text(encoding="utf-8") == text
+    before = cached.stat()
+    cached.chmod(0o644)
+    cached.write_text("X" + text[1:], encoding="utf-8")
+    cached.chmod(before.st_mode & 0o777)
+    (project.folder / path).unlink()
+    return text
+
+
+def test_a_damaged_output_is_computed_and_a_sound_one_restored(finished: Project) -> None:
+    right = damage(finished, "masked/list.txt")
+    (finished.folder / "masked" / "tagger.txt").unlink()
+    with Processes(finished.folder) as processes:
+        executor = Executor(processes, finished.folder)
+        assert executor.run("mask@list").state is State.RAN
+        assert executor.run("mask@tagger").state is State.RESTORED
+    assert finished.read("masked/list.txt") == right
+    # The cache is sound again.
+    (finished.folder / "masked" / "list.txt").unlink()
+    assert "is cached" in finished.dvc("repro", "mask@list")
+    assert finished.read("masked/list.txt") == right
+
+
+def test_dvc_itself_does_not_notice(finished: Project) -> None:
+    """What makes the check necessary; where a later DVC notices, it can go."""
+    right = damage(finished, "masked/list.txt")
+    finished.dvc("repro", "mask@list")
+    assert finished.read("masked/list.txt") != right

@@ -1,0 +1,80 @@
+"""One stage's entry of ``dvc.lock``, read and replaced as text, against DVC's own reading and writing."""
+
+from pathlib import Path
+
+import pytest
+from scratch_project import ALL, GRAPH, Project, make_project
+
+from flows.stages.executor import Executor, State
+from flows.stages.processes import Processes
+from flows.stages.single_lock_entry import HEAD, only, replaced, spans
+
+TEXT = f"{HEAD}  raw:\n    cmd: |-\n      a\n\n        b\n    outs:\n    - path: x\n  mask@list:\n    cmd: c\n"
+
+
+def test_the_entries_are_found() -> None:
+    found = spans(TEXT)
+    assert found is not None
+    assert list(found) == ["raw", "mask@list"]
+    start, end = found["mask@list"]
+    assert TEXT[start:end] == "  mask@list:\n    cmd: c\n"
+    assert only(TEXT, "mask@list") == f"{HEAD}  mask@list:\n    cmd: c\n"
+    assert only(TEXT, "mask") == "schema: '2.0'\nstages: {}\n"
+
+
+def test_an_entry_is_replaced_in_its_place_and_a_new_one_comes_last() -> None:
+    assert replaced(TEXT, "raw", "  raw:\n    cmd: d\n") == f"{HEAD}  raw:\n    cmd: d\n  mask@list:\n    cmd: c\n"
+    assert replaced(TEXT, "fill", "  fill:\n    cmd: d\n") == f"{TEXT}  fill:\n    cmd: d\n"
+    assert replaced(TEXT, "fill", "  other:\n    cmd: d\n") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        TEXT[:-1],
+        TEXT.replace("stages:", "stages: # mine"),
+        TEXT.replace("  mask", "# a remark\n  mask"),
+        TEXT.replace("  mask", "  # a remark\n  mask"),
+        TEXT.replace("  mask@list:", "  'mask@list':"),
+        TEXT.replace("  mask@list:\n    cmd: c\n", "  mask@list: {cmd: c}\n"),
+        TEXT.replace("  mask@list:", "  raw:"),
+        TEXT.replace("cmd: c", "cmd: &id001 c"),
+        f"{TEXT}<<<<<<< HEAD\n",
+        f"{TEXT}datasets: []\n",
+    ],
+)
+def test_what_dvc_did_not_write_like_this_is_left_to_dvc(text: str) -> None:
+    assert spans(text) is None
+    assert only(text, "raw") is None
+    assert replaced(text, "raw", "  raw:\n    cmd: d\n") is None
+
+
+LONG = "echo a word and another one and still more words until the line is longer than eighty characters or more"
+
+
+COMMANDS = ["cat in.txt in.txt", f"{LONG}; cat in.txt", "cat in.txt > raw.txt\n      # 'q: \"'\n      cat in.txt"]
+
+
+def run_all(project: Project) -> set[State]:
+    with Processes(project.folder) as processes:
+        executor = Executor(processes, project.folder)
+        return {executor.run(name).state for name in ALL}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("end", ["", "# a remark\n"])
+def test_the_file_is_the_one_that_dvc_writes(tmp_path: Path, command: str, end: str) -> None:
+    """Byte for byte, first time and again after a change; also where somebody has written a remark into it."""
+    graph = GRAPH.replace("cmd: cat in.txt in.txt > raw.txt", f"cmd: |\n      {command} > raw.txt")
+    ours, peer = make_project(tmp_path / "ours", graph), make_project(tmp_path / "peer", graph)
+    assert run_all(ours) == {State.RAN}
+    peer.dvc("repro", *ALL)
+    assert ours.read("dvc.lock") == peer.read("dvc.lock")
+    for project in (ours, peer):
+        project.write("in.txt", "two\n")
+        project.write("dvc.lock", project.read("dvc.lock") + end)
+    assert run_all(ours) == {State.RAN}
+    peer.dvc("repro", *ALL)
+    assert ours.read("dvc.lock") == peer.read("dvc.lock")
+    assert "Running stage" not in ours.dvc("repro")

@@ -1,0 +1,184 @@
+"""Services that other machines reach ask for passwords; a run finds the server of ``palimpsest up``."""
+
+import base64
+import http.client
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from postgres_server import free_port
+
+from dashboards.services.running_service import RunningService, running_services, start
+from dashboards.services.service import (
+    Service,
+    check_names,
+    check_protection,
+    is_loopback,
+    mlflow_service,
+    prefect_service,
+    reached_at,
+)
+from dashboards.services.starting import start_services, stop_services
+from flows.prefect_flow import prefect_api
+from tasks.errors import ParameterError, ResourceError
+from tasks.reports.settings import TrackingSettings
+
+CHECKOUT = Path(__file__).parents[2]
+PASSWORDS = {
+    "PREFECT_SERVER_API_AUTH_STRING": "reader:a password",
+    "MLFLOW_AUTH_ADMIN_PASSWORD": "twelve letters",
+    "MLFLOW_FLASK_SERVER_SECRET_KEY": "any text",
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in (*PASSWORDS, "PREFECT_API_URL", "PREFECT_API_AUTH_STRING", "MLFLOW_TRACKING_URI"):
+        # Set first, so that what a test sets is taken back too.
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect home"))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7"])
+def test_without_passwords_nothing_listens_to_other_machines(host: str, tmp_path: Path) -> None:
+    ports = {name: free_port() for name in check_names([])}
+    with pytest.raises(ParameterError) as caught:
+        start_services(tmp_path, check_names([]), ports, TrackingSettings(), host=host)
+    for name in PASSWORDS:
+        assert f"{name} is not set" in str(caught.value)
+    assert running_services(tmp_path) == {}
+
+
+def test_weak_passwords_are_refused_without_being_shown() -> None:
+    weak = {**PASSWORDS, "PREFECT_SERVER_API_AUTH_STRING": "no-colon", "MLFLOW_AUTH_ADMIN_PASSWORD": "eleven char"}
+    for host in ("0.0.0.0", "127.0.0.1"):
+        with pytest.raises(ParameterError) as caught:
+            check_protection(host, check_names([]), weak)
+        assert "PREFECT_SERVER_API_AUTH_STRING is not of the form USER:PASSWORD" in str(caught.value)
+        assert "MLFLOW_AUTH_ADMIN_PASSWORD has fewer than 12 characters" in str(caught.value)
+        assert "no-colon" not in str(caught.value)
+        assert "eleven char" not in str(caught.value)
+    check_protection("127.0.0.1", check_names([]), {})
+    check_protection("0.0.0.0", ["app"], {})  # the app stays on loopback
+
+
+def test_addresses() -> None:
+    assert [
+        is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "127.0.0.9", "0.0.0.0", "::", "10.1.2.3")
+    ] == [
+        *[True] * 4,
+        *[False] * 3,
+    ]
+    with pytest.raises(ParameterError, match=r"--host 'kitchen' is no address"):
+        is_loopback("kitchen")
+    assert [reached_at(host) for host in ("0.0.0.0", "::", "10.1.2.3")] == ["127.0.0.1", "::1", "10.1.2.3"]
+
+
+def test_passwords_stand_in_no_command_and_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in PASSWORDS.items():
+        monkeypatch.setenv(name, value)
+    services = [prefect_service(4200, "0.0.0.0"), mlflow_service(5000, "sqlite:///mlflow.db", tmp_path, "0.0.0.0")]
+    shown = json.dumps([[list(service.program), dict(service.environment)] for service in services])
+    written = "".join(path.read_text(encoding="utf-8") for path in tmp_path.rglob("*") if path.is_file())
+    assert "basic-auth" in shown
+    for value in PASSWORDS.values():
+        assert value.split(":")[-1] not in shown + written
+
+
+def test_an_interface_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in PASSWORDS.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ResourceError, match=r"--host '192\.0\.2\.7': this machine has no interface"):
+        start_services(tmp_path, ["prefect"], {"prefect": free_port()}, TrackingSettings(), host="192.0.2.7")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RunningService]:
+    """What ``palimpsest up prefect`` leaves, but for the server itself."""
+    service = Service("prefect", 4321, "/", [sys.executable, "-c", "import time; time.sleep(600)"])
+    running = start(service, tmp_path)
+    yield running
+    running.stop(tmp_path)
+
+
+def test_a_run_finds_the_server_of_this_checkout(
+    server: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prefect_api.configure(tmp_path)
+    assert os.environ["PREFECT_API_URL"] == "http://127.0.0.1:4321/api"
+    # What the user has set stays.
+    monkeypatch.setenv("PREFECT_API_URL", "http://prefect.example/api")
+    prefect_api.configure(tmp_path)
+    assert os.environ["PREFECT_API_URL"] == "http://prefect.example/api"
+
+
+def test_a_server_that_has_ended_is_not_used(server: RunningService, tmp_path: Path) -> None:
+    server.stop(tmp_path)
+    prefect_api.configure(tmp_path)
+    assert "PREFECT_API_URL" not in os.environ
+
+
+def test_a_profile_without_an_address_is_no_server(tmp_path: Path) -> None:
+    profiles = Path(os.environ["PREFECT_HOME"]) / "profiles.toml"
+    profiles.parent.mkdir()
+    profiles.write_text('active = "local"\n[profiles.local]\n', encoding="utf-8")
+    assert not prefect_api.likely_configured()
+    profiles.write_text('[profiles.local]\nPREFECT_API_URL = "http://prefect.example/api"\n', encoding="utf-8")
+    assert prefect_api.likely_configured()
+
+
+def status(address: str, user: str | None = None) -> int:
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=30)
+    headers = {"Content-Type": "application/json"}
+    if user is not None:
+        headers["Authorization"] = f"Basic {base64.b64encode(user.encode()).decode()}"
+    connection.request("POST", parts.path, "{}", headers)
+    found = connection.getresponse().status
+    connection.close()
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_servers_with_passwords_let_in_whoever_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On another address of the loopback network, so that nothing outside is ever listened to."""
+    if importlib.util.find_spec("flask_wtf") is None:
+        pytest.skip("MLflow's own authentication needs Flask-WTF (pip install -e '.[shared]')")
+    for name, value in PASSWORDS.items():
+        monkeypatch.setenv(name, value)
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    subprocess.run([sys.executable, "-m", "dvc", "init", "--quiet"], cwd=tmp_path, check=True)
+    (tmp_path / "dvc.yaml").write_text("stages: {one: {cmd: echo 1 > one, outs: [one]}}\n", encoding="utf-8")
+    shutil.copy(CHECKOUT / "params.yaml", tmp_path)
+    ports = {"prefect": free_port(), "mlflow": free_port()}
+    try:
+        shown = start_services(tmp_path, ["prefect", "mlflow"], ports, TrackingSettings(), host="127.0.0.2")
+        prefect, mlflow = (service.address for service in shown)
+        assert prefect == f"http://127.0.0.2:{ports['prefect']}"
+        runs, experiments = f"{prefect}/api/flow_runs/count", f"{mlflow}/api/2.0/mlflow/experiments/search"
+        assert status(runs) == status(runs, "reader:wrong") == 401
+        assert status(runs, PASSWORDS["PREFECT_SERVER_API_AUTH_STRING"]) == 200
+        assert status(experiments) == status(experiments, "admin:wrong password") == 401
+        assert status(experiments, f"admin:{PASSWORDS['MLFLOW_AUTH_ADMIN_PASSWORD']}") != 401
+
+        command = [sys.executable, "-m", "tasks.cli", "run", "--json"]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(CHECKOUT), os.environ.get("PYTHONPATH", "")])}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        del environment["PREFECT_SERVER_API_AUTH_STRING"]
+        (tmp_path / "one").unlink()
+        refused = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert refused.returncode == 1
+        assert "set PREFECT_API_AUTH_STRING=USER:PASSWORD" in refused.stderr
+        assert refused.stderr.count("\n") == 1
+    finally:
+        stop_services(tmp_path, check_names([]))
