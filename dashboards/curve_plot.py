@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dashboards.interval_plot import Drawing
-from dashboards.plot_panel import Panel, scale_round, spread
+from dashboards.plot_panel import Panel, label_width, scale_round, spread
 from dashboards.series import series_of
 from tasks.reports.curve import curve_points
 from tasks.reports.expected_cells import training_report
@@ -35,7 +35,8 @@ def _points(line: Line, technique: str, reports: Mapping[str, Mapping[str, Any]]
 
 
 def _panel(technique: str, curves: list[Any], everything: list[tuple[int, float]], axis: str) -> Drawing:
-    panel = Panel(360, 250, left=40, right=74, top=12)
+    labels = [look.label for look, _ in curves]
+    panel = Panel(380, 250, left=40, right=label_width(labels), top=12)
     x = scale_round([float(step) for step, _ in everything] + [0.0], *panel.x_range, zero=True)
     y = scale_round([value for _, value in everything], *panel.y_range)
     panel.x_axis(x, axis, count=4)

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from tasks.reports.estimate import estimate
+from tasks.reports.estimate import direction, estimate
 from tasks.reports.summary_table import Line, Table, follows_protocol, technique_name
 
 
@@ -62,7 +62,36 @@ def sentences(table: Table) -> list[str]:
             else:
                 text += f"; the control {other.label}, which sees no context, has {guess:.1f}"
         said.append(f"{technique_name(technique).capitalize()}: {text}.")
-    return said
+    return [*said, *_of_speech(table)]
+
+
+def _of_speech(table: Table) -> list[str]:
+    """Word error rates: without language model, with the references, and with all fills by a model."""
+    if table.recogniser_alone is None or not table.techniques:
+        return []
+    lines = {"without a language model": table.recogniser_alone}
+    for line in table.lines:
+        if line.method in ("pretrained", "oracle"):
+            lines["with the pretrained one" if line.method == "pretrained" else "with Oracle"] = line
+    rates = [
+        f"{100 * number.value:.1f}% {name}"
+        for name, line in lines.items()
+        if (number := estimate(line.by_technique[table.techniques[0]], "wer")) is not None
+    ]
+    fills = [
+        (number.value, direction(rows, "wer_difference_to_oracle", neutral=0))
+        for technique in table.techniques
+        for line in table.lines
+        if line.filler is not None and (number := estimate(rows := line.by_technique[technique], "wer")) is not None
+    ]
+    if not rates or not fills:
+        return []
+    values, ways = zip(*fills, strict=True)
+    # Not the best of them alone: chosen on the test, its interval would say too much.
+    text = f"{100 * min(values):.1f} to {100 * max(values):.1f}% with fills by a model"
+    fewer, more = ways.count(-1), ways.count(1)
+    text += f" ({len(fills)} in all; by their intervals {fewer} with fewer errors than Oracle, {more} with more)"
+    return [f"Word error rate on {table.kind_of_speech}: {', '.join(rates)}, {text}."]
 
 
 def _reference(table: Table, method: str) -> float | None:

@@ -6,12 +6,15 @@ beside each other, or below each other on a narrow screen, so that text stays re
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
 _STEPS = (1, 2, 2.5, 5, 10)
 _LABEL_GAP = 13.0
+_LABEL_SPACE = 14.0
+_LABEL_CHARACTER = 6.9
+"""Width of a character of the bold labels, in pixels; a little more than the mean of common fonts."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,11 @@ def _shape(x: float, y: float, shape: str) -> str:
         case "triangle":
             return f'<path d="M{x:.1f},{y - 5.8:.1f} l5.6,10 l-11.2,0 z"/>'
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5"/>'
+
+
+def label_width(labels: Iterable[str]) -> float:
+    """Pixels that labels at the right edge of a panel need, with the gap before them."""
+    return _LABEL_SPACE + _LABEL_CHARACTER * max(map(len, labels), default=0)
 
 
 def spread(positions: Sequence[float], low: float, high: float, gap: float = _LABEL_GAP) -> list[float]:

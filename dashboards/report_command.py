@@ -2,7 +2,7 @@
 
 One file without anything from elsewhere, to be opened in a browser, sent or printed: the tables with intervals, what
 they say of the paper's claims, plots, the paper's tables beside ours, and how each number was made. It holds numbers
-only, never text of a corpus.
+and made-up sentences, never text of a corpus.
 
 example:
   palimpsest report --output results/report.html

@@ -9,6 +9,7 @@ from dashboards.comparison_plot import PAPER_SHAPES, comparison_plots
 from dashboards.curve_plot import curve_plots
 from dashboards.detector_results import STAGE, detector_results
 from dashboards.detector_tables import detector_legend, detector_sections
+from dashboards.examples import examples_of
 from dashboards.headline import facts, sentences
 from dashboards.interval_plot import interval_plots
 from dashboards.paper_claims import verdicts
@@ -71,6 +72,7 @@ def report_page(all_rows: Sequence[Mapping[str, Any]], index: ReportIndex, score
         between=provenance.measured_between(index),
         signatures=signatures,
         cells=len(all_rows),
+        models_compared=len(rows),
     )
 
 
@@ -100,6 +102,7 @@ def _dataset(
         "masked_share_plot": masked_share_plot(table),
         "leakage_plots": leakage_plots(table),
         "fills": fill_rows(table),
+        "examples": examples_of(table.dataset, index),
         "valid_curves": curve_plots(table, index.reports, "valid_loss", "step; loss in nats on unmasked text"),
         "train_curves": curve_plots(table, index.reports, "train_loss", "step; loss in nats on own text"),
         "looks": list(series_of(table.lines).values()),

@@ -1,8 +1,8 @@
 """The rows of the page's tables: numbers as text, with what a reader must know of each."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dashboards.paper_results import DATASETS, MASKED_SHARES, RESULTS, TECHNIQUES, printed
@@ -63,20 +63,37 @@ class NumberRow:
     cells: list[NumberCell]
 
 
+MakeCell = Callable[[Sequence[Row], bool, int], NumberCell]
+"""Makes a cell of rows; takes whether it is the best of its technique, and how many columns it spans."""
+
+
 def number_rows(table: Table, field: str, *, spanning: bool = True) -> list[NumberRow]:
     """The lines of the table of one measure; pretrained and Oracle span all techniques.
 
     Not so with ``spanning=False``: for measures of which they have a number under each technique.
     """
-    looks = series_of(table.lines)
-    best = {technique: _best(table, technique, field) for technique in table.techniques}
+
+    def cell(found: Sequence[Row], best: bool, columns: int) -> NumberCell:
+        return _cell(found, field, best, columns)
+
+    return rows_of(table, table.lines, cell, lowest_fills(table, field, follows_protocol), spanning=spanning)
+
+
+def rows_of(
+    table: Table, lines: Sequence[Line], cell: MakeCell, best: Mapping[str, Line | None], *, spanning: bool
+) -> list[NumberRow]:
+    """The rows of ``lines``, with ``cell`` for each technique; ``best`` names the line to be shown as best of each.
+
+    With ``spanning`` a reference has one cell for all techniques.
+    """
+    looks = series_of(lines)
     rows: list[NumberRow] = []
-    for line in table.lines:
+    for line in lines:
         group = group_of(line)
         if group == "reference" and spanning:
-            cells = [_cell(line.by_technique[table.techniques[0]], field, False, len(table.techniques))]
+            cells = [cell(line.by_technique[table.techniques[0]], False, len(table.techniques))]
         else:
-            cells = [_cell(line.by_technique[name], field, best[name] is line, 1) for name in table.techniques]
+            cells = [cell(line.by_technique[name], best[name] is line, 1) for name in table.techniques]
         first = bool(rows) and rows[-1].group != group
         rows.append(NumberRow(looks[line.filler, line.method], group, first, cells))
     return rows
@@ -91,15 +108,21 @@ def group_of(line: Line) -> str:
     return "filler" if line.filler else "control"
 
 
-def _best(table: Table, technique: str, field: str) -> Line | None:
-    found = []
-    for line in table.lines:
-        number = estimate(line.by_technique[technique], field)
-        if number is None or not follows_protocol(line.by_technique[technique]):
-            continue
-        if group_of(line) in ("filler", "control"):
-            found.append((number.value, line))
-    return min(found, key=lambda pair: pair[0])[1] if found else None
+def lowest_fills(
+    table: Table, field: str, counts: Callable[[Sequence[Row]], bool] = lambda _: True
+) -> dict[str, Line | None]:
+    """Of each technique the fill with the lowest number, among those whose rows count."""
+    found: dict[str, Line | None] = {}
+    for technique in table.techniques:
+        numbers = [
+            (number.value, line)
+            for line in table.lines
+            if group_of(line) in ("filler", "control")
+            and counts(line.by_technique[technique])
+            and (number := estimate(line.by_technique[technique], field)) is not None
+        ]
+        found[technique] = min(numbers, key=lambda pair: pair[0])[1] if numbers else None
+    return found
 
 
 def _cell(rows: Sequence[Row], field: str, best: bool, columns: int) -> NumberCell:
@@ -176,13 +199,29 @@ def _class_name(name: str) -> str:
 
 
 @dataclass(frozen=True)
+class PaperCell:
+    """One number of the paper's tables, or one of ours beside them."""
+
+    text: str
+    columns: int = 1
+    interval: str = ""
+    """Of ours alone: the paper gives none."""
+    sign: str = ""
+    """``▼``, ``▲`` or ``≈`` of ours, against Baseline1 or, of word error rates, the pretrained model."""
+    said: str = ""
+    """The sign in words."""
+    edge: bool = False
+    """Whether a group of columns begins here."""
+
+
+@dataclass(frozen=True)
 class PaperTable:
     """The paper's numbers beside ours."""
 
     groups: list[tuple[str, str, list[str]]]
     """Name, what it is, and techniques of each group of columns."""
-    rows: list[tuple[str, bool, list[tuple[str, int, bool]]]]
-    """Name, whether the row is ours alone, and of each cell text, width and whether a group of columns begins there."""
+    rows: list[tuple[str, bool, list[PaperCell]]]
+    """Name, whether the row is ours alone, and its cells."""
 
 
 def paper_table(tables: Sequence[Table]) -> PaperTable:
@@ -204,10 +243,10 @@ def paper_table(tables: Sequence[Table]) -> PaperTable:
     names = sorted([*RESULTS, *(name for name in ours if name not in RESULTS)], key=_order)
     rows = []
     for name in names:
-        cells = [_our_cells(_line(table, name), table, "perplexity", 1) for table in tables]
-        cells += [_our_cells(_line(table, name), table, "wer", 100) for table in spoken]
+        cells = [_our_cells(_line(table, name), table, _PERPLEXITY) for table in tables]
+        cells += [_our_cells(_line(table, name), table, _WORD_ERROR_RATE) for table in spoken]
         cells += [_paper_cells(name, dataset) for dataset in DATASETS]
-        edged = [(text, columns, place == 0) for group in cells for place, (text, columns) in enumerate(group)]
+        edged = [replace(cell, edge=place == 0) for group in cells for place, cell in enumerate(group)]
         rows.append((name, name not in RESULTS, edged))
     return PaperTable(groups, rows)
 
@@ -232,24 +271,50 @@ def _line(table: Table, name: str) -> Line | None:
     return next((line for line in _lines(table) if _paper_name(line) == name), None)
 
 
-def _our_cells(line: Line | None, table: Table, field: str, factor: float) -> list[tuple[str, int]]:
+@dataclass(frozen=True)
+class _OurMeasure:
+    field: str
+    factor: float
+    reference: str
+    """Column of the comparison that the sign is about."""
+    neutral: float
+    name: str
+    """What the reference is called."""
+
+
+_PERPLEXITY = _OurMeasure("perplexity", 1, "ratio_to_baseline1", 1, "Baseline1")
+_WORD_ERROR_RATE = _OurMeasure("wer", 100, "wer_difference_to_pretrained", 0, "the pretrained model")
+
+
+def _our_cells(line: Line | None, table: Table, measure: _OurMeasure) -> list[PaperCell]:
     if line is None:
-        return [("", 1)] * len(table.techniques)
+        return [PaperCell("")] * len(table.techniques)
     if group_of(line) == "reference":
-        return [(_our_number(line, table.techniques[0], field, factor), len(table.techniques))]
-    return [(_our_number(line, technique, field, factor), 1) for technique in table.techniques]
+        return [replace(_our_cell(line, table.techniques[0], measure), columns=len(table.techniques))]
+    return [_our_cell(line, technique, measure) for technique in table.techniques]
 
 
-def _our_number(line: Line, technique: str, field: str, factor: float) -> str:
-    number = estimate(line.by_technique[technique], field)
-    return f"{number.value * factor:.1f}" if number else ""
+def _our_cell(line: Line, technique: str, measure: _OurMeasure) -> PaperCell:
+    rows = line.by_technique[technique]
+    number = estimate(rows, measure.field)
+    if number is None:
+        return PaperCell("")
+    shown = number.times(measure.factor)
+    value, _, rest = number_text(shown).partition(" ")
+    interval = rest.strip("[]").replace(", ", "–")
+    if not follows_protocol(rows):
+        return PaperCell(f"{value} {OTHER_PROTOCOL}", interval=interval)
+    if estimate(rows, measure.reference) is None:
+        return PaperCell(value, interval=interval)
+    way = direction(rows, measure.reference, measure.neutral)
+    return PaperCell(value, interval=interval, sign=_SIGNS[way], said=f"{_SAID[way]} {measure.name}")
 
 
-def _paper_cells(name: str, dataset: str) -> list[tuple[str, int]]:
+def _paper_cells(name: str, dataset: str) -> list[PaperCell]:
     entry = RESULTS.get(name, {}).get(dataset)
     if isinstance(entry, str):
-        return [(entry, len(TECHNIQUES))]
-    return [(printed(name, dataset, technique) or "", 1) for technique in TECHNIQUES]
+        return [PaperCell(entry, columns=len(TECHNIQUES))]
+    return [PaperCell(printed(name, dataset, technique) or "") for technique in TECHNIQUES]
 
 
 def masked_share_rows(tables: Sequence[Table]) -> list[tuple[str, list[str], bool]]:

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboards.interval_plot import Drawing, interval_plots
-from dashboards.result_tables import Comparison, NumberCell, NumberRow, group_of
+from dashboards.result_tables import Comparison, NumberCell, NumberRow, lowest_fills, rows_of
 from dashboards.series import Series, series_of
 from tasks.reports.estimate import Estimate, direction, estimate
 from tasks.reports.expected_cells import NO_LANGUAGE_MODEL, word_error_report
 from tasks.reports.report_index import ReportIndex
 from tasks.reports.summary_rows import summarised_cell
-from tasks.reports.summary_table import Line, Row, Table, number_text, technique_name
+from tasks.reports.summary_table import Line, Row, Table, lists_note, number_text, technique_name
 
 _REFERENCES = ((NO_LANGUAGE_MODEL, "No LM"), ("pretrained", "Pretrained"), ("oracle", "Oracle"))
 _SIGNS = {
@@ -48,6 +48,8 @@ class SpeechPart:
 
     kind: str
     """``synthetic speech`` or ``recorded speech``."""
+    lists: str
+    """A sentence on what can be won by choosing among n-best lists; empty where language models join the beam."""
     utterances: str
     words: str
     rates: list[NumberRow]
@@ -67,6 +69,7 @@ def speech_part(table: Table, index: ReportIndex) -> SpeechPart | None:
     masked = [row for row in table.rows if row.get("wer_masked") is not None]
     return SpeechPart(
         kind=table.kind_of_speech,
+        lists=lists_note(table),
         utterances=f"{rows[0]['utterances']:,}",
         words=f"{rows[0]['reference_words']:,}",
         rates=_rate_rows(table, lines, "wer", compared=True),
@@ -78,29 +81,10 @@ def speech_part(table: Table, index: ReportIndex) -> SpeechPart | None:
 
 
 def _rate_rows(table: Table, lines: Sequence[Line], field: str, *, compared: bool) -> list[NumberRow]:
-    looks = series_of(lines)
-    best = {name: _best(table, name, field) for name in table.techniques}
-    found: list[NumberRow] = []
-    for line in lines:
-        group = group_of(line)
-        if group == "reference" and compared:
-            cells = [_cell(line.by_technique[table.techniques[0]], field, compared, False, len(table.techniques))]
-        else:
-            cells = [
-                _cell(line.by_technique[name], field, compared, best[name] is line, 1) for name in table.techniques
-            ]
-        found.append(NumberRow(looks[line.filler, line.method], group, bool(found) and found[-1].group != group, cells))
-    return found
+    def cell(found: Sequence[Row], best: bool, columns: int) -> NumberCell:
+        return _cell(found, field, compared, best, columns)
 
-
-def _best(table: Table, technique: str, field: str) -> Line | None:
-    rates = [
-        (rate.value, line)
-        for line in table.lines
-        if group_of(line) in ("filler", "control")
-        and (rate := estimate(line.by_technique[technique], field)) is not None
-    ]
-    return min(rates, key=lambda pair: pair[0])[1] if rates else None
+    return rows_of(table, lines, cell, lowest_fills(table, field), spanning=compared)
 
 
 def _cell(rows: Sequence[Row], field: str, compared: bool, best: bool, columns: int) -> NumberCell:

@@ -1,7 +1,7 @@
 """What masking costs and what it protects: perplexity against the share masked, and against what fills give back."""
 
 from dashboards.interval_plot import Drawing
-from dashboards.plot_panel import Panel, scale_round, spread
+from dashboards.plot_panel import Panel, label_width, scale_round, spread
 from dashboards.series import series_of
 from tasks.reports.estimate import estimate
 from tasks.reports.summary_table import Table, technique_name
@@ -30,7 +30,8 @@ def masked_share_plot(table: Table) -> Drawing | None:
             curves.append((looks[line.filler, line.method], sorted(points)))
     if not curves:
         return None
-    panel = Panel(560, 360, left=46, right=92, top=14)
+    labels = [look.label for look, _ in curves] + [label for label, *_ in references]
+    panel = Panel(560, 360, left=46, right=label_width(labels), top=14)
     x = scale_round([share for _, points in curves for share, *_ in points] + [0.0], *panel.x_range, zero=True)
     values = [value for _, points in curves for _, value, _ in points] + [value for *_, value in references]
     y = scale_round(values, *panel.y_range, logarithmic=True)

@@ -66,8 +66,10 @@ def difference_histogram(values: Any, title: str, counted: str) -> Any:
     import pandas as pd
 
     limit = float(np.quantile(np.abs(values), 0.99)) or 1.0
+    axis = alt.Axis()
     if np.issubdtype(values.dtype, np.integer):
-        # Counts: a bar for each.
+        # Counts: a bar for each, and no labels between them.
+        axis = alt.Axis(tickMinStep=1, format="d")
         edges = np.arange(-np.ceil(limit) - 0.5, np.ceil(limit) + 1.0)
     else:
         edges = np.linspace(-limit, limit, 41)
@@ -81,7 +83,7 @@ def difference_histogram(values: Any, title: str, counted: str) -> Any:
         alt.Chart(frame)
         .mark_bar()
         .encode(
-            x=alt.X("from:Q", bin="binned", title=title),
+            x=alt.X("from:Q", bin="binned", title=title, axis=axis),
             x2="to:Q",
             y=alt.Y("count:Q", title=counted),
             color=alt.Color(

@@ -18,7 +18,6 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
     """Fill ``--input`` into ``--output`` by a method's settings, and return what was measured."""
     from tasks.corpora.sidecar import read_sidecar
     from tasks.corpora.text_lines import STANDARD_STREAM, read_lines
-    from tasks.filling.domain_frequencies import read_domain_frequencies
     from tasks.filling.filled_corpus import FillingTally, read_shards
     from tasks.filling.filler_setup import corpus_filler, model_folders
     from tasks.filling.kept_words import KeptWords
@@ -58,16 +57,8 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
             outputs=[arguments.output],
         ) as report:
             kept = KeptWords.read(arguments.kept_words)
-            prepared: Any = None
-            if by_domain:
-                domain = read_domain_frequencies(arguments.word_counts, arguments.input, arguments.generic_text)
-                report.measure(domain_frequencies=domain.measured())
-                prepared = domain.frequencies
-            if weighs:
-                from tasks.filling.log_linear.preparation import prepare
-
-                prepared = prepare(arguments, settings, threads, prepared)
-                report.measure(log_linear=prepared.measured)
+            prepared, learned = learn(arguments, settings, threads)
+            report.measure(**learned)
             records = read_sidecar(arguments.sidecar) if arguments.sidecar else None
             shards = read_shards(read_lines(arguments.input), records)
             first = list(itertools.islice(shards, 2))
@@ -123,6 +114,28 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
         file=sys.stderr,
     )
     return report.measured
+
+
+def learn(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[Any, dict[str, Any]]:
+    """What a method learns before the first line, for ``corpus_filler``, and what the report says of it.
+
+    ``None`` and nothing for methods that learn nothing.
+    """
+    from tasks.filling.domain_frequencies import read_domain_frequencies
+    from tasks.filling.log_linear.options import KINDS, has_domain_prior
+
+    prepared: Any = None
+    measured: dict[str, Any] = {}
+    if has_domain_prior(settings):
+        domain = read_domain_frequencies(arguments.word_counts, arguments.input, arguments.generic_text)
+        measured["domain_frequencies"] = domain.measured()
+        prepared = domain.frequencies
+    if settings.kind in KINDS:
+        from tasks.filling.log_linear.preparation import prepare
+
+        prepared = prepare(arguments, settings, threads, prepared)
+        measured["log_linear"] = prepared.measured
+    return prepared, measured
 
 
 def _check(arguments: argparse.Namespace, settings: Any) -> None:

@@ -2,7 +2,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from dashboards.plot_panel import Panel, Scale, scale_round, spread, tick_text
+from dashboards.plot_panel import Panel, Scale, label_width, scale_round, spread, tick_text
 
 
 def test_a_linear_scale_maps_ends_and_middle():
@@ -56,3 +56,9 @@ def test_a_panel_is_well_formed_and_escapes_its_texts():
 )
 def test_tick_labels(value, percent, text):
     assert tick_text(value, percent) == text
+
+
+def test_the_margin_grows_with_the_longest_label():
+    # 12 bold pixels a character are more than any, 6 less than the mean.
+    assert 20 * 6 < label_width(["Oracle", "x" * 20]) < 20 * 12
+    assert label_width([]) < label_width(["Oracle"])

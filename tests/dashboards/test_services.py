@@ -61,7 +61,7 @@ def use(monkeypatch, *options: str, code: str = SERVER) -> None:
     monkeypatch.setattr(
         starting,
         "_service",
-        lambda name, folder, port, tracking, mlflow: Service(
+        lambda name, folder, port, tracking, mlflow, host: Service(
             name, port, "/health", [sys.executable, "-c", code, str(port), *options]
         ),
     )
@@ -109,7 +109,7 @@ def test_a_service_that_ends_at_its_start_names_its_log_and_takes_the_others_dow
     monkeypatch.setattr(
         starting,
         "_service",
-        lambda name, folder, port, tracking, mlflow: Service(
+        lambda name, folder, port, tracking, mlflow, host: Service(
             name, port, "/", [sys.executable, "-c", SERVER if name == "prefect" else fails, str(port)]
         ),
     )

@@ -1,17 +1,20 @@
 """The app and the report page in a real Chromium whose network is cut."""
 
 import csv
+import os
 import shutil
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
 from dashboards.screenshots import chromium as system_chromium
-from dashboards.screenshots import take
 from dashboards.services.running_service import start, wait_until_ready
 from dashboards.services.service import app_service
 from dashboards.services.starting import start_services, stop_services
@@ -26,6 +29,7 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not 
 CHROMIUM = system_chromium()
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 
+ROOT = Path(__file__).parents[3]
 PATIENCE = 60_000
 """Milliseconds: a test machine may be busy."""
 CUT = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
@@ -113,6 +117,36 @@ def test_the_report_page_loads_with_the_network_cut(published, opened):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_report_page_fits_a_telephone_and_paper(published, opened, tmp_path, scheme):
+    with opened((published / "results" / "report.html").as_uri(), color_scheme=scheme) as page:
+        page.set_viewport_size({"width": 390, "height": 800})
+        page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+        # Wide tables scroll inside the page, which itself does not.
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        page.emulate_media(media="print")
+        paper = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--paper')")
+        assert paper == "#fff"
+        page.pdf(path=tmp_path / "report.pdf", prefer_css_page_size=True, format="A4")
+    assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.slow
+def test_every_plot_and_table_of_the_report_page_has_words_and_can_be_reached(published, opened):
+    with opened((published / "results" / "report.html").as_uri()) as page:
+        plots = page.locator("figure svg[role=img]")
+        assert plots.count() > 3
+        assert all(len(plot.get_attribute("aria-label") or "") > 40 for plot in plots.all())
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.className") == "skip"
+        page.keyboard.press("Enter")
+        assert page.url.endswith("#main")
+        regions = page.locator("[role=region]")
+        assert {region.get_attribute("tabindex") for region in regions.all()} == {"0"}
+        assert all(region.get_attribute("aria-label") for region in regions.all())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_loads_with_the_network_cut(address, opened, scheme):
     for view, heading in (("results", "Results"), ("compare", "Compare two runs"), ("follow", "Follow")):
         with opened(f"{address}/?view={view}", color_scheme=scheme) as page:
@@ -193,10 +227,14 @@ def test_the_curve_of_a_training_run_grows(address, project, opened):
 
 
 @pytest.mark.slow
-def test_the_pictures_of_the_readme_are_taken(project, tmp_path, monkeypatch):
-    monkeypatch.chdir(project)
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    names = [path.name for path in take(tmp_path / "pictures")]
+def test_the_pictures_of_the_readme_are_taken(project, tmp_path):
+    # A process of its own, as 'make screenshots' starts it: Playwright runs once in each.
+    environment = {name: value for name, value in os.environ.items() if name != "MLFLOW_TRACKING_URI"}
+    command = [sys.executable, "-P", "-m", "dashboards.screenshots", "--output", str(tmp_path / "pictures")]
+    environment["PYTHONPATH"] = str(ROOT)
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    names = [Path(line).name for line in done.stdout.splitlines()]
     assert names == ["report.png", "app_results.png", "app_compare.png", "app_follow.png"]
     for name in names:
         content = (tmp_path / "pictures" / name).read_bytes()

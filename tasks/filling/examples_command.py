@@ -1,0 +1,128 @@
+"""Mask and fill made-up sentences as an experiment masks and fills its corpus, for the report page to quote.
+
+A page may show no private sentence, and numbers alone do not say what masked and filled text looks like. So a few
+sentences that come with palimpsest, or that you give, take the way of the private ones: every technique masks them, and
+every method fills them, with the same settings, lists, filler and learned weights. The report holds them in full: give
+only text that anybody may read.
+
+example:
+  palimpsest examples --params params.yaml --dataset chat --masked data/masked/chat --filler models/fillers/minilm \\
+    --word-counts data/word_counts.tsv --tuning-text data/generic/valid.txt --generic-text data/generic/train.txt \\
+    --report results/reports/examples/chat/minilm.json
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+SUMMARY = "mask and fill made-up sentences, for the report page to quote"
+SENTENCES = Path(__file__).with_name("example_sentences.txt")
+STAGE = "examples"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("--params", required=True, metavar="FILE", help="params.yaml of an experiment")
+    parser.add_argument(
+        "--dataset", required=True, metavar="NAME", help="private corpus whose masked text is the model"
+    )
+    parser.add_argument(
+        "--masked", required=True, metavar="FOLDER", help="its masked text, with a folder for each technique"
+    )
+    parser.add_argument("--filler", required=True, metavar="FOLDER", help="filler, as for 'palimpsest fill'")
+    parser.add_argument("--filler-name", metavar="NAME", help="name of the filler (default: --filler)")
+    parser.add_argument("--word-counts", required=True, metavar="FILE", help="as for 'palimpsest fill'")
+    parser.add_argument("--tuning-text", required=True, metavar="FILE", help="as for 'palimpsest fill'")
+    parser.add_argument("--generic-text", required=True, metavar="FILE", help="as for 'palimpsest fill'")
+    parser.add_argument(
+        "--sentences",
+        metavar="FILE",
+        help="sentences of your own, one a line, that anybody may read (default: some that come with palimpsest)",
+    )
+    parser.add_argument("--report", required=True, metavar="FILE", help="report file to write (JSON)")
+
+
+def sections(arguments: argparse.Namespace) -> list[str]:
+    """What is compared, and how everything is masked and filled."""
+    compared = ("techniques", "methods", "controls", "seeds")
+    return [*(f"compare.{name}" for name in compared), "filling", "masking"]
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Write the report."""
+    from tasks.corpora.text_lines import read_corpus
+    from tasks.filling.filled_corpus import Shard
+    from tasks.filling.filler_setup import model_folders
+    from tasks.params import read_sections
+    from tasks.reports.cell import Cell
+    from tasks.reports.stage_report import recorded_stage
+    from tasks.threads import threads_of
+
+    found = read_sections(arguments.params, sections(arguments))
+    threads = threads_of(argparse.Namespace(params=arguments.params, threads=None))
+    seed = found["compare.seeds"][0]
+    name = arguments.filler_name or arguments.filler
+    methods = [(method, name) for method in found["compare.methods"]]
+    methods += [(method, None) for method in found["compare.controls"]]
+    inputs = [arguments.word_counts, arguments.tuning_text, arguments.generic_text]
+    inputs += [arguments.sentences] if arguments.sentences else []
+    with recorded_stage(
+        STAGE,
+        arguments.report,
+        cell=Cell(dataset=arguments.dataset, filler=name, seed=seed).as_dict(),
+        seed=seed,
+        inputs=[*inputs, *model_folders(arguments.filler)],
+    ) as report:
+        raw = list(read_corpus(arguments.sentences or str(SENTENCES)))
+        examples = []
+        for technique in found["compare.techniques"]:
+            masked, spans = _mask(raw, technique, arguments)
+            shard = Shard(0, 1, masked, spans)
+            filled = [
+                {"method": method, "filler": filler, "lines": _fill(shard, technique, method, seed, arguments, threads)}
+                for method, filler in methods
+            ]
+            examples.append({"technique": technique, "masked": masked, "filled": filled})
+        report.measure(raw=raw, by_technique=examples)
+    print(f"{len(raw)} sentences masked in {len(examples)} ways and filled in {len(methods)}")
+
+
+def _mask(lines: Sequence[str], technique: str, arguments: argparse.Namespace) -> tuple[list[str], list[Any]]:
+    from tasks.masking import mask_command
+    from tasks.masking.technique import MaskingTally
+    from tasks.masking.technique_options import chosen_technique
+
+    options = ["--params", arguments.params, "--technique", technique, "--word-counts", arguments.word_counts]
+    chosen = chosen_technique(_parsed(mask_command, [*options, "--input", "-", "--output", "-"]))
+    markers = chosen.settings.markers
+    pairs = list(
+        chosen.load().mask(lines, markers.style, MaskingTally(), with_spans=True, merge=markers.merge),
+    )
+    return [line for line, _ in pairs], [spans for _, spans in pairs]
+
+
+def _fill(shard: Any, technique: str, method: str, seed: int, arguments: argparse.Namespace, threads: int) -> list[str]:
+    """The lines as 'palimpsest fill' fills them, where it has learned from the whole masked corpus."""
+    from tasks.filling import fill_command
+    from tasks.filling.fill_stage import learn
+    from tasks.filling.filler_setup import corpus_filler
+    from tasks.params import read_sections
+
+    section = f"filling.{method}"
+    settings = read_sections(arguments.params, [section])[section]
+    folder = Path(arguments.masked) / technique
+    options = ["--params", arguments.params, "--method", method, "--input", str(folder / "train.txt"), "--output", "-"]
+    options += ["--kept-words", str(folder / "kept_words.txt"), "--word-counts", arguments.word_counts]
+    options += ["--generic-text", arguments.generic_text, "--seed", str(seed)]
+    if settings.uses_filler:
+        options += ["--filler", arguments.filler, "--tuning-text", arguments.tuning_text]
+    asked = _parsed(fill_command, options)
+    prepared, _ = learn(asked, settings, threads)
+    return corpus_filler(asked, settings, threads, prepared).fill_shard(shard).lines
+
+
+def _parsed(module: Any, options: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    module.configure(parser)
+    return parser.parse_args(options)

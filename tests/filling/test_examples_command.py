@@ -1,0 +1,75 @@
+"""``palimpsest examples``: made-up sentences go the way of the private ones."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from tiny_masked_models import random_bert, save, word_piece_tokenizer
+
+from tasks.cli import main
+from tasks.filling.examples_command import SENTENCES
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def experiment(tmp_path, monkeypatch):
+    """A masked corpus with its list of kept words, a tiny filler, and parameters that compare little."""
+    monkeypatch.chdir(tmp_path)
+    parameters = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    parameters["compare"] |= {"techniques": ["allow_list"], "methods": ["top_k"], "controls": ["unigram"], "seeds": [7]}
+    parameters["filling"] |= {"top_k": {"kind": "top_k", "k": 2}, "unigram": {"kind": "unigram"}}
+    Path("params.yaml").write_text(yaml.safe_dump(parameters, sort_keys=False), encoding="utf-8")
+    Path("private.txt").write_text("Zyxwquill called the manager about a house.\n", encoding="utf-8")
+    Path("counts.tsv").write_text("the\t90\nzebra\t8\nquartz\t5\n", encoding="utf-8")
+    Path("generic.txt").write_text("The zebra saw a quartz.\n", encoding="utf-8")
+    Path("masked/allow_list").mkdir(parents=True)
+    mask = ["mask", "--params", "params.yaml", "--technique", "allow_list", "--input", "private.txt"]
+    folder = "masked/allow_list"
+    assert main([*mask, "--output", f"{folder}/train.txt", "--kept-words", f"{folder}/kept_words.txt"]) == 0
+    save(random_bert(word_piece_tokenizer()), word_piece_tokenizer(), tmp_path / "filler")
+    return tmp_path
+
+
+def examples(*options):
+    command = ["examples", "--params", "params.yaml", "--dataset", "chat", "--masked", "masked", "--filler", "filler"]
+    command += ["--filler-name", "tiny", "--word-counts", "counts.tsv", "--tuning-text", "generic.txt"]
+    return main([*command, "--generic-text", "generic.txt", "--report", "examples.json", *options])
+
+
+def test_shipped_sentences_are_masked_and_filled_as_the_commands_do(experiment):
+    assert examples() == 0
+    report = json.loads(Path("examples.json").read_text(encoding="utf-8"))
+    assert report["cell"] == {"dataset": "chat", "technique": None, "method": None, "filler": "tiny", "seed": 7}
+    raw = report["measured"]["raw"]
+    assert raw == SENTENCES.read_text(encoding="utf-8").splitlines()
+    (found,) = report["measured"]["by_technique"]
+    assert found["technique"] == "allow_list"
+    assert "My name is [MASK] [MASK]" in found["masked"][0]
+    assert [(fill["method"], fill["filler"]) for fill in found["filled"]] == [("top_k", "tiny"), ("unigram", None)]
+
+    # The same lines through the commands that a stage calls.
+    Path("masked_examples.txt").write_text("\n".join(found["masked"]) + "\n", encoding="utf-8")
+    for fill, filler in zip(found["filled"], (["--filler", "filler"], []), strict=True):
+        command = ["fill", "--params", "params.yaml", "--method", fill["method"], "--seed", "7", *filler]
+        command += ["--input", "masked_examples.txt", "--output", "filled.txt", "--word-counts", "counts.tsv"]
+        assert main([*command, "--kept-words", "masked/allow_list/kept_words.txt"]) == 0
+        assert fill["lines"] == Path("filled.txt").read_text(encoding="utf-8").splitlines()
+    assert "zyxwquill" not in json.dumps(report).lower()
+
+
+def test_sentences_may_be_ones_own(experiment):
+    Path("own.txt").write_text("Ottilie waits.\n", encoding="utf-8")
+    assert examples("--sentences", "own.txt") == 0
+    report = json.loads(Path("examples.json").read_text(encoding="utf-8"))
+    assert report["measured"]["raw"] == ["Ottilie waits."]
+    assert "own.txt" in report["inputs"]
+
+
+def test_a_missing_masked_corpus_is_one_line(experiment, capsys):
+    Path("masked/allow_list/kept_words.txt").unlink()
+    assert examples() == 1
+    shown = capsys.readouterr().err.strip()
+    assert shown.startswith("palimpsest: error: ")
+    assert "kept_words.txt" in shown.splitlines()[-1]

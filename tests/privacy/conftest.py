@@ -1,0 +1,27 @@
+"""An experiment whose private text holds planted words, after all that can happen to it."""
+
+import pytest
+from canary_search import CanarySearch
+from planted_experiment import CANARIES, NAME, break_private_lines, plant
+
+
+@pytest.fixture(scope="session")
+def search() -> CanarySearch:
+    return CanarySearch([*CANARIES, NAME])
+
+
+@pytest.fixture(scope="session")
+def lived(tmp_path_factory):
+    """The tiny experiment after a run and a failed one that reported to servers of its own, which are still there."""
+    made = plant(tmp_path_factory.mktemp("private"))
+    made.run("palimpsest", "up")
+    try:
+        made.run("palimpsest", "run", "--verbose")
+        made.run("dvc", "remote", "add", "--default", "shared", str(made.remote))
+        made.run("dvc", "push")
+        made.run("dvc", "push", "--run-cache")
+        break_private_lines(made.folder)
+        made.run("palimpsest", "run", "--verbose", expect=1)
+        yield made
+    finally:
+        made.run("palimpsest", "down")

@@ -1,0 +1,104 @@
+"""An experiment whose private text holds planted words, run, failed and looked at through every server."""
+
+import json
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+# The tiny experiment is shared with the tests from end to end, questions to Prefect with those of the flows.
+sys.path.insert(0, str(Path(__file__).parent.parent / "end_to_end"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "flows"))
+
+import test_two_drivers as tiny
+
+CANARIES = tiny.CANARIES
+NAME = "Wrenchquibble"
+"""Stands alone in lines that make a stage fail."""
+
+
+@dataclass
+class Lived:
+    """The experiment's folder beside the home and the temporary files of all that ran in it."""
+
+    folder: Path
+    home: Path
+    temporary: Path
+    environment: dict[str, str]
+    ports: dict[str, int]
+    said: list[str]
+    """All that commands printed."""
+
+    def run(self, *command: str, expect: int = 0, **variables: str) -> str:
+        """Run a command to its end; what it printed is kept."""
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self.environment | variables,
+            capture_output=True,
+            text=True,
+            errors="backslashreplace",
+        )
+        self.said.append(done.stdout + done.stderr)
+        assert done.returncode == expect, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    @property
+    def remote(self) -> Path:
+        """The folder that ``dvc push`` sent files to."""
+        return self.home.parent / "remote"
+
+    def address(self, name: str) -> str:
+        return f"http://127.0.0.1:{self.ports[name]}"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def break_private_lines(folder: Path) -> None:
+    """Make three stages fail on lines that hold a canary: two of ours, and a program that quotes what it read."""
+    raw = folder / "data" / "raw"
+    with (raw / "mail.txt").open("ab") as stream:
+        stream.write(f"Yesterday {NAME} ".encode() + b"\xff\xfe called the manager.\n")
+    with (raw / "labelled_mail.jsonl").open("a", encoding="utf-8") as stream:
+        span = {"start": 10, "end": 9000, "label": NAME.upper()}
+        stream.write(json.dumps({"text": f"Yesterday {NAME} called.", "spans": [span]}) + "\n")
+    (raw / "quoted.txt").write_text(f"{NAME} called\n", encoding="utf-8")
+    (folder / "quoting.py").write_text(
+        "raise ValueError('not understood: ' + open('data/raw/quoted.txt').read())\n", encoding="utf-8"
+    )
+    graph = yaml.safe_load((folder / "dvc.yaml").read_text(encoding="utf-8"))
+    graph["stages"]["quoting"] = {
+        "cmd": "python quoting.py",
+        "deps": ["quoting.py", "data/raw/quoted.txt"],
+        "outs": ["data/private/quoted.txt"],
+    }
+    (folder / "dvc.yaml").write_text(yaml.safe_dump(graph, sort_keys=False), encoding="utf-8")
+
+
+def plant(place: Path) -> Lived:
+    """The experiment before its first run, with servers of its own named in its environment."""
+    folder = tiny.make_checkout(place / "an experiment")
+    home, temporary = place / "home", place / "temporary"
+    home.mkdir()
+    temporary.mkdir()
+    ports = {name: free_port() for name in ("prefect", "mlflow", "app")}
+    environment = tiny.environment() | {
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home),
+        "XDG_CACHE_HOME": str(home / "cache"),
+        "TMPDIR": str(temporary),
+        "DVC_SITE_CACHE_DIR": str(home / "dvc"),
+        "PREFECT_API_URL": f"http://127.0.0.1:{ports['prefect']}/api",
+        "MLFLOW_TRACKING_URI": f"http://127.0.0.1:{ports['mlflow']}",
+        **{f"PALIMPSEST_{name.upper()}_PORT": str(port) for name, port in ports.items()},
+    }
+    for name in ("PREFECT_HOME", "PREFECT_PROFILE"):
+        environment.pop(name, None)
+    return Lived(folder, home, temporary, environment, ports, [])

@@ -1,0 +1,165 @@
+"""No word of the private text stands in what servers keep, what pages show, what is logged, or what leaves.
+
+The planted words are such that every technique of this experiment masks all of them: none is on the allow list, each is
+labelled a name or an e-mail address in the gold set, and no filler has seen them. Where a technique leaves a word by
+design, as a tagger does that does not know it, obfuscated text may hold it; that is measured elsewhere.
+"""
+
+import json
+import sqlite3
+import stat
+
+import pytest
+from planted_experiment import CANARIES, NAME
+from prefect_server import ask
+
+from dashboards.screenshots import chromium as system_chromium
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(2400)]
+PRIVATE_PLACES = ("data/raw/", "data/private/", ".dvc/cache/", ".git/")
+"""Where raw text, sidecars and models trained on raw text lie; none of them is pushed."""
+QUOTING_LOG = ".palimpsest/logs/quoting.log"
+"""What a program of the user's own printed, who let it quote the text."""
+BAD_LINES = ("corpus@mail", "gold@mail", "quoting")
+PATIENCE = 120_000
+"""Milliseconds: a test machine may be busy."""
+
+
+def test_the_private_places_hold_the_canaries(lived, search):
+    held, _ = search.holders(lived.folder, (".palimpsest/", ".git/"))
+    assert {name.split("/")[1] for name in held} == {"raw", "private", "cache"}
+    cached = [(lived.folder / name).read_bytes() for name in held if name.startswith(".dvc/cache/")]
+    assert set().union(*map(search.found_in, cached)) == set(CANARIES)
+
+
+def test_no_file_beside_them_holds_one(lived, search):
+    """Reports, summary, page, dvc.lock, both databases, artifacts, logs of stages and services, names of files."""
+    held, searched = search.holders(lived.folder, [*PRIVATE_PLACES, QUOTING_LOG])
+    assert searched > 200
+    assert held == []
+    for name in (
+        "results/summary.json",
+        "results/report.html",
+        "dvc.lock",
+        "mlflow.db",
+        ".palimpsest/prefect/prefect.db",
+    ):
+        assert (lived.folder / name).stat().st_size > 1000
+    for folder in (lived.home, lived.temporary):
+        assert search.holders(folder)[0] == []
+
+
+def test_only_what_a_program_of_the_users_quotes_stands_in_its_own_closed_log(lived, search):
+    log = lived.folder / QUOTING_LOG
+    assert search.found_in(log.read_bytes()) == [NAME]
+    assert stat.S_IMODE(log.parent.stat().st_mode) & 0o077 == 0
+
+
+def test_nothing_printed_holds_one(lived, search):
+    assert sum(map(len, lived.said)) > 1000
+    assert [search.found_in(text) for text in lived.said] == [[]] * len(lived.said)
+
+
+def test_the_stages_that_met_a_bad_line_say_where_and_not_what(lived, search):
+    failed = {
+        task["name"]: task["state"]["message"]
+        for task in ask(f"{lived.address('prefect')}/api", "/task_runs/filter", {"sort": "EXPECTED_START_TIME_DESC"})
+        if task["state"]["type"] == "FAILED"
+    }
+    assert set(failed) == set(BAD_LINES)
+    assert "line 319" in failed["corpus@mail"]
+    assert "line 19" in failed["gold@mail"]
+    assert "its command ended with status 1" in failed["quoting"]
+    assert search.found_in(json.dumps(failed)) == []
+
+
+def test_nothing_private_was_pushed(lived, search):
+    held, searched = search.holders(lived.remote)
+    assert searched > 50
+    assert held == []
+    # Private outputs are in the cache, and in no copy of it.
+    pushed = {path.parent.name + path.name for path in lived.remote.rglob("*") if path.is_file()}
+    private = search.holders(lived.folder / ".dvc" / "cache")[0]
+    assert len(private) >= 4
+    assert pushed.isdisjoint("".join(name.split("/")[-2:]) for name in private)
+
+
+def test_no_cell_of_the_databases_holds_one(lived, search):
+    """As text, whatever way the file packs it; logs, states, parameters, artifacts, events, metrics, tags."""
+    counts = {}
+    for name in ("mlflow.db", ".palimpsest/prefect/prefect.db"):
+        with sqlite3.connect(f"file:{lived.folder / name}?mode=ro", uri=True) as store:
+            tables = [row[0] for row in store.execute("select name from sqlite_master where type = 'table'")]
+            for table in tables:
+                for row in store.execute(f'select * from "{table}"'):
+                    counts[table] = counts.get(table, 0) + 1
+                    assert search.found_in("\n".join(map(str, row))) == [], table
+    assert min(counts[table] for table in ("runs", "metrics", "tags", "params", "flow_run", "task_run", "log")) > 0
+    assert counts["artifact"] > 0
+
+
+@pytest.fixture(scope="module")
+def seen(lived) -> dict[str, list[bytes | str]]:
+    """All that a Chromium was sent and shows: pages, answers, frames of web sockets, downloads."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if system_chromium() is None:
+        pytest.skip("there is no Chromium on this machine")
+    api = f"{lived.address('prefect')}/api"
+    flow_runs = [run["id"] for run in ask(api, "/flow_runs/filter", {})]
+    with sqlite3.connect(f"file:{lived.folder / 'mlflow.db'}?mode=ro", uri=True) as store:
+        run = store.execute("select run_uuid from tags where key = 'method' and value = 'top_k'").fetchone()[0]
+    app, mlflow, prefect = (lived.address(name) for name in ("app", "mlflow", "prefect"))
+    addresses = {
+        "report": [(lived.folder / "results" / "report.html").as_uri()],
+        "app": [f"{app}/?view={view}" for view in ("results", "compare", "follow")],
+        "mlflow": [f"{mlflow}/#/experiments/1/runs{place}" for place in ("", f"/{run}", f"/{run}/artifacts")],
+        "prefect": [
+            f"{prefect}/{place}" for place in ("runs", "artifacts", *(f"runs/flow-run/{name}" for name in flow_runs))
+        ],
+    }
+    found: dict[str, list[bytes | str]] = {}
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=system_chromium(), args=["--no-sandbox"])
+        for name, pages in addresses.items():
+            kept: list[bytes | str] = found.setdefault(name, [])
+            for address in pages:
+                page = browser.new_page(viewport={"width": 1400, "height": 1400})
+                page.set_default_timeout(PATIENCE)
+                answers: list = []
+                page.on("response", lambda answer, answers=answers: answers.append(answer))
+                page.on("console", lambda message, kept=kept: kept.append(message.text))
+                page.on(
+                    "websocket", lambda socket, kept=kept: socket.on("framereceived", lambda frame: kept.append(frame))
+                )
+                page.goto(address)
+                if name == "app":
+                    page.locator("[data-testid=stDataFrame]").last.wait_for()
+                    for button in page.locator("[data-testid=stDownloadButton] button").all():
+                        with page.expect_download() as download:
+                            button.click()
+                        kept.append(download.value.path().read_bytes())
+                page.wait_for_timeout(6000 if name in ("mlflow", "prefect") else 500)
+                kept += [page.content(), page.locator("body").inner_text(), page.title(), page.url]
+                for answer in answers:
+                    kept.append(answer.url)
+                    if answer.request.resource_type in ("document", "fetch", "xhr") and answer.ok:
+                        kept.append(answer.body())
+                page.close()
+        browser.close()
+    return found
+
+
+@pytest.mark.parametrize("place", ["report", "app", "mlflow", "prefect"])
+def test_no_page_is_sent_or_shows_one(seen, search, place):
+    pieces = seen[place]
+    assert sum(map(len, pieces)) > 20_000
+    assert [found for piece in pieces if (found := search.found_in(piece))] == []
+
+
+def test_the_pages_show_the_experiment(seen):
+    """Pages that failed to load would hold no canary either."""
+    known = {"report": "Word error rate", "app": "allow list", "mlflow": "top_k", "prefect": "gold@mail"}
+    for place, word in known.items():
+        assert any(
+            word in (piece if isinstance(piece, str) else piece.decode("utf-8", "replace")) for piece in seen[place]
+        )
