@@ -65,6 +65,9 @@ class CompareSettings(Settings):
     """One complete repetition of filling and adaptation per seed."""
     speech_datasets: list[str] = Field(default_factory=list)
     """Those of ``datasets`` that have speech, keys of ``speech.corpora``: they have word error rates too."""
+    rescored_datasets: list[str] = Field(default_factory=list)
+    """Others of ``datasets``, which have n-best lists of another recogniser, keys of ``speech.nbest``: their word error
+    rates come from rescoring."""
     recognisers: list[Literal["recogniser"]] = Field(default_factory=list)
     """``[recogniser]``: there is one to train; empty where no dataset has speech, or ``models/recogniser`` is yours."""
     taggers: list[str]
@@ -158,6 +161,8 @@ class Parameters(Settings):
             ("baselines", compare.baselines, "", ("baseline0", "baseline1")),
             ("speech_datasets", compare.speech_datasets, "speech.corpora", self.speech.corpora),
             ("speech_datasets", compare.speech_datasets, "compare.datasets", compare.datasets),
+            ("rescored_datasets", compare.rescored_datasets, "speech.nbest", self.speech.nbest),
+            ("rescored_datasets", compare.rescored_datasets, "compare.datasets", compare.datasets),
             ("taggers", compare.taggers, "taggers", self.taggers),
             ("detectors", compare.detectors, "masking", self.masking),
             ("gold_sets", compare.gold_sets, "masking_evaluation.gold_sets", self.masking_evaluation.gold_sets),
@@ -188,6 +193,11 @@ class Parameters(Settings):
         for dimension, names in compare:
             if len(set(names)) != len(names):
                 problems.append(f"compare.{dimension}: a name stands twice in {names!r}")
+        problems += [
+            f"compare.rescored_datasets: {name!r} is one of compare.speech_datasets too; a data set has one recogniser"
+            for name in compare.rescored_datasets
+            if name in compare.speech_datasets
+        ]
         for name in [
             *self.corpora,
             *self.masking,
@@ -197,6 +207,7 @@ class Parameters(Settings):
             *self.tuned_fillers,
             *self.filling,
             *self.speech.corpora,
+            *self.speech.nbest,
         ]:
             if not name.replace("_", "").isalnum() or not name.isascii():
                 problems.append(f"{name!r}: a name in params.yaml has letters, digits and underscores only")

@@ -10,6 +10,7 @@ from tasks.cli import command_parser, load_command
 
 ROOT = Path(__file__).parent.parent
 RECORDINGS = ("dev_speech@", "test_speech@", "speech_references@", "mask_speech@", "encode_", "recognise_")
+RECORDINGS += ("dev_nbest@", "test_nbest@", "nbest_references@", "mask_nbest@", "rescore_")
 """Beginnings of the names of stages whose outputs say what somebody said."""
 
 

@@ -23,7 +23,8 @@ _MADE_BY_THE_GRAPH = "data/labelled/"
 
 
 def data_findings(parameters: Parameters, root: Path) -> list[Finding]:
-    """One finding for the generic text, each private corpus that is compared, and each set of labelled text."""
+    """One finding for the generic text, each private corpus that is compared, each set of labelled text, and each part
+    of n-best lists."""
     corpora = {"generic": parameters.generic}
     corpora |= {f"corpora.{name}": parameters.corpora[name] for name in parameters.compare.datasets}
     findings = [_corpus(name, settings, root) for name, settings in corpora.items()]
@@ -37,6 +38,15 @@ def data_findings(parameters: Parameters, root: Path) -> list[Finding]:
         else:
             remedy = f"put labelled text (JSON lines) at {source}, or take {name!r} out of compare.gold_sets"
             findings.append(Finding("data", key, "missing", f"{source} does not exist", remedy))
+    for name in parameters.compare.rescored_datasets:
+        lists = parameters.speech.nbest[name]
+        for part, source in (("dev", lists.dev.source), ("test", lists.test.source)):
+            key = f"speech.nbest.{name}.{part}"
+            if (root / source).exists():
+                findings.append(Finding("data", key, "there", source))
+            else:
+                remedy = f"put n-best lists (JSON lines) at {source}, then 'dvc add {source}'"
+                findings.append(Finding("data", key, "missing", f"{source} does not exist", remedy))
     return findings
 
 

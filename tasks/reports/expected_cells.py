@@ -14,6 +14,8 @@ from tasks.reports.fine_tuned_names import is_tuned_in_domain
 
 NO_LANGUAGE_MODEL = "no_language_model"
 """The recogniser by itself: the only cell without a language model, for data sets with speech."""
+RESCORE = "rescore"
+"""The step, and the stage in its reports, that measures word errors by choosing among another recogniser's lists."""
 PRETRAINED = "pretrained"
 ORACLE = "oracle"
 BASELINES = ("baseline0", "baseline1")
@@ -26,7 +28,7 @@ def expected_cells(compare: CompareSettings) -> list[Cell]:
 
 
 def _cells_of(dataset: str, compare: CompareSettings) -> Iterator[Cell]:
-    if dataset in compare.speech_datasets:
+    if dataset in (*compare.speech_datasets, *compare.rescored_datasets):
         yield Cell(dataset=dataset, method=NO_LANGUAGE_MODEL)
     yield Cell(dataset=dataset, method=PRETRAINED)
     for seed in compare.seeds:
@@ -62,14 +64,14 @@ def _kind(cell: Cell) -> str:
 
 
 def stage_name(cell: Cell, step: str) -> str:
-    """The stage of ``dvc.yaml`` that computes a ``step`` (``adapt``, ``evaluate``, ``recognise``) of a cell.
+    """The stage of ``dvc.yaml`` that computes a step of a cell: ``adapt``, ``evaluate``, ``recognise`` or ``rescore``.
 
     ``evaluate_filled@chat-allow_list-minilm-top_k-1``.
     """
     if step == "adapt" and cell.method == PRETRAINED:
         return "pretrain"
     if cell.method == NO_LANGUAGE_MODEL:
-        return f"recognise_alone@{cell.dataset}"
+        return f"{step if step == RESCORE else 'recognise'}_alone@{cell.dataset}"
     parts = (cell.dataset, cell.technique, cell.filler, cell.method, cell.seed)
     if cell.technique is None:
         parts = (cell.dataset, None, None, None, cell.seed)

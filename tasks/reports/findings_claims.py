@@ -196,7 +196,7 @@ def _wer_falls(experiment: Experiment, known: bool) -> _Judgement:
         _compare_wer(experiment, condition, experiment.beside(condition, "pretrained"), _LESS_BY)
         for condition in adapted
     ]
-    return _decide(comparisons, _NO_SPEECH)
+    return _decide(comparisons, "It takes word error rates with the pretrained model and with an adapted one.")
 
 
 def _wer_near_oracle(experiment: Experiment, known: bool) -> _Judgement:
@@ -205,10 +205,10 @@ def _wer_near_oracle(experiment: Experiment, known: bool) -> _Judgement:
         for condition in _best_wers(experiment)
         if (limit := _ABOVE_ORACLE.get(str(condition.technique))) is not None
     ]
-    return _decide(comparisons, _NO_SPEECH)
-
-
-_NO_SPEECH = "No word error rates are part of this summary."
+    absent = (
+        "It takes word error rates of Oracle, and of Top-1 or Top-K for the vocabulary threshold or the entity tagger."
+    )
+    return _decide(comparisons, absent)
 
 
 def _best_wers(experiment: Experiment) -> list[Condition]:

@@ -5,7 +5,8 @@ sentences, from the scores that evaluation wrote, and the spread over seeds wher
 confirmed, not confirmed, contradicted, and not tested where the cells that a claim is about are missing.
 
 Beyond the claims it says how much of the gap between Baseline1 and Oracle each way of filling closes, which is the
-best for each technique, and how many masked words it gives back, beside guessing by frequency.
+best for each technique, and how many masked words it gives back, beside guessing by frequency. Data sets with speech
+have a table of word error rates in the shape of the paper's Table 6, and what can be won with n-best lists at all.
 
 example:
   palimpsest findings --summary results/summary.json --output docs/findings.md
@@ -52,6 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.reports.findings_claims import findings
     from tasks.reports.findings_comparison import Experiment
     from tasks.reports.findings_page import findings_page
+    from tasks.reports.findings_speech import spoken_datasets
     from tasks.reports.summary_rows import read_summary
 
     if arguments.json and arguments.output == "-":
@@ -66,7 +68,9 @@ def run(arguments: argparse.Namespace) -> None:
     experiment = Experiment(rows, scores, evaluation)
     claims, known, more = findings(experiment), findings(experiment, known=True), beyond(experiment)
     seeds = {row["seed"] for row in rows if row["seed"] is not None}
-    page = findings_page(claims, known, more, cells=len(rows), seeds=len(seeds), confidence=evaluation.confidence)
+    spoken = spoken_datasets(rows)
+    counts = {"cells": len(rows), "seeds": len(seeds)}
+    page = findings_page(claims, known, more, spoken, **counts, confidence=evaluation.confidence)
     if arguments.output == "-":
         print(page, end="")
         return
@@ -75,10 +79,10 @@ def run(arguments: argparse.Namespace) -> None:
             stream.write(page)
     if arguments.json:
         document = {
-            "cells": len(rows),
-            "seeds": len(seeds),
+            **counts,
             "claims": [finding.as_dict() for finding in claims],
             "claims_known_words": [finding.as_dict() for finding in known],
+            "word_error_rates": [found.as_dict() for found in spoken],
             "beyond": more.as_dict(),
         }
         json.dump(document, sys.stdout, indent=1, allow_nan=False)

@@ -1,17 +1,27 @@
 """The findings as a Markdown document: numbers only, never text of a corpus."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from tasks.reports.findings_beyond import GOAL, Best, Beyond, Gap, OverSeeds, Restored
 from tasks.reports.findings_claims import Finding
 from tasks.reports.findings_comparison import Comparison
+from tasks.reports.findings_speech import SpokenDataset
+from tasks.reports.findings_speech_page import speech_parts
+from tasks.reports.markdown_table import markdown_table
 from tasks.reports.summary_table import ABSENT, technique_name
 
 _SIDES = {"for": "for", "against": "**against**", "open": "undecided"}
 
 
 def findings_page(
-    claims: Sequence[Finding], known: Sequence[Finding], more: Beyond, *, cells: int, seeds: int, confidence: float
+    claims: Sequence[Finding],
+    known: Sequence[Finding],
+    more: Beyond,
+    spoken: Sequence[SpokenDataset],
+    *,
+    cells: int,
+    seeds: int,
+    confidence: float,
 ) -> str:
     """The document; ``claims`` are judged by all words, ``known`` by words of the vocabulary alone."""
     parts = [
@@ -22,7 +32,7 @@ def findings_page(
         "claim. *Contradicted*: more are against it than for it; for a claim on every method, any is. *Not confirmed*: "
         "anything between. *Not tested*: the methods are not part of the experiment.",
         "## The paper's eight claims",
-        _table(
+        markdown_table(
             ["", "claim", "all words", "known words"],
             [
                 [str(finding.number), finding.claim, f"**{finding.verdict}**", other.verdict]
@@ -39,6 +49,7 @@ def findings_page(
             parts.append(f"Known words: **{other.verdict}**. {other.evidence}")
         if finding.comparisons:
             parts.append(_comparisons(finding, other))
+    parts += speech_parts(spoken)
     parts += [
         "## Beyond the paper",
         "Perplexity over words of the vocabulary. With several seeds: mean, smallest to largest.",
@@ -56,12 +67,6 @@ def findings_page(
         _restored(more.restored),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(headings)} |", f"|{'---|' * len(headings)}"]
-    lines += [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join(lines)
 
 
 def _comparisons(finding: Finding, known: Finding) -> str:
@@ -83,7 +88,7 @@ def _comparisons(finding: Finding, known: Finding) -> str:
             ]
         )
     headings = ["dataset", "technique", "first", "second", "seeds", "ratio", "claim", "ratio, known words", "claim"]
-    return _table(headings, rows)
+    return markdown_table(headings, rows)
 
 
 def ratio_text(comparison: Comparison | None) -> str:
@@ -96,7 +101,7 @@ def ratio_text(comparison: Comparison | None) -> str:
 
 
 def _gaps(gaps: Sequence[Gap]) -> str:
-    return _table(
+    return markdown_table(
         ["dataset", "technique", "fill", "seeds", "closed", "of Top-K's gap"],
         [
             [g.dataset, technique_name(g.technique), g.label, str(g.seeds), _share(g.closed), _share(g.of_top_k)]
@@ -117,7 +122,7 @@ def _percent(share: float) -> str:
 
 
 def _best(best: Sequence[Best]) -> str:
-    return _table(
+    return markdown_table(
         ["dataset", "technique", "best fill", "perplexity", "per the next best", "next best", "per the best control"],
         [
             [
@@ -135,7 +140,7 @@ def _best(best: Sequence[Best]) -> str:
 
 
 def _restored(restored: Sequence[Restored]) -> str:
-    return _table(
+    return markdown_table(
         ["dataset", "technique", "fill", "restored", "by guessing", "more than guessing"],
         [
             [

@@ -35,6 +35,11 @@ NUMBERS = (
     "wer_difference_to_no_language_model",
     "wer_difference_to_pretrained",
     "wer_difference_to_oracle",
+    "source_weight",
+    "wer_insertion_bonus_alone",
+    "wer_difference_to_insertion_bonus_alone",
+    "wer_best_of_lists",
+    "best_first_share",
 )
 """Columns of the summary that are metrics; one with an interval has ``_low`` and ``_high`` too."""
 

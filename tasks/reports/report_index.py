@@ -7,7 +7,7 @@ from typing import Any
 
 from tasks.errors import CorpusError
 from tasks.reports.cell import Cell
-from tasks.reports.expected_cells import stage_name, training_report
+from tasks.reports.expected_cells import RESCORE, stage_name, training_report
 from tasks.reports.run_key import lineage_of, run_key
 from tasks.reports.stage_report import read_report
 
@@ -62,7 +62,8 @@ class ReportIndex:
         if report["dvc_stage"]:
             return str(report["dvc_stage"])
         kind, _, path = name.partition("/")
-        steps = {"perplexity": "evaluate", "word_error_rate": "recognise", "adapt": "adapt"}
+        recognised = RESCORE if report["stage"] == RESCORE else "recognise"
+        steps = {"perplexity": "evaluate", "word_error_rate": recognised, "adapt": "adapt"}
         if kind in steps and report["cell"].get("method"):
             return stage_name(cell_of_report(report), steps[kind])
         return f"{kind}@{path.replace('/', '-')}"

@@ -7,7 +7,7 @@ them anew. Nothing is computed.
 
 examples:
   palimpsest restore chat/allow_list/minilm-top_k-1
-  palimpsest restore 69eb9eaa5d664044a1ba2734fda8487f --folder /tmp/then --pull
+  palimpsest restore 69eb9eaa5d664044a1ba2734fda8487f --folder ../then --pull
 """
 
 import argparse

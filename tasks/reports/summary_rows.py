@@ -19,6 +19,7 @@ from tasks.reports.comparisons import Comparisons
 from tasks.reports.expected_cells import (
     NO_LANGUAGE_MODEL,
     ORACLE,
+    RESCORE,
     fill_report,
     mask_report,
     perplexity_report,
@@ -63,7 +64,8 @@ def summary_rows(
         row.update(comparisons.columns(cell))
         row.update(of_speech.columns(cell))
         row["over_seeds"] = _over_seeds(cell, by_cell, comparisons, of_speech)
-        row["command"] = f"dvc repro {stage_name(cell, 'evaluate')}"
+        rescored_alone = cell.method == NO_LANGUAGE_MODEL and row["wer_best_of_lists"] is not None
+        row["command"] = f"dvc repro {stage_name(cell, RESCORE if rescored_alone else 'evaluate')}"
     return rows
 
 
@@ -132,8 +134,8 @@ class _Reader:
         return self._documents[name]
 
     def measured(self, name: Path, field: str, kind: str) -> Any:
-        """One measured field; ``kind``: number, count, interval, table, text or yes or no, with ``?`` where null is
-        allowed."""
+        """One measured field; ``kind``: number, count, interval, record, table, text or yes or no, with ``?`` where
+        null is allowed."""
         fields = self.report(name).get("measured", {})
         if field not in fields:
             self._missing.setdefault(self.folder / name, []).append(field)
@@ -167,6 +169,8 @@ def _fits(value: Any, kind: str) -> bool:
             return isinstance(value, bool)
         case "count":
             return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        case "record":
+            return isinstance(value, dict)
         case "table":
             return isinstance(value, dict) and all(isinstance(entry, dict) for entry in value.values())
         case "interval":
@@ -181,7 +185,8 @@ def _row(cell: Cell, reader: _Reader, spoken: set[str | None]) -> dict[str, Any]
     row.update(_filling(cell, reader))
     if cell.dataset in spoken:
         report = word_error_report(cell)
-        row.update(speech_columns(cell, lambda field, kind: reader.measured(report, field, kind)))
+        rescored = reader.report(report).get("stage") == RESCORE
+        row.update(speech_columns(cell, lambda field, kind: reader.measured(report, field, kind), rescored=rescored))
     else:
         row.update(no_speech_columns())
     row["key"] = run_key(cell, lineage_of(reader.report(training_report(cell))))

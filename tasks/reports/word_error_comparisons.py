@@ -32,7 +32,7 @@ class WordErrorComparisons:
         return self._columns(cell, [cell])
 
     def columns_over_seeds(self, cell: Cell) -> dict[str, Any]:
-        """The same over all seeds of the cell's condition, and the mean rate's interval over utterances and seeds."""
+        """The same over all seeds of the cell's condition, and the mean rates' intervals over utterances and seeds."""
         from tasks.speech.word_errors.word_errors import mean_over_seeds
 
         mine = [other for other in self._cells if replace(other, seed=None) == replace(cell, seed=None)]
@@ -40,7 +40,19 @@ class WordErrorComparisons:
         if len(mine) > 1:
             mean, low, high = mean_over_seeds([self._errors[other] for other in mine], *self._resampling())
             columns |= {"wer": mean, "wer_ci": None if low is None else [low, high]}
+            columns |= self._masked_over_seeds(cell, mine)
         return columns
+
+    def _masked_over_seeds(self, cell: Cell, cells: Sequence[Cell]) -> dict[str, Any]:
+        """The mean rate on the words that the cell's technique masks; nothing where they are not told apart."""
+        from tasks.speech.word_errors.word_errors import MASKED, mean_over_seeds
+
+        group = f"{MASKED}:{cell.technique}"
+        errors = [self._errors[other] for other in cells]
+        if not all(group in each.groups and each.of(group).units.sum() for each in errors):
+            return {}
+        mean, low, high = mean_over_seeds(errors, *self._resampling(), group)
+        return {"wer_masked": mean, "wer_masked_ci": None if low is None else [low, high]}
 
     def _columns(self, cell: Cell, cells: Sequence[Cell]) -> dict[str, Any]:
         found: dict[str, Any] = {}

@@ -182,7 +182,7 @@ def test_an_unknown_profile_is_one_line(project, capsys):
     assert main(["doctor", "--profile", "papper"]) == 1
     assert capsys.readouterr().err == (
         "palimpsest: error: there is no profile 'papper' (did you mean 'paper'?); "
-        "there are: default, four_corpora, paper\n"
+        "there are: default, four_corpora, paper, real_speech\n"
     )
 
 
@@ -209,3 +209,16 @@ def test_a_step_that_it_does_not_know_is_counted(project, monkeypatch, capsys):
     (project / "dvc.yaml").write_text(yaml.safe_dump(graph))
     assert main(["doctor"]) == 1
     assert "'rescore' is built from '${compare.nothing}', which the parameters have not" in capsys.readouterr().err
+
+
+def test_lists_of_another_recogniser_are_looked_for(project, monkeypatch, capsys):
+    on_machine(monkeypatch, SMALL)
+    _, _, found = diagnose(capsys, "--profile", "real_speech")
+    test = found["speech.nbest.books.test"]
+    assert (test["state"], "data/raw/librispeech_nbest" in test["remedy"]) == ("missing", True)
+    place = project / "data" / "raw" / "librispeech_nbest"
+    place.mkdir(parents=True)
+    (place / "dev-other.jsonl.gz").touch()
+    _, _, found = diagnose(capsys, "--profile", "real_speech")
+    assert found["speech.nbest.books.test"]["state"] == "there"
+    assert found["speech.nbest.books.dev"]["state"] == "missing"

@@ -41,6 +41,7 @@ PARAMETERS = {
         "seeds": [1],
         "speech_datasets": ["mail"],
         "recognisers": ["recogniser"],
+        "rescored_datasets": [],
         "taggers": ["crf"],
         "detectors": ["allow_list", "crf"],
         "gold_sets": ["mail"],
@@ -117,6 +118,7 @@ PARAMETERS = {
         },
         "search": {"beam_width": 2},
         "fusion": {"lm_weights": [0.0, 0.3], "insertion_bonuses": [0.0], "tuning_rounds": 1},
+        "nbest": {},
         "word_errors": {"bootstrap_samples": 100, "confidence": 0.95, "seed": 1},
     },
     "resources": {"threads": 1, "parallel_stages": 2},
@@ -309,6 +311,7 @@ def test_a_changed_parameter_reruns_its_branch_alone(by_dvc):
     touched = {stage["name"]: stage["reasons"] for stage in plan["stages"] if stage["action"] != "unchanged"}
     assert set(touched) == {
         "fill@mail-allow_list-tiny-top_k-1",
+        "examples@mail-tiny",
         "adapt_filled@mail-allow_list-tiny-top_k-1",
         "evaluate_filled@mail-allow_list-tiny-top_k-1",
         "recognise_filled@mail-allow_list-tiny-top_k-1",

@@ -90,6 +90,8 @@ def make_experiment(folder: Path, state: str = "", **changes: Any) -> Path:
     document["corpora"] = {name: document["corpora"]["chat"] for name in document["compare"]["datasets"]}
     document["fillers"] = {name: document["fillers"]["minilm"] for name in document["compare"]["fillers"]}
     document["filling"]["top_k"]["k"] = k
+    lists = {"source": "lists.jsonl"}
+    document["speech"]["nbest"] = {name: {"dev": lists, "test": lists} for name in changes.get("rescored_datasets", [])}
     document["evaluation"] = {"bootstrap_samples": 100, "confidence": 0.95, "seed": 1}
     document["tracking"]["uri"] = f"sqlite:///{folder / 'mlflow.db'}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -255,7 +257,8 @@ class _Writer:
             self.recognise(cell, None)
             return
         self.evaluate(cell, model)
-        if cell.dataset in self.parameters["compare"].get("speech_datasets", []):
+        compare = self.parameters["compare"]
+        if cell.dataset in (*compare.get("speech_datasets", []), *compare.get("rescored_datasets", [])):
             self.recognise(cell, model)
 
     def fill(self, cell: Cell, text: str) -> None:
@@ -339,6 +342,15 @@ class _Writer:
     def recognise(self, cell: Cell, model: str | None) -> None:
         errors = word_errors(cell)
         rate = errors / (SENTENCES * 20)
+        rescored = cell.dataset in self.parameters["compare"].get("rescored_datasets", [])
+        of_lists = {
+            "insertion_bonus_alone": {"wer": 0.175, "wer_ci": [0.165, 0.185], "insertion_bonus": 0.5},
+            "difference_to_insertion_bonus_alone": rate - 0.175,
+            "difference_to_insertion_bonus_alone_ci": [rate - 0.18, rate - 0.17],
+            "oracle_wer": 0.1,
+            "best_first_share": 0.4,
+            "source_weight": None,
+        }
         grid = [
             {"lm_weight": weight, "insertion_bonus": bonus, "wer": rate + 0.1 * abs(weight - 0.4) + 0.01 * bonus}
             for weight in (0.2, 0.4)
@@ -346,7 +358,7 @@ class _Writer:
         ]
         self.report(
             f"word_error_rate/{cell.path}",
-            "fuse",
+            "rescore" if rescored else "fuse",
             inputs=["models/recogniser", f"data/private/encoded_speech/{cell.dataset}/test.safetensors"]
             + ([model] if model else []),
             outputs=[f"results/scores/{cell.path}.errors.tsv"],
@@ -368,12 +380,11 @@ class _Writer:
                 "lm_weight": 0.4 if model else None,
                 "insertion_bonus": 0.0 if model else None,
                 **({"dev": {"wer": rate, "grid": grid}} if model else {}),
-                "real_time_factor": 0.012,
-                "synthetic_speech": True,
+                **(of_lists if rescored else {"real_time_factor": 0.012, "synthetic_speech": True}),
             },
             cell=cell.as_dict(),
             seed=cell.seed,
-            dvc_stage=stage_name(cell, "recognise"),
+            dvc_stage=stage_name(cell, "rescore" if rescored else "recognise"),
         )
         write_word_errors(self.folder / "results" / "scores" / f"{cell.path}.errors.tsv", errors)
 

@@ -1,0 +1,116 @@
+"""The graph of a profile whose data set has n-best lists of another recogniser instead of recordings."""
+
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from dvc.repo import Repo
+
+from tasks.cli import command_parser, load_command
+from tasks.errors import ParameterError
+from tasks.params import read_parameters
+from tasks.profiles.profile import profile_text
+from tasks.reports.expected_cells import NO_LANGUAGE_MODEL, expected_cells, stage_name, word_error_report
+
+ROOT = Path(__file__).parents[2]
+OF_LISTS = ("dev_nbest@", "test_nbest@", "nbest_references@", "mask_nbest@", "rescore_")
+
+
+@pytest.fixture(scope="module")
+def stages(tmp_path_factory):
+    """The stages of the profile's graph with one seed, and methods of every kind."""
+    folder = tmp_path_factory.mktemp("project")
+    shutil.copy(ROOT / "dvc.yaml", folder)
+    document = yaml.safe_load(profile_text("real_speech", ROOT))
+    document["compare"] |= {
+        "seeds": [1],
+        "language_model_methods": ["downstream"],
+        "tunings": [{"filler": "minilm_tuned", "base": "minilm"}],
+        "tuned_fillers": ["minilm_tuned"],
+        "tuned_methods": ["top_k"],
+    }
+    document["filling"]["downstream"] = {"kind": "downstream"}
+    document["tuned_fillers"] = {"minilm_tuned": {"kind": "masked_lm", "text": "unmasked"}}
+    (folder / "params.yaml").write_text(yaml.safe_dump(document))
+    cells = expected_cells(read_parameters(folder / "params.yaml").compare)
+    with Repo.init(str(folder), no_scm=True) as repository:
+        return {stage.name: stage for stage in repository.index.stages if stage.cmd}, cells
+
+
+def paths(parts):
+    """The paths of outputs or dependencies as ``dvc.yaml`` has them."""
+    return [part.def_path for part in parts]
+
+
+def test_every_cell_is_rescored_and_none_is_recognised(stages):
+    by_name, cells = stages
+    expected = {stage_name(cell, "rescore"): word_error_report(cell) for cell in cells}
+    assert expected.keys() == {name for name in by_name if name.startswith("rescore_")}
+    assert not any(name.startswith(("recognise_", "encode_", "dev_speech", "train_recogniser")) for name in by_name)
+    for name, report in expected.items():
+        assert f"results/reports/{report}" in paths(by_name[name].outs)
+    assert cells[0].method == NO_LANGUAGE_MODEL
+
+
+def test_options_parameters_and_files_are_those_of_the_commands(stages):
+    checked = 0
+    for name, stage in stages[0].items():
+        if not name.startswith(OF_LISTS):
+            continue
+        words = shlex.split(stage.cmd)
+        module = load_command(words[1])
+        arguments = command_parser(words[1], module).parse_args(words[2:])
+        listed = sorted(key for dependency in stage.params for key in dependency.params)
+        assert listed == (sorted(module.sections(arguments)) if getattr(arguments, "params", None) else []), name
+        tracked = paths([*stage.outs, *stage.deps])
+        for option, value in vars(arguments).items():
+            for path in value if isinstance(value, list) else [value]:
+                if isinstance(path, str) and "/" in path:
+                    assert any(path == known or path.startswith(known + "/") for known in tracked), (name, option)
+        checked += 1
+    # Two imports, references, three techniques masked, no model, pretrained, Oracle, and six methods of each technique.
+    assert checked == 2 + 1 + 3 + 3 + 3 * 6
+
+
+def test_what_was_said_is_never_pushed(stages):
+    written = [out for name, stage in stages[0].items() if name.startswith(OF_LISTS) for out in stage.outs]
+    kept = paths([out for out in written if not out.can_push])
+    assert "data/private/nbest/books/test.jsonl.gz" in kept
+    assert all(path.startswith("results/reports/") for path in paths(written) if path not in kept)
+
+
+def test_siblings_differ_only_in_what_they_are_called():
+    """The groups by kind of cell have the same options and files; only the model and its text are their own."""
+    groups = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+    expected = yaml.safe_dump(groups["rescore_filled"])
+    for name, changes in {
+        "rescore_with_language_model": {"compare.methods": "compare.language_model_methods"},
+        "rescore_tuned": {"compare.methods": "compare.tuned_methods", "compare.fillers": "compare.tuned_fillers"},
+    }.items():
+        changed = expected
+        for old, new in changes.items():
+            changed = changed.replace(old, new)
+        assert yaml.safe_load(changed) == groups[name]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rescored_datasets": ["book"]}, "compare.rescored_datasets: 'book' is no key of 'speech.nbest' that fits"),
+        (
+            {"speech_datasets": ["books"]},
+            "'books' is one of compare.speech_datasets too; a data set has one recogniser",
+        ),
+    ],
+)
+def test_data_sets_that_make_no_sense_are_named(tmp_path, changes, message):
+    document = yaml.safe_load(profile_text("real_speech", ROOT))
+    document["compare"] |= changes
+    speech = {"kind": "manifest", "source": "data/raw/calls.jsonl"}
+    document["speech"]["corpora"] = {"books": {"dev": speech, "test": speech}}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(document))
+    with pytest.raises(ParameterError) as error:
+        read_parameters(tmp_path / "params.yaml")
+    assert message in str(error.value)
