@@ -15,9 +15,9 @@ from typing import Any
 
 from tasks.corpora.text_lines import line_writer, read_lines
 from tasks.errors import CorpusError, SpeechError
+from tasks.speech.problem_list import problem_list
 
 _REQUIRED_KEYS = ("utterance_id", "audio", "text")
-_PROBLEMS_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Utterance:
 def read_manifest(path: str | Path) -> list[Utterance]:
     """The utterances in the manifest's order.
 
-    Raises ``SpeechError`` that lists what is wrong (up to ten problems, and how many there are): lines that are no
+    Raises ``SpeechError`` that lists what is wrong: lines that are no
     JSON objects, missing keys, values of the wrong type, ids that stand twice, absolute paths, audio files that are
     not there, and a manifest without any utterance. The text of an utterance is never quoted.
     """
@@ -65,7 +65,7 @@ def read_manifest(path: str | Path) -> list[Utterance]:
     except CorpusError as error:
         raise SpeechError(str(error)) from None
     if problems:
-        raise SpeechError(f"manifest {str(path)!r}: {_listed(problems)}")
+        raise SpeechError(f"manifest {str(path)!r}: {problem_list(problems)}")
     if not utterances:
         raise SpeechError(f"manifest {str(path)!r} is empty; it needs at least one utterance")
     return utterances
@@ -144,11 +144,3 @@ def _utterance(entry: dict[str, Any], folder: Path) -> Utterance:
         speaker=None if speaker is None else str(speaker),
         synthetic=entry.get("synthetic", False),
     )
-
-
-def _listed(problems: list[str]) -> str:
-    shown = "; ".join(problems[:_PROBLEMS_SHOWN])
-    if len(problems) == 1:
-        return shown
-    more = f"; and {len(problems) - _PROBLEMS_SHOWN} more" if len(problems) > _PROBLEMS_SHOWN else ""
-    return f"{len(problems)} problems: {shown}{more}"

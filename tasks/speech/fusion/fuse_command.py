@@ -18,7 +18,7 @@ import sys
 from tasks.errors import ParameterError
 from tasks.language_model.setting_options import add_setting_options, add_setting_options_and_grids, overridden
 from tasks.speech.fusion.settings import FusionSettings
-from tasks.speech.rescoring.rescore_command import add_training_text_option
+from tasks.speech.rescoring.rescore_command import add_training_text_option, add_vocabulary_option
 from tasks.speech.search.settings import SearchSettings
 from tasks.speech.word_errors.settings import WordErrorSettings
 from tasks.speech.word_errors.word_error_rate_command import SECTION as ERRORS_SECTION
@@ -46,8 +46,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         metavar="MODEL",
-        help="language model to fuse: a folder of any kind, or package:NAME/FOLDER for a causal model of Hugging "
-        "Face's; without it, the recogniser alone",
+        help="language model to fuse: a folder of any kind, or a causal model of Hugging Face's by folder, "
+        "package:NAME/FOLDER or name on the hub; without it, the recogniser alone",
     )
     parser.add_argument(
         "--source-model",
@@ -57,6 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--source-text", metavar="FILE", help="the recogniser's own training text, for internal_lm lodr"
     )
+    add_vocabulary_option(parser)
     add_training_text_option(parser)
     parser.add_argument("--output", metavar="FILE", required=True, help="n-best lists to write (JSON lines): private")
     add_error_options(parser)
@@ -81,11 +82,13 @@ def run(arguments: argparse.Namespace) -> None:
     set_up_torch(threads_of(arguments, available_cores()))
     from tasks.speech.fusion.fuse_stage import fuse
 
-    measured = fuse(arguments, *settings)
+    measured, warnings = fuse(arguments, *settings)
     if arguments.json:
         print(json.dumps(measured, allow_nan=False))
     else:
         print(_line(measured), file=sys.stderr if arguments.report else sys.stdout)
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
 
 
 def _settings(arguments: argparse.Namespace) -> tuple[SearchSettings, FusionSettings, WordErrorSettings]:
@@ -106,7 +109,8 @@ def _check(arguments: argparse.Namespace, settings: FusionSettings) -> None:
         raise ParameterError("--model needs --dev and --dev-manifest: the weights are found on dev, never on test")
     if not arguments.model:
         needless: tuple[str, ...] = ("dev", "dev_manifest", "source_model", "source_text", "internal_lm", *_GRIDS)
-        needless += ("unknown_log_share", "tuning_rounds", "maximum_shared_sentences", "maximum_shared_8_grams")
+        needless += ("vocabulary_hash", "unknown_log_share", "tuning_rounds")
+        needless += ("maximum_shared_sentences", "maximum_shared_8_grams")
         for name in needless:
             if getattr(arguments, name) is not None:
                 raise ParameterError(
@@ -133,6 +137,7 @@ def _check(arguments: argparse.Namespace, settings: FusionSettings) -> None:
 def _line(measured: dict) -> str:
     from tasks.speech.word_errors.measurement import shown_rate
 
+    synthetic = " of synthetic speech" if measured["synthetic_speech"] else ""
     weights = ""
     if measured["lm_weight"] is not None:
         weights = f"; LM weight {measured['lm_weight']:g}, insertion bonus {measured['insertion_bonus']:g}"
@@ -142,5 +147,6 @@ def _line(measured: dict) -> str:
     return (
         f"word error rate {shown_rate(measured)}: {measured['insertions']:,} insertions, {measured['deletions']:,} "
         f"deletions, {measured['substitutions']:,} substitutions in {measured['words']:,} words of "
-        f"{measured['utterances']:,} utterances{weights}; real-time factor {measured['real_time_factor']:.3f}"
+        f"{measured['utterances']:,} utterances{synthetic}{weights}; real-time factor "
+        f"{measured['real_time_factor']:.3f}"
     )

@@ -13,7 +13,7 @@ from tasks.corpora.text_lines import read_lines
 from tasks.errors import SpeechError
 from tasks.params import as_plain
 from tasks.reports.cell import cell_of
-from tasks.reports.stage_report import StageReport, recorded_stage
+from tasks.reports.stage_report import recorded_stage
 from tasks.speech.fusion.completed_words import CompletedWords
 from tasks.speech.fusion.internal_lm import ZeroEncoder, unit_bigram
 from tasks.speech.fusion.prefix_score import PrefixScore
@@ -22,16 +22,18 @@ from tasks.speech.fusion.settings import FusionSettings
 from tasks.speech.fusion.shallow_fusion import FusionWeights, ShallowFusion
 from tasks.speech.fusion.spelled_units import SpelledUnits
 from tasks.speech.fusion.subword_fusion import SubwordScore, is_of_units
-from tasks.speech.fusion.tuning import TuningResult, tune
+from tasks.speech.fusion.tuning import TuningResult, at_edge_of_grid, tune
 from tasks.speech.fusion.word_lookahead import WordLookahead
 from tasks.speech.recogniser.encoded_speech import EncodedSpeech, read_encoded
 from tasks.speech.recogniser.folder import load_recogniser
 from tasks.speech.recogniser.recogniser import Recogniser
+from tasks.speech.rescoring.named_causal_model import is_causal, load_causal
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, write_nbest
+from tasks.speech.rescoring.partner_vocabulary import check_vocabulary
 from tasks.speech.rescoring.text_overlap import check_overlap, measure_overlap
 from tasks.speech.search.beam_search import beam_search
 from tasks.speech.search.hypothesis import Hypothesis
-from tasks.speech.search.next_word.causal_words import CausalWords, is_causal, load_causal
+from tasks.speech.search.next_word.causal_words import CausalWords
 from tasks.speech.search.next_word.next_word_model import load_next_word_model
 from tasks.speech.search.settings import SearchSettings
 from tasks.speech.word_errors.error_counts_file import write_errors
@@ -58,8 +60,8 @@ class _Speech:
 
 def fuse(
     arguments: argparse.Namespace, search: SearchSettings, settings: FusionSettings, intervals: WordErrorSettings
-) -> dict[str, Any]:
-    """Run the stage; returns what was measured."""
+) -> tuple[dict[str, Any], list[str]]:
+    """Run the stage; returns what was measured, and what a reader must know of it."""
     sidecars = sidecars_of(arguments)
     inputs = [arguments.recogniser, arguments.test, arguments.test_manifest, arguments.model, arguments.dev]
     inputs += [arguments.dev_manifest, arguments.source_model, arguments.source_text, *sidecars.values()]
@@ -121,16 +123,27 @@ def fuse(
             write_listing(arguments.errors, errors, test.references, texts, masked)
         if arguments.counts:
             write_errors(arguments.counts, errors)
-        _finish(report, measured)
-    return measured
+        report.measure(**measured)
+        warnings = fusion_warnings(measured)
+        for warning in warnings:
+            report.warn(warning)
+        if measured["synthetic_speech"]:
+            report.warn("the speech is synthesised; its word error rates say nothing of recorded speech")
+    return measured, warnings
 
 
-def _finish(report: StageReport, measured: dict[str, Any]) -> None:
-    report.measure(**measured)
-    for warning in warnings_of(measured):
-        report.warn(warning)
-    if measured["synthetic_speech"]:
-        report.warn("the speech is synthesised; its word error rates say nothing of recorded speech")
+def fusion_warnings(measured: dict[str, Any]) -> list[str]:
+    """What a reader of the rate must know."""
+    warnings = warnings_of(measured)
+    if dev := measured.get("dev"):
+        if dev["at_edge_of_grid"]:
+            names = ", ".join(dev["at_edge_of_grid"])
+            warnings.append(f"the best of the grid is at its edge for {names}; give a wider grid")
+        if dev["empty_references"]:
+            warnings.append(f"{dev['empty_references']} development references hold no word; they are left out")
+        if dev["not_encoded"]:
+            warnings.append(f"{dev['not_encoded']} development references have no encoded speech; they are left out")
+    return warnings
 
 
 def _read(encoded: str, manifest: str, recogniser: Recogniser) -> _Speech:
@@ -153,6 +166,7 @@ class _Parts:
         self.recogniser, self.settings = recogniser, settings
         self.units = SpelledUnits(recogniser.units)
         self.language_model, self.vocabulary_hash = self._score(arguments.model)
+        check_vocabulary(self.vocabulary_hash, arguments.vocabulary_hash, arguments.model)
         self.internal: PrefixScore | None = None
         match settings.internal_lm:
             case "density_ratio":
@@ -206,6 +220,9 @@ class _Parts:
                 "wer_alone": rates[0.0, 0.0, 0.0],
                 "utterances": len(names),
                 "words": words,
+                "at_edge_of_grid": at_edge_of_grid(self.settings, chosen),
+                "empty_references": counts.empty_references,
+                "not_encoded": len(dev.references) - len(names),
                 "grid": found.grid,
                 "decoded": found.decoded,
                 "tuning_seconds": time.perf_counter() - started,

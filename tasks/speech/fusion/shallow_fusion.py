@@ -30,7 +30,7 @@ class FusionWeights:
 
 
 class ShallowFusion:
-    """See ``tasks.speech.search.beam_search.Fusion``."""
+    """See ``tasks.speech.search.fusion.Fusion``."""
 
     def __init__(
         self,

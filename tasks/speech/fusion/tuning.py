@@ -58,6 +58,19 @@ def middle_of(settings: FusionSettings) -> FusionWeights:
     return FusionWeights(weight, middle(settings.insertion_bonuses), internal if weight else 0.0)
 
 
+def at_edge_of_grid(settings: FusionSettings, chosen: FusionWeights) -> list[str]:
+    """Weights that are the first or the last of their grid, and not 0: the grid may be too narrow."""
+    grids = {"lm_weight": settings.lm_weights, "insertion_bonus": settings.insertion_bonuses}
+    if settings.internal_lm != "none":
+        grids["internal_lm_weight"] = settings.internal_lm_weights
+    plain = _plain(chosen)
+    return [name for name, grid in grids.items() if plain[name] and len(set(grid)) > 1 and _is_end(plain[name], grid)]
+
+
+def _is_end(value: float, grid: Sequence[float]) -> bool:
+    return value in (min(grid), max(grid))
+
+
 def tune(
     settings: FusionSettings,
     decode: Decode,

@@ -27,7 +27,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--store", choices=("float16", "float32"), default="float16", help="number type in the file (default: float16)"
     )
     parser.add_argument(
-        "--maximum-seconds", type=float, default=120.0, help="longest recording that is accepted (default: 120)"
+        "--maximum-seconds",
+        type=float,
+        default=120.0,
+        help="longest recording that is accepted; memory grows with its square (default: 120)",
     )
     add_cell_options(parser, "dataset")
 
@@ -91,8 +94,15 @@ def run(arguments: argparse.Namespace) -> None:
             frame_seconds=recogniser.frame_seconds,
             threads=threads,
         )
+        warnings = []
         if encoded.without_frames:
-            report.warn(f"{encoded.without_frames} utterances are too short to be encoded; their words will be missing")
+            warnings.append(
+                f"{encoded.without_frames} utterances are too short to be encoded; their words will be missing"
+            )
+        if encoded.tally["mixed_down"]:
+            warnings.append(f"{encoded.tally['mixed_down']} recordings have several channels, which were mixed down")
+        for warning in warnings:
+            report.warn(warning)
         if synthetic:
             report.warn("the speech is synthetic")
     print(
@@ -101,3 +111,5 @@ def run(arguments: argparse.Namespace) -> None:
         f"{encoded.encode_seconds / audio_seconds:.4f}; {arguments.output}",
         file=sys.stderr,
     )
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tasks.speech.audio.audio_file import audio_facts, read_audio
+from tasks.errors import SpeechError
+from tasks.speech.audio.audio_file import read_audio
 from tasks.speech.audio.manifest import Utterance
+from tasks.speech.audio.recording_lengths import fail_with_recordings, recording_problem, recording_seconds
 from tasks.speech.recogniser.recogniser import Recogniser
 
 
@@ -32,20 +34,29 @@ class EncodedUtterances:
 def encode_utterances(
     recogniser: Recogniser, utterances: Sequence[Utterance], maximum_seconds: float, batch_seconds: float
 ) -> EncodedUtterances:
-    """Encode recordings, longest first. Raises ``SpeechError`` where one cannot be read or is too long."""
+    """Encode recordings, longest first. Raises ``SpeechError`` that lists all that cannot be read or are too long."""
     from tqdm import tqdm
 
     rate, window = recogniser.settings.features.sample_rate, recogniser.settings.features.window_samples
-    seconds = {
-        each.utterance_id: audio_facts(each.audio, maximum_seconds=maximum_seconds).seconds for each in utterances
-    }
+    lengths = recording_seconds(utterances, maximum_seconds)
+    seconds = {each.utterance_id: length for each, length in zip(utterances, lengths, strict=True)}
     nothing = torch.zeros(0, recogniser.settings.architecture.encoding)
     found: dict[str, Tensor] = {}
     tally: Counter[str] = Counter()
+    problems: list[str] = []
     clock = 0.0
     with tqdm(total=len(utterances), desc="encode-speech", unit="utterance", disable=None, leave=False) as bar:
         for batch in _batches(utterances, seconds, batch_seconds):
-            signals = [read_audio(each.audio, rate, maximum_seconds=maximum_seconds, tally=tally) for each in batch]
+            signals = []
+            for each in batch:
+                try:
+                    signals.append(read_audio(each.audio, rate, maximum_seconds=maximum_seconds, tally=tally))
+                except SpeechError as error:
+                    problems.append(recording_problem(each, error))
+            if problems:
+                # Nothing comes of it any more, but the other damaged ones are to be known too.
+                bar.update(len(batch))
+                continue
             started = time.perf_counter()
             long_enough = [row for row, signal in enumerate(signals) if len(signal) > window]
             features = [recogniser.features(signals[row]) for row in long_enough]
@@ -54,6 +65,7 @@ def encode_utterances(
             found |= {each.utterance_id: nothing for each in batch}
             found |= {batch[row].utterance_id: frames for row, frames in zip(long_enough, encoded, strict=True)}
             bar.update(len(batch))
+    fail_with_recordings(problems)
     frames = {each.utterance_id: found[each.utterance_id] for each in utterances}
     return EncodedUtterances(frames, seconds, clock, sum(not len(each) for each in frames.values()), tally)
 

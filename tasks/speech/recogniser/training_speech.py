@@ -11,8 +11,9 @@ from torch import Tensor
 
 from tasks.errors import SpeechError
 from tasks.language_model.normalisation import normalise
-from tasks.speech.audio.audio_file import audio_facts, read_audio
+from tasks.speech.audio.audio_file import read_audio
 from tasks.speech.audio.manifest import Utterance, read_manifest
+from tasks.speech.audio.recording_lengths import recording_seconds
 from tasks.speech.recogniser.features import log_mel
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserTraining
 
@@ -52,27 +53,28 @@ class RecordedSpeech:
     """The recordings of a manifest; their features are kept in memory if wanted."""
 
     def __init__(self, manifest: str | Path, features: FeatureSettings, training: RecogniserTraining) -> None:
-        """Raises ``SpeechError`` where the manifest or a recording is at fault, or nothing is left to use."""
+        """Raises ``SpeechError`` that lists what is wrong with the manifest or the recordings, or where nothing is left
+        to use."""
         self.settings = features
         self.left_out: Counter[str] = Counter()
         self._maximum_seconds = training.maximum_seconds
+        worded: list[tuple[Utterance, str]] = []
+        for utterance in read_manifest(manifest):
+            words = normalise(utterance.text)
+            if reason := wrong_length(words, training):
+                self.left_out[reason] += 1
+            else:
+                worded.append((utterance, " ".join(words)))
+        lengths = recording_seconds((utterance for utterance, _ in worded), float("inf"))
         chosen: list[Utterance] = []
         self.texts: list[str] = []
         seconds = []
-        for utterance in read_manifest(manifest):
-            words = normalise(utterance.text)
-            reason = wrong_length(words, training)
-            if reason is None:
-                length = audio_facts(utterance.audio, maximum_seconds=float("inf")).seconds
-                if length > training.maximum_seconds:
-                    reason = "too_long"
-                elif length < SHORTEST_SECONDS:
-                    reason = "too_short"
-            if reason is not None:
-                self.left_out[reason] += 1
+        for (utterance, text), length in zip(worded, lengths, strict=True):
+            if length > training.maximum_seconds or length < SHORTEST_SECONDS:
+                self.left_out["too_long" if length > training.maximum_seconds else "too_short"] += 1
                 continue
             chosen.append(utterance)
-            self.texts.append(" ".join(words))
+            self.texts.append(text)
             seconds.append(length)
         if not chosen:
             raise SpeechError(

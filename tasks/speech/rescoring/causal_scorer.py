@@ -10,12 +10,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tasks.causal_model import check_causal, computing_precision, gguf_file_in, load_causal_model
-from tasks.language_model.causal_lm.folder import load
 from tasks.language_model.causal_lm.model import CausalModel
-from tasks.language_model.causal_lm.word_pieces import OpenVocabulary, WordPieces
-from tasks.language_model.model_folder import SETTINGS
-from tasks.model_source import locate_model
+from tasks.language_model.causal_lm.word_pieces import OpenVocabulary
 from tasks.packed_linear import pack_linear_layers
 from tasks.speech.rescoring.language_model_scorer import (
     LanguageModelScorer,
@@ -23,6 +19,7 @@ from tasks.speech.rescoring.language_model_scorer import (
     Words,
     encode_sentences,
 )
+from tasks.speech.rescoring.named_causal_model import load_causal
 from tasks.speech.rescoring.prefix_tree import TreeBatch
 from tasks.speech.rescoring.shared_prefixes import score_sequences
 
@@ -38,7 +35,7 @@ class CausalScorer(LanguageModelScorer):
     """A model folder of kind ``causal_lm``, a model as it comes (folder, package, name on the hub), or one at hand."""
 
     def __init__(self, model: str | Path | CausalModel, precision: Precision = "auto") -> None:
-        self._causal = model if isinstance(model, CausalModel) else _loaded(str(model), precision)
+        self._causal = model if isinstance(model, CausalModel) else load_causal(str(model), precision)
         body = self._causal.model
         body.eval()
         if precision != "auto":
@@ -124,13 +121,3 @@ class CausalScorer(LanguageModelScorer):
         (alone,) = self._one_by_one([_PROBE])
         tolerance = _SAME if self._causal.model.dtype == torch.float32 else 100 * _SAME
         return bool(np.allclose(shared, alone, rtol=tolerance, atol=10 * tolerance))
-
-
-def _loaded(model: str, precision: Precision) -> CausalModel:
-    if (Path(model) / SETTINGS).is_file():
-        return load(model)[0]
-    folder = Path(locate_model(model))
-    gguf_file = gguf_file_in(folder) if folder.is_dir() else None
-    loaded, tokenizer = load_causal_model(model, gguf_file, precision=computing_precision(precision))
-    check_causal(loaded, model)
-    return CausalModel(loaded.eval(), WordPieces(tokenizer, model), model)

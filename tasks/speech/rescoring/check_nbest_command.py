@@ -74,12 +74,14 @@ def run(arguments: argparse.Namespace) -> None:
         if arguments.output:
             write_nbest(arguments.output, lists)
         report.measure(**measured)
-        if measured["empty_lists"]:
-            report.warn(
-                f"{measured['empty_lists']} lists hold no hypothesis; the words of their references are deleted"
-            )
-        if measured["empty_references"]:
-            report.warn(f"{measured['empty_references']} references hold no word; their utterances are left out")
+        warnings = []
+        if empty := measured["empty_lists"]:
+            warnings.append(f"{empty} lists hold no hypothesis; the words of their references are deleted")
+        if empty := measured["empty_references"]:
+            warnings.append(f"{empty} references hold no word; their utterances are left out")
+        for warning in warnings:
+            report.warn(warning)
+            print(f"warning: {warning}", file=sys.stderr)
     if arguments.json:
         print(json.dumps(measured, allow_nan=False))
         return

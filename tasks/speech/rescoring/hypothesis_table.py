@@ -83,8 +83,8 @@ class HypothesisTable:
         return replace(self, features={**self.features, **padded})
 
 
-def hypothesis_table(lists: Sequence[NbestList]) -> HypothesisTable:
-    """The hypotheses of n-best lists, with their numbers of words.
+def hypothesis_table(lists: Sequence[NbestList], what: str = "n-best lists") -> HypothesisTable:
+    """The hypotheses of n-best lists, with their numbers of words; ``what`` they are called in an error.
 
     Raises ``SpeechError`` where no reference holds a word.
     """
@@ -103,7 +103,7 @@ def hypothesis_table(lists: Sequence[NbestList]) -> HypothesisTable:
         errors.append([Levenshtein.distance(reference, words) for words in best] or [len(reference)])
         reference_words.append(len(reference))
     if not ids:
-        raise SpeechError("none of the n-best lists has a reference that holds a word; give the words that were said")
+        raise SpeechError(f"none of the {what} has a reference that holds a word; give the words that were said")
     width = max(1, max(map(len, groups)))
     table = HypothesisTable(
         utterance_ids=tuple(ids),

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tasks.errors import ModelError, SpeechError
+from tasks.errors import SpeechError
 from tasks.speech.rescoring.hypothesis_table import (
     LM,
     SOURCE,
@@ -14,12 +14,11 @@ from tasks.speech.rescoring.hypothesis_table import (
     hypothesis_table,
     with_language_model,
 )
-from tasks.speech.rescoring.language_model_scorer import LanguageModelScorer, open_scorer
+from tasks.speech.rescoring.language_model_scorer import open_scorer
 from tasks.speech.rescoring.nbest_lists import NbestList
+from tasks.speech.rescoring.partner_vocabulary import check_vocabulary, expected_vocabulary
 from tasks.speech.rescoring.settings import RescoringSettings
 from tasks.speech.rescoring.weight_grid import TunedWeights, axes_of, tune_weights
-
-_HASH_DIGITS = 8
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def rescore(
     ``ModelError`` where a model cannot be read, or where its vocabulary is not the one that the lists or
     ``vocabulary_hash`` name.
     """
-    tables = [hypothesis_table(dev), hypothesis_table(test)]
+    tables = [hypothesis_table(dev, "n-best lists of --dev"), hypothesis_table(test, "n-best lists of --nbest")]
     expected = vocabulary_hash or expected_vocabulary([*dev, *test])
     numbers: dict[str, Any] = {}
     for name, source in ((LM, model), (SOURCE, settings.source_model if model else None)):
@@ -62,7 +61,7 @@ def rescore(
             continue
         scorer = open_scorer(source, settings.precision)
         if name == LM:
-            check_vocabulary(scorer, expected, source)
+            check_vocabulary(scorer.vocabulary, expected, source)
         clock = time.perf_counter()
         tables = with_language_model(tables, scorer, name)
         seconds = time.perf_counter() - clock
@@ -101,27 +100,3 @@ def complete_lists(lists: Sequence[NbestList], references: Mapping[str, str]) ->
         replace(by_id[name], reference=text) if name in by_id else NbestList(name, text, ())
         for name, text in references.items()
     ]
-
-
-def expected_vocabulary(lists: Sequence[NbestList]) -> str | None:
-    """Hash of the vocabulary that the lists name; ``SpeechError`` where they name several."""
-    named = sorted({nbest.vocabulary for nbest in lists if nbest.vocabulary is not None})
-    if len(named) > 1:
-        raise SpeechError(
-            f"the n-best lists name {len(named)} vocabularies ({', '.join(name[:12] for name in named[:4])}); "
-            "rescore the lists of one recogniser at a time"
-        )
-    return named[0] if named else None
-
-
-def check_vocabulary(scorer: LanguageModelScorer, expected: str | None, model: str) -> None:
-    """``ModelError`` where the model's vocabulary is another one than expected; some first digits will do."""
-    if expected is None:
-        return
-    if len(expected) < _HASH_DIGITS:
-        raise ModelError(f"vocabulary hash {expected!r} is too short; give {_HASH_DIGITS} digits or more")
-    if not scorer.vocabulary.startswith(expected):
-        raise ModelError(
-            f"model {model!r} has the vocabulary {scorer.vocabulary[:12]}, and the recogniser's partner has "
-            f"{expected[:12]}; give the language model that belongs to the recogniser, or make the lists again"
-        )

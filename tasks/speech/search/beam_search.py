@@ -10,7 +10,7 @@ hypotheses whose scores differ by rounding the other may win.
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +18,8 @@ from torch import Tensor
 
 from tasks.errors import ModelError
 from tasks.language_model.transformer.processor_products import laid_out_layers
+from tasks.speech.search.ended_hypotheses import EndedHypotheses, best_columns, best_of_each, smallest_of_best
+from tasks.speech.search.fusion import Fusion
 from tasks.speech.search.hypothesis import Hypothesis
 from tasks.speech.search.predictor_states import PredictorStates
 from tasks.speech.search.prefix_tree import ROOT, PrefixTree
@@ -31,41 +33,6 @@ _FRAMES_BETWEEN_SETTLING = 2
 """A language model that is asked rarely answers for many hypotheses at once."""
 _ROUNDING = 1e-3
 """Candidates are first taken by float32 sums; by so much more, in nats, that no one is missed."""
-
-
-class Fusion(Protocol):
-    """What is added to the transducer's score of a unit sequence; a function of the sequence alone.
-
-    What takes long to find out has an estimate as well. The estimate counts at first; every few frames those that may
-    stay are settled, all of them at once. Whole sentences never count by an estimate.
-    """
-
-    def start(self, tree: PrefixTree, states: PredictorStates, model: Any) -> None:
-        """Begin with a tree that holds the root alone."""
-
-    def extend(self, first: int) -> None:
-        """Nodes of the tree from ``first`` on are new."""
-
-    def settle(self, nodes: np.ndarray) -> None:
-        """Find out what is added to these nodes (N,), where that is not known yet."""
-
-    def added(self, nodes: np.ndarray, estimated: np.ndarray) -> np.ndarray:
-        """What is added to the scores of nodes (N,), or the estimate of it; float64."""
-
-    def most(self, nodes: np.ndarray) -> np.ndarray:
-        """No less than what each unit changes ``added`` by: (N, V - 1) or (V - 1,), float32."""
-
-    def ahead(self, nodes: np.ndarray, units: np.ndarray, estimated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """``added`` of each node (N,) with one unit more, and whether that is an estimate; so are all behind one."""
-
-    def keep(self, chosen: np.ndarray, nodes: np.ndarray) -> None:
-        """Of what ``ahead`` was asked last, these (M,) are nodes now, and ``extend`` was told of them."""
-
-    def retain(self, nodes: np.ndarray) -> None:
-        """Only these nodes can be extended from now on."""
-
-    def finish(self, nodes: np.ndarray) -> tuple[np.ndarray, list[dict[str, Any]]]:
-        """What is added to whole sentences (N,), and the parts of each for ``Hypothesis``."""
 
 
 @torch.inference_mode()
@@ -143,7 +110,7 @@ class _Batch:
         scores = self.scores[utterance, column]
         estimated = self.estimated[utterance, column]
         self._frame += 1
-        done = _Done(active, self.settings.beam_width)
+        done = EndedHypotheses(active, self.settings.beam_width)
         for emitted in range(self.settings.step_max_symbols + 1):
             log_probabilities = self._joined(encodings, utterance, nodes)  # (M, V)
             done.add(utterance, nodes, estimated, scores + log_probabilities[:, self.blank])
@@ -157,19 +124,19 @@ class _Batch:
             self.states.ensure(nodes)
         self._keep_best(done, active)
 
-    def _keep_best(self, done: "_Done", active: int) -> None:
+    def _keep_best(self, done: EndedHypotheses, active: int) -> None:
         """The best of those that have emitted blank are the beams of the next frame."""
         width = self.settings.beam_width
         totals = self._totals(done)
         if self.fusion is not None and self._frame % _FRAMES_BETWEEN_SETTLING == 0 and done.estimated.any():
-            done.take(_best_columns(totals, _SETTLED_BEAMS * width))
+            done.take(best_columns(totals, _SETTLED_BEAMS * width))
             self.fusion.settle(np.unique(done.nodes[done.estimated]))
             done.estimated[:] = False
             totals = self._totals(done)
-        done.take(_best_columns(totals, width))
+        done.take(best_columns(totals, width))
         self.nodes[:active], self.scores[:active], self.estimated[:active] = done.nodes, done.scores, done.estimated
 
-    def _totals(self, done: "_Done") -> np.ndarray:
+    def _totals(self, done: EndedHypotheses) -> np.ndarray:
         totals = done.scores + self._added(done.nodes, done.estimated)
         return totals / (self.tree.length[done.nodes] + 2) if self.settings.length_normalisation == "always" else totals
 
@@ -192,7 +159,7 @@ class _Batch:
 
     def _emit(
         self,
-        done: "_Done",
+        done: EndedHypotheses,
         utterance: np.ndarray,
         nodes: np.ndarray,
         estimated: np.ndarray,
@@ -202,7 +169,7 @@ class _Batch:
         """The hypotheses that one unit more makes, where they can still reach the beam: utterances, nodes, whether
         what is added to them is an estimate, scores."""
         width = self.settings.beam_width
-        least = _smallest_of_best(done.scores + self._added(done.nodes, done.estimated), width)  # (N,)
+        least = smallest_of_best(done.scores + self._added(done.nodes, done.estimated), width)  # (N,)
         needed = (least[utterance] - scores - self._added(nodes, estimated) - _ROUNDING).astype(np.float32)
         wanted = log_probabilities[:, : self.blank]
         if self.fusion is not None:
@@ -216,7 +183,7 @@ class _Batch:
         if self.fusion is not None:
             added, estimated = self.fusion.ahead(nodes[row], unit, estimated)
             totals = grown + added
-        kept = _best_of_each(owner, totals, least, width)
+        kept = best_of_each(owner, totals, least, width)
         estimated = estimated[kept]
         found = self._children(nodes[row[kept]], unit[kept])
         if self.fusion is not None:
@@ -247,67 +214,3 @@ class _Batch:
                 found = Hypothesis(units, float(totals[index]), float(transducer[index]), **parts[index])
                 of_utterance.append(found)
         return hypotheses
-
-
-class _Done:
-    """The hypotheses of each utterance that have emitted blank at a frame, as (N, W)."""
-
-    def __init__(self, utterances: int, width: int) -> None:
-        self.nodes = np.full((utterances, width), ROOT)
-        self.scores = np.full((utterances, width), -np.inf)
-        self.estimated = np.zeros((utterances, width), dtype=bool)
-        self._counts = np.zeros(utterances, dtype=np.int64)
-
-    def add(self, utterance: np.ndarray, nodes: np.ndarray, estimated: np.ndarray, scores: np.ndarray) -> None:
-        """Add hypotheses (M,), those of one utterance side by side; equal ones become one."""
-        taken = np.arange(self.nodes.shape[1]) < self._counts[utterance][:, None]  # (M, W)
-        same = (self.nodes[utterance] == nodes[:, None]) & taken
-        there = same.any(axis=1)
-        if there.any():
-            place = utterance[there], same[there].argmax(axis=1)
-            self.scores[place] = np.logaddexp(self.scores[place], scores[there])
-            utterance, nodes, estimated, scores = (part[~there] for part in (utterance, nodes, estimated, scores))
-        if not len(nodes):
-            return
-        column = self._counts[utterance] + _rank_within(utterance)
-        if (more := int(column.max()) + 1 - self.nodes.shape[1]) > 0:
-            rows = len(self.nodes)
-            self.nodes = np.concatenate([self.nodes, np.full((rows, more), ROOT)], axis=1)
-            self.scores = np.concatenate([self.scores, np.full((rows, more), -np.inf)], axis=1)
-            self.estimated = np.concatenate([self.estimated, np.zeros((rows, more), dtype=bool)], axis=1)
-        self.nodes[utterance, column] = nodes
-        self.scores[utterance, column] = scores
-        self.estimated[utterance, column] = estimated
-        self._counts += np.bincount(utterance, minlength=len(self._counts))
-
-    def take(self, columns: np.ndarray) -> None:
-        """Keep these columns (N, W) of each row."""
-        for name in ("nodes", "scores", "estimated"):
-            setattr(self, name, np.take_along_axis(getattr(self, name), columns, axis=1))
-
-
-def _rank_within(groups: np.ndarray) -> np.ndarray:
-    """Place of each entry among the entries of its group (M,), from 0; the entries of a group stand side by side."""
-    begins = np.flatnonzero(np.concatenate([[True], groups[1:] != groups[:-1]]))
-    return np.arange(len(groups)) - np.repeat(begins, np.diff(np.append(begins, len(groups))))
-
-
-def _smallest_of_best(scores: np.ndarray, width: int) -> np.ndarray:
-    """The ``width``-th best score of each row (N,); minus infinity where there are fewer."""
-    if scores.shape[1] < width:
-        return np.full(len(scores), -np.inf)
-    return np.partition(scores, scores.shape[1] - width, axis=1)[:, scores.shape[1] - width]
-
-
-def _best_of_each(owner: np.ndarray, scores: np.ndarray, least: np.ndarray, width: int) -> np.ndarray:
-    """Indices of the ``width`` best candidates of each owner that are better than its ``least``, side by side."""
-    inside = np.flatnonzero(scores > least[owner])
-    order = inside[np.lexsort((-scores[inside], owner[inside]))]
-    return order[_rank_within(owner[order]) < width] if len(order) else order
-
-
-def _best_columns(scores: np.ndarray, width: int) -> np.ndarray:
-    """Columns of the ``width`` best scores of each row (N, W), in no order; all where there are fewer."""
-    if scores.shape[1] <= width:
-        return np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
-    return np.argpartition(-scores, width - 1, axis=1)[:, :width]

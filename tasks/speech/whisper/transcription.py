@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import torch
 from tqdm import tqdm
 
-from tasks.errors import SpeechError
 from tasks.language_model.normalisation import normalise
-from tasks.speech.audio.audio_file import audio_facts, read_audio
+from tasks.speech.audio.audio_file import read_audio
 from tasks.speech.audio.manifest import Utterance
+from tasks.speech.audio.recording_lengths import recording_seconds
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis
 from tasks.speech.whisper.beam_search import PieceHypothesis, SearchSpace, beam_search
 from tasks.speech.whisper.pieces import has_digits
@@ -20,7 +20,6 @@ from tasks.speech.whisper.recogniser import SAMPLE_RATE, WhisperRecogniser
 from tasks.speech.whisper.settings import WhisperSettings
 from tasks.speech.whisper.windows import windows_of
 
-_PROBLEMS_SHOWN = 10
 _SCORE_DIGITS = 4
 _ABBREVIATION = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|Capt|Col|Gen|Lt|Jr|Sr)\.", re.IGNORECASE)
 """What Whisper abbreviates and people who write down speech often spell out."""
@@ -66,7 +65,7 @@ def transcribe(
     as far as their headers tell, and ``ParameterError`` for a language that the model does not know.
     """
     space = recogniser.search_space(settings.language, no_digits=settings.no_digits)
-    seconds = _checked_seconds(utterances, settings.maximum_seconds)
+    seconds = recording_seconds(utterances, settings.maximum_seconds)
     transcripts = Transcripts(audio_seconds=sum(seconds))
     started = time.perf_counter()
     found: dict[int, list[list[PieceHypothesis]]] = {}
@@ -146,18 +145,3 @@ def merge_spellings(hypotheses: Iterable[ScoredHypothesis]) -> list[ScoredHypoth
     for hypothesis in sorted(hypotheses, key=lambda one: -one.score):
         best.setdefault(tuple(normalise(hypothesis.text)), hypothesis)
     return [ScoredHypothesis(one.text, round(one.score, _SCORE_DIGITS)) for one in best.values()]
-
-
-def _checked_seconds(utterances: Sequence[Utterance], maximum_seconds: float) -> list[float]:
-    """Length of each recording, by its header."""
-    seconds, problems = [], []
-    for utterance in utterances:
-        try:
-            seconds.append(audio_facts(utterance.audio, maximum_seconds=maximum_seconds).seconds)
-        except SpeechError as error:
-            problems.append(f"utterance {utterance.utterance_id!r}: {error}")
-    if problems:
-        more = f"; and {len(problems) - _PROBLEMS_SHOWN} more" if len(problems) > _PROBLEMS_SHOWN else ""
-        count = f"{len(problems)} recordings cannot be decoded: " if len(problems) > 1 else ""
-        raise SpeechError(f"{count}{'; '.join(problems[:_PROBLEMS_SHOWN])}{more}")
-    return seconds

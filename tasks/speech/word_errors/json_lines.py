@@ -7,8 +7,7 @@ from typing import Any
 
 from tasks.corpora.compressed_lines import read_compressed_lines
 from tasks.errors import CorpusError, SpeechError
-
-_PROBLEMS_SHOWN = 10
+from tasks.speech.problem_list import problem_list
 
 
 def read_json_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
@@ -32,11 +31,6 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any] | No
 
 
 def fail_with_problems(path: str | Path, problems: Sequence[str]) -> None:
-    """``SpeechError`` that lists the problems of a file, where there are any: up to ten, and how many there are."""
-    if not problems:
-        return
-    shown = "; ".join(problems[:_PROBLEMS_SHOWN])
-    if len(problems) == 1:
-        raise SpeechError(f"{str(path)!r}: {shown}")
-    more = f"; and {len(problems) - _PROBLEMS_SHOWN} more" if len(problems) > _PROBLEMS_SHOWN else ""
-    raise SpeechError(f"{str(path)!r} has {len(problems)} problems: {shown}{more}")
+    """``SpeechError`` that lists the problems of a file, where there are any."""
+    if problems:
+        raise SpeechError(f"{str(path)!r}: {problem_list(problems)}")

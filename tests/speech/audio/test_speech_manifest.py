@@ -46,7 +46,6 @@ def test_all_problems_are_listed_with_their_lines_and_without_the_words(tmp_path
         read_manifest(write_entries(tmp_path / "m.jsonl", entries))
     message = str(caught.value)
     assert "13 problems" in message
-    assert "and 3 more" in message
     for said in (
         "line 2: utterance_id 'one' stands in line 1 too",
         "line 3: audio path",
@@ -56,6 +55,7 @@ def test_all_problems_are_listed_with_their_lines_and_without_the_words(tmp_path
         "line 6: has no 'text'",
         "line 7: is not JSON",
         "line 8: is not a JSON object but list",
+        "line 9: 'synthetic' is neither true nor false but str",
     ):
         assert said in message
     assert "secret" not in message

@@ -144,6 +144,31 @@ def test_a_model_of_the_recognisers_units_is_estimated_and_fused(speech, tmp_pat
     assert any(point["lm_weight"] for point in measured["dev"]["decoded"])
 
 
+def test_a_causal_model_by_its_name_on_the_hub(speech, tmp_path, capsys, monkeypatch):
+    """From the hub's cache, with no network: the same as from a folder, and named in full where it is not there."""
+    from huggingface_hub import constants
+    from tiny_language_models import save_causal
+
+    commit = "0123456789abcdef" * 2 + "01234567"
+    snapshot = tmp_path / "cache" / "models--tiny--causal" / "snapshots" / commit
+    snapshot.mkdir(parents=True)
+    save_causal(snapshot, "llama")
+    (tmp_path / "cache" / "models--tiny--causal" / "refs").mkdir()
+    (tmp_path / "cache" / "models--tiny--causal" / "refs" / "main").write_text(commit)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    lists = []
+    for model in ("tiny/causal", str(snapshot)):
+        assert command(speech, tmp_path, "--model", model, "--lm-weights", "0.3", "--insertion-bonuses", "1") == 0
+        lists.append((tmp_path / "lists.jsonl").read_bytes())
+    assert lists[0] == lists[1]
+    capsys.readouterr()
+    assert command(speech, tmp_path, "--model", "tiny/absent") == 1
+    assert "model 'tiny/absent' is neither a folder nor reachable on the hub" in capsys.readouterr().err
+    assert command(speech, tmp_path, "--model", "./absent") == 1
+    assert "model folder './absent' does not exist" in capsys.readouterr().err
+
+
 SMALL_NETWORK = ("--layers", "1", "--heads", "2", "--width", "16", "--maximum-tokens", "32")
 QUICK = ("--epochs", "30", "--batch-tokens", "64", "--learning-rate", "0.01", "--threads", "1")
 
@@ -231,6 +256,37 @@ def test_refused(speech, tmp_path, capsys, options, fused, message):
     assert message in error
     assert error.count("\n") == 1
     assert not (tmp_path / "lists.jsonl").exists()
+
+
+def test_what_is_not_counted_is_said(speech, tmp_path, capsys):
+    """One utterance of test was never encoded, one reference holds no word; on dev as well."""
+    for part in ("dev", "test"):
+        lines = (speech / f"{part}.jsonl").read_text().splitlines()
+        first = {**json.loads(lines[0]), "text": "..."}
+        absent = {"utterance_id": "absent", "audio": "absent.wav", "text": "a dog and a cat"}
+        lines = [json.dumps(first), *lines[1:], json.dumps(absent)]
+        (tmp_path / f"{part}.jsonl").write_text("".join(line + "\n" for line in lines))
+    manifests = ["--test-manifest", f"{tmp_path}/test.jsonl", "--dev-manifest", f"{tmp_path}/dev.jsonl"]
+    assert command(speech, tmp_path, *manifests, "--json") == 0
+    captured = capsys.readouterr()
+    measured = json.loads(captured.out)
+    assert (measured["utterances"], measured["missing_hypotheses"], measured["empty_references"]) == (5, 1, 1)
+    assert measured["deletions"] >= 5
+    assert (measured["dev"]["empty_references"], measured["dev"]["not_encoded"]) == (1, 1)
+    assert [line for line in captured.err.splitlines() if "edge" not in line] == [
+        "warning: 1 of 5 utterances have no hypothesis; their words are deleted",
+        "warning: 1 references hold no word after normalisation; their utterances are left out",
+        "warning: 1 development references hold no word; they are left out",
+        "warning: 1 development references have no encoded speech; they are left out",
+    ]
+
+
+def test_another_vocabulary_than_the_partners_is_refused(speech, tmp_path, capsys):
+    assert command(speech, tmp_path, "--vocabulary-hash", "00000000") == 1
+    assert "and the recogniser's partner has 00000000" in capsys.readouterr().err
+    assert not (tmp_path / "lists.jsonl").exists()
+    assert command(speech, tmp_path, "--vocabulary-hash", "00000000", fused=False) == 1
+    assert "--vocabulary-hash has no use without --model" in capsys.readouterr().err
 
 
 def test_model_needs_dev(speech, tmp_path, capsys):

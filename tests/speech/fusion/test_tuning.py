@@ -5,7 +5,7 @@ import pytest
 from tasks.errors import ParameterError
 from tasks.speech.fusion.settings import FusionSettings
 from tasks.speech.fusion.shallow_fusion import FusionWeights
-from tasks.speech.fusion.tuning import grid_of, middle_of, tune
+from tasks.speech.fusion.tuning import at_edge_of_grid, grid_of, middle_of, tune
 from tasks.speech.search.hypothesis import Hypothesis
 
 
@@ -72,3 +72,24 @@ def test_what_decoding_says_counts_not_the_lists():
     found = tune(settings, refuted, completed, word_errors, 1, normalised=False)
     assert found.weights == FusionWeights(0.0, 0.0, 0.0)
     assert [point["wer"] for point in found.decoded] == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        ((0.5, 1.0), []),
+        ((1.0, 1.0), ["lm_weight"]),
+        ((0.0, 0.0), []),
+        ((0.5, 2.0, 0.3), ["insertion_bonus", "internal_lm_weight"]),
+        ((0.5, -1.0), ["insertion_bonus"]),
+    ],
+)
+def test_a_weight_at_the_edge_of_its_grid_is_named(weights, expected):
+    """Where nothing is taken off by an internal model, 0 is no edge but an answer."""
+    settings = FusionSettings(
+        lm_weights=[0.0, 0.5, 1.0], insertion_bonuses=[-1.0, 0.0, 1.0, 2.0],
+        internal_lm="zero_encoder", internal_lm_weights=[0.0, 0.1, 0.3],
+    )  # fmt: skip
+    assert at_edge_of_grid(settings, FusionWeights(*weights)) == expected
+    alone = FusionSettings(lm_weights=[0.5], insertion_bonuses=[1.0])
+    assert at_edge_of_grid(alone, FusionWeights(0.5, 1.0)) == []

@@ -151,7 +151,7 @@ def test_recordings_that_cannot_be_used_are_counted_or_refused(trained, tones, t
     import soundfile
 
     for name, samples in (("click", 300), ("short", 4000)):
-        soundfile.write(tmp_path / f"{name}.wav", np.full(samples, 0.1, dtype=np.float32), 16_000)
+        soundfile.write(tmp_path / f"{name}.wav", np.full((samples, 2), 0.1, dtype=np.float32), 16_000)
     entries = [{"utterance_id": name, "audio": f"{name}.wav", "text": "la"} for name in ("click", "short")]
     manifest = tmp_path / "manifest.jsonl"
     manifest.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
@@ -160,7 +160,10 @@ def test_recordings_that_cannot_be_used_are_counted_or_refused(trained, tones, t
     assert cli.main(["encode-speech", *options, "--report", str(report), "--threads", "1"]) == 0
     assert json.loads(report.read_text())["measured"]["without_frames"] == 1
     assert read_encoded(tmp_path / "x").utterance_ids == ["click", "short"]
-    capsys.readouterr()
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        "warning: 1 utterances are too short to be encoded; their words will be missing",
+        "warning: 2 recordings have several channels, which were mixed down",
+    ]
     assert "at most 0.1 are allowed" in _error(capsys, "encode-speech", *options, "--maximum-seconds", "0.1")
     (tmp_path / "short.wav").write_bytes(b"")
     assert "is empty" in _error(capsys, "encode-speech", *options)

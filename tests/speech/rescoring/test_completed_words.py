@@ -10,7 +10,8 @@ from tasks.speech.fusion.completed_words import LETTER, CompletedWords
 from tasks.speech.fusion.sentence_parts import sentence_log_probabilities
 from tasks.speech.fusion.spelled_units import SpelledUnits
 from tasks.speech.rescoring.causal_scorer import CausalScorer
-from tasks.speech.search.next_word.causal_words import BEGINNING, CausalWords, is_causal, load_causal
+from tasks.speech.rescoring.named_causal_model import is_causal, load_causal
+from tasks.speech.search.next_word.causal_words import BEGINNING, CausalWords
 from tasks.speech.search.prefix_tree import PrefixTree
 
 PIECES = ["<unk>", "\u2581the", "\u2581c", "at", "\u2581dog", "'", "s", "\u2581"]

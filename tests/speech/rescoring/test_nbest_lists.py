@@ -74,8 +74,8 @@ def test_all_problems_with_their_lines_and_no_text(tmp_path):
 
 
 def test_many_problems_are_counted(tmp_path):
-    with pytest.raises(SpeechError, match=r"has 30 problems: .*; and 20 more$"):
-        read_nbest(write(tmp_path / "lists.jsonl", ["?"] * 30))
+    with pytest.raises(SpeechError, match=r": 130 problems: .*; and 30 more$"):
+        read_nbest(write(tmp_path / "lists.jsonl", ["?"] * 130))
 
 
 @pytest.mark.parametrize(("content", "message"), [(b"", "hold no utterance"), (b"\xff\xfe", "not UTF-8")])

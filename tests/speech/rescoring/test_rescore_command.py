@@ -103,6 +103,13 @@ def test_wrong_partner_and_overlap_end_in_one_line(files, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["overlap"]["shared_sentences"] == 3
 
 
+@pytest.mark.parametrize("option", ["--dev", "--nbest"])
+def test_lists_without_a_word_are_named(files, tmp_path, capsys, option):
+    write_nbest(tmp_path / "mute.jsonl", [NbestList("u", "...", (ScoredHypothesis("a", 0.0),))])
+    assert main(["rescore", *files, option, str(tmp_path / "mute.jsonl")]) == 1
+    assert f"none of the n-best lists of {option} has a reference that holds a word" in capsys.readouterr().err
+
+
 def test_source_model_is_subtracted(files, tmp_path, capsys):
     source = save_transformer(tmp_path / "source")
     assert main(["rescore", *files, "--source-model", source, "--json"]) == 0

@@ -15,7 +15,8 @@ from tasks.speech.rescoring.hypothesis_table import (
 )
 from tasks.speech.rescoring.language_model_scorer import LanguageModelScorer
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis
-from tasks.speech.rescoring.rescoring import check_vocabulary, complete_lists, expected_vocabulary
+from tasks.speech.rescoring.partner_vocabulary import check_vocabulary, expected_vocabulary
+from tasks.speech.rescoring.rescoring import complete_lists
 from tasks.speech.rescoring.settings import RescoringSettings
 from tasks.speech.rescoring.weight_grid import axes_of, tune_weights
 
@@ -125,13 +126,13 @@ def test_missing_utterances_stay_in_the_test_set():
 
 
 def test_vocabulary_of_the_partner():
-    scorer = CountingScorer()
-    check_vocabulary(scorer, None, "model")
-    check_vocabulary(scorer, "abcdef01", "model")
+    vocabulary = CountingScorer().vocabulary
+    check_vocabulary(vocabulary, None, "model")
+    check_vocabulary(vocabulary, "abcdef01", "model")
     with pytest.raises(ModelError, match=r"has the vocabulary abcdef012345, and the recogniser's partner has 9999"):
-        check_vocabulary(scorer, "9999999999", "model")
+        check_vocabulary(vocabulary, "9999999999", "model")
     with pytest.raises(ModelError, match="too short"):
-        check_vocabulary(scorer, "ab", "model")
+        check_vocabulary(vocabulary, "ab", "model")
     one, other = NbestList("u", "a", (), "aaaa"), NbestList("v", "a", (), "bbbb")
     assert expected_vocabulary([one, one]) == "aaaa"
     with pytest.raises(SpeechError, match="name 2 vocabularies"):

@@ -1,6 +1,11 @@
 """Which transducer loss is chosen, and torchaudio's compiled kernel against ours where it is there."""
 
 import math
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -91,3 +96,20 @@ def test_compiled_kernel_reports_the_same_errors():
         rnnt_loss(logits, torch.tensor([[0]]), *lengths, 0, implementation="torchaudio")
     with pytest.raises(ModelError, match="not finite"):
         rnnt_loss(logits * math.nan, torch.tensor([[1]]), *lengths, 0, implementation="torchaudio")
+
+
+@pytest.mark.skipif(has_compiled_kernel("cpu"), reason="the kernel is there, and was tested in this process")
+@pytest.mark.skipif(sys.platform != "linux" or not shutil.which("cc"), reason="the stand-ins are compiled by 'cc'")
+def test_published_code_beside_a_build_for_processors():
+    """The kernel loads with stand-ins of CUDA's libraries, which belong into a process of their own."""
+    code = (
+        "import sys, pytest\n"
+        "from benchmarks import compiled_transducer_loss\n"
+        "reason = compiled_transducer_loss.load()\n"
+        "sys.exit(reason or pytest.main(['-p', 'no:cacheprovider', '-k', 'compiled_kernel', sys.argv[1]]))\n"
+    )
+    command = [sys.executable, "-c", code, str(Path(__file__).resolve())]
+    finished = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert re.search(r"\b13 passed", finished.stdout)
+    assert "skipped" not in finished.stdout

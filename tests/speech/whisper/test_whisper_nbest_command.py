@@ -66,7 +66,7 @@ def test_same_bytes_again(folder, manifest, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--maximum-seconds", "1"], "2 recordings cannot be decoded: utterance 'long': audio file"),
+        (["--maximum-seconds", "1"], "2 recordings cannot be used: utterance 'long': audio file"),
         (["--nbest", "11"], "nbest 11 is more than beam_width 10"),
         (["--beam-width", "0", "--nbest", "1"], "beam_width"),
         (["--language", "de"], "language 'de' is not allowed: this model knows English ('en') only"),

@@ -5,21 +5,15 @@ so a word costs its own pieces, however many words stand before it, and all word
 batch. Pieces and sentence ends are those of rescoring, and so are the numbers.
 """
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.causal_model import check_causal, gguf_file_in, load_causal_model
 from tasks.errors import ModelError
-from tasks.language_model.causal_lm.folder import load
 from tasks.language_model.causal_lm.model import CausalModel
-from tasks.language_model.causal_lm.word_pieces import WordPieces
-from tasks.language_model.downstream_model import kind_of_folder
-from tasks.language_model.model_folder import SETTINGS
-from tasks.model_source import PACKAGE_PREFIX, locate_model
+from tasks.speech.rescoring.causal_scorer import CausalScorer
 
 BEGINNING = 0
 """The history without a word."""
@@ -27,24 +21,6 @@ _ROWS_AT_ONCE = 64
 _FIRST_CAPACITY = 256
 _SAME = 1e-3
 _PROBE = ("the", "end", "of", "the")
-
-
-def is_causal(model: str) -> bool:
-    """Whether this names a causal model of Hugging Face's: a model folder of that kind, or one as it comes."""
-    folder = Path(model)
-    if (folder / SETTINGS).is_file():
-        return kind_of_folder(folder) == "causal_lm"
-    return model.startswith(PACKAGE_PREFIX) or (folder / "config.json").is_file() or any(folder.glob("*.gguf"))
-
-
-def load_causal(model: str) -> CausalModel:
-    """The model that ``is_causal`` said yes to; ``ModelError`` where it cannot be loaded."""
-    if (Path(model) / SETTINGS).is_file():
-        return load(model)[0]
-    gguf_file = gguf_file_in(Path(locate_model(model)))
-    loaded, tokenizer = load_causal_model(model, gguf_file)
-    check_causal(loaded, model)
-    return CausalModel(loaded.eval(), WordPieces(tokenizer, model), model)
 
 
 class CausalWords:
@@ -60,8 +36,6 @@ class CausalWords:
             found = self._probed()
         except (TypeError, ValueError, RuntimeError, NotImplementedError, IndexError, AttributeError):
             found = None
-        from tasks.speech.rescoring.causal_scorer import CausalScorer
-
         (expected,) = CausalScorer(causal).log_probabilities([[_PROBE]])
         tolerance = _SAME if self._model.dtype == torch.float32 else 100 * _SAME
         if found is None or not np.allclose(found, expected, rtol=tolerance, atol=10 * tolerance):
