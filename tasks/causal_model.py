@@ -11,10 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import ModelError
-from tasks.model_source import locate_model, unreachable
+from tasks.model_source import check_model_folder, locate_model, unreachable
 
 ADAPTER = "adapter_config.json"
 _GGUF = ".gguf"
+NO_NUMBERS = (
+    "gives scores that are not numbers (NaN or infinity); its weights are damaged: fetch the model again, or train it "
+    "with a lower learning rate"
+)
+"""What is said of a model whose scores are none."""
 _SAME = 1e-2
 """Scores of a causal model do not depend on what comes later, but for rounding (of bfloat16, too)."""
 
@@ -118,8 +123,15 @@ def _check_files(source: str, gguf_file: str | None, name: str) -> None:
                 f"model folder {name!r} has its weights in GGUF; unpack them with "
                 f"'palimpsest train-filler --gguf-file {found}' (gguf_file in params.yaml)"
             )
-        adapter = " (it is an adapter: run 'palimpsest train-filler')" if (folder / ADAPTER).exists() else ""
-        raise ModelError(f"model folder {name!r} lacks config.json{adapter}; copy or fetch the whole model")
+        if (folder / ADAPTER).exists():
+            raise ModelError(
+                f"model folder {name!r} lacks config.json (it is an adapter: run 'palimpsest train-filler'); copy or "
+                "fetch the whole model"
+            )
+    check_model_folder(source, name)
+    if not (folder / "tokenizer_config.json").exists():
+        # Loaded it would be all the same, by another class perhaps, and without its start and end of text.
+        raise ModelError(f"model folder {name!r} lacks tokenizer_config.json; copy or fetch the whole model")
 
 
 def check_causal(model: Any, name: str) -> None:
@@ -132,7 +144,7 @@ def check_causal(model: Any, name: str) -> None:
     with torch.inference_mode():
         scores = model(input_ids=pieces.to(model.device)).logits[:, :4].float()  # (2, 4, V)
     if not torch.isfinite(scores).all():
-        raise ModelError(f"model {name!r} gives scores that are not numbers (NaN or infinity); its weights are damaged")
+        raise ModelError(f"model {name!r} {NO_NUMBERS}")
     if not torch.allclose(scores[0], scores[1], atol=_SAME * float(scores.abs().max()), rtol=0):
         raise ModelError(
             f"model {name!r} sees what comes later, so it is no causal language model (a masked one, for example); "

@@ -13,7 +13,8 @@ to be the masked word but a substitute of its kind.
   --method free     a causal language model writes the whole sentence; what it gets wrong is filled by --method top_1
   --method unigram  no filler: a word that is no kept word, by its frequency in the word counts
   --method surrogate  no filler: a name for a name, a place for a place, other figures for figures, by the class of the
-                    marker; with --sidecar of the same gender, kind and form, and the same one for the same word
+                    marker; with --sidecar of the same gender, kind and form, and the same one for the same word of a
+                    line, of a document (--documents) or of the corpus (--consistent-within corpus)
 
 Kept words are those that the masking technique never masks (--kept-words, written by 'palimpsest mask').
 
@@ -77,6 +78,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--sidecar", metavar="FILE", help="private record of what was masked: the report then counts restored words"
+    )
+    parser.add_argument(
+        "--documents",
+        metavar="FILE",
+        help="the document of each line, by any name, one a line; needs --sidecar: within a document the same word has "
+        "the same surrogate (surrogate, and --classes match)",
     )
     parser.add_argument(
         "--tuning-text",
@@ -159,7 +166,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     settings.add_argument(
         "--consistent-within",
-        help="surrogate: the same word has the same surrogate within a line (default), or the whole corpus",
+        help="surrogate: the same word has the same surrogate within a line (default; with --documents within its "
+        "document), or the whole corpus",
     )
     settings.add_argument(
         "--forbid-original",

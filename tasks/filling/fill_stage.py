@@ -35,7 +35,8 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
     devices = devices_of(arguments.devices, uses_model=settings.uses_filler)
     weighs = settings.kind in KINDS
     by_domain = has_domain_prior(settings)
-    optional = [path for path in (arguments.kept_words, arguments.word_counts, arguments.sidecar) if path]
+    beside = (arguments.kept_words, arguments.word_counts, arguments.sidecar, arguments.documents)
+    optional = [path for path in beside if path]
     optional += [path for path in (arguments.tuning_text, arguments.language_model) if path and weighs]
     optional += [arguments.generic_text] if by_domain else []
     cell = Cell(
@@ -60,7 +61,8 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
             prepared, learned = learn(arguments, settings, threads)
             report.measure(**learned)
             records = read_sidecar(arguments.sidecar) if arguments.sidecar else None
-            shards = read_shards(read_lines(arguments.input), records)
+            documents = read_lines(arguments.documents) if arguments.documents else None
+            shards = read_shards(read_lines(arguments.input), records, documents)
             first = list(itertools.islice(shards, 2))
             several = len(first) > 1
             # One shard is all or nothing, so there is nothing to keep of it.
@@ -149,11 +151,29 @@ def _check(arguments: argparse.Namespace, settings: Any) -> None:
     if settings.kind == "unigram" and not arguments.word_counts:
         raise ParameterError(f"method {arguments.method!r} needs --word-counts; 'palimpsest count-words' makes them")
     check_weighing(arguments, settings)
+    _check_documents(arguments, settings)
     if settings.forbid_original and not arguments.sidecar:
         raise ParameterError(
             f"method {arguments.method!r}: forbid_original=True needs to know what was masked; give --sidecar, or "
             "leave forbid_original out"
         )
+
+
+def _check_documents(arguments: argparse.Namespace, settings: Any) -> None:
+    if not arguments.documents:
+        return
+    if settings.kind != "surrogate" and settings.classes != "match":
+        raise ParameterError(
+            f"--documents is for surrogates, which method {arguments.method!r} does not write; leave it out, or use "
+            "--method surrogate or --classes match"
+        )
+    if getattr(settings, "consistent_within", "line") != "line":
+        raise ParameterError(
+            f"--documents asks for the same surrogate within a document, and consistent_within is "
+            f"{settings.consistent_within!r}; leave one of the two out"
+        )
+    if not arguments.sidecar:
+        raise ParameterError("--documents needs to know what was masked; give --sidecar, or leave --documents out")
 
 
 def _class_match_rates(counts: Mapping[str, int]) -> dict[str, float | None]:

@@ -7,8 +7,8 @@ and what stands in a shard, and so in a batch, does not depend on how the work i
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, Protocol
+from itertools import islice, repeat
+from typing import Any, Protocol, TypeVar
 
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold
@@ -54,21 +54,46 @@ class Shard:
     lines: list[str]
     records: list[list[MaskedSpan]] | None
     """Their records of the sidecar (private), or ``None`` where no sidecar is read."""
+    documents: list[str] | None = None
+    """The name of each line's document, or ``None`` where these are not known."""
 
 
-def read_shards(lines: Iterable[str], records: Iterable[list[MaskedSpan]] | None = None) -> Iterator[Shard]:
-    """Divide a masked corpus; ``CorpusError`` where the sidecar has another number of lines."""
+Item = TypeVar("Item")
+
+
+def read_shards(
+    lines: Iterable[str],
+    records: Iterable[list[MaskedSpan]] | None = None,
+    documents: Iterable[str] | None = None,
+) -> Iterator[Shard]:
+    """Divide a masked corpus; ``CorpusError`` where the sidecar or the names of documents have another number of
+    lines."""
     remaining = iter(lines)
-    following = iter(records) if records is not None else None
+    spans = iter(records) if records is not None else None
+    names = iter(documents) if documents is not None else None
     index = count = 0
     while part := list(islice(remaining, SHARD_LINES)):
-        spans = list(islice(following, len(part))) if following is not None else None
-        if spans is not None and len(spans) < len(part):
-            raise CorpusError(f"the sidecar ends before line {count + len(spans) + 1} of the masked text")
-        yield Shard(index, count + 1, part, spans)
+        yield Shard(
+            index,
+            count + 1,
+            part,
+            _beside(part, count, spans, "sidecar"),
+            _beside(part, count, names, "documents file"),
+        )
         index, count = index + 1, count + len(part)
-    if following is not None and next(following, None) is not None:
-        raise CorpusError(f"the sidecar has more lines than the {count} of the masked text")
+    for following, what in ((spans, "sidecar"), (names, "documents file")):
+        if following is not None and next(following, None) is not None:
+            raise CorpusError(f"the {what} has more lines than the {count} of the masked text")
+
+
+def _beside(part: Sequence[str], before: int, following: Iterator[Item] | None, what: str) -> list[Item] | None:
+    """What belongs to the lines of a part, of which ``before`` lines stand before it."""
+    if following is None:
+        return None
+    items = list(islice(following, len(part)))
+    if len(items) < len(part):
+        raise CorpusError(f"the {what} ends before line {before + len(items) + 1} of the masked text")
+    return items
 
 
 @dataclass
@@ -174,6 +199,7 @@ class CorpusFiller:
             merge_markers=self.merge_markers,
             first_line=shard.first_line,
             records=shard.records,
+            documents=shard.documents,
             originals=self.originals,
             advance=advance,
         )
@@ -197,6 +223,7 @@ def fill_lines(
     merge_markers: bool,
     first_line: int = 1,
     records: Sequence[list[MaskedSpan]] | None = None,
+    documents: Sequence[str] | None = None,
     originals: ForbiddenOriginals | None = None,
     advance: Callable[[int], object] = lambda slots: None,
 ) -> list[str]:
@@ -206,7 +233,8 @@ def fill_lines(
     unmasked text would have changed, or a fill would be an original though that is forbidden.
     """
     sentences = [
-        read_masked_line(line, number, merge_markers=merge_markers) for number, line in enumerate(lines, first_line)
+        read_masked_line(line, number, merge_markers=merge_markers, document=document)
+        for number, (line, document) in enumerate(zip(lines, documents or repeat(None), strict=False), first_line)
     ]
     if records is not None:
         sentences = [with_spans(sentence, spans) for sentence, spans in zip(sentences, records, strict=True)]

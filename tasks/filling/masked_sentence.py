@@ -43,6 +43,8 @@ class MaskedSentence:
     slots: tuple[Slot, ...]
     spans: tuple[MaskedSpan, ...] = ()
     """What its markers stand for (private), from ``slot_originals.with_spans``; empty where no sidecar is read."""
+    document: str | None = None
+    """Name of the document that the line belongs to; ``None`` where nothing says so."""
 
     def filled(self, words: Sequence[str]) -> str:
         """The line with one word in each slot."""
@@ -52,7 +54,7 @@ class MaskedSentence:
         return "".join(parts)
 
 
-def read_masked_line(line: str, number: int, *, merge_markers: bool) -> MaskedSentence:
+def read_masked_line(line: str, number: int, *, merge_markers: bool, document: str | None = None) -> MaskedSentence:
     """Parse a masked line; ``merge_markers`` makes one slot of markers that only white space separates."""
     texts = [""]
     slots: list[Slot] = []
@@ -70,7 +72,7 @@ def read_masked_line(line: str, number: int, *, merge_markers: bool) -> MaskedSe
             slots.append(Slot(piece.label, marker_index, marker_index))
             texts.append("")
         marker_index += 1
-    return MaskedSentence(number, tuple(texts), tuple(slots))
+    return MaskedSentence(number, tuple(texts), tuple(slots), document=document)
 
 
 def check_unchanged(line: str, filled: str, sentence: MaskedSentence, words: Sequence[str]) -> None:

@@ -128,8 +128,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _check_base(base: str, settings: Any) -> None:
     """Before minutes are spent on filling: is the base there, whole, and of the kind of the settings?"""
     from tasks.filling.causal_lm.filler_folder import is_causal
-    from tasks.filling.masked_lm.model_folder import check_model_folder
-    from tasks.model_source import locate_model
+    from tasks.model_source import check_model_folder, locate_model
 
     source = locate_model(base)
     causal = is_causal(base)

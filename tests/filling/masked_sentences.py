@@ -10,7 +10,13 @@ _SLOT = re.compile(r"\{([A-Z]+):([^}]*)\}")
 
 
 def masked(
-    text: str, number: int = 1, *, style: str = "class", sidecar: bool = True, merge: bool = False
+    text: str,
+    number: int = 1,
+    *,
+    style: str = "class",
+    sidecar: bool = True,
+    merge: bool = False,
+    document: str | None = None,
 ) -> MaskedSentence:
     """The sentence; ``style`` as of masking, ``sidecar``: whether it knows its originals."""
     findings, raw, position = [], "", 0
@@ -20,5 +26,5 @@ def masked(
         raw += match[2]
         position = match.end()
     raw += text[position:]
-    sentence = read_masked_line(write_markers(raw, findings, style), number, merge_markers=merge)
+    sentence = read_masked_line(write_markers(raw, findings, style), number, merge_markers=merge, document=document)
     return with_spans(sentence, masked_spans(raw, findings, style)) if sidecar else sentence

@@ -184,6 +184,18 @@ def test_a_long_sentence_is_seen_through_a_window(instruction):
     assert counts["windowed_slots"] == 0
 
 
+def test_no_more_of_a_long_sentence_is_encoded_for_a_window_than_may_fit(monkeypatch):
+    asked = []
+    plain = CausalLanguageModel.encode
+    monkeypatch.setattr(
+        CausalLanguageModel, "encode", lambda self, texts: asked.append(max(map(len, texts))) or plain(self, texts)
+    )
+    filled(random_gpt2(TOKENIZER, positions=48), ["the cat sat " * 200 + "[MASK] ran"], Top1(kind="top_1"))
+    # The sentence once as a whole; then at most twice as many words as the model has positions.
+    assert sorted(asked)[-1] > 2000
+    assert sorted(asked)[-2] < 96 * len("the ")
+
+
 def test_the_window_gives_the_scores_of_the_text_it_shows():
     """The last fill of a long line equals that of a line which has what the window has."""
     model = random_llama(TOKENIZER, positions=48)

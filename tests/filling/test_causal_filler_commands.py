@@ -1,6 +1,7 @@
 """Causal fillers through the commands: tuning, folders, what is recognised, and what is refused."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -201,6 +202,28 @@ def test_a_masked_filler_cannot_write_freely(texts, capsys):
     folder = save(random_bert(tokenizer), tokenizer, texts / "bert")
     assert fill(texts, folder, "--method", "free")[0] == 1
     assert "needs a causal language model" in capsys.readouterr().err
+
+
+def test_a_filler_that_is_not_there_is_not_called_one_of_another_kind(texts, capsys):
+    for name, message in (("nobody/nothing", "neither a folder nor reachable"), (str(texts), "lacks config.json")):
+        assert fill(texts, name, "--method", "free")[0] == 1
+        assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("file", "named"),
+    [
+        ("model.safetensors", "weights (model.safetensors)"),
+        ("tokenizer.json", "a tokenizer"),
+        ("tokenizer_config.json", "tokenizer_config.json"),
+    ],
+)
+def test_a_missing_file_of_a_causal_model_is_named(tmp_path, model_folder, file, named):
+    folder = tmp_path / "filler"
+    shutil.copytree(model_folder, folder)
+    (folder / file).unlink()
+    with pytest.raises(ModelError, match=re.escape(f"lacks {named}")):
+        CausalLanguageModel.load(str(folder))
 
 
 def test_a_damaged_record_and_a_nameless_base_are_errors(tmp_path, model_folder):

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from tiny_causal_models import causal_tokenizer, llama_of_last_piece, random_gpt2, random_llama
+from tiny_causal_models import causal_tokenizer, llama_of_last_piece, random_gpt2, random_llama, save
+from tiny_masked_models import random_bert, word_piece_tokenizer
 
 from tasks.errors import ParameterError
 from tasks.filling.causal_lm.alignment import Alignment
@@ -92,19 +93,22 @@ def by_generate(language_model, sentence, longest):
     written = language_model.model.generate(
         input_ids=pieces, attention_mask=torch.ones_like(pieces), do_sample=False, max_new_tokens=longest,
         eos_token_id=[language_model.end, *language_model.anchor], pad_token_id=language_model.padding,
-    )[0, pieces.shape[1] :]  # fmt: skip
-    return language_model.decode(written.tolist()).partition("\n")[0]
+    )[0, pieces.shape[1] :].tolist()  # fmt: skip
+    return language_model.decode(written).partition("\n")[0], written
 
 
 @pytest.mark.parametrize("model", [random_llama(TOKENIZER), random_gpt2(TOKENIZER), writer()], ids=["a", "b", "c"])
 def test_the_outcome_is_that_of_generate(model):
     language_model = CausalLanguageModel(model, TOKENIZER, "tiny", instruction=INSTRUCTION)
     given = sentences("Tom ran to the [MASK] house", "Ann [MASK].", "[MASK] ran to the [MASK] house", "the [MASK] sat")
-    texts = [by_generate(language_model, sentence, 24) for sentence in given]
+    texts, pieces = zip(*(by_generate(language_model, sentence, 24) for sentence in given), strict=True)
     # What the model writes, with one word masked, is what it writes rightly if it does not look at its prompt.
     filler = free(model)
     expected = [Alignment(s.texts).words(text) for s, text in zip(given, texts, strict=True)]
     assert filler.write(filler.encode(given)) == expected
+    written = filler.pieces(filler.encode(given))
+    assert all(written)
+    assert written == [theirs[: len(ours)] for ours, theirs in zip(written, pieces, strict=True)]
     if model.config.tie_word_embeddings is False:
         assert [item is None for item in expected] == [False, True, False, True]
 
@@ -137,9 +141,11 @@ def test_the_fallback_forces_the_known_words():
     assert written.counts["free_handed_over"] == 2
 
 
-def test_settings_for_another_kind_of_filler_are_errors():
+def test_settings_for_another_kind_of_filler_are_errors(tmp_path):
+    tokenizer = word_piece_tokenizer()
+    masked = save(random_bert(tokenizer), tokenizer, tmp_path / "bert")
     with pytest.raises(ParameterError, match="needs a causal language model"):
-        refuse_free(Free(kind="free"), "bert")
+        refuse_free(Free(kind="free"), masked)
     refuse_free(Top1(kind="top_1"), "bert")
     with pytest.raises(ParameterError, match="needs a masked language model"):
         causal_filler("x", Top1(kind="top_1", order="all_at_once"), KeptWords(), MarkerRandomness(1))

@@ -64,6 +64,17 @@ def test_in_a_corpus_the_same_original_has_the_same_surrogate_everywhere():
     assert len(others) > 5
 
 
+def test_in_a_document_the_same_original_has_the_same_surrogate_and_in_another_one_another():
+    text = "{PERSON:Tom} {PERSON:Smith} is in {LOCATION:New} {LOCATION:York}"
+    first, second = ([words(text, number, document=name) for number in (1, 5000)] for name in ("one", "two"))
+    assert first[0] == first[1]
+    assert second[0] == second[1]
+    assert words("so {PERSON:Smith}, and {PERSON:TOM}", 7, document="one") == [first[0][1], first[0][0].upper()]
+    assert len({words("{PERSON:Tom}", document=str(name))[0] for name in range(20)}) > 10
+    # The name of a document is no class of another one.
+    assert words("{PERSON:Tom}", document="") != words("{PERSON:Tom}", by=filler(consistent_within="corpus"))
+
+
 def test_a_seed_gives_the_same_words_in_any_order():
     text = "{PERSON:Tom} {LOCATION:Chicago} {NUMBER:55}"
     by = filler(3)
@@ -196,3 +207,29 @@ def test_the_command_works_without_a_sidecar(corpus, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 3
     assert main([*arguments, "--consistent-within", "document"]) == 1
     assert "consistent_within" in capsys.readouterr().err
+
+
+def test_documents_are_taken_from_a_file_and_held_against_the_text(corpus, capsys):
+    (corpus / "masked.txt").write_text("[PERSON] is\n[PERSON] is\n[PERSON] is\n" * 3000, encoding="utf-8")
+    tom = [MaskedSpan(0, 3, "PERSON", "x", "Tom", 0)]
+    write_sidecar(corpus / "sidecar.jsonl", [tom] * 9000)
+    # The second document goes on in the next shard.
+    (corpus / "documents.txt").write_text("a\n" * 4000 + "b\n" * 5000, encoding="utf-8")
+    arguments = ["fill", "--input", corpus / "masked.txt", "--output", corpus / "filled.txt"]
+    arguments += ["--documents", corpus / "documents.txt", "--work-folder", corpus / "work"]
+    surrogate = [*arguments, "--method", "surrogate", "--sidecar", corpus / "sidecar.jsonl"]
+    assert main([*map(str, surrogate)]) == 0
+    lines = (corpus / "filled.txt").read_text(encoding="utf-8").splitlines()
+    assert len(set(lines[:4000])) == len(set(lines[4000:])) == 1
+    assert lines[0] != lines[-1]
+    for change, message in (
+        (["--consistent-within", "corpus"], "consistent_within is 'corpus'"),
+        (["--method", "unigram", "--word-counts", "x"], "--documents is for surrogates"),
+        (["--sidecar", ""], "give --sidecar"),
+    ):
+        capsys.readouterr()
+        assert main([*map(str, surrogate), *change]) == 1
+        assert message in capsys.readouterr().err
+    (corpus / "documents.txt").write_text("a\n" * 8999, encoding="utf-8")
+    assert main([*map(str, surrogate)]) == 1
+    assert "the documents file ends before line 9000" in capsys.readouterr().err

@@ -276,7 +276,8 @@ class ConstrainedFiller:
             if number < len(sentence.slots):
                 behind.append(MARKER)
         room = self._language_model.positions - LONGEST_WORD - len(state.slot.following)
-        reach = 1 << max(len(written), len(behind)).bit_length()
+        # A word has a piece at least, so more words than there is room for need not be tried.
+        reach = 1 << min(max(len(written), len(behind)), room).bit_length()
         while True:
             text = "".join(written[len(written) - reach :] if reach < len(written) else written).lstrip()
             text = text[:-1] if state.encoded.spaced[index] and text.endswith(" ") else text

@@ -15,6 +15,7 @@ from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.settings import Free, Sample, Top1, TopK
 from tasks.filling.slot_originals import ForbiddenOriginals
 from tasks.filling.word_frequencies import WordFrequencies
+from tasks.model_source import check_model_folder, locate_model, unreachable
 
 
 def causal_filler(
@@ -70,9 +71,19 @@ def filler_of(
 
 
 def refuse_free(settings: Any, name: str) -> None:
-    """``ParameterError`` where a masked language model is to write freely."""
-    if settings.kind == "free":
-        raise ParameterError(
-            f"method 'free' needs a causal language model, and filler {name!r} is none; "
-            "take top_1, top_k or sample, or a filler such as 'gpt2'"
-        )
+    """``ParameterError`` where a masked language model is to write freely, ``ModelError`` where there is no model."""
+    if settings.kind != "free":
+        return
+    source = locate_model(name)
+    check_model_folder(source, name)
+    from transformers import PretrainedConfig
+
+    try:
+        PretrainedConfig.get_config_dict(source)
+    except Exception as error:
+        # What is not there is of no kind.
+        raise unreachable(name, error) from error
+    raise ParameterError(
+        f"method 'free' needs a causal language model, and filler {name!r} is none; "
+        "take top_1, top_k or sample, or a filler such as 'gpt2'"
+    )

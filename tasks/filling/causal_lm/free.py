@@ -37,6 +37,8 @@ _MOST_PADDING = 1.25
 """this factor; what follows the prompts is read in small pieces, which want a large batch."""
 _SPARE_PIECES = 8
 """A sentence may have so many pieces more for each slot than its known text, and so many besides."""
+_Written = tuple[list[str] | None, list[int]]
+"""The words of a sentence, ``None`` where it is another one, and all pieces that were written."""
 _STREAM = 1 << 24
 """Random streams from here on are those of further attempts; those below belong to the candidates of words."""
 
@@ -150,14 +152,21 @@ class FreeFiller:
 
         Attempt 0 writes the likeliest piece every time, the others draw pieces.
         """
-        result: list[list[str] | None] = [None] * len(encoded)
+        return [words for words, _ in self._write(encoded, attempt)]
+
+    def pieces(self, encoded: Sequence[EncodedSentence]) -> list[list[int]]:
+        """What the model writes at attempt 0, piece by piece: each sentence to its end, or to where it is given up."""
+        return [written for _, written in self._write(encoded, 0)]
+
+    def _write(self, encoded: Sequence[EncodedSentence], attempt: int) -> list[_Written]:
+        result: dict[int, _Written] = {}
         for batch in self._batches(list(enumerate(encoded))):
             parts = self._halving.run(
                 batch, lambda part: self._write_batch([item for _, item in part], attempt), self._kept_pieces
             )
-            for (index, _), words in zip(batch, (words for part in parts for words in part), strict=True):
-                result[index] = words
-        return result
+            indices = (index for index, _ in batch)
+            result |= zip(indices, (written for part in parts for written in part), strict=True)
+        return [result[index] for index in range(len(encoded))]
 
     def _is_forbidden(self, sentence: MaskedSentence, words: Sequence[str]) -> bool:
         if self._originals is None:
@@ -194,7 +203,7 @@ class FreeFiller:
         if batch:
             yield batch
 
-    def _write_batch(self, batch: Sequence[EncodedSentence], attempt: int) -> list[list[str] | None]:
+    def _write_batch(self, batch: Sequence[EncodedSentence], attempt: int) -> list[_Written]:
         head = CausalRows(self._language_model, 1, self._clock)
         head.read([self._prompt.head[:-1]], [0])
         rows = head.chosen([0] * len(batch))
@@ -227,7 +236,7 @@ class FreeFiller:
             if len(going_on) <= 0.75 * len(active):
                 rows = rows.chosen(going_on)
                 active = [active[row] for row in going_on]
-        return [state.words for state in everything]
+        return [(state.words, state.written) for state in everything]
 
     def _take(self, state: _Writing, guess: list[int], scores: torch.Tensor, best: list[int]) -> int:
         """Take the guessed pieces that the model writes, and the piece it writes next; returns how many were right."""
@@ -240,7 +249,7 @@ class FreeFiller:
                 break
             self._copy(state, piece)
             right += 1
-        self._write(state, piece)
+        self._write_own(state, piece)
         return right
 
     def _copy(self, state: _Writing, piece: int) -> None:
@@ -251,7 +260,7 @@ class FreeFiller:
         state.written.append(piece)
         state.position += 1
 
-    def _write(self, state: _Writing, piece: int) -> None:
+    def _write_own(self, state: _Writing, piece: int) -> None:
         """A piece of the model's own."""
         known = state.encoded.known[state.segment]
         if state.position < len(known):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _WEIGHT_DECAY = 0.0
 _BETAS = (0.9, 0.98)
 _LARGEST_GRADIENT = 1.0
-_VALID_SENTENCES = 200
+_VALID_SENTENCES = 100
 _VALID_SEED = 1
 _POOL_BATCHES = 64
 """So many batches at a time are sorted by length and then put in random order."""

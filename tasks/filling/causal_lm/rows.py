@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from transformers import DynamicCache
 
+from tasks.causal_model import NO_NUMBERS
 from tasks.errors import ModelError
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
 
@@ -79,10 +80,7 @@ class CausalRows:
         self._clock.cells += ids.numel()
         self.lengths = [length + len(new) for length, new in zip(self.lengths, pieces, strict=True)]
         if not sound:
-            raise ModelError(
-                f"filler {self._language_model.name!r} gives scores that are not numbers (NaN or infinity); "
-                "its weights are damaged"
-            )
+            raise ModelError(f"filler {self._language_model.name!r} {NO_NUMBERS}")
         return scores
 
     def take_back(self, counts: Sequence[int]) -> None:

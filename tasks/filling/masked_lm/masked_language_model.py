@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from tasks.errors import ModelError
 from tasks.filling.masked_lm.candidate_words import SENTENCE_PIECE_SIGN, space_sign
-from tasks.filling.masked_lm.model_folder import check_model_folder
 from tasks.filling.masked_lm.windows import Frame, Window
 from tasks.filling.shards.batch_halving import BatchHalving
-from tasks.model_source import locate_model, unreachable
+from tasks.model_source import check_model_folder, locate_model, unreachable
 
 if TYPE_CHECKING:
     import torch

@@ -7,10 +7,12 @@ first name, else by the pronouns of the line; the same kind of place; the same f
 markers that stand side by side get one name of as many words, first name first. It is never the original itself.
 Without the sidecar the class alone decides. Every fill is one word.
 
-The same original gets the same surrogate within a line, or within the corpus. For a line nothing but the place decides
-what is drawn. For the corpus it is drawn by an HMAC (SHA-256) of the folded original, keyed by the seed and never
-stored, so that lines can be filled in any order: then *who knows the seed can try out which original gives a surrogate*
-(choose a seed of many digits and keep it), and who does not still sees which lines speak of the same thing.
+The same original gets the same surrogate within a line, within the line's document where that is known, or within the
+corpus. For a line nothing but the place decides what is drawn. For a document or the corpus it is drawn by an HMAC
+(SHA-256) of the folded original, and of the document's name, keyed by the seed and never stored, so that lines can be
+filled in any order: then *who knows the seed can try out which original gives a surrogate* (choose a seed of many
+digits and keep it), and who does not still sees which lines speak of the same thing. Two persons of a document may then
+get the same name by chance, which cannot happen within a line.
 """
 
 import hmac
@@ -135,6 +137,8 @@ class _Line:
         self._known: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._taken: set[str] = set()
         self._female = gender_of_text(sentence.texts)
+        # What is the same beyond the line is drawn by the original alone, and by nothing that only this line knows.
+        self._beyond_line = filler._in_corpus or sentence.document is not None
 
     def fill(self, run: Sequence[_Marked]) -> list[str]:
         """Words for slots that stand side by side and are one thing, or may be."""
@@ -169,17 +173,19 @@ class _Line:
             words = [self._last_resort(word, slot, random_numbers) for word, slot in zip(words, slots, strict=True)]
         if whole:
             self._known[label, *originals] = tuple(words)
-            if not filler._in_corpus:
+            if not self._beyond_line:
                 for original, word in zip(originals, words, strict=True):
-                    # Part of a name may come again alone. In a corpus it may stand in a line without the whole name.
+                    # Part of a name may come again alone. Elsewhere it may stand in a line without the whole name.
                     self._known.setdefault((label, original), (word,))
         self._taken.update(map(fold, words))
         return self._cased_as(words, slots)
 
     def _random(self, slots: Sequence[_Marked], originals: tuple[str, ...]) -> random.Random:
         filler = self._filler
-        if filler._in_corpus and originals:
-            message = "\0".join((slots[0].label, *originals)).encode()
+        if self._beyond_line and originals:
+            document = self._sentence.document
+            scope = () if filler._in_corpus or document is None else ("document", document)
+            message = "\0".join((*scope, slots[0].label, *originals)).encode()
             return random.Random(int.from_bytes(hmac.digest(filler._key, message, "sha256")))
         return random.Random(int(filler._randomness.at(slots[0].place).integers(2**63)))
 
@@ -188,8 +194,8 @@ class _Line:
             folded = fold(word)
             if folded in slot.forbidden or not is_one_word(word):
                 return False
-            # Two persons of a line must not become one; in a corpus that cannot be known.
-            if folded in self._taken and slot.label in ("PERSON", "LOCATION") and not self._filler._in_corpus:
+            # Two persons of a line must not become one; beyond it that cannot be known.
+            if folded in self._taken and slot.label in ("PERSON", "LOCATION") and not self._beyond_line:
                 return False
         return True
 
@@ -255,11 +261,11 @@ class _Line:
             if max(map(len, original.split("."))) == 1 or any(map(str.isdigit, original)):
                 return other_characters(original, random_numbers, letters=True)
             gender = values.gender_of_name(original)
-            female = gender if gender is not None or self._filler._in_corpus else female
+            female = gender if gender is not None or self._beyond_line else female
             known = values.is_last_name(original)
-            # In a corpus the same word must get the same surrogate wherever it stands.
+            # Beyond the line the same word must get the same surrogate wherever it stands.
             is_last = bool(known)
-            if (count > 1 or titled) and not self._filler._in_corpus:
+            if (count > 1 or titled) and not self._beyond_line:
                 is_last = last_in_place
         return values.last_name(random_numbers) if is_last else values.first_name(random_numbers, female)
 
