@@ -8,7 +8,8 @@ from dashboards.paper_results import RESULTS, TECHNIQUES, printed, readable_rang
 from dashboards.plot_panel import Panel, scale_round
 from dashboards.series import series_of
 from tasks.reports.estimate import Estimate, estimate
-from tasks.reports.summary_table import Table, method_name, technique_name
+from tasks.reports.fine_tuned_names import pretrained_counterpart
+from tasks.reports.summary_table import Line, Table, method_name, technique_name
 
 _ROW = 30.0
 _PAPER_ROWS = ("Baseline0", "Baseline1", "Top-1", "Top-K", "Top-K fine-tuned", "Top-1 fine-tuned")
@@ -42,9 +43,7 @@ def comparison_plots(table: Table) -> list[Drawing]:
             number = estimate(line.by_technique[technique], "ratio_to_oracle")
             if number is not None and line.method != "pretrained":
                 look = looks[line.filler, line.method]
-                ours.setdefault((technique, method_name(line.method)), []).append(
-                    (line.label, look.colour, look.shape, number)
-                )
+                ours.setdefault((technique, _row_of(line)), []).append((line.label, look.colour, look.shape, number))
     rows = list(dict.fromkeys([*_PAPER_ROWS, *(row for _, row in ours)]))
     values = [1.0]
     values += [
@@ -56,6 +55,12 @@ def comparison_plots(table: Table) -> list[Drawing]:
     ]
     values += [limit for entries in ours.values() for *_, number in entries for limit in _limits(number)]
     return [_panel(technique, rows, ours, values) for technique in techniques if ours]
+
+
+def _row_of(line: Line) -> str:
+    """The row that a line of ours shares with the paper's of the same method."""
+    fine_tuned = line.filler is not None and pretrained_counterpart(line.filler) != line.filler
+    return f"{method_name(line.method)} fine-tuned" if fine_tuned else method_name(line.method)
 
 
 def _limits(number: Estimate) -> tuple[float, float]:

@@ -22,6 +22,8 @@ class ExampleLine:
     label: str
     """``raw``, ``masked``, or the method that filled it."""
     pieces: list[Piece]
+    control: bool = False
+    """Whether it was filled without a filler."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,15 @@ class TechniqueExamples:
 
 
 def examples_of(dataset: str, index: ReportIndex) -> list[TechniqueExamples]:
-    """The examples of a dataset by technique; fills of all fillers below each other. Empty where none were made."""
+    """The examples of a dataset by technique; fills of all fillers below each other, controls last.
+
+    Empty where none were made.
+    """
     reports = [
         report for report in index.reports.values() if report["stage"] == STAGE and report["cell"]["dataset"] == dataset
     ]
+    # Fillers of all techniques before those that are tuned on the text of one.
+    reports.sort(key=lambda report: report["cell"]["technique"] is not None)
     found: dict[str, list[list[ExampleLine]]] = {}
     for report in reports:
         for entry in report["measured"]["by_technique"]:
@@ -46,6 +53,9 @@ def examples_of(dataset: str, index: ReportIndex) -> list[TechniqueExamples]:
                 found[name] = _begun(report["measured"]["raw"], entry["masked"])
             for place, lines in enumerate(found[name]):
                 lines += _fills(entry, place, several=len(reports) > 1, known={line.label for line in lines})
+    for sentences in found.values():
+        for lines in sentences:
+            lines.sort(key=lambda line: line.control)
     return [TechniqueExamples(name, sentences) for name, sentences in found.items()]
 
 
@@ -63,7 +73,8 @@ def _fills(entry: Mapping[str, Any], place: int, *, several: bool, known: set[st
         filler = f", {fill['filler']}" if several and fill["filler"] else ""
         label = f"{method_name(fill['method'])}{filler}"
         if label not in known:
-            lines.append(ExampleLine(label, filled_pieces(entry["masked"][place], fill["lines"][place])))
+            pieces = filled_pieces(entry["masked"][place], fill["lines"][place])
+            lines.append(ExampleLine(label, pieces, control=fill["filler"] is None))
     return lines
 
 

@@ -167,9 +167,13 @@ def _duration(seconds: float) -> str:
     return f"{int(seconds // 60)} min {seconds % 60:02.0f} s"
 
 
-def warnings(index: ReportIndex) -> list[tuple[str, str]]:
-    """Report and sentence of every warning."""
-    return [(name, warning) for name, report in index.reports.items() for warning in report["warnings"]]
+def warnings(index: ReportIndex) -> list[tuple[str, list[str]]]:
+    """Every sentence that a stage warned with, and the reports that it stands in."""
+    found: dict[str, list[str]] = {}
+    for name, report in index.reports.items():
+        for warning in report["warnings"]:
+            found.setdefault(warning, []).append(name)
+    return list(found.items())
 
 
 def machines(index: ReportIndex) -> list[str]:

@@ -9,8 +9,10 @@ example:
 """
 
 import argparse
+from pathlib import Path
 
 from tasks.atomic_file import atomic_writer
+from tasks.errors import ParameterError
 from tasks.reports.result_options import add_reports_option, add_summary_option
 
 SUMMARY = "write the report page, one HTML file"
@@ -23,7 +25,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scores",
         metavar="FOLDER",
-        help="per-sentence scores; without them only differences from Oracle and Baseline1 have intervals",
+        help="per-sentence scores (default: the folder 'scores' beside the summary); without them only differences "
+        "from Oracle and Baseline1 have intervals",
     )
     parser.add_argument(
         "--output", default="results/report.html", metavar="FILE", help="the page (default: %(default)s)"
@@ -41,7 +44,10 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.reports.report_index import ReportIndex
     from tasks.reports.summary_rows import read_summary
 
-    page = report_page(read_summary(arguments.summary), ReportIndex(arguments.reports), arguments.scores)
+    scores = Path(arguments.scores) if arguments.scores else Path(arguments.summary).parent / "scores"
+    if arguments.scores and not scores.is_dir():
+        raise ParameterError(f"--scores {arguments.scores!r} is no folder; 'palimpsest perplexity --scores' writes it")
+    page = report_page(read_summary(arguments.summary), ReportIndex(arguments.reports), scores)
     with atomic_writer(arguments.output) as stream:
         stream.write(page)
     print(f"report page in {arguments.output}")

@@ -14,6 +14,11 @@ from tasks.reports.summary_rows import summarised_cell
 from tasks.reports.summary_table import Line, Row, Table, lists_note, number_text, technique_name
 
 _REFERENCES = ((NO_LANGUAGE_MODEL, "No LM"), ("pretrained", "Pretrained"), ("oracle", "Oracle"))
+WITHOUT_CAPITALS = (
+    "References of n-best lists are often written without capitals, and there a technique that tags names finds few of "
+    "them: its rate is then one of few words, and not of the names that were said."
+)
+"""What a reader must know of the rates on masked words where they come from n-best lists."""
 _SIGNS = {
     -1: ("▼", "fewer errors than", "below"),
     0: ("≈", "not told apart from", "alike"),
@@ -54,6 +59,10 @@ class SpeechPart:
     words: str
     rates: list[NumberRow]
     masked_rates: list[NumberRow]
+    masked_counts: list[tuple[str, str, str]]
+    """Of each technique: its name, how many words of the references it would mask, and their share."""
+    without_capitals: str
+    """A sentence on references that hide names from a tagger; empty where they are ours."""
     plots: list[Drawing]
     systems: list[SystemRow]
     grids: list[DevGrid]
@@ -74,10 +83,28 @@ def speech_part(table: Table, index: ReportIndex) -> SpeechPart | None:
         words=f"{rows[0]['reference_words']:,}",
         rates=_rate_rows(table, lines, "wer", compared=True),
         masked_rates=_rate_rows(table, lines, "wer_masked", compared=False) if masked else [],
+        masked_counts=_masked_counts(table),
+        without_capitals=WITHOUT_CAPITALS if of_lists(rows) else "",
         plots=interval_plots(table, "wer", "word error rate in per cent", per_cent=True),
         systems=list(_systems(table, lines, index)),
         grids=list(_grids(table, lines, index)),
     )
+
+
+def of_lists(rows: Sequence[Row]) -> bool:
+    """Whether word error rates come from n-best lists of another recogniser."""
+    return any(row.get("wer_best_of_lists") is not None for row in rows)
+
+
+def _masked_counts(table: Table) -> list[tuple[str, str, str]]:
+    found = []
+    for technique in table.techniques:
+        rows = [row for line in table.lines for row in line.by_technique[technique]]
+        row = next((row for row in rows if technique in (row.get("masked_word_errors") or {})), None)
+        if row is not None:
+            words = row["masked_word_errors"][technique]["words"]
+            found.append((technique_name(technique), f"{words:,}", f"{words / row['reference_words']:.1%}"))
+    return found
 
 
 def _rate_rows(table: Table, lines: Sequence[Line], field: str, *, compared: bool) -> list[NumberRow]:

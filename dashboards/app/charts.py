@@ -9,51 +9,87 @@ from tasks.reports.summary_table import Line, Table, headings
 
 _GROUPS = {"reference": "#77736a", "baseline": "#bb4420", "filler": "#2a76b4", "control": "#8a3a97"}
 """Colours of the report page that stand out on light and on dark ground."""
-_WIDTH = 630
+_ROW, _AROUND = 22, 200
+"""Height of a line of a panel, and of its heading, axis and legend together, in pixels."""
 _GREY, _BLUE, _RED = "#77736a", "#2a76b4", "#bb4420"
 
 
-def interval_chart(one: Table, lines: Sequence[Line], measure: Measure) -> Any:
-    """The measure of every line with its interval, a panel for each technique (Altair chart)."""
+def interval_charts(one: Table, lines: Sequence[Line], measure: Measure) -> list[tuple[str, Any]]:
+    """The measure of every line with its interval: heading and Altair chart of each technique, all on one scale."""
+    found = {
+        heading: _intervals(lines, technique, measure)
+        for technique, heading in zip(one.techniques, headings(one), strict=True)
+    }
+    ends = [point[end] for points in found.values() for point in points for end in ("low", "high")]
+    if not ends:
+        return []
+    low, high = min(ends), max(ends)
+    logarithmic = measure.logarithmic and low > 0
+    room = 0.04 * (high - low) or abs(high) * 0.1 or 1.0
+    limits = [low / (high / low) ** 0.04, high * (high / low) ** 0.04] if logarithmic else [low - room, high + room]
+    if limits[0] == limits[1]:
+        limits = [low - room, high + room]
+    kind = "log" if logarithmic else "linear"
+    kinds = [kind for kind in _GROUPS if any(point["kind"] == kind for points in found.values() for point in points)]
+    return [
+        (heading, _interval_panel(heading, points, [line.label for line in lines], measure, kind, limits, kinds))
+        for heading, points in found.items()
+    ]
+
+
+def _intervals(lines: Sequence[Line], technique: str, measure: Measure) -> list[dict[str, Any]]:
+    points = []
+    for line in lines:
+        number = measure.estimate(line.by_technique[technique])
+        if number is not None:
+            points.append(
+                {
+                    "method": line.label,
+                    "kind": group_of(line),
+                    "value": number.value,
+                    "low": number.low if number.low is not None else number.value,
+                    "high": number.high if number.high is not None else number.value,
+                }
+            )
+    return points
+
+
+def _interval_panel(
+    heading: str,
+    points: Sequence[Mapping[str, Any]],
+    labels: Sequence[str],
+    measure: Measure,
+    kind: str,
+    limits: Sequence[float],
+    kinds: Sequence[str],
+) -> Any:
     import altair as alt
     import pandas as pd
 
-    found: list[dict[str, Any]] = []
-    for technique, heading in zip(one.techniques, headings(one), strict=True):
-        for line in lines:
-            number = measure.estimate(line.by_technique[technique])
-            if number is not None:
-                found.append(
-                    {
-                        "technique": heading,
-                        "method": line.label,
-                        "kind": group_of(line),
-                        "value": number.value,
-                        "low": number.low if number.low is not None else number.value,
-                        "high": number.high if number.high is not None else number.value,
-                    }
-                )
-    logarithmic = measure.logarithmic and all(line["low"] > 0 for line in found)
-    scale = alt.Scale(type="log", nice=False) if logarithmic else alt.Scale(zero=False)
-    kinds = [kind for kind in _GROUPS if any(line["kind"] == kind for line in found)]
-    base = alt.Chart(pd.DataFrame(found)).encode(
-        y=alt.Y("method:N", sort=[line.label for line in lines], title=None, axis=alt.Axis(labelLimit=220)),
+    scale = alt.Scale(type=kind, domain=list(limits), nice=False)  # type: ignore[arg-type]
+    x_axis = alt.Axis(tickCount=4, labelOverlap=True)
+    frame = pd.DataFrame(points, columns=["method", "kind", "value", "low", "high"])
+    base = alt.Chart(frame).encode(
+        y=alt.Y(
+            "method:N",
+            scale=alt.Scale(domain=list(labels)),
+            title=None,
+            axis=alt.Axis(labelLimit=150, labelOverlap=False),
+        ),
         color=alt.Color(
             "kind:N",
-            scale=alt.Scale(domain=kinds, range=[_GROUPS[kind] for kind in kinds]),
-            legend=alt.Legend(title=None, orient="bottom"),
+            scale=alt.Scale(domain=list(kinds), range=[_GROUPS[kind] for kind in kinds]),
+            legend=alt.Legend(title=None, orient="bottom", columns=2),
         ),
-        tooltip=["technique", "method", _number("value"), _number("low"), _number("high")],
+        tooltip=["method", _number("value"), _number("low"), _number("high")],
     )
     layers = alt.layer(
-        base.mark_rule(strokeWidth=3, opacity=0.5).encode(x=alt.X("low:Q", scale=scale, title=None), x2="high:Q"),
-        base.mark_point(filled=True, size=70, opacity=1).encode(x=alt.X("value:Q", scale=scale, title=None)),
+        base.mark_rule(strokeWidth=3, opacity=0.5).encode(x=alt.X("low:Q", scale=scale), x2="high:Q"),
+        base.mark_point(filled=True, size=70, opacity=1).encode(
+            x=alt.X("value:Q", scale=scale, title=measure.title, axis=x_axis)
+        ),
     )
-    # As wide as the page on a laptop beside the choices, all panels together.
-    width = max(160, _WIDTH // max(1, len(one.techniques)))
-    return layers.properties(width=width, height=alt.Step(22)).facet(
-        column=alt.Column("technique:N", sort=headings(one), title=measure.title)
-    )
+    return layers.properties(height=_ROW * len(labels) + _AROUND, title=alt.Title(heading, fontSize=13, anchor="start"))
 
 
 def difference_histogram(values: Any, title: str, counted: str) -> Any:
@@ -139,11 +175,12 @@ def curve_chart(curves: Mapping[str, Sequence[tuple[int, float]]], title: str) -
             x=alt.X("step:Q", title="optimiser step"),
             y=alt.Y("value:Q", title=title, scale=alt.Scale(zero=False)),
             color=alt.Color(
-                "run:N", sort=list(curves), legend=alt.Legend(title=None, orient="bottom", columns=2, labelLimit=420)
+                "run:N", sort=list(curves), legend=alt.Legend(title=None, orient="bottom", columns=1, labelLimit=280)
             ),
             tooltip=["run", "step", _number("value")],
         )
-        .properties(height=380)
+        # A line of the legend for each run, below each other: a narrow page has room for no more.
+        .properties(height=320 + 20 * len(curves))
     )
 
 

@@ -5,12 +5,13 @@ from typing import Any
 
 import streamlit as st
 
-from dashboards.app.charts import interval_chart
+from dashboards.app.charts import interval_charts
 from dashboards.app.experiment import all_runs, parameters
 from dashboards.app.measures import MEASURES, Measure, measured
 from dashboards.app.result_rows import Row, in_table_order, result_rows, selected_rows, summary_by_key
 from dashboards.app.selection import choose
 from dashboards.app.table import download, table
+from dashboards.speech_tables import WITHOUT_CAPITALS, of_lists
 from tasks.reports.expected_cells import PRETRAINED
 from tasks.reports.metric_names import NUMBERS
 from tasks.reports.summary_table import Line, Table, headings, tables
@@ -74,9 +75,21 @@ def _dataset(one: Table, measure: Measure, several: bool) -> None:
     drawn = [line for line in lines if line.method != PRETRAINED] or lines
     if drawn != lines:
         st.caption("The plot leaves the pretrained model out, so that the others can be told apart.")
-    st.altair_chart(
-        interval_chart(one, drawn, measure), width="content", alt=f"{measure.title} of {one.dataset} by method"
-    )
+    _plots(one, drawn, measure)
+
+
+_BESIDE = 3
+"""Panels beside each other; on a narrow page Streamlit puts them below each other."""
+
+
+def _plots(one: Table, lines: Sequence[Line], measure: Measure) -> None:
+    """A panel for each technique, all on one scale."""
+    panels = interval_charts(one, lines, measure)
+    for start in range(0, len(panels), _BESIDE):
+        # Also a single one takes no more than its share of a wide page.
+        columns = st.columns(min(_BESIDE, max(2, len(panels))), gap="small")
+        for column, (heading, chart) in zip(columns, panels[start : start + _BESIDE], strict=False):
+            column.altair_chart(chart, width="stretch", alt=f"{measure.title} of {one.dataset} by method, {heading}")
 
 
 def lines_of(one: Table) -> list[Line]:
@@ -91,6 +104,8 @@ def _legend(measure: Measure, rows: Sequence[Row]) -> str:
         parts.append("several seeds: mean ± standard deviation")
     else:
         parts.append("in brackets the interval of one seed's bootstrap")
+    if measure.name == "wer_masked" and of_lists(rows):
+        parts.append(WITHOUT_CAPITALS.removesuffix("."))
     if any(row["protocol_differs"] for row in rows):
         parts.append("‡ measured by another protocol than Oracle's: does not compare")
     text = "; ".join(parts)

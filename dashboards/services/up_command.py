@@ -37,6 +37,7 @@ def add_names(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Start them and print their addresses."""
+    from dashboards.services.runs_table import runs_table
     from dashboards.services.service import TITLES, check_names, ports_by_setting
     from dashboards.services.starting import start_services
     from flows.graph.graph import project_folder
@@ -51,4 +52,8 @@ def run(arguments: argparse.Namespace) -> None:
     shown = start_services(folder, names, ports, tracking, host=arguments.host)
     for service in shown:
         print(f"{TITLES[service.name]:<8} {service.address:<24} {service.state}")
+        if service.name == "mlflow" and service.state != "yours":
+            table = runs_table(service.address, tracking.experiment)
+            if table is not None:
+                print(f"{'':<8} {table}")
     print("'make down' stops what was started")

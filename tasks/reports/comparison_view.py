@@ -4,8 +4,10 @@ import json
 from typing import Any
 
 VIEW = "palimpsest"
-_VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
+VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
 """Where MLflow's page keeps a view that is shared."""
+RUNS_NOT_TRACES = "workflowType=machine_learning"
+"""Part of an address: without it MLflow 3.17 opens every experiment as one of chat traces, whatever its tag says."""
 _KIND_TAG = "mlflow.experimentKind"
 _TAGS = ("group", "dataset", "technique", "method", "filler", "seed")
 _METRICS = (
@@ -25,8 +27,16 @@ def offer_view(client: Any, experiment_id: str) -> None:
     """Give the experiment the view, sorted by perplexity, and mark it as one of trained models (not of chat traces)."""
     columns = [*(f"tags.`{name}`" for name in _TAGS), *(f"metrics.`{name}`" for name in _METRICS)]
     view = {"selectedColumns": columns, "orderByKey": "metrics.`perplexity`", "orderByAsc": True}
-    wanted = {_VIEW_TAG: json.dumps(view), _KIND_TAG: "custom_model_development"}
+    wanted = {VIEW_TAG: json.dumps(view), _KIND_TAG: "custom_model_development"}
+    from mlflow.exceptions import MlflowException
+
     present = client.get_experiment(experiment_id).tags
     for name, value in wanted.items():
-        if present.get(name) != value:
+        if present.get(name) == value:
+            continue
+        try:
             client.set_experiment_tag(experiment_id, name, value)
+        except MlflowException:
+            # Through a server another publisher may have written the same at the same moment.
+            if client.get_experiment(experiment_id).tags.get(name) != value:
+                raise

@@ -134,9 +134,9 @@ def _crown(name: str, model: TrainedModel, run: Any, client: Any) -> None:
     versions = client.search_model_versions(f"name = '{name}'")
     mine = [version for version in versions if version.tags.get(MODEL_TAG) == model.digest]
     if mine:
-        version = mine[0].version
+        version = _first(mine)
     else:
-        version = client.create_model_version(
+        created = client.create_model_version(
             name,
             source=f"{run.info.artifact_uri}/{ARTIFACT}",
             run_id=run.info.run_id,
@@ -145,6 +145,26 @@ def _crown(name: str, model: TrainedModel, run: Any, client: Any) -> None:
                 "cell": model.cell.path,
                 "valid_perplexity": f"{model.valid_perplexity:.4f}",
             },
-        ).version
-    if client.get_registered_model(name).aliases.get(CHAMPION) != version:
-        client.set_registered_model_alias(name, CHAMPION, version)
+        )
+        made = str(created.version)
+        # Through a server another machine may have made one at the same moment: the first of them stays.
+        found = client.search_model_versions(f"name = '{name}'")
+        version = _first([other for other in found if other.tags.get(MODEL_TAG) == model.digest])
+        if version != made:
+            client.delete_model_version(name, made)
+    if _champion(name, client) != version:
+        try:
+            client.set_registered_model_alias(name, CHAMPION, version)
+        except MlflowException:
+            if _champion(name, client) != version:
+                raise
+
+
+def _first(versions: Sequence[Any]) -> str:
+    return str(min(versions, key=lambda version: int(version.version)).version)
+
+
+def _champion(name: str, client: Any) -> str | None:
+    """The version that has the alias."""
+    version = client.get_registered_model(name).aliases.get(CHAMPION)
+    return None if version is None else str(version)

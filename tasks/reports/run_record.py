@@ -39,7 +39,7 @@ class TrackedInput:
     digest: str
     """First characters of its SHA-256."""
     context: str
-    """``training``, ``validation``, ``testing`` or ``initial model``."""
+    """``training``, ``validation``, ``testing``, ``initial model``, or ``model`` of the recogniser alone."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def run_record(row: Mapping[str, Any], reports: str | Path) -> RunRecord:
         parameters=dict(_parameters({**earlier, trained: training})),
         metrics={**dict(_metrics(row)), **_leakage(earlier.get("fill")), **_effort(cell, training)},
         measured_at=_milliseconds(evaluation),
-        inputs=list(_inputs(training, evaluation)),
+        inputs=list(_inputs(cell, training, evaluation)),
         curve={(name, step): value for name, step, value in curve_points(training)},
         started=_milliseconds(training),
         ended=_milliseconds(training) + round(training["wall_seconds"] * 1000),
@@ -195,7 +195,14 @@ def _effort(cell: Cell, training: Mapping[str, Any]) -> dict[str, float]:
     return {name: float(training[field]) for name, field in TRAINING.items() if training.get(field) is not None}
 
 
-def _inputs(training: Mapping[str, Any], evaluation: Mapping[str, Any]) -> Iterator[TrackedInput]:
+def _inputs(cell: Cell, training: Mapping[str, Any], evaluation: Mapping[str, Any]) -> Iterator[TrackedInput]:
+    """What went in, each once: MLflow keeps one context of a file in a run."""
+    if cell.method == NO_LANGUAGE_MODEL:
+        # Nothing was trained: both reports are that of recognition.
+        for name, digest in evaluation["inputs"].items():
+            context = "model" if name.startswith("models/") else "testing"
+            yield TrackedInput(name, digest[:DIGEST_CHARACTERS], context)
+        return
     for name, digest in training["inputs"].items():
         if name.endswith("valid.txt"):
             context = "validation"
@@ -203,7 +210,7 @@ def _inputs(training: Mapping[str, Any], evaluation: Mapping[str, Any]) -> Itera
             context = "initial model" if name.startswith("models/") else "training"
         yield TrackedInput(name, digest[:DIGEST_CHARACTERS], context)
     for name, digest in evaluation["inputs"].items():
-        if Path(name).suffix:
+        if Path(name).suffix and name not in training["inputs"]:
             yield TrackedInput(name, digest[:DIGEST_CHARACTERS], "testing")
 
 

@@ -1,7 +1,10 @@
+import re
+
 import pytest
 
-from dashboards.comparison_plot import paper_ratios
+from dashboards.comparison_plot import comparison_plots, paper_ratios
 from dashboards.paper_results import DATASETS, RESULTS, printed, readable_range
+from tasks.reports.summary_table import tables
 
 
 def test_every_number_of_the_tables_is_there():
@@ -36,3 +39,22 @@ def test_ratios_to_oracle_of_the_same_corpus():
     top_k = paper_ratios("entity_tagger", "Top-K")
     assert {method for _, method, *_ in top_k} == {"Top-K, BERT", "Top-K, RoBERTa"}
     assert all(low < high for *_, low, high in top_k)
+
+
+def test_a_fine_tuned_filler_stands_beside_the_papers_fine_tuned_ones():
+    def row(method, filler, ratio):
+        technique = None if method == "oracle" else "allow_list"
+        cell = {"dataset": "chat", "technique": technique, "method": method, "filler": filler, "seed": 1}
+        numbers = {"perplexity": 100 * ratio, "ratio_to_oracle": ratio}
+        return {**cell, **numbers, "masked_words": {}, "by_frequency": {}, "masked_word_errors": {}}
+
+    (table,) = tables([row("oracle", None, 1.0), row("top_k", "minilm", 1.5), row("top_k", "minilm_tuned", 1.2)])
+    (plot,) = comparison_plots(table)
+    names = re.findall(r'<text class="row" x="[^"]*" y="([^"]*)"[^>]*>([^<]*)<', plot.svg)
+    base_lines = {name: float(y) for y, name in names}
+    marks = re.findall(r'<title>here, ([^:]*): [^<]*</title><circle [^>]*cy="([^"]*)"', plot.svg)
+    # A mark of ours lies 10 pixels above the base line of its row's name.
+    assert {name: float(y) + 10 for name, y in marks if name != "Oracle"} == {
+        "Top-K, minilm": base_lines["Top-K"],
+        "Top-K, minilm_tuned": base_lines["Top-K fine-tuned"],
+    }

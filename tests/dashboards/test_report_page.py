@@ -170,6 +170,26 @@ def test_warnings_of_the_stages_are_shown(copy, monkeypatch):
     assert "Warnings (1)" in page.text
 
 
+def test_a_warning_of_many_stages_stands_there_once(copy, monkeypatch):
+    for name in ("oracle-1", "pretrained"):
+        path = copy / "results" / "reports" / "perplexity" / "chat" / f"{name}.json"
+        report = json.loads(path.read_text(encoding="utf-8"))
+        path.write_text(json.dumps({**report, "warnings": ["the text is short"]}), encoding="utf-8")
+    text = render(copy, monkeypatch).text
+    assert "Warnings (1)" in text
+    assert "the text is short 2 reports perplexity/chat/oracle-1 , perplexity/chat/pretrained" in text
+    assert text.count("the text is short") == 1
+
+
+def test_scores_beside_the_summary_are_taken(copy, monkeypatch, capsys):
+    with_scores = render(copy, monkeypatch).text
+    assert "Without scores of sentences" not in with_scores
+    shutil.rmtree(copy / "results" / "scores")
+    assert "Without scores of sentences" in render(copy, monkeypatch).text
+    assert main(["report", "--scores", "nowhere"]) == 1
+    assert "--scores 'nowhere' is no folder" in capsys.readouterr().err
+
+
 def test_rendering_twice_gives_the_same_bytes(copy, monkeypatch):
     assert render(copy, monkeypatch).raw == render(copy, monkeypatch).raw
 
@@ -322,7 +342,7 @@ def test_examples_show_made_up_sentences_on_their_way(experiment_folder, tmp_pat
     folder = Path(shutil.copytree(experiment_folder, tmp_path / "copy"))
     assert "Made-up sentences, not of any corpus" not in render(folder, monkeypatch).text
     model = json.loads(next((folder / "results" / "reports" / "fill").rglob("*.json")).read_text(encoding="utf-8"))
-    for filler, fill in (("minilm", "Sam"), ("other", "<Bo>")):
+    for filler, fill in (("minilm_tuned", "Kim"), ("minilm", "Sam"), ("other", "<Bo>")):
         measured = {
             "raw": ["Tom lives here."],
             "by_technique": [
@@ -337,8 +357,10 @@ def test_examples_show_made_up_sentences_on_their_way(experiment_folder, tmp_pat
             ],
         }
         report = {**model, "stage": "examples", "dvc_stage": f"examples@chat-{filler}", "measured": measured}
-        report["cell"] = {"dataset": "chat", "technique": None, "method": None, "filler": filler, "seed": 1}
-        path = folder / "results" / "reports" / "examples" / "chat" / f"{filler}.json"
+        # The first one, by the order of its path, is tuned on the text of one technique.
+        technique = "allow_list" if filler == "minilm_tuned" else None
+        report["cell"] = {"dataset": "chat", "technique": technique, "method": None, "filler": filler, "seed": 1}
+        path = folder / "results" / "reports" / "examples" / "chat" / (technique or "") / f"{filler}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(report), encoding="utf-8")
     page = render(folder, monkeypatch)
@@ -349,8 +371,9 @@ def test_examples_show_made_up_sentences_on_their_way(experiment_folder, tmp_pat
         ("raw", "Tom lives here."),
         ("masked", "<mark>[MASK]</mark> lives here."),
         ("Top-K, minilm", "<mark>Sam</mark> lives here."),
-        ("Unigram", "<mark>Zip</mark> lives here."),
         ("Top-K, other", "<mark>&lt;Bo&gt;</mark> lives here."),
+        ("Top-K, minilm_tuned", "<mark>Kim</mark> lives here."),
+        ("Unigram", "<mark>Zip</mark> lives here."),
     ]
 
 
@@ -370,3 +393,15 @@ def test_what_a_fill_wrote_is_marked(masked, filled, marked):
 
 def test_without_speech_the_page_says_nothing_of_it(page):
     assert "The same recogniser" not in page.text
+
+
+def test_masked_words_of_lists_come_with_their_number_and_a_warning(tmp_path, monkeypatch):
+    spoken = make_experiment(tmp_path / "spoken", speech_datasets=["chat"])
+    listed = make_experiment(tmp_path / "lists", rescored_datasets=["chat"])
+    for folder, warned in ((spoken, False), (listed, True)):
+        monkeypatch.chdir(folder)
+        assert main(["summarise"]) == 0
+        text = render(folder, monkeypatch).text.partition("On the words that the technique masks")[2]
+        note = text.partition("Systems in numbers")[0]
+        assert "Spoken words that a technique would mask: allow list 100 (10.0%), vocabulary threshold 100" in note
+        assert ("a technique that tags names finds few of them" in note) == warned

@@ -6,7 +6,9 @@ import socket
 import subprocess
 import sys
 import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import psutil
 import pytest
@@ -14,6 +16,7 @@ from dvc.repo import Repo
 
 from dashboards.services import running_service, starting
 from dashboards.services.running_service import record_path, running_services
+from dashboards.services.runs_table import runs_table
 from dashboards.services.service import Service, check_names, is_at, ports_by_setting
 from dashboards.services.starting import start_services, stop_services, users_servers
 from tasks.cli import main
@@ -230,6 +233,39 @@ def test_the_commands_say_what_they_did(place, ports, monkeypatch, capsys):
         ["app", "stopped"],
         ["no", "service", "of", "this", "checkout", "runs"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("status", "tags", "query"),
+    [
+        (200, ["mlflow.sharedViewState.palimpsest"], "?workflowType=machine_learning&viewStateShareKey=palimpsest"),
+        (200, ["other"], "?workflowType=machine_learning"),
+        (401, [], None),
+        (404, [], None),
+    ],
+)
+def test_mlflows_table_is_named_as_one_of_training_runs(status, tags, query):
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_response(status)
+            self.end_headers()
+            found = {"experiment_id": "7", "tags": [{"key": name, "value": "{}"} for name in tags]}
+            self.wfile.write(json.dumps({"experiment": found}).encode())
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.handle_request, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        expected = None if query is None else f"{address}/#/experiments/7/runs{query}"
+        assert runs_table(address, "my runs") == expected
+    assert asked == ["/api/2.0/mlflow/experiments/get-by-name?experiment_name=my%20runs"]
+    # Nobody answers there any more.
+    assert runs_table(address, "my runs") is None
 
 
 @pytest.mark.slow

@@ -2,14 +2,17 @@ import json
 import math
 import sqlite3
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import tracked_state
 import yaml
+from mlflow.exceptions import MlflowException
 
 from tasks.cli import main
 from tasks.reports.cell import Cell
-from tasks.reports.model_registry import MODEL_TAG, TrainedModel, champions
+from tasks.reports.model_registry import CHAMPION, MODEL_TAG, TrainedModel, champions, register_models
+from tasks.reports.settings import TrackingSettings
 from tasks.reports.stage_report import content_hash
 
 TOP_K = Cell("chat", "allow_list", "top_k", "minilm", 1)
@@ -131,3 +134,46 @@ def test_a_model_that_has_changed_since_is_not_copied(with_models, capsys):
     assert main(["publish"]) == 0
     assert "the model of chat/allow_list/minilm-top_k-1 is not at" in capsys.readouterr().err
     assert registry(with_models) == ([], [])
+
+
+class RivalRegistry:
+    """A registry in which another publisher makes the same version a moment before ours, and sets the alias."""
+
+    def __init__(self, digest: str) -> None:
+        self.run = SimpleNamespace(
+            info=SimpleNamespace(run_id="run", artifact_uri="there"), data=SimpleNamespace(tags={MODEL_TAG: digest})
+        )
+        self.versions: dict[str, dict[str, str]] = {}
+        self.aliases: dict[str, str] = {}
+
+    def get_run(self, run_id):
+        return self.run
+
+    def search_registered_models(self, condition):
+        return ["there is one"]
+
+    def search_model_versions(self, condition):
+        return [SimpleNamespace(version=int(number), tags=tags) for number, tags in self.versions.items()]
+
+    def create_model_version(self, name, source, run_id, tags):
+        self.versions |= {"1": dict(tags), "2": dict(tags)}
+        return SimpleNamespace(version=2)
+
+    def delete_model_version(self, name, version):
+        del self.versions[version]
+
+    def get_registered_model(self, name):
+        return SimpleNamespace(aliases=dict(self.aliases))
+
+    def set_registered_model_alias(self, name, alias, version):
+        self.aliases[alias] = version
+        raise MlflowException("duplicate key value violates unique constraint")
+
+
+def test_two_publishers_at_once_make_one_version():
+    model = trained(TOP_K, 400.0)
+    registry = RivalRegistry(model.digest)
+    store = SimpleNamespace(client=registry)
+    assert register_models([model], {model.key: "run"}, store, TrackingSettings()) == (0, [])
+    assert list(registry.versions) == ["1"]
+    assert registry.aliases == {CHAMPION: "1"}

@@ -1,6 +1,9 @@
 import json
+import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import tracked_state
 from handmade_experiment import COMMIT, FEW, SIGNATURE, curve, make_experiment, perplexities_of
@@ -75,6 +78,27 @@ def test_corpora_and_models_are_inputs_with_short_digests(tracked):
     assert "data/obfuscated/chat/allow_list/minilm-top_k-1.txt" in paths
     contexts = {row[-1] for row in tracked_state.tables(tracked, "input_tags")["input_tags"]}
     assert contexts == {"training", "validation", "testing", "initial model"}
+
+
+def test_the_recogniser_alone_was_tested_and_not_trained(tmp_path, monkeypatch, empty_store, capsys):
+    folder = make_experiment(tmp_path / "speech", speech_datasets=["chat"], **FEW)
+    shutil.copy(empty_store, folder / "mlflow.db")
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    assert main(["summarise"]) == 0
+    assert main(["publish"]) == 0
+    run = tracked_state.runs(folder)[key_of(folder, Cell("chat", None, "no_language_model", None, None))]
+    with closing(sqlite3.connect(folder / "mlflow.db")) as store:
+        found = store.execute(
+            "select datasets.name, input_tags.value from inputs join datasets on dataset_uuid = source_id "
+            "join input_tags on inputs.input_uuid = input_tags.input_uuid where destination_id = ?",
+            [run],
+        ).fetchall()
+    speech = "data/private/encoded_speech/chat/test.safetensors"
+    assert sorted(found) == [(speech, "testing"), ("models/recogniser", "model")]
+    capsys.readouterr()
+    assert main(["publish"]) == 0
+    assert "0 created, 0 completed, 5 unchanged" in capsys.readouterr().out
 
 
 def test_publishing_twice_changes_nothing(tracked, capsys):

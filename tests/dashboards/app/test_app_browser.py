@@ -175,6 +175,21 @@ def test_a_filter_works_and_stands_in_the_address(address, opened):
 
 
 @pytest.mark.slow
+def test_plots_fit_a_telephone(address, opened):
+    with opened(address) as page:
+        page.set_viewport_size({"width": 390, "height": 800})
+        page.reload()
+        plots = page.locator("[data-testid=stVegaLiteChart] svg.marks")
+        sync_api.expect(plots).to_have_count(2)
+        page.wait_for_timeout(2000)
+        boxes = [plot.bounding_box() for plot in plots.all()]
+        assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in boxes)
+        assert boxes[0]["width"] > 250
+        # Below each other.
+        assert boxes[1]["y"] > boxes[0]["y"] + boxes[0]["height"]
+
+
+@pytest.mark.slow
 def test_the_view_is_chosen_by_a_click(address, opened):
     with opened(address) as page:
         page.get_by_role("radio", name="compare").click()

@@ -96,4 +96,5 @@ def test_a_run_has_a_page_where_there_is_a_server(monkeypatch):
     run = run_of(Cell("chat", None, "pretrained"))
     assert run_page(TrackingSettings(), run) is None
     there = TrackingSettings(uri="http://user:secret@127.0.0.1:5000/")
-    assert run_page(there, run) == f"http://127.0.0.1:5000/#/experiments/1/runs/{'f' * 32}"
+    page = f"http://127.0.0.1:5000/#/experiments/1/runs/{'f' * 32}"
+    assert run_page(there, run) == f"{page}?workflowType=machine_learning"
