@@ -72,6 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     from flows.checkout.overrides import overridden, parse_overrides
     from flows.checkout.run_lock import RunLock
     from flows.graph.graph import open_repository, project_folder
+    from flows.prefect_flow.abandoned_flow_run import abandoned_flow_runs
     from flows.runs.preparation import plan_after_repair
     from flows.runs.recorded_experiment import check_recordable, record_experiment
     from flows.runs.run_progress import Bar, Lines
@@ -99,6 +100,10 @@ def run(arguments: argparse.Namespace) -> int:
         if plan.nothing_to_do and not arguments.join:
             outcomes = {name: Outcome(name, State.UNCHANGED) for name in plan.stages}
             finish = Finish(outcomes)
+            if abandoned_flow_runs(root):
+                from flows.prefect_flow.driver import close_abandoned_records
+
+                finish.warning = close_abandoned_records(root)
         else:
             from flows.prefect_flow.driver import drive
 

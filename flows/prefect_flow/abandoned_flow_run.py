@@ -1,38 +1,130 @@
-"""The record that Prefect keeps of a run that was killed: it would stay "running" for ever, so the next run ends it.
+"""The record that Prefect keeps of a run that was killed, or could not report its end: it would stay "running" for
+ever, so the next run in the same folder ends it.
 
-Every run notes its flow run in the checkout. Whoever holds the lock of runs knows that an earlier one is dead.
+Every flow run has a note in the checkout and holds a lock on it as long as its process lives. A note that nobody holds
+is of a run that is over, whatever Prefect has of it.
 """
 
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from flows.checkout.run_lock import STATE_FOLDER
 
-FILE = Path(STATE_FOLDER) / "flow_run"
-"""Id of the last flow run of this checkout."""
+if TYPE_CHECKING:
+    from prefect.client.orchestration import SyncPrefectClient
+
+FOLDER = Path(STATE_FOLDER) / "flow_runs"
+"""Notes, each named by the id of its flow run."""
+PENDING_SECONDS = 120.0
+"""A worker that has accepted a run starts its process within seconds; after this time it is taken to be dead."""
+
+_held: dict[UUID, int] = {}
 
 
-def end_abandoned_flow_run(present: UUID) -> None:
-    """Set the last flow run of this checkout to crashed where Prefect takes it to be running, and note the present one.
+def note_flow_run(root: Path, number: UUID) -> None:
+    """Note a flow run of this process; its lock ends with the process, and is not inherited by those it starts."""
+    if number in _held:
+        return
+    folder = root / FOLDER
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # Under its name only when it is locked, so that no other run takes it for one that nobody holds.
+    unlocked = folder / f".{number}"
+    handle = os.open(unlocked, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    os.rename(unlocked, folder / str(number))
+    _held[number] = handle
 
-    Inside a flow run, in the folder of the project. A server that does not know the last one is another server.
+
+def forget_flow_runs(root: Path) -> None:
+    """Remove the notes of this process: Prefect has recorded the ends of its flow runs."""
+    while _held:
+        number, handle = _held.popitem()
+        with suppress(FileNotFoundError):
+            (root / FOLDER / str(number)).unlink()
+        os.close(handle)
+
+
+def abandoned_flow_runs(root: Path) -> list[UUID]:
+    """Flow runs of this checkout whose processes are gone and whose ends Prefect may not know."""
+    with _abandoned_notes(root) as notes:
+        return list(notes)
+
+
+def end_abandoned_flow_runs(root: Path) -> None:
+    """Set every abandoned flow run to crashed where Prefect takes it to be going on, and remove its note.
+
+    A server that does not know one is another server. Raises ``httpx.HTTPError`` where the server does not answer as it
+    should; the notes stay.
     """
-    import httpx
     from prefect.client.orchestration import get_client
     from prefect.exceptions import ObjectNotFound
+
+    with _abandoned_notes(root) as notes:
+        if not notes:
+            return
+        with get_client(sync_client=True) as client:
+            for number, path in notes.items():
+                with suppress(ObjectNotFound):
+                    state = client.read_flow_run(number).state
+                    if state is not None and not state.is_final():
+                        _crash(client, number, "its process was killed, or could not report its end")
+                path.unlink()
+
+
+def end_runs_that_never_started(deployment: UUID) -> None:
+    """Set runs of the deployment to crashed that a worker accepted and did not start, because it was killed.
+
+    No other worker would take them, and they would count for the deployment's limit of runs at once. Raises
+    ``httpx.HTTPError`` as above.
+    """
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import (
+        DeploymentFilter,
+        DeploymentFilterId,
+        FlowRunFilter,
+        FlowRunFilterState,
+        FlowRunFilterStateType,
+    )
+    from prefect.client.schemas.objects import StateType
+
+    pending = FlowRunFilter(state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.PENDING])))
+    chosen = DeploymentFilter(id=DeploymentFilterId(any_=[deployment]))
+    with get_client(sync_client=True) as client:
+        for run in client.read_flow_runs(flow_run_filter=pending, deployment_filter=chosen):
+            if run.state is None or run.state.timestamp is None:
+                continue
+            age = datetime.now(run.state.timestamp.tzinfo) - run.state.timestamp
+            if age > timedelta(seconds=PENDING_SECONDS):
+                _crash(client, run.id, "its worker was killed before it had started it")
+
+
+def _crash(client: "SyncPrefectClient", number: UUID, message: str) -> None:
     from prefect.states import Crashed
 
+    state: Any = Crashed(message=message)
+    client.set_flow_run_state(number, state, force=True)
+
+
+@contextmanager
+def _abandoned_notes(root: Path) -> Iterator[dict[UUID, Path]]:
+    """Notes that nobody holds, held inside the block, so that two runs do not end the same one."""
+    found: dict[UUID, Path] = {}
+    handles = []
     try:
-        last = UUID(FILE.read_text(encoding="ascii").strip())
-    except (FileNotFoundError, ValueError):
-        last = present
-    FILE.write_text(f"{present}\n", encoding="ascii")
-    if last == present:
-        return
-    with get_client(sync_client=True) as client:
-        try:
-            state = client.read_flow_run(last).state
-            if state is not None and (state.is_running() or state.is_cancelling()):
-                client.set_flow_run_state(last, Crashed(message="its process was killed"), force=True)
-        except (ObjectNotFound, httpx.HTTPStatusError):
-            return
+        for path in sorted((root / FOLDER).glob("[!.]*")):
+            with suppress(FileNotFoundError, BlockingIOError, ValueError):
+                number = UUID(path.name)
+                handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+                handles.append(handle)
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                found[number] = path
+        yield found
+    finally:
+        for handle in handles:
+            os.close(handle)

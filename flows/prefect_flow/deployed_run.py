@@ -9,17 +9,20 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager, nullcontext
 from pathlib import Path
+from uuid import UUID
 
 from prefect.logging import get_run_logger
+from prefect.runtime import flow_run
 
 from flows.checkout.overrides import overridden, parse_overrides
 from flows.checkout.private_folders import close_private_folders
 from flows.checkout.run_lock import RunLock
 from flows.graph.graph import open_repository, project_folder
 from flows.graph.selection import Selection, parse_only
+from flows.prefect_flow.abandoned_flow_run import note_flow_run
 from flows.runs.preparation import plan_after_repair
 from flows.runs.recorded_experiment import check_recordable, record_experiment
-from flows.runs.run_session import make_session
+from flows.runs.run_session import make_session, prepare
 from flows.runs.session import Session, session_open
 from flows.sharing.role import Role
 from flows.stages.executor import Outcome
@@ -46,6 +49,7 @@ def deployed_session(
     """The session of this flow run, open inside the block; ``None`` where it is for new data only and there is none."""
     logger = get_run_logger()
     root = project_folder(os.environ.get(FOLDER_VARIABLE, "."))
+    note_flow_run(root, UUID(str(flow_run.id)))
     selection = Selection(stages, parse_only(only))
     values = parse_overrides(overrides)
     if values:
@@ -79,6 +83,8 @@ def deployed_session(
                     outcomes=outcomes,
                 )
                 session.shown = True
+                if processes is not None:
+                    prepare(processes, plan)
                 try:
                     with session_open(session):
                         yield session

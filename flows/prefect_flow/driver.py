@@ -15,7 +15,8 @@ from typing import Any
 from flows.checkout.private_folders import close_private_folders
 from flows.graph.plan import Action, Plan
 from flows.prefect_flow import prefect_api
-from flows.runs.run_session import make_session
+from flows.prefect_flow.abandoned_flow_run import end_abandoned_flow_runs, forget_flow_runs
+from flows.runs.run_session import make_session, prepare
 from flows.runs.session import Session
 from flows.stages.executor import STOPPED, Finish, Observer, Outcome, State
 from flows.stages.processes import Processes
@@ -96,7 +97,7 @@ def _flow_run(flow: _Flow, folder: Path, session: Session, processes: Processes)
                 server = None
             elif prefect_api.configured_url() is None and server is None:
                 server = prefect_api.TemporaryServer(processes, folder)
-            processes.prepare_dvc()
+            prepare(processes, session.plan)
             from prefect.settings import (
                 PREFECT_API_URL,
                 PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
@@ -113,6 +114,7 @@ def _flow_run(flow: _Flow, folder: Path, session: Session, processes: Processes)
             session.shown = server is None
             with temporary_settings(settings):
                 run_experiment(session)
+            forget_flow_runs(folder)
         except BaseException as error:  # handed to the main thread, which raises it
             flow.error = error
 
@@ -132,12 +134,31 @@ def _explained(error: BaseException) -> BaseException:
                 f"Prefect's API does not answer ({type(cause).__name__}); see that its server runs, or unset "
                 "PREFECT_API_URL to use a temporary one, and run this again: finished stages are kept"
             )
+        if isinstance(cause, httpx.HTTPStatusError) and cause.response.status_code >= 500:
+            return ResourceError(
+                f"Prefect's server reports an error of its own (status {cause.response.status_code}); see that its "
+                "database runs, and run this again: finished stages are kept"
+            )
         if isinstance(cause, httpx.HTTPStatusError) and cause.response.status_code in (401, 403):
             return ResourceError(
                 "Prefect's server asks who is there: set PREFECT_API_AUTH_STRING=USER:PASSWORD in the environment"
             )
         cause = cause.__cause__ or cause.__context__
     return error
+
+
+def close_abandoned_records(folder: Path) -> str | None:
+    """Where a run has nothing to do: end what Prefect still takes to be going on here; a warning where it cannot."""
+    prefect_api.configure(folder)
+    if prefect_api.configured_url() is None:
+        return None
+    import httpx
+
+    try:
+        end_abandoned_flow_runs(folder)
+    except httpx.HTTPError as error:
+        return f"Prefect may show an earlier run as going on; the next run ends it: {_explained(error)}"
+    return None
 
 
 def _unfinished(name: str, plan: Plan) -> Outcome:

@@ -6,7 +6,9 @@ its cache keys know neither our code nor the data.
 
 import heapq
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Annotated, Any
 from uuid import UUID
@@ -100,7 +102,6 @@ def _work(session: Session, role: Role) -> Any:
     """Bring every stage to an outcome; the flow run's result or state."""
     from prefect.runtime import flow_run
 
-    from flows.prefect_flow.abandoned_flow_run import end_abandoned_flow_run
     from flows.prefect_flow.cancellation import cancellation_watched
     from flows.prefect_flow.concurrency import set_tag_limits
     from flows.prefect_flow.run_artifacts import RunArtifacts
@@ -111,7 +112,7 @@ def _work(session: Session, role: Role) -> Any:
     if session.tag_limits:
         set_tag_limits(session.tag_limits)
     if session.shown and flow_run.id is not None:
-        end_abandoned_flow_run(UUID(flow_run.id))
+        _close_earlier_records(UUID(flow_run.id))
     if session.plan.nothing_to_do and role is not Role.JOIN:
         role = Role.ALONE
     with cancellation_watched(session), shared_session(session, role, UUID(flow_run.id)) as sharing:
@@ -127,6 +128,25 @@ def _work(session: Session, role: Role) -> Any:
         raise StageError(f"{len(failed)} of {len(session.outcomes)} stages failed: {enumeration(failed)}")
     states = [outcome.state for outcome in session.outcomes.values()]
     return {state.value: states.count(state) for state in State}
+
+
+def _close_earlier_records(present: UUID) -> None:
+    """End what Prefect takes to be going on and is not; where the server is busy, the next run does it."""
+    import httpx
+    from prefect.runtime import deployment
+
+    from flows.prefect_flow.abandoned_flow_run import (
+        end_abandoned_flow_runs,
+        end_runs_that_never_started,
+        note_flow_run,
+    )
+
+    folder = Path.cwd()
+    note_flow_run(folder, present)
+    with suppress(httpx.HTTPError):
+        end_abandoned_flow_runs(folder)
+        if deployment.id is not None:
+            end_runs_that_never_started(UUID(str(deployment.id)))
 
 
 def run_experiment(session: Session) -> None:

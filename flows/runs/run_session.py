@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from flows.checkout.run_lock import STATE_FOLDER
-from flows.graph.plan import Plan
+from flows.graph.plan import Action, Plan
 from flows.runs.session import Session, nobody
 from flows.runs.step_settings import retry_delays, tags, time_limit
 from flows.stages.executor import Executor, Observer, Outcome
 from flows.stages.processes import Processes
+from flows.stages.warm_commands import ENOUGH, arguments_of
 from tasks.params import ResourceSettings
 
 
@@ -55,6 +56,16 @@ def make_session(
         parameters=parameters or {},
         stage_environment=environment,
     )
+
+
+def prepare(processes: Processes, plan: Plan) -> None:
+    """Let the supervisor import now what the stages of this plan need; after whatever must start before."""
+    to_do = (name for name, stage in plan.stages.items() if stage.action is not Action.UNCHANGED)
+    commands = [name for name in to_do if arguments_of(plan.graph.nodes[name].command) is not None]
+    if len(commands) >= ENOUGH:
+        processes.prepare_commands()
+    else:
+        processes.prepare_dvc()
 
 
 def exchange_in(

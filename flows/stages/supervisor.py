@@ -8,6 +8,7 @@ Requests come as JSON lines on standard input, reports leave as JSON lines on st
     {"start": 8, "program": ["python", "-m", "prefect", …], "log": "…"}           any other program
     {"start": 9, "module": "flows.sharing.exchange", "arguments": […], "log": "…"}        main() of one of our modules
     {"prepare": "dvc"}                                                            import DVC before it is needed
+    {"prepare": "commands"}                                                       and what many stages' commands import
     {"stop": 7}   {"stop": null}                                                  one of them, or all
     {"started": 7, "pid": 4711}   {"ended": 7, "status": 0}                       a negative status is a signal
 
@@ -33,6 +34,8 @@ MARK = "PALIMPSEST_RUN"
 """Environment variable that every process of a run inherits, with the run's own value."""
 GRACE_SECONDS = 2.0
 """How long a stopped process has to clean up before SIGKILL."""
+WARM = "warm_commands"
+"""The module beside this file that starts commands of stages in forks."""
 NAME_IN_LOCKS = "dvc-under-palimpsest"
 """What a DVC command that the supervisor runs is called in DVC's own list of locks."""
 
@@ -115,6 +118,8 @@ class Supervisor:
                 self._stop(request["stop"])
             else:
                 self._preload()
+                if request["prepare"] == "commands":
+                    preload_libraries()
 
     def _preload(self) -> None:
         if not self._preloaded:
@@ -218,6 +223,8 @@ def dvc(arguments: list[str]) -> int:
     if "--single-item" in arguments and not stage.endswith(".dvc"):
         sibling("single_lock_entry").use_entries(stage, sibling("whole_files").write_whole)
     sibling("verified_restore").verify_what_is_restored()
+    if WARM in sys.modules:
+        sibling(WARM).start_commands_in_forks()
     # DVC gives the copies it makes, of private files too, the modes that the umask leaves.
     os.umask(0o077)
     from dvc.cli import main
@@ -235,9 +242,20 @@ def preload() -> None:
     sibling("whole_files").replace_files_whole()
     sibling("single_lock_entry")
     sibling("verified_restore")
+    check_forking()
+
+
+def preload_libraries() -> None:
+    """Import what many stages' commands need, once; from then on these commands are forks too."""
+    sibling(WARM).import_libraries()
+    check_forking()
+
+
+def check_forking() -> None:
+    """Make sure that forking is safe, and that children do not copy the pages that they share."""
     if threading.active_count() != 1:
         raise SystemExit("a thread is running: forking would not be safe")
-    gc.freeze()  # keeps the garbage collector of the children from copying the pages they share
+    gc.freeze()  # the garbage collector writes into the objects that it looks at
 
 
 def sibling(name: str) -> Any:

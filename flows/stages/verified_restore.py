@@ -2,23 +2,25 @@
 
 DVC 3.67 trusts a file of its cache that is read-only, as all of them are: one that a disk or a person has damaged is
 copied into the workspace, and taken for the right one from then on. Here every file that is about to be restored is
-read once more; a damaged one is removed, and the stage runs.
+read once more; a damaged one is removed, and the stage runs. So is an entry of the cache of runs that a full disk has
+left empty, which DVC stumbles over.
 
 Imports nothing of this project: the supervisor loads it by its path.
 """
 
+import os
 from contextlib import suppress
 from typing import Any
 
 
 def verify_what_is_restored() -> None:
     """From now on, in this process, no output is restored whose content does not fit its hash."""
-    from dvc.stage.cache import StageCache
+    from dvc.stage.cache import StageCache, _get_stage_hash
     from dvc_data.hashfile.db.local import LocalHashFileDB
     from dvc_data.hashfile.hash import hash_file
     from dvc_objects.errors import ObjectFormatError
 
-    restore, trust = StageCache.restore, LocalHashFileDB.check
+    restore, load, trust = StageCache.restore, StageCache._load, LocalHashFileDB.check
     restoring: list[Any] = []
 
     def check(self: Any, oid: str, check_hash: bool = True, _info: Any = None) -> Any:
@@ -39,5 +41,14 @@ def verify_what_is_restored() -> None:
         finally:
             restoring.pop()
 
+    def load_what_is_there(self: Any, stage: Any) -> Any:
+        key = _get_stage_hash(stage)
+        if key:
+            # Removes nothing but an empty folder.
+            with suppress(OSError):
+                os.rmdir(self._get_cache_dir(key))
+        return load(self, stage)
+
+    StageCache._load = load_what_is_there
     setattr(LocalHashFileDB, "check", check)  # noqa: B010 - a method is not assigned to
     StageCache.restore = restore_verified

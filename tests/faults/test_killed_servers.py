@@ -14,15 +14,13 @@ from fault_place import RUNS, MakePlace, Place, length_of, moment
 from fault_servers import (
     PostgresServer,
     Server,
-    flow_runs,
+    check_no_run_goes_on,
     kill_postgres,
     mlflow_server,
     prefect_server,
     restart_postgres,
 )
 from postgres_server import postgres_server
-
-ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
 
 
 def disturbed(
@@ -65,14 +63,7 @@ def test_a_killed_prefect_server(
     trial.note(fault="SIGKILL of Prefect's server", after_seconds=round(after, 2), length_seconds=round(length, 2))
     disturbed(place, "table", trial, after, prefect.kill, prefect.start)
     place.finish("table")
-    check_flow_runs(place, prefect)
-
-
-def check_flow_runs(place: Place, server: Server) -> None:
-    """No run of this place is taken to be going on, and the last one is complete."""
-    found = flow_runs(server.address)
-    assert {one["state_type"] for one in found} <= ENDED, [(one["name"], one["state_name"]) for one in found]
-    del place
+    check_no_run_goes_on(prefect.address)
 
 
 # MLflow -------------------------------------------------------------------------------------------------------
@@ -182,5 +173,5 @@ def test_a_killed_postgres(
     trial.note(fault="SIGKILL of PostgreSQL", after_seconds=round(after, 2), length_seconds=length)
     disturbed(place, "publish", trial, after, lambda: kill_postgres(database), lambda: restart_postgres(database))
     place.finish("publish")
-    check_flow_runs(place, on_postgres["prefect"])
+    check_no_run_goes_on(on_postgres["prefect"].address)
     check_published(on_postgres["mlflow"].address, name)

@@ -41,3 +41,23 @@ def test_dvc_itself_does_not_notice(finished: Project) -> None:
     right = damage(finished, "masked/list.txt")
     finished.dvc("repro", "mask@list")
     assert finished.read("masked/list.txt") != right
+
+
+def empty_entry(project: Project, stage: str) -> None:
+    """Leave what a full disk leaves of a stage's entry in the cache of runs: its folder without a file."""
+    runs = project.folder / ".dvc" / "cache" / "runs"
+    for entry in runs.glob("*/*/*"):
+        if f"masked/{stage}.txt" in entry.read_text(encoding="utf-8").split("outs:")[1]:
+            entry.unlink()
+    assert [folder for folder in runs.glob("*/*") if not list(folder.iterdir())]
+    project.write("dvc.lock", "schema: '2.0'\nstages: {}\n")
+    (project.folder / "masked" / f"{stage}.txt").unlink()
+
+
+def test_an_entry_that_a_full_disk_left_empty_is_no_obstacle(finished: Project) -> None:
+    right = finished.read("masked/list.txt")
+    empty_entry(finished, "list")
+    with Processes(finished.folder) as processes:
+        outcome = Executor(processes, finished.folder).run("mask@list")
+    assert (outcome.state, outcome.error) == (State.RAN, None)
+    assert finished.read("masked/list.txt") == right

@@ -129,6 +129,11 @@ def test_a_lost_prefect_api_is_explained_and_a_defect_is_not() -> None:
     explained = _explained(error)
     assert isinstance(explained, ResourceError)
     assert "Prefect's API does not answer (ConnectError)" in str(explained)
+    request = httpx.Request("POST", "http://127.0.0.1:4200/api/flow_runs/")
+    error.__cause__ = httpx.HTTPStatusError("", request=request, response=httpx.Response(500, request=request))
+    assert "Prefect's server reports an error of its own (status 500); see that its database runs" in str(
+        _explained(error)
+    )
     defect = KeyError("x")
     assert _explained(defect) is defect
 

@@ -1,0 +1,165 @@
+"""Commands of stages, started in a fork that has PyTorch and its kind imported, instead of in a new interpreter.
+
+Importing them takes two to six seconds of processor time, for many stages as long as their work. The supervisor
+imports them once, before the first stage, and its forks have them. Only libraries: our own modules are imported by each
+command, so that a run does the work of the code that DVC has hashed for this stage.
+
+Imports nothing of this project: the supervisor loads it by its path.
+"""
+
+import atexit
+import contextlib
+import gc
+import importlib
+import os
+import shlex
+import signal
+import sys
+import threading
+import types
+import warnings
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+LIBRARIES = (
+    "torch",
+    "lightning.pytorch",
+    "safetensors.torch",
+    "transformers",
+    "tqdm",
+)
+"""What the commands below import, whatever the experiment."""
+COMMANDS = frozenset(
+    {
+        "adapt",
+        "encode-speech",
+        "examples",
+        "fill",
+        "fuse",
+        "perplexity",
+        "pretrain",
+        "rescore",
+        "train-filler",
+        "tune-filler",
+    }
+)
+"""Commands that import PyTorch in any case. The memory of one that does not would seem to be larger than it is."""
+_SHELL_CHARACTERS = frozenset("|&;<>()$`\\\"'*?[]#~=%!{}\n")
+_PROGRAM = "palimpsest"
+
+
+ENOUGH = 8
+"""From so many of these commands on a run saves more than the imports cost."""
+
+
+def import_libraries() -> None:
+    """Import what forks are to have. One that is missing or broken is left to the command that needs it."""
+    for name in LIBRARIES:
+        with warnings.catch_warnings(), contextlib.suppress(Exception):
+            warnings.simplefilter("ignore")
+            importlib.import_module(name)
+    gc.freeze()
+
+
+def start_commands_in_forks() -> None:
+    """From now on, in this process, DVC starts our own commands in a fork, and all others as it does."""
+    from dvc.stage import run
+    from dvc.stage.exceptions import StageCmdFailedError
+    from tqdm import tqdm
+
+    start_process = run._run
+    # Its thread, which watches over progress bars, would make a fork unsafe.
+    tqdm.monitor_interval = 0
+
+    def start(executable: Any, cmd: str, **options: Any) -> None:
+        arguments = arguments_of(cmd)
+        alone = threading.active_count() == 1
+        if arguments is None or not alone or not _is_ours(options["env"]):
+            start_process(executable, cmd, **options)
+            return
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid == 0:
+            _become(arguments, options["cwd"], options["env"])
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            _, status = os.waitpid(pid, 0)
+        finally:
+            signal.signal(signal.SIGINT, before)
+        if status:
+            raise StageCmdFailedError(cmd, os.waitstatus_to_exitcode(status))
+
+    run._run = start
+
+
+def arguments_of(command: str) -> list[str] | None:
+    """The arguments of one of our commands, or ``None`` where it is another one or needs a shell."""
+    if _SHELL_CHARACTERS & set(command):
+        return None
+    words = shlex.split(command)
+    if len(words) < 2 or words[0] != _PROGRAM or words[1] not in COMMANDS:
+        return None
+    return words[1:]
+
+
+def _is_ours(environment: dict[str, str]) -> bool:
+    """Whether a shell would find the command of this interpreter's environment."""
+    from shutil import which
+
+    found = which(_PROGRAM, path=environment.get("PATH"))
+    return found is not None and os.path.dirname(os.path.abspath(found)) == os.path.dirname(sys.executable)
+
+
+def _become(arguments: Sequence[str], folder: str, environment: dict[str, str]) -> NoReturn:
+    """In the fork: what a new process would start with, and then the command."""
+    status = 70
+    try:
+        atexit._clear()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        # Locks of the run and of DVC are not the command's. What holds these files must never be collected, since it
+        # would close the command's, which get the same numbers.
+        gc.freeze()
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        os.environ.clear()
+        os.environ.update(environment)
+        os.chdir(folder)
+        sys.argv = [_PROGRAM, *arguments]
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        sys.stdin = os.fdopen(0, "r", encoding="utf-8", closefd=False)
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
+        _forget_what_dvc_set()
+        status = _run(list(arguments))
+    except BaseException as error:  # nothing may return into DVC
+        os.write(2, f"ERROR: {type(error).__name__}\n".encode())
+    finally:
+        os._exit(status)
+
+
+def _run(arguments: list[str]) -> int:
+    """The command's exit status, after everything that Python does at the end of a process."""
+    try:
+        try:
+            status = importlib.import_module("tasks.cli").main(arguments)
+        except SystemExit as leaving:
+            status = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+        return int(status)
+    finally:
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+
+
+def _forget_what_dvc_set() -> None:
+    """Handlers of DVC would show the command's own records in DVC's way."""
+    import logging
+
+    from tqdm import tqdm
+
+    tqdm.monitor_interval = 10
+    for name in [None, *logging.root.manager.loggerDict]:
+        logger = logging.getLogger(name)
+        if name is None or name.split(".")[0] in ("dvc", "dvc_data", "dvc_objects", "dvc_render", "dvc_task"):
+            logger.handlers.clear()
