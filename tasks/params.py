@@ -51,6 +51,12 @@ class CompareSettings(Settings):
     """Ways to choose among a filler's candidates, keys of ``filling``."""
     language_model_methods: list[str] = Field(default_factory=list)
     """The same, for ways that ask the downstream language model too; their names begin with ``downstream``."""
+    large_techniques: list[str] = Field(default_factory=list)
+    """Those of ``techniques`` that the large fillers are for, which are too slow for all."""
+    large_fillers: list[str] = Field(default_factory=list)
+    """Other models that fill, keys of ``fillers``."""
+    large_methods: list[str] = Field(default_factory=list)
+    """Ways to choose among their candidates, keys of ``filling``."""
     tunings: list[Tuning]
     """Fillers to fine-tune on each masked corpus (paper 3.2), from a base among ``fillers``."""
     tunings_again: list[Tuning]
@@ -169,6 +175,9 @@ class Parameters(Settings):
             ("fillers", compare.fillers, "fillers", self.fillers),
             ("methods", compare.methods, "filling", with_filler),
             ("language_model_methods", compare.language_model_methods, "filling", downstream),
+            ("large_techniques", compare.large_techniques, "compare.techniques", compare.techniques),
+            ("large_fillers", compare.large_fillers, "fillers", [n for n in self.fillers if n not in compare.fillers]),
+            ("large_methods", compare.large_methods, "filling", with_filler),
             ("controls", compare.controls, "filling", [n for n, s in self.filling.items() if not s.uses_filler]),
             ("tuned_fillers", compare.tuned_fillers, "", tuned),
             ("tuned_methods", compare.tuned_methods, "filling", with_filler),

@@ -3,12 +3,16 @@
 A page may show no private sentence, and numbers alone do not say what masked and filled text looks like. So a few
 sentences that come with palimpsest, or that you give, take the way of the private ones: every technique masks them, and
 every method fills them, with the same settings, lists, filler and learned weights. The report holds them in full: give
-only text that anybody may read.
+only text that anybody may read. A filler that was fine-tuned on one technique's text fills what that technique masks.
 
-example:
+examples:
   palimpsest examples --params params.yaml --dataset chat --masked data/masked/chat --filler models/fillers/minilm \\
     --word-counts data/word_counts.tsv --tuning-text data/generic/valid.txt --generic-text data/generic/train.txt \\
     --report results/reports/examples/chat/minilm.json
+  palimpsest examples --params params.yaml --dataset chat --masked data/masked/chat --technique allow_list \\
+    --filler models/tuned_fillers/chat/allow_list/minilm_tuned --methods-of tuned_methods \\
+    --word-counts data/word_counts.tsv --tuning-text data/generic/valid.txt --generic-text data/generic/train.txt \\
+    --report results/reports/examples/chat/allow_list/minilm_tuned.json
 """
 
 import argparse
@@ -19,6 +23,8 @@ from typing import Any
 SUMMARY = "mask and fill made-up sentences, for the report page to quote"
 SENTENCES = Path(__file__).with_name("example_sentences.txt")
 STAGE = "examples"
+METHODS = ("methods", "tuned_methods", "large_methods")
+"""Lists of ``compare`` with methods that need nothing but a filler."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +35,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--masked", required=True, metavar="FOLDER", help="its masked text, with a folder for each technique"
+    )
+    parser.add_argument(
+        "--technique", metavar="NAME", help="this one alone, as for a filler tuned on its text (default: all compared)"
+    )
+    parser.add_argument(
+        "--methods-of",
+        choices=METHODS,
+        default="methods",
+        help="list of compare that names the methods; controls go with the first (default: %(default)s)",
     )
     parser.add_argument("--filler", required=True, metavar="FOLDER", help="filler, as for 'palimpsest fill'")
     parser.add_argument("--filler-name", metavar="NAME", help="name of the filler (default: --filler)")
@@ -45,7 +60,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def sections(arguments: argparse.Namespace) -> list[str]:
     """What is compared, and how everything is masked and filled."""
-    compared = ("techniques", "methods", "controls", "seeds")
+    compared = [arguments.methods_of, "seeds"]
+    compared += ["controls"] if arguments.methods_of == "methods" else []
+    compared += [] if arguments.technique else ["techniques"]
     return [*(f"compare.{name}" for name in compared), "filling", "masking"]
 
 
@@ -63,20 +80,21 @@ def run(arguments: argparse.Namespace) -> None:
     threads = threads_of(argparse.Namespace(params=arguments.params, threads=None))
     seed = found["compare.seeds"][0]
     name = arguments.filler_name or arguments.filler
-    methods = [(method, name) for method in found["compare.methods"]]
-    methods += [(method, None) for method in found["compare.controls"]]
+    methods = [(method, name) for method in found[f"compare.{arguments.methods_of}"]]
+    methods += [(method, None) for method in found.get("compare.controls", [])]
+    techniques = [arguments.technique] if arguments.technique else found["compare.techniques"]
     inputs = [arguments.word_counts, arguments.tuning_text, arguments.generic_text]
     inputs += [arguments.sentences] if arguments.sentences else []
     with recorded_stage(
         STAGE,
         arguments.report,
-        cell=Cell(dataset=arguments.dataset, filler=name, seed=seed).as_dict(),
+        cell=Cell(dataset=arguments.dataset, technique=arguments.technique, filler=name, seed=seed).as_dict(),
         seed=seed,
         inputs=[*inputs, *model_folders(arguments.filler)],
     ) as report:
         raw = list(read_corpus(arguments.sentences or str(SENTENCES)))
         examples = []
-        for technique in found["compare.techniques"]:
+        for technique in techniques:
             masked, spans = _mask(raw, technique, arguments)
             shard = Shard(0, 1, masked, spans)
             filled = [

@@ -4,7 +4,7 @@ The cells come from ``compare`` in ``params.yaml``, never from the files that ha
 run is then an error and not a shorter table. Paths and stage names follow ``dvc.yaml``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from tasks.params import CompareSettings
@@ -38,6 +38,7 @@ def _cells_of(dataset: str, compare: CompareSettings) -> Iterator[Cell]:
             *((None, baseline) for baseline in compare.baselines),
             *((filler, method) for filler in compare.fillers for method in compare.methods),
             *((filler, method) for filler in compare.fillers for method in compare.language_model_methods),
+            *((filler, method) for filler in _large_fillers(technique, compare) for method in compare.large_methods),
             *((filler, method) for filler in compare.tuned_fillers for method in compare.tuned_methods),
             *((None, control) for control in compare.controls),
         ]
@@ -46,12 +47,16 @@ def _cells_of(dataset: str, compare: CompareSettings) -> Iterator[Cell]:
                 yield Cell(dataset=dataset, technique=technique, method=method, filler=filler, seed=seed)
 
 
+def _large_fillers(technique: str, compare: CompareSettings) -> list[str]:
+    return compare.large_fillers if technique in compare.large_techniques else []
+
+
 def is_filled(cell: Cell) -> bool:
     """Whether the cell's language model was trained on a filled corpus (by a filler or by a control)."""
     return cell.technique is not None and cell.method not in BASELINES
 
 
-def _kind(cell: Cell) -> str:
+def _kind(cell: Cell, large_fillers: Collection[str]) -> str:
     if cell.technique is None:
         return str(cell.method)
     if cell.method in BASELINES:
@@ -60,13 +65,16 @@ def _kind(cell: Cell) -> str:
         return "control"
     if is_downstream(str(cell.method)):
         return "with_language_model"
+    if cell.filler in large_fillers:
+        return "large"
     return "tuned" if is_tuned_in_domain(cell.filler) else "filled"
 
 
-def stage_name(cell: Cell, step: str) -> str:
+def stage_name(cell: Cell, step: str, large_fillers: Collection[str] = ()) -> str:
     """The stage of ``dvc.yaml`` that computes a step of a cell: ``adapt``, ``evaluate``, ``recognise`` or ``rescore``.
 
-    ``evaluate_filled@chat-allow_list-minilm-top_k-1``.
+    ``evaluate_filled@chat-allow_list-minilm-top_k-1``. ``large_fillers``: those of ``compare``, which have stages of
+    their own; nothing in their names says so.
     """
     if step == "adapt" and cell.method == PRETRAINED:
         return "pretrain"
@@ -75,7 +83,7 @@ def stage_name(cell: Cell, step: str) -> str:
     parts = (cell.dataset, cell.technique, cell.filler, cell.method, cell.seed)
     if cell.technique is None:
         parts = (cell.dataset, None, None, None, cell.seed)
-    return f"{step}_{_kind(cell)}@" + "-".join(str(part) for part in parts if part is not None)
+    return f"{step}_{_kind(cell, large_fillers)}@" + "-".join(str(part) for part in parts if part is not None)
 
 
 def perplexity_report(cell: Cell) -> Path | None:

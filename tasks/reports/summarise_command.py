@@ -55,8 +55,13 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 def run(arguments: argparse.Namespace) -> None:
     """Read the reports, write the rows and the table, print the table."""
     settings = read_sections(arguments.params, sections(arguments))
+    compare = settings["compare"]
     rows = summary_rows(
-        expected_cells(settings["compare"]), arguments.reports, arguments.scores, settings["evaluation"]
+        expected_cells(compare),
+        arguments.reports,
+        arguments.scores,
+        settings["evaluation"],
+        compare.large_fillers,
     )
     write_json(arguments.output, rows)
     if arguments.markdown:

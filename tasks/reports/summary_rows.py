@@ -6,7 +6,7 @@ Rows hold no timings and nothing of the machine, so the same experiment gives th
 import json
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,11 @@ from tasks.reports.word_error_comparisons import WordErrorComparisons
 
 
 def summary_rows(
-    cells: Sequence[Cell], reports: str | Path, scores: str | Path, evaluation: EvaluationSettings
+    cells: Sequence[Cell],
+    reports: str | Path,
+    scores: str | Path,
+    evaluation: EvaluationSettings,
+    large_fillers: Collection[str] = (),
 ) -> list[dict[str, Any]]:
     """The rows of ``results/summary.json``, in the order of ``cells``.
 
@@ -65,7 +69,8 @@ def summary_rows(
         row.update(of_speech.columns(cell))
         row["over_seeds"] = _over_seeds(cell, by_cell, comparisons, of_speech)
         rescored_alone = cell.method == NO_LANGUAGE_MODEL and row["wer_best_of_lists"] is not None
-        row["command"] = f"dvc repro {stage_name(cell, RESCORE if rescored_alone else 'evaluate')}"
+        step = RESCORE if rescored_alone else "evaluate"
+        row["command"] = f"dvc repro {stage_name(cell, step, large_fillers)}"
     return rows
 
 

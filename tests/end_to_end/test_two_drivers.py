@@ -33,6 +33,9 @@ PARAMETERS = {
         "fillers": ["tiny"],
         "methods": ["top_k"],
         "language_model_methods": [],
+        "large_techniques": [],
+        "large_fillers": [],
+        "large_methods": [],
         "tunings": [{"filler": "tiny_tuned", "base": "tiny"}],
         "tunings_again": [{"filler": "tiny_tuned_round_2", "base": "tiny_tuned"}],
         "tuned_fillers": ["tiny_tuned_round_2"],
@@ -312,6 +315,7 @@ def test_a_changed_parameter_reruns_its_branch_alone(by_dvc):
     assert set(touched) == {
         "fill@mail-allow_list-tiny-top_k-1",
         "examples@mail-tiny",
+        "examples_tuned@mail-allow_list-tiny_tuned_round_2",
         "adapt_filled@mail-allow_list-tiny-top_k-1",
         "evaluate_filled@mail-allow_list-tiny-top_k-1",
         "recognise_filled@mail-allow_list-tiny-top_k-1",

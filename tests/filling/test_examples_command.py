@@ -19,6 +19,7 @@ def experiment(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     parameters = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     parameters["compare"] |= {"techniques": ["allow_list"], "methods": ["top_k"], "controls": ["unigram"], "seeds": [7]}
+    parameters["compare"] |= {"large_techniques": []}
     parameters["filling"] |= {"top_k": {"kind": "top_k", "k": 2}, "unigram": {"kind": "unigram"}}
     Path("params.yaml").write_text(yaml.safe_dump(parameters, sort_keys=False), encoding="utf-8")
     Path("private.txt").write_text("Zyxwquill called the manager about a house.\n", encoding="utf-8")
@@ -57,6 +58,19 @@ def test_shipped_sentences_are_masked_and_filled_as_the_commands_do(experiment):
         assert main([*command, "--kept-words", "masked/allow_list/kept_words.txt"]) == 0
         assert fill["lines"] == Path("filled.txt").read_text(encoding="utf-8").splitlines()
     assert "zyxwquill" not in json.dumps(report).lower()
+
+
+def test_a_filler_tuned_on_one_technique_fills_what_that_one_masks(experiment):
+    parameters = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
+    parameters["compare"] |= {"techniques": ["entity_tagger", "allow_list"], "tuned_methods": ["top_1"]}
+    Path("params.yaml").write_text(yaml.safe_dump(parameters, sort_keys=False), encoding="utf-8")
+    assert examples("--technique", "allow_list", "--methods-of", "tuned_methods") == 0
+    report = json.loads(Path("examples.json").read_text(encoding="utf-8"))
+    assert report["cell"]["technique"] == "allow_list"
+    (found,) = report["measured"]["by_technique"]
+    assert found["technique"] == "allow_list"
+    assert [(fill["method"], fill["filler"]) for fill in found["filled"]] == [("top_1", "tiny")]
+    assert "[MASK]" not in "".join(found["filled"][0]["lines"])
 
 
 def test_sentences_may_be_ones_own(experiment):

@@ -81,20 +81,6 @@ def test_what_was_said_is_never_pushed(stages):
     assert all(path.startswith("results/reports/") for path in paths(written) if path not in kept)
 
 
-def test_siblings_differ_only_in_what_they_are_called():
-    """The groups by kind of cell have the same options and files; only the model and its text are their own."""
-    groups = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
-    expected = yaml.safe_dump(groups["rescore_filled"])
-    for name, changes in {
-        "rescore_with_language_model": {"compare.methods": "compare.language_model_methods"},
-        "rescore_tuned": {"compare.methods": "compare.tuned_methods", "compare.fillers": "compare.tuned_fillers"},
-    }.items():
-        changed = expected
-        for old, new in changes.items():
-            changed = changed.replace(old, new)
-        assert yaml.safe_load(changed) == groups[name]
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -29,6 +29,7 @@ def written(document, folder):
 
 def test_the_cell_is_expected_and_its_stages_are_in_the_graph(document, tmp_path):
     document["compare"] |= {"techniques": ["allow_list"], "language_model_methods": ["downstream"]}
+    document["compare"] |= {"large_techniques": []}
     parameters = read_parameters(written(document, tmp_path))
     assert CELL in expected_cells(parameters.compare)
     shutil.copy(ROOT / "dvc.yaml", tmp_path)

@@ -15,6 +15,9 @@ COMPARE = CompareSettings(
     baselines=["baseline1"],
     fillers=["minilm", "other"],
     methods=["top_k"],
+    large_techniques=["entity_tagger"],
+    large_fillers=["large"],
+    large_methods=["sample"],
     tunings=[Tuning(filler="minilm_tuned", base="minilm")],
     tunings_again=[Tuning(filler="minilm_tuned_round_2", base="minilm_tuned")],
     tuned_fillers=["minilm_tuned_round_2"],
@@ -30,8 +33,11 @@ COMPARE = CompareSettings(
 def test_every_cell_once_in_the_order_of_the_table():
     cells = expected_cells(COMPARE)
     # Per dataset: pretrained, 2 Oracles, and per technique (1 baseline + 2 fillers x 1 method + 1 tuned filler x 1
-    # method + 1 control) x 2 seeds.
-    assert len(cells) == len(set(cells)) == 2 * (1 + 2 + 2 * 5 * 2)
+    # method + 1 control) x 2 seeds; and the large filler for one technique.
+    assert len(cells) == len(set(cells)) == 2 * (1 + 2 + 2 * 5 * 2 + 2)
+    assert [cell.path for cell in cells if cell.filler == "large"] == [
+        f"{dataset}/entity_tagger/large-sample-{seed}" for dataset in ("chat", "mail") for seed in (1, 2)
+    ]
     assert [cell.path for cell in cells[:13]] == [
         "chat/pretrained",
         "chat/oracle-1",
@@ -71,7 +77,8 @@ def test_every_cell_has_its_stages_in_the_graph(tmp_path):
     parameters = yaml.safe_load((tmp_path / "params.yaml").read_text(encoding="utf-8"))
     parameters["compare"] = COMPARE.model_dump()
     parameters["corpora"] = dict.fromkeys(COMPARE.datasets, parameters["corpora"]["chat"])
-    parameters["fillers"] = dict.fromkeys(COMPARE.fillers, parameters["fillers"]["minilm"])
+    fillers = [*COMPARE.fillers, *COMPARE.large_fillers]
+    parameters["fillers"] = dict.fromkeys(fillers, parameters["fillers"]["minilm"])
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
     dvc = [sys.executable, "-m", "dvc"]
     subprocess.run([*dvc, "init", "--no-scm", "--quiet"], cwd=tmp_path, check=True)
@@ -79,7 +86,8 @@ def test_every_cell_has_its_stages_in_the_graph(tmp_path):
         [*dvc, "stage", "list", "--name-only"], cwd=tmp_path, check=True, capture_output=True, text=True
     ).stdout.split()
     cells = expected_cells(COMPARE)
-    evaluated = [stage_name(cell, "evaluate") for cell in cells]
+    large = COMPARE.large_fillers
+    evaluated = [stage_name(cell, "evaluate", large) for cell in cells]
     assert sorted(evaluated) == sorted(name for name in listed if name.startswith("evaluate_"))
-    trained = {stage_name(cell, "adapt") for cell in cells}
+    trained = {stage_name(cell, "adapt", large) for cell in cells}
     assert trained == {name for name in listed if name.startswith(("adapt_", "pretrain"))}
