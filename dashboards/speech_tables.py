@@ -151,7 +151,7 @@ def _each(table: Table, lines: Sequence[Line]) -> list[tuple[Line, str]]:
         (line, technique)
         for line in lines
         for place, technique in enumerate(table.techniques)
-        if place == 0 or line.by_technique[technique][0]["technique"] is not None
+        if (rows := line.by_technique[technique]) and (place == 0 or rows[0]["technique"] is not None)
     ]
 
 

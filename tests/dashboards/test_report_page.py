@@ -405,3 +405,25 @@ def test_masked_words_of_lists_come_with_their_number_and_a_warning(tmp_path, mo
         note = text.partition("Systems in numbers")[0]
         assert "Spoken words that a technique would mask: allow list 100 (10.0%), vocabulary threshold 100" in note
         assert ("a technique that tags names finds few of them" in note) == warned
+
+
+LARGE = {"large_techniques": ["entity_tagger"], "large_fillers": ["large"], "large_methods": ["top_k"]}
+
+
+def test_a_filler_that_only_a_later_technique_has(tmp_path, monkeypatch):
+    """Its row stands before the controls, with no number under the other techniques, in every table of the page."""
+    folder = make_experiment(tmp_path, speech_datasets=["chat"], **LARGE)
+    monkeypatch.chdir(folder)
+    assert main(["summarise", "--markdown", "results/summary.md"]) == 0
+    page = render(folder, monkeypatch)
+    assert not page.unbalanced
+    tables = (folder / "results" / "summary.md").read_text(encoding="utf-8").split("\n### ")
+    for title in ("Perplexity on", "Word error rate in per cent, "):
+        (table,) = [table for table in tables if table.startswith(title)]
+        rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")]
+        names = [row[0].removeprefix("| ") for row in rows]
+        assert names.index("Sample, minilm") + 1 == names.index("Top-K, large") == names.index("Unigram") - 1
+        (large,) = [row for row in rows if row[0] == "| Top-K, large"]
+        assert large[1:3] == ["–", "–"]
+        assert large[3][0].isdigit()
+    assert "Top-K, large" in page.text

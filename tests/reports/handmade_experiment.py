@@ -88,7 +88,8 @@ def make_experiment(folder: Path, state: str = "", **changes: Any) -> Path:
         **changes,
     }
     document["corpora"] = {name: document["corpora"]["chat"] for name in document["compare"]["datasets"]}
-    document["fillers"] = {name: document["fillers"]["minilm"] for name in document["compare"]["fillers"]}
+    fillers = [*document["compare"]["fillers"], *changes.get("large_fillers", [])]
+    document["fillers"] = dict.fromkeys(fillers, document["fillers"]["minilm"])
     document["filling"]["top_k"]["k"] = k
     lists = {"source": "lists.jsonl"}
     document["speech"]["nbest"] = {name: {"dev": lists, "test": lists} for name in changes.get("rescored_datasets", [])}
