@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from tasks.reports.cell import Cell
-from tasks.reports.comparison_view import RUNS_NOT_TRACES
+from tasks.reports.comparison_view import run_address
 from tasks.reports.metric_names import CELL_METRICS
 from tasks.reports.settings import TrackingSettings
 from tasks.reports.tracking_store import (
@@ -100,9 +100,7 @@ def run_page(settings: TrackingSettings, run: TrackedRun) -> str | None:
     uri = tracking_uri(settings)
     if not uri.startswith(("http://", "https://")):
         return None
-    page = f"{shown_uri(uri).rstrip('/')}/#/experiments/{run.experiment_id}/runs/{run.run_id}"
-    # Without it MLflow opens as it does for chat traces, whatever the experiment says of itself.
-    return f"{page}?{RUNS_NOT_TRACES}"
+    return run_address(shown_uri(uri), run.experiment_id, run.run_id)
 
 
 def _tracked(run: Any) -> TrackedRun | None:

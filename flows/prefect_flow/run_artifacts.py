@@ -88,7 +88,7 @@ def mlflow_links() -> str:
     """A Markdown list of the current runs, each a link where MLflow has a server; ``ResourceError`` without a store."""
     from dashboards.services.running_service import running_services
     from tasks.params import read_parameters
-    from tasks.reports.comparison_view import RUNS_NOT_TRACES
+    from tasks.reports.comparison_view import run_address
     from tasks.reports.tracking_store import CELL_TAG, CURRENT_TAG, check_exists, locked_store, shown_uri
 
     settings = read_parameters().tracking
@@ -104,8 +104,7 @@ def mlflow_links() -> str:
     for run in runs:
         name = run.data.tags.get(CELL_TAG, run.info.run_name)
         if urlsplit(uri).scheme in ("http", "https"):
-            page = f"{uri.rstrip('/')}/#/experiments/{run.info.experiment_id}/runs/{run.info.run_id}"
-            lines.append(f"- [{name}]({page}?{RUNS_NOT_TRACES})")
+            lines.append(f"- [{name}]({run_address(uri, run.info.experiment_id, run.info.run_id)})")
         else:
             lines.append(f"- {name}: run `{run.info.run_id}`")
     if lines and urlsplit(uri).scheme not in ("http", "https"):

@@ -1,4 +1,4 @@
-"""The columns that MLflow's table of runs shows under the address ``…/runs?viewStateShareKey=palimpsest``."""
+"""Addresses of MLflow's pages, and the columns of its table of runs under ``…/runs?viewStateShareKey=palimpsest``."""
 
 import json
 from typing import Any
@@ -21,6 +21,11 @@ _METRICS = (
     "masked_fraction",
     "restoration_rate",
 )
+
+
+def run_address(server: str, experiment_id: str, run_id: str) -> str:
+    """Address of a run in MLflow's own interface; ``server`` is an address such as ``http://127.0.0.1:5000``."""
+    return f"{server.rstrip('/')}/#/experiments/{experiment_id}/runs/{run_id}?{RUNS_NOT_TRACES}"
 
 
 def offer_view(client: Any, experiment_id: str) -> None:

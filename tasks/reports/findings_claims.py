@@ -88,7 +88,12 @@ def _decide(
         verdict = CONTRADICTED
     else:
         verdict = NOT_CONFIRMED
-    failing = [f"{c.first} against {c.second} ({technique_name(c.technique)})" for c in made if c.outcome == "against"]
+    several = len({comparison.dataset for comparison in made}) > 1
+    failing = [
+        f"{c.first} against {c.second} ({f'{c.dataset}, ' if several else ''}{technique_name(c.technique)})"
+        for c in made
+        if c.outcome == "against"
+    ]
     if failing and agree:
         text += f" Against it: {_some(failing)}."
     return verdict, text + note, made

@@ -37,9 +37,9 @@ class Utterance:
 def read_manifest(path: str | Path) -> list[Utterance]:
     """The utterances in the manifest's order.
 
-    Raises ``SpeechError`` that lists what is wrong: lines that are no
-    JSON objects, missing keys, values of the wrong type, ids that stand twice, absolute paths, audio files that are
-    not there, and a manifest without any utterance. The text of an utterance is never quoted.
+    Raises ``SpeechError`` that lists what is wrong: lines that are no JSON objects, missing keys, values of the wrong
+    type, ids that stand twice, absolute paths, audio files that are not there, and a manifest without any utterance.
+    The text of an utterance is never quoted.
     """
     manifest = Path(path)
     if not manifest.is_file():
