@@ -2,9 +2,9 @@
 
   palimpsest encode-speech --recogniser models/recogniser --manifest test/manifest.jsonl --output test.encoded
 
-Utterances are encoded whole (not streaming). An utterance that is too short for one encoded frame is kept without
-frames, and counted: its words will be missing, not its place in the test set. The file is private (mode 0600), since
-it says what was spoken.
+Utterances are encoded whole, or with --streaming as if they were being spoken, a segment at a time: what comes out is
+the same up to rounding. An utterance that is too short for one encoded frame is kept without frames, and counted: its
+words will be missing, not its place in the test set. The file is private (mode 0600), since it says what was spoken.
 """
 
 import argparse
@@ -30,7 +30,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--maximum-seconds",
         type=float,
         default=120.0,
-        help="longest recording that is accepted; memory grows with its square (default: 120)",
+        help="longest recording that is accepted; memory grows with its square, with --streaming with its length "
+        "(default: 120)",
+    )
+    parser.add_argument(
+        "--streaming",
+        action="store_true",
+        help="encode each recording segment by segment: slower, for long recordings and to see what a live system gets",
     )
     add_cell_options(parser, "dataset")
 
@@ -58,7 +64,11 @@ def run(arguments: argparse.Namespace) -> None:
         "encode-speech",
         arguments.report,
         cell=cell_of(arguments).as_dict(),
-        parameters={"store": arguments.store, "maximum_seconds": arguments.maximum_seconds},
+        parameters={
+            "store": arguments.store,
+            "maximum_seconds": arguments.maximum_seconds,
+            "streaming": arguments.streaming,
+        },
         inputs=[arguments.recogniser, arguments.manifest],
         outputs=[arguments.output],
     ) as report:
@@ -69,7 +79,9 @@ def run(arguments: argparse.Namespace) -> None:
 
         recogniser = load_recogniser(arguments.recogniser)
         utterances = read_manifest(arguments.manifest)
-        encoded = encode_utterances(recogniser, utterances, arguments.maximum_seconds, _BATCH_SECONDS)
+        encoded = encode_utterances(
+            recogniser, utterances, arguments.maximum_seconds, _BATCH_SECONDS, streaming=arguments.streaming
+        )
         synthetic = any(utterance.synthetic for utterance in utterances)
         write_encoded(
             arguments.output,

@@ -32,9 +32,17 @@ class EncodedUtterances:
 
 
 def encode_utterances(
-    recogniser: Recogniser, utterances: Sequence[Utterance], maximum_seconds: float, batch_seconds: float
+    recogniser: Recogniser,
+    utterances: Sequence[Utterance],
+    maximum_seconds: float,
+    batch_seconds: float,
+    *,
+    streaming: bool = False,
 ) -> EncodedUtterances:
-    """Encode recordings, longest first. Raises ``SpeechError`` that lists all that cannot be read or are too long."""
+    """Encode recordings, longest first; ``streaming``: one by one, each as if it were being spoken.
+
+    Raises ``SpeechError`` that lists all that cannot be read or are too long.
+    """
     from tqdm import tqdm
 
     rate, window = recogniser.settings.features.sample_rate, recogniser.settings.features.window_samples
@@ -45,6 +53,7 @@ def encode_utterances(
     tally: Counter[str] = Counter()
     problems: list[str] = []
     clock = 0.0
+    encode = recogniser.encode_streaming if streaming else recogniser.encode
     with tqdm(total=len(utterances), desc="encode-speech", unit="utterance", disable=None, leave=False) as bar:
         for batch in _batches(utterances, seconds, batch_seconds):
             signals = []
@@ -60,7 +69,7 @@ def encode_utterances(
             started = time.perf_counter()
             long_enough = [row for row, signal in enumerate(signals) if len(signal) > window]
             features = [recogniser.features(signals[row]) for row in long_enough]
-            encoded = recogniser.encode(features) if features else []
+            encoded = encode(features) if features else []
             clock += time.perf_counter() - started
             found |= {each.utterance_id: nothing for each in batch}
             found |= {batch[row].utterance_id: frames for row, frames in zip(long_enough, encoded, strict=True)}

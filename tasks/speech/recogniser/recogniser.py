@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from tasks.settings_base import Settings
@@ -53,3 +54,13 @@ class Recogniser:
         from tasks.speech.recogniser.transcription import transcribe
 
         return transcribe(self.model, features, self.settings.architecture)
+
+    def encode_streaming(self, features: Sequence[Tensor]) -> list[Tensor]:
+        """The same up to rounding, each as if it were being spoken: one segment after the other.
+
+        It takes longer, and memory does not grow with the square of the length.
+        """
+        from tasks.speech.recogniser.transcription import StreamingTranscriber
+
+        stream = StreamingTranscriber(self.model, self.settings.architecture)
+        return [torch.cat([stream.feed(each), stream.finish()]) for each in features]

@@ -159,11 +159,18 @@ def test_recordings_that_cannot_be_used_are_counted_or_refused(trained, tones, t
     report = tmp_path / "report.json"
     assert cli.main(["encode-speech", *options, "--report", str(report), "--threads", "1"]) == 0
     assert json.loads(report.read_text())["measured"]["without_frames"] == 1
-    assert read_encoded(tmp_path / "x").utterance_ids == ["click", "short"]
+    whole = read_encoded(tmp_path / "x")
+    assert whole.utterance_ids == ["click", "short"]
     assert capsys.readouterr().err.splitlines()[1:] == [
         "warning: 1 utterances are too short to be encoded; their words will be missing",
         "warning: 2 recordings have several channels, which were mixed down",
     ]
+    assert cli.main(["encode-speech", *options, "--report", str(report), "--threads", "1", "--streaming"]) == 0
+    assert json.loads(report.read_text())["parameters"]["streaming"] is True
+    streamed = read_encoded(tmp_path / "x")
+    assert streamed.utterance_ids == ["click", "short"]
+    assert len(streamed.frames("short")) == len(whole.frames("short")) > 0
+    capsys.readouterr()
     assert "at most 0.1 are allowed" in _error(capsys, "encode-speech", *options, "--maximum-seconds", "0.1")
     (tmp_path / "short.wav").write_bytes(b"")
     assert "is empty" in _error(capsys, "encode-speech", *options)
