@@ -83,8 +83,7 @@ def feature_statistics(utterances: Iterable[Tensor]) -> FeatureStatistics:
 def pad_features(utterances: Sequence[Tensor], architecture: RecogniserArchitecture) -> tuple[Tensor, Tensor]:
     """Normalised features (T, bands) of several utterances as a batch (B, T', bands), and their lengths (B,).
 
-    ``T'`` is a whole number of segments, so that an utterance is encoded the same whatever it is batched with, and
-    the encoder's right context behind it. Padding is 0, the mean.
+    ``T'`` is a whole number of segments, and the encoder's right context behind it. Padding is 0, the mean.
     """
     lengths = torch.tensor([len(features) for features in utterances])
     segment = architecture.segment_frames

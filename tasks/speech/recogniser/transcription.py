@@ -20,9 +20,13 @@ def transcribe(model: "RNNT", features: Sequence[Tensor], architecture: Recognis
     An utterance with fewer frames than ``reduction`` has no encoded frame.
     """
     batch, lengths = pad_features(features, architecture)
+    # Lengths in whole segments: how much of the padding behind a shorter one torchaudio's encoder hides depends on how
+    # long the longest utterance of the batch is. Of an utterance alone, or in a stream, it hides none.
+    segments = -(-lengths // architecture.segment_frames) * architecture.segment_frames
     device = next(model.parameters()).device
-    encoded, encoded_lengths = model.transcribe(batch.to(device), lengths.to(device))
-    return [row[:length].cpu() for row, length in zip(encoded, encoded_lengths.tolist(), strict=True)]
+    encoded, _ = model.transcribe(batch.to(device), segments.to(device))
+    frames = (lengths // architecture.reduction).tolist()
+    return [row[:length].cpu() for row, length in zip(encoded, frames, strict=True)]
 
 
 class StreamingTranscriber:

@@ -44,9 +44,11 @@ def test_frames_come_before_the_utterance_ends(model):
     assert len(stream.feed(torch.zeros(1, 20))) == 4
 
 
-def test_an_utterance_is_encoded_the_same_whatever_stands_beside_it(model):
+@pytest.mark.parametrize("longest", [64, 77, 150])
+@pytest.mark.parametrize("frames", [3, 8, 11, 16, 20, 27, 37])
+def test_an_utterance_is_encoded_the_same_whatever_stands_beside_it(model, frames, longest):
     generator = torch.Generator().manual_seed(3)
-    short, long = torch.randn(37, 20, generator=generator), torch.randn(150, 20, generator=generator)
+    short, long = torch.randn(frames, 20, generator=generator), torch.randn(longest, 20, generator=generator)
     alone, together = transcribe(model, [short], SMALL)[0], transcribe(model, [short, long], SMALL)[0]
     torch.testing.assert_close(alone, together, rtol=0, atol=ROUNDING)
 
