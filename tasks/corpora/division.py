@@ -1,4 +1,4 @@
-"""Train, valid and test: unique sentences, divided by document.
+"""Train, valid and test: unique sentences, divided by document; and which lines of train are of one document.
 
 A first pass cleans the source, leaves duplicates out (the first occurrence stays) and counts what remains of each
 document; a seeded shuffle of the documents then gives the first ones to test, the next to valid, the others to
@@ -23,6 +23,9 @@ from tasks.corpora.text_lines import line_writer
 from tasks.corpora.words import count_words
 from tasks.errors import CorpusError
 
+DOCUMENTS = "train.documents"
+"""The number of the document of each line of ``train.txt``, one a line. Names of documents may be private, and a file
+that ends in .txt would be taken for text where the folder is a source itself."""
 _READING_ORDER: tuple[Part | None, ...] = ("test", "valid", "train", None)
 """Which part keeps a sentence that several have: what is tested on must not be trained on."""
 
@@ -42,7 +45,7 @@ class DivisionTally:
 def divide(
     source: Source, settings: CleaningSettings, output: str | Path, *, private: bool, name: str
 ) -> DivisionTally:
-    """Write ``train.txt``, ``valid.txt`` and ``test.txt`` into a folder.
+    """Write ``train.txt``, ``valid.txt``, ``test.txt`` and ``train.documents`` into a folder.
 
     ``name`` is what error messages call the source. Raises ``CorpusError`` where it is too small to be divided.
     """
@@ -53,6 +56,7 @@ def divide(
         streams = {
             part: stack.enter_context(line_writer(Path(output) / f"{part}.txt", private=private)) for part in PARTS
         }
+        documents = stack.enter_context(line_writer(Path(output) / DOCUMENTS, private=private))
         for index, (_, sentences) in enumerate(_unique(source, settings, tally, "writing")):
             part = parts[survey.groups[index]]
             written = 0
@@ -61,6 +65,8 @@ def divide(
                     tally.left_out[BEYOND_LIMIT] += 1
                     continue
                 streams[part].write(sentence + "\n")
+                if part == "train":
+                    documents.write(f"{survey.groups[index] + 1}\n")
                 room[part] -= 1
                 written += 1
                 tally.words[part] += count_words(sentence)

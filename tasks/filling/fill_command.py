@@ -82,8 +82,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--documents",
         metavar="FILE",
-        help="the document of each line, by any name, one a line; needs --sidecar: within a document the same word has "
-        "the same surrogate (surrogate, and --classes match)",
+        help="the document of each line, by any name, one a line, such as a corpus's train.documents; needs "
+        "--sidecar: within a document the same word has the same surrogate (surrogate, and --classes match); with "
+        "--params only where 'consistent_within: document' says so",
     )
     parser.add_argument(
         "--tuning-text",
@@ -166,8 +167,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     settings.add_argument(
         "--consistent-within",
-        help="surrogate: the same word has the same surrogate within a line (default; with --documents within its "
-        "document), or the whole corpus",
+        help="surrogate: the same word has the same surrogate within a line (default), its document (needs "
+        "--documents), or the whole corpus",
     )
     settings.add_argument(
         "--forbid-original",
@@ -198,6 +199,8 @@ def _settings(arguments: argparse.Namespace) -> Any:
     from tasks.spelling import nearest
 
     overrides = {name: value for name in _OVERRIDES if (value := getattr(arguments, name)) is not None}
+    if arguments.documents and not arguments.params and arguments.method == "surrogate":
+        overrides.setdefault("consistent_within", "document")
     if arguments.params:
         section = sections(arguments)[0]
         values = as_plain(read_sections(arguments.params, [section])[section])

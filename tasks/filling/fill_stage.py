@@ -35,7 +35,8 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
     devices = devices_of(arguments.devices, uses_model=settings.uses_filler)
     weighs = settings.kind in KINDS
     by_domain = has_domain_prior(settings)
-    beside = (arguments.kept_words, arguments.word_counts, arguments.sidecar, arguments.documents)
+    documents_file = arguments.documents if _reads_documents(arguments, settings) else None
+    beside = (arguments.kept_words, arguments.word_counts, arguments.sidecar, documents_file)
     optional = [path for path in beside if path]
     optional += [path for path in (arguments.tuning_text, arguments.language_model) if path and weighs]
     optional += [arguments.generic_text] if by_domain else []
@@ -61,7 +62,7 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
             prepared, learned = learn(arguments, settings, threads)
             report.measure(**learned)
             records = read_sidecar(arguments.sidecar) if arguments.sidecar else None
-            documents = read_lines(arguments.documents) if arguments.documents else None
+            documents = read_lines(documents_file) if documents_file else None
             shards = read_shards(read_lines(arguments.input), records, documents)
             first = list(itertools.islice(shards, 2))
             several = len(first) > 1
@@ -159,21 +160,28 @@ def _check(arguments: argparse.Namespace, settings: Any) -> None:
         )
 
 
+def _reads_documents(arguments: argparse.Namespace, settings: Any) -> bool:
+    """Whether the same surrogate is to be written within a document; a graph gives every method the documents."""
+    if settings.kind == "surrogate":
+        return bool(settings.consistent_within == "document")
+    return bool(arguments.documents) and settings.classes == "match" and not arguments.params
+
+
 def _check_documents(arguments: argparse.Namespace, settings: Any) -> None:
-    if not arguments.documents:
-        return
-    if settings.kind != "surrogate" and settings.classes != "match":
+    if _reads_documents(arguments, settings):
+        for option in ("documents", "sidecar"):
+            if not getattr(arguments, option):
+                raise ParameterError(
+                    f"the same surrogate within a document: --{option} is needed to know "
+                    f"{'the document of each line' if option == 'documents' else 'what was masked'}; give it, or "
+                    "leave --documents and consistent_within=document out"
+                )
+    elif arguments.documents and not arguments.params:
         raise ParameterError(
-            f"--documents is for surrogates, which method {arguments.method!r} does not write; leave it out, or use "
-            "--method surrogate or --classes match"
+            f"--documents is for surrogates that are the same within a document, which method {arguments.method!r} "
+            "does not write as it is set; leave it out, or use --method surrogate without --consistent-within, or "
+            "--classes match"
         )
-    if getattr(settings, "consistent_within", "line") != "line":
-        raise ParameterError(
-            f"--documents asks for the same surrogate within a document, and consistent_within is "
-            f"{settings.consistent_within!r}; leave one of the two out"
-        )
-    if not arguments.sidecar:
-        raise ParameterError("--documents needs to know what was masked; give --sidecar, or leave --documents out")
 
 
 def _class_match_rates(counts: Mapping[str, int]) -> dict[str, float | None]:

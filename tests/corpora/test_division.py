@@ -42,6 +42,22 @@ def test_sizes_are_exact_and_documents_stay_whole(tmp_path):
     assert sum(tally.sentences.values()) + sum(tally.left_out.values()) == tally.texts == 200
 
 
+def test_the_document_of_each_training_line_is_written(tmp_path):
+    named = [
+        Document([f"Mail {number} of thread {number % 7} is here"], name=f"thread {number % 7}") for number in range(60)
+    ]
+    divide(Documents(*named, *conversations(30)), SMALL, tmp_path, private=True, name="talks")
+    lines = read(tmp_path)["train"]
+    documents = (tmp_path / "train.documents").read_text().splitlines()
+    assert len(lines) == len(documents)
+    numbers = {}
+    for line, document in zip(lines, documents, strict=True):
+        numbers.setdefault(line.split(" of ")[1], set()).add(document)
+    assert all(len(found) == 1 for found in numbers.values())
+    assert len(set.union(*numbers.values())) == len(numbers) > 20
+    assert (tmp_path / "train.documents").stat().st_mode & 0o777 == 0o600
+
+
 def test_same_seed_same_bytes_and_another_seed_another_division(tmp_path):
     for folder, seed in (("a", 3), ("b", 3), ("c", 4)):
         settings = SMALL.model_copy(update={"seed": seed})

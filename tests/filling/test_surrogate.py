@@ -206,6 +206,8 @@ def test_the_command_works_without_a_sidecar(corpus, capsys):
     assert main([*arguments, "--consistent-within", "corpus"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 3
     assert main([*arguments, "--consistent-within", "document"]) == 1
+    assert "--documents is needed to know the document of each line" in capsys.readouterr().err
+    assert main([*arguments, "--consistent-within", "conversation"]) == 1
     assert "consistent_within" in capsys.readouterr().err
 
 
@@ -223,9 +225,9 @@ def test_documents_are_taken_from_a_file_and_held_against_the_text(corpus, capsy
     assert len(set(lines[:4000])) == len(set(lines[4000:])) == 1
     assert lines[0] != lines[-1]
     for change, message in (
-        (["--consistent-within", "corpus"], "consistent_within is 'corpus'"),
+        (["--consistent-within", "corpus"], "--documents is for surrogates that are the same within a document"),
         (["--method", "unigram", "--word-counts", "x"], "--documents is for surrogates"),
-        (["--sidecar", ""], "give --sidecar"),
+        (["--sidecar", ""], "--sidecar is needed to know what was masked"),
     ):
         capsys.readouterr()
         assert main([*map(str, surrogate), *change]) == 1

@@ -82,7 +82,7 @@ class SurrogateFiller:
         frequencies: WordFrequencies | None = None,
         off_list: np.ndarray | None = None,
         *,
-        consistent_within: Literal["line", "corpus"] = "line",
+        consistent_within: Literal["line", "document", "corpus"] = "line",
         values: SurrogateValues | None = None,
     ) -> None:
         """``frequencies`` and ``off_list`` (``(W,)`` booleans): words for markers without any class."""
