@@ -128,7 +128,9 @@ def test_weights_that_do_not_fit_the_architecture_are_refused(folder: Path) -> N
     ("content", "message"),
     [
         ("{", "is not JSON"),
-        ("{}", "lacks one of"),
+        ("{}", "of kind None"),
+        ('{"kind": "recogniser"}', "of kind 'recogniser', which is no language model's"),
+        ('{"kind": "transformer"}', "lacks one of"),
         ('{"format": 9, "kind": "transformer", "architecture": {}, "vocabulary": "", "weights": ""}', "format 9"),
         ('{"format": 1, "kind": "other", "architecture": {}, "vocabulary": "", "weights": ""}', "of kind 'other'"),
     ],

@@ -42,6 +42,7 @@ def check_weighing(arguments: argparse.Namespace, settings: Any) -> None:
             )
     if settings.kind not in KINDS:
         return
+    refuse_causal(settings, arguments.filler)
     if not arguments.word_counts:
         raise ParameterError(f"method {method!r} needs --word-counts; 'palimpsest count-words' makes them")
     if needs_tuning_text(settings) and not arguments.tuning_text:
@@ -55,4 +56,15 @@ def check_weighing(arguments: argparse.Namespace, settings: Any) -> None:
         raise ParameterError(
             f"method {method!r} with prior_steps={settings.prior_steps!r} reads the masked text twice, and standard "
             "input can be read once; give a file as --input, or prior_steps=0"
+        )
+
+
+def refuse_causal(settings: Any, filler: str) -> None:
+    """``ParameterError`` where the filler is a causal language model: it has no scores of whole words at a marker."""
+    from tasks.filling.causal_lm.filler_folder import is_causal
+
+    if is_causal(filler):
+        raise ParameterError(
+            f"method {settings.kind!r} needs a masked language model, and filler {filler!r} is a causal one; take "
+            "top_1, top_k, sample or free, or a filler such as 'bert-base-uncased'"
         )

@@ -13,14 +13,14 @@ import numpy as np
 
 from tasks.corpora.text_lines import read_corpus, read_lines
 from tasks.corpora.words import fold
-from tasks.errors import CorpusError, ModelError, ParameterError
+from tasks.errors import CorpusError, ModelError
 from tasks.filling.choices.downstream import DownstreamWeighing
 from tasks.filling.choices.log_linear import LogLinearScores
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.log_linear.candidate_scores import candidate_log_probabilities, count_slots, places_of_corpus
 from tasks.filling.log_linear.downstream_scores import DownstreamScores, Surroundings
 from tasks.filling.log_linear.feature_weights import FittedWeights, fit_weights
-from tasks.filling.log_linear.options import needs_tuning_text
+from tasks.filling.log_linear.options import needs_tuning_text, refuse_causal
 from tasks.filling.log_linear.tuning_places import TuningPlace, TuningText, tuning_text
 from tasks.filling.log_linear.word_prior import estimate_prior, mean_probabilities
 from tasks.filling.masked_lm.candidate_words import CandidateWords
@@ -61,13 +61,7 @@ def prepare(
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(threads)
-    from tasks.filling.causal_lm.filler_folder import is_causal
-
-    if is_causal(arguments.filler):
-        raise ParameterError(
-            f"method {settings.kind!r} needs a masked language model, and filler {arguments.filler!r} is a causal one; "
-            "take top_1, top_k, sample or free, or a filler such as 'bert-base-uncased'"
-        )
+    refuse_causal(settings, arguments.filler)
     kept = KeptWords.read(arguments.kept_words)
     frequencies = WordFrequencies.read(arguments.word_counts)
     model = MaskedLanguageModel.load(arguments.filler)
