@@ -50,6 +50,7 @@ _OVERRIDES = (
     "prior",
     "prior_steps",
     "tuning_places",
+    "beyond_vocabulary",
     "choose",
     "following_words",
 )
@@ -148,6 +149,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     settings.add_argument(
         "--tuning-places", type=int, help="log_linear, downstream: most words to learn weights from (default: 1000)"
+    )
+    settings.add_argument(
+        "--beyond-vocabulary",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="log_linear: draw words that the filler has not as one piece too, by their share of the frequency "
+        "(default: no)",
     )
     settings.add_argument("--choose", help="downstream: sample (default), or best, without chance")
     settings.add_argument(

@@ -106,4 +106,9 @@ def _filler(
         allowed=None if settings.kind == "top_1" else off_list,
     )
     casing = Casing(forms, filler_is_cased=candidates.cased)
+    if getattr(settings, "beyond_vocabulary", False):
+        from tasks.filling.choices.beyond_vocabulary import BeyondVocabulary
+
+        chosen = [word for word, allowed in zip(candidates.words, prepared.allowed, strict=True) if allowed]
+        return BeyondVocabulary(filler, chosen, prepared.frequencies, kept, randomness, originals), casing
     return (DownstreamFiller(filler, weighed) if weighed else filler), casing

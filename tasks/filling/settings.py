@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tasks.filling.masked_lm.order_of_filling import OrderName
 from tasks.masking.settings import SpacyTagger, TaggerSettings
@@ -128,6 +128,18 @@ class LogLinear(_LogLinearMethod):
     """In which order the markers of a sentence are filled, as for the other methods."""
     weights: LogLinearWeights = LogLinearWeights()
     """How much each of these counts."""
+    beyond_vocabulary: bool = False
+    """Whether words that the filler has not as one piece are drawn too, by their share of the frequency (see
+    ``choices.beyond_vocabulary``)."""
+
+    @model_validator(mode="after")
+    def _classes_are_matched_among_candidates(self) -> "LogLinear":
+        if self.beyond_vocabulary and self.classes == "match":
+            raise ValueError(
+                "beyond_vocabulary=True draws words whose class nothing says, and classes='match' wants a class; leave "
+                "one of the two out"
+            )
+        return self
 
 
 class Downstream(_LogLinearMethod):

@@ -25,9 +25,12 @@ class UnigramFiller:
         off_list: np.ndarray,
         randomness: MarkerRandomness,
         originals: ForbiddenOriginals | None = None,
+        *,
+        stream: int = 0,
     ) -> None:
         """``off_list``: ``(W,)`` booleans over the words of ``frequencies``, which are not on the list of kept
-        words. ``originals``: what must not be drawn at each place, where that is forbidden."""
+        words. ``originals``: what must not be drawn at each place, where that is forbidden. ``stream``: of the
+        randomness of a place."""
         allowed = np.flatnonzero(off_list)
         if allowed.size == 0:
             raise CorpusError("every word of the word counts is on the list of kept words: nothing to draw")
@@ -37,7 +40,7 @@ class UnigramFiller:
         """How many words there are to choose from."""
         self._words = [frequencies.words[index] for index in allowed]
         self._cumulated = np.cumsum(frequencies.counts[allowed])
-        self._randomness = randomness
+        self._randomness, self._stream = randomness, stream
         self._originals = originals
         self._folded = set(map(fold, self._words)) if originals else set()
 
@@ -45,12 +48,13 @@ class UnigramFiller:
         """The fills of each sentence, one per slot."""
         fills = []
         for sentence in sentences:
-            fills.append([self._draw(Place(sentence.number, slot.first_marker)) for slot in sentence.slots])
+            fills.append([self.draw(Place(sentence.number, slot.first_marker)) for slot in sentence.slots])
             advance(len(sentence.slots))
         return fills
 
-    def _draw(self, place: Place) -> Fill:
-        generator = self._randomness.at(place)
+    def draw(self, place: Place) -> Fill:
+        """The fill of one slot; ``CorpusError`` names its line where every word is forbidden there."""
+        generator = self._randomness.at(place, stream=self._stream)
         word = self._ticket(generator)
         if self._originals is None:
             return Fill(word)

@@ -45,6 +45,8 @@ class PreparedWeighing:
     weighing: DownstreamWeighing
     """Of ``log_linear`` only the proposal counts."""
     measured: dict[str, Any]
+    frequencies: WordFrequencies
+    """How frequent words are taken to be, those that the filler cannot write among them."""
 
 
 def prepare(
@@ -137,7 +139,7 @@ def prepared_weighing(
         **learner.measured,
     }
     weighing = DownstreamWeighing(scores(proposal), scores(final), final.get("language_model", 0.0))
-    return PreparedWeighing(allowed, weighing, measured)
+    return PreparedWeighing(allowed, weighing, measured, frequencies)
 
 
 def _counts_of_candidates(candidates: CandidateWords, frequencies: WordFrequencies) -> np.ndarray:
