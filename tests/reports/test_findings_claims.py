@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from tasks.language_model.settings import EvaluationSettings
@@ -148,7 +150,8 @@ def test_the_gap_that_is_closed_and_what_is_left_of_top_k():
     rows = [
         row("top_k", "allow_list", 150.0, "bert"),
         row("sample", "allow_list", 141.4214, "bert", restoration_rate=0.02, restoration_by_frequency=0.01),
-        row("unigram", "allow_list", 110.0, restoration_rate=0.01, restoration_by_frequency=0.02),
+        row("unigram", "allow_list", 105.0, restoration_rate=0.01, restoration_by_frequency=0.02)
+        | {"perplexity_known": 110.0},
     ]
     found = beyond(Sharp([*REFERENCES, *rows]))
     gaps = {gap.label: gap for gap in found.gaps}
@@ -156,6 +159,10 @@ def test_the_gap_that_is_closed_and_what_is_left_of_top_k():
     assert gaps["Sample, bert"].of_top_k.mean == pytest.approx(0.828428)
     assert gaps["Top-K, bert"].of_top_k.mean == pytest.approx(1.0)
     assert gaps["Unigram"].of_top_k.mean == pytest.approx(0.2)
+    assert gaps["Unigram"].of_top_k_all_words.mean == pytest.approx(0.1)
+    assert gaps["Unigram"].closed_all_words.mean == pytest.approx(math.log(200 / 105) / math.log(2))
+    (best,) = found.best_all_words
+    assert (best.label, best.perplexity, best.to_next.second) == ("Unigram", pytest.approx(105), "Sample, bert")
     (best,) = found.best
     assert (best.label, best.to_next.second, best.to_control) == ("Unigram", "Sample, bert", None)
     assert [(r.label, r.more_than_guessing) for r in found.restored] == [("Sample, bert", True), ("Unigram", False)]
