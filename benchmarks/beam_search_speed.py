@@ -12,7 +12,7 @@ from benchmarks.turns import compared, row
 
 RECOGNISER = "models/recogniser"
 WORDS = 20_000
-UTTERANCES = 100
+UTTERANCES = 1200
 BEAM = 5
 PEER_UNITS_A_FRAME = 10
 ROUNDS = 3

@@ -2,7 +2,8 @@
 ever, so the next run in the same folder ends it.
 
 Every flow run has a note in the checkout and holds a lock on it as long as its process lives. A note that nobody holds
-is of a run that is over, whatever Prefect has of it.
+is of a run that is over, whatever Prefect has of it. Before Prefect has said which run it is, the note says only that
+one is being made: where the answer was lost, Prefect may have a run whose id nobody knows, and which waits for ever.
 """
 
 import fcntl
@@ -12,7 +13,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from flows.checkout.run_lock import STATE_FOLDER
 
@@ -21,37 +22,57 @@ if TYPE_CHECKING:
 
 FOLDER = Path(STATE_FOLDER) / "flow_runs"
 """Notes, each named by the id of its flow run."""
+FLOW = "experiment"
+"""Name of the flow in Prefect."""
 PENDING_SECONDS = 120.0
 """A worker that has accepted a run starts its process within seconds; after this time it is taken to be dead."""
 
-_held: dict[UUID, int] = {}
+STARTING_SECONDS = 2.0
+"""A run without a deployment begins right after Prefect has recorded it; one that waits for so long never will."""
+_STARTING = "starting-"
+
+_held: dict[str, int] = {}
 
 
 def note_flow_run(root: Path, number: UUID) -> None:
     """Note a flow run of this process; its lock ends with the process, and is not inherited by those it starts."""
-    if number in _held:
-        return
+    if str(number) not in _held:
+        _note(root, str(number))
+    for name in [name for name in _held if name.startswith(_STARTING)]:
+        _forget(root, name)
+
+
+def note_start(root: Path) -> None:
+    """Note that Prefect is about to be asked for a flow run without a deployment; ``note_flow_run`` takes it back."""
+    _note(root, f"{_STARTING}{uuid4()}")
+
+
+def _note(root: Path, name: str) -> None:
     folder = root / FOLDER
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     # Under its name only when it is locked, so that no other run takes it for one that nobody holds.
-    unlocked = folder / f".{number}"
+    unlocked = folder / f".{name}"
     handle = os.open(unlocked, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(handle, fcntl.LOCK_EX)
-    os.rename(unlocked, folder / str(number))
-    _held[number] = handle
+    os.rename(unlocked, folder / name)
+    _held[name] = handle
+
+
+def _forget(root: Path, name: str) -> None:
+    handle = _held.pop(name)
+    with suppress(FileNotFoundError):
+        (root / FOLDER / name).unlink()
+    os.close(handle)
 
 
 def forget_flow_runs(root: Path) -> None:
     """Remove the notes of this process: Prefect has recorded the ends of its flow runs."""
-    while _held:
-        number, handle = _held.popitem()
-        with suppress(FileNotFoundError):
-            (root / FOLDER / str(number)).unlink()
-        os.close(handle)
+    for name in list(_held):
+        _forget(root, name)
 
 
-def abandoned_flow_runs(root: Path) -> list[UUID]:
-    """Flow runs of this checkout whose processes are gone and whose ends Prefect may not know."""
+def abandoned_flow_runs(root: Path) -> list[str]:
+    """Notes of flow runs of this checkout whose processes are gone and whose ends Prefect may not know."""
     with _abandoned_notes(root) as notes:
         return list(notes)
 
@@ -69,11 +90,13 @@ def end_abandoned_flow_runs(root: Path) -> None:
         if not notes:
             return
         with get_client(sync_client=True) as client:
-            for number, path in notes.items():
+            if any(name.startswith(_STARTING) for name in notes):
+                _end_waiting(client, None, STARTING_SECONDS, "whoever asked for it did not learn that it was made")
+            for name, path in notes.items():
                 with suppress(ObjectNotFound):
-                    state = client.read_flow_run(number).state
+                    state = None if name.startswith(_STARTING) else client.read_flow_run(UUID(name)).state
                     if state is not None and not state.is_final():
-                        _crash(client, number, "its process was killed, or could not report its end")
+                        _crash(client, UUID(name), "its process was killed, or could not report its end")
                 path.unlink()
 
 
@@ -84,24 +107,42 @@ def end_runs_that_never_started(deployment: UUID) -> None:
     ``httpx.HTTPError`` as above.
     """
     from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        _end_waiting(client, deployment, PENDING_SECONDS, "its worker was killed before it had started it")
+
+
+def _end_waiting(client: "SyncPrefectClient", deployment: UUID | None, seconds: float, message: str) -> None:
+    """Set runs of the deployment, or of the flow without any, to crashed that have been pending for so long."""
     from prefect.client.schemas.filters import (
         DeploymentFilter,
         DeploymentFilterId,
+        FlowFilter,
+        FlowFilterName,
         FlowRunFilter,
+        FlowRunFilterDeploymentId,
         FlowRunFilterState,
         FlowRunFilterStateType,
     )
     from prefect.client.schemas.objects import StateType
 
-    pending = FlowRunFilter(state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.PENDING])))
-    chosen = DeploymentFilter(id=DeploymentFilterId(any_=[deployment]))
-    with get_client(sync_client=True) as client:
-        for run in client.read_flow_runs(flow_run_filter=pending, deployment_filter=chosen):
-            if run.state is None or run.state.timestamp is None:
-                continue
-            age = datetime.now(run.state.timestamp.tzinfo) - run.state.timestamp
-            if age > timedelta(seconds=PENDING_SECONDS):
-                _crash(client, run.id, "its worker was killed before it had started it")
+    pending = FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.PENDING]))
+    if deployment is not None:
+        found = client.read_flow_runs(
+            flow_run_filter=FlowRunFilter(state=pending),
+            deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[deployment])),
+        )
+    else:
+        found = client.read_flow_runs(
+            flow_filter=FlowFilter(name=FlowFilterName(any_=[FLOW])),
+            flow_run_filter=FlowRunFilter(state=pending, deployment_id=FlowRunFilterDeploymentId(is_null_=True)),
+        )
+    for run in found:
+        if run.state is None or run.state.timestamp is None:
+            continue
+        age = datetime.now(run.state.timestamp.tzinfo) - run.state.timestamp
+        if age > timedelta(seconds=seconds):
+            _crash(client, run.id, message)
 
 
 def _crash(client: "SyncPrefectClient", number: UUID, message: str) -> None:
@@ -112,18 +153,18 @@ def _crash(client: "SyncPrefectClient", number: UUID, message: str) -> None:
 
 
 @contextmanager
-def _abandoned_notes(root: Path) -> Iterator[dict[UUID, Path]]:
+def _abandoned_notes(root: Path) -> Iterator[dict[str, Path]]:
     """Notes that nobody holds, held inside the block, so that two runs do not end the same one."""
-    found: dict[UUID, Path] = {}
+    found: dict[str, Path] = {}
     handles = []
     try:
         for path in sorted((root / FOLDER).glob("[!.]*")):
             with suppress(FileNotFoundError, BlockingIOError, ValueError):
-                number = UUID(path.name)
+                UUID(path.name.removeprefix(_STARTING))
                 handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
                 handles.append(handle)
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                found[number] = path
+                found[path.name] = path
         yield found
     finally:
         for handle in handles:

@@ -15,7 +15,7 @@ from typing import Any
 from flows.checkout.private_folders import close_private_folders
 from flows.graph.plan import Action, Plan
 from flows.prefect_flow import prefect_api
-from flows.prefect_flow.abandoned_flow_run import end_abandoned_flow_runs, forget_flow_runs
+from flows.prefect_flow.abandoned_flow_run import end_abandoned_flow_runs, forget_flow_runs, note_start
 from flows.runs.run_session import make_session, prepare
 from flows.runs.session import Session
 from flows.stages.executor import STOPPED, Finish, Observer, Outcome, State
@@ -112,6 +112,8 @@ def _flow_run(flow: _Flow, folder: Path, session: Session, processes: Processes)
             if server is not None:
                 settings |= {PREFECT_API_URL: server.wait(), PREFECT_LOGGING_TO_API_ENABLED: False}
             session.shown = server is None
+            if session.shown:
+                note_start(folder)
             with temporary_settings(settings):
                 run_experiment(session)
             forget_flow_runs(folder)

@@ -22,6 +22,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from pydantic import Field
 
 from flows.graph.plan import Action, enumeration
+from flows.prefect_flow.abandoned_flow_run import FLOW
 from flows.runs.session import Session, open_session, session_open
 from flows.sharing.role import Alone, Role, Sharing
 from flows.sharing.shared_run import LOOK_SECONDS
@@ -64,7 +65,7 @@ def can_pass(_task: object, _task_run: object, state: Any) -> bool:
     return isinstance(state.data, PassingFailure)
 
 
-@flow(name="experiment", persist_result=False, log_prints=False)
+@flow(name=FLOW, persist_result=False, log_prints=False)
 def experiment(
     stages: list[str] = [],  # noqa: B006 - Prefect reads the default for its form; it is never changed
     only: list[Choice] = [],  # noqa: B006 - the same

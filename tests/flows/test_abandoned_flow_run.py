@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -12,7 +13,14 @@ import pytest
 from prefect_server import ask
 from scratch_project import Project
 
-from flows.prefect_flow.abandoned_flow_run import FOLDER, abandoned_flow_runs, forget_flow_runs, note_flow_run
+from flows.prefect_flow.abandoned_flow_run import (
+    FOLDER,
+    STARTING_SECONDS,
+    abandoned_flow_runs,
+    forget_flow_runs,
+    note_flow_run,
+    note_start,
+)
 
 HOLD = """
 import sys, time
@@ -40,7 +48,7 @@ def test_a_note_is_abandoned_when_its_process_is_gone_and_not_before(tmp_path: P
     assert abandoned_flow_runs(tmp_path) == []
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    assert abandoned_flow_runs(tmp_path) == [other]
+    assert abandoned_flow_runs(tmp_path) == [str(other)]
     forget_flow_runs(tmp_path)
     assert sorted(os.listdir(tmp_path / FOLDER)) == [str(other)]
 
@@ -75,6 +83,37 @@ def test_a_run_with_nothing_to_do_ends_the_record_of_one_that_could_not_report(
     assert [type_of(prefect_url, run) for run in (lost, other, ended)] == ["CRASHED", "RUNNING", "COMPLETED"]
     assert not any(note.exists() for note in notes)
     ask(prefect_url, f"/flow_runs/{other}/set_state", {"state": {"type": "CRASHED"}, "force": True})
+
+
+def test_a_run_whose_making_was_never_answered_is_ended(finished: Project, prefect_url: str) -> None:
+    """Prefect's database has recorded it, and its answer was lost: there is a note of a start, and no id."""
+    waiting, running = begun(prefect_url, "PENDING"), begun(prefect_url, "RUNNING")
+    flow = ask(prefect_url, "/flows/", {"name": "experiment"})["id"]
+    deployed = begun(
+        prefect_url, "PENDING", ask(prefect_url, "/deployments/", {"name": "waits", "flow_id": flow})["id"]
+    )
+    note = leave_note(finished, f"starting-{uuid4()}")
+    time.sleep(STARTING_SECONDS + 0.5)
+    fresh = begun(prefect_url, "PENDING")
+    done = finished.palimpsest("run", PREFECT_API_URL=prefect_url)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert type_of(prefect_url, waiting) == "CRASHED"
+    # Those of a deployment wait for a worker, and the last one may be starting somewhere else at this moment.
+    assert [type_of(prefect_url, run) for run in (running, deployed)] == ["RUNNING", "PENDING"]
+    assert not note.exists()
+    for run in (running, deployed, fresh):
+        ask(prefect_url, f"/flow_runs/{run}/set_state", {"state": {"type": "CRASHED"}, "force": True})
+
+
+def test_a_start_is_forgotten_as_soon_as_the_run_is_known(tmp_path: Path) -> None:
+    note_start(tmp_path)
+    assert [name.startswith("starting-") for name in os.listdir(tmp_path / FOLDER)] == [True]
+    assert abandoned_flow_runs(tmp_path) == []
+    known = uuid4()
+    note_flow_run(tmp_path, known)
+    assert os.listdir(tmp_path / FOLDER) == [str(known)]
+    forget_flow_runs(tmp_path)
+    assert os.listdir(tmp_path / FOLDER) == []
 
 
 def test_where_the_server_is_away_the_record_stays_for_the_next_run(finished: Project) -> None:

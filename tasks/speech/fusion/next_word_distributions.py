@@ -20,7 +20,7 @@ BLOCK = 32
 _FIRST_CAPACITY = 64
 _ROWS_AT_ONCE = 128
 _SMALLEST = 1e-38
-"""Shares of the likeliest token are float32; what is smaller counts as this."""
+"""Probabilities are kept in float32; what is smaller counts as this."""
 
 
 class NextWordDistributions:
@@ -35,8 +35,8 @@ class NextWordDistributions:
         filling = np.full(self._blocks * BLOCK - self._words, PADDING_ID)
         columns = vocabulary.columns
         self._columns = np.concatenate([columns[: self._words], filling, columns[self._words :]])
-        # By row: each word's share of the likeliest token's probability, cumulative sums, log of the sum of all tokens.
-        self._shares = np.zeros((_FIRST_CAPACITY, self._blocks, BLOCK), dtype=np.float32)
+        # By row: each token's probability up to rounding, cumulative sums, log of the sum of all tokens.
+        self._probabilities = np.zeros((_FIRST_CAPACITY, len(self._columns)), dtype=np.float32)
         self._sums = np.zeros((_FIRST_CAPACITY, self._blocks + 1))
         self._normaliser = np.zeros(_FIRST_CAPACITY)
         self._unknown = np.zeros(_FIRST_CAPACITY)
@@ -64,32 +64,37 @@ class NextWordDistributions:
         while len(self._free) < len(histories):
             size = len(self._sums)
             self._free = np.append(self._free, np.arange(size, 2 * size))
-            for name in ("_shares", "_sums", "_normaliser", "_unknown"):
+            for name in ("_probabilities", "_sums", "_normaliser", "_unknown"):
                 table = getattr(self, name)
                 larger = np.empty((2 * size, *table.shape[1:]), dtype=table.dtype)
                 larger[:size] = table
                 setattr(self, name, larger)
         scores = self._model.scores(histories)  # (N, C)
         filled = self._blocks * BLOCK
-        scores -= scores.amax(dim=1, keepdim=True)
-        unknown = scores[:, filled + UNKNOWN_ID].double().numpy()
-        special = scores[:, filled:].exp().sum(dim=1, dtype=torch.float64).numpy()
+        scores[:, self._words : filled] = -math.inf
         rows = self._taken(len(histories))
         contiguous = rows[-1] - rows[0] == len(rows) - 1
-        shares = torch.from_numpy(self._shares[rows[0] : rows[-1] + 1]) if contiguous else torch.empty(0)
-        blocks = scores[:, :filled].unflatten(1, (self._blocks, BLOCK))
-        blocks = torch.exp(blocks, out=shares) if contiguous else blocks.exp_()
-        blocks[:, -1, self._words - filled + BLOCK :] = 0
-        if not contiguous:
-            self._shares[rows] = blocks.numpy()
+        if contiguous:
+            found = torch.from_numpy(self._probabilities[rows[0] : rows[-1] + 1])
+            torch.softmax(scores, dim=1, out=found)
+        else:
+            found = torch.softmax(scores, dim=1)
+            self._probabilities[rows] = found.numpy()
+        blocks = found[:, :filled].unflatten(1, (self._blocks, BLOCK))
         sums = torch.cumsum(blocks.sum(dim=2), dim=1, dtype=torch.float64).numpy()
         self._sums[rows, 0] = 0.0
         self._sums[rows, 1:] = sums
-        normaliser = np.log(sums[:, -1] + special)
+        special = found[:, filled:].double().numpy()
+        normaliser = np.log(sums[:, -1] + special.sum(axis=1))
         self._normaliser[rows] = normaliser
-        self._unknown[rows] = unknown - normaliser
+        self._unknown[rows] = np.log(np.maximum(special[:, UNKNOWN_ID], _SMALLEST)) - normaliser
         self._row[histories] = rows
         self.computed += len(rows)
+
+    def _shares(self) -> np.ndarray:
+        """A view of the words' probabilities by row, block and place in the block."""
+        filled = self._blocks * BLOCK
+        return self._probabilities[:, :filled].reshape(-1, self._blocks, BLOCK)
 
     def _taken(self, count: int) -> np.ndarray:
         """That many free rows, side by side where the lowest free ones are."""
@@ -107,7 +112,7 @@ class NextWordDistributions:
     def word(self, histories: np.ndarray, places: np.ndarray) -> np.ndarray:
         """Log-probabilities (N,) of the words at these places of the sorted vocabulary."""
         rows = self._row[histories]
-        shares = self._shares[rows, places // BLOCK, places % BLOCK].astype(np.float64)
+        shares = self._probabilities[rows, places].astype(np.float64)
         return np.log(np.maximum(shares, _SMALLEST)) - self._normaliser[rows]
 
     def unknown(self, histories: np.ndarray) -> np.ndarray:
@@ -116,16 +121,16 @@ class NextWordDistributions:
 
     def between(self, histories: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
         """Probabilities (N,) of the words from ``first`` up to but not including ``last``."""
-        rows, places = self._row[histories], np.arange(BLOCK)
+        rows, places, shares = self._row[histories], np.arange(BLOCK), self._shares()
         first_block, last_block = first // BLOCK, last // BLOCK
         after = places >= (first % BLOCK)[:, None]  # (N, BLOCK)
         before = places < (last % BLOCK)[:, None]
         within = (first_block == last_block)[:, None]
-        of_first = np.where(after & (before | ~within), self._shares[rows, first_block], 0)
+        of_first = np.where(after & (before | ~within), shares[rows, first_block], 0)
         total = of_first.sum(axis=1, dtype=np.float64)
         if (longer := np.flatnonzero(~within)).size:
             row, block = rows[longer], last_block[longer]
-            of_last = np.where(before[longer], self._shares[row, block], 0)
+            of_last = np.where(before[longer], shares[row, block], 0)
             whole = self._sums[row, block] - self._sums[row, first_block[longer] + 1]
             total[longer] += whole + of_last.sum(axis=1, dtype=np.float64)
         return total * np.exp(-self._normaliser[rows])
