@@ -1,5 +1,6 @@
 """Groups of ``dvc.yaml`` that do the same for another kind of filler: nothing but their dimensions is their own."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,18 @@ def renamed(group: str, kind: str) -> dict[str, object]:
         text = text.replace(f"compare.{old}", f"compare.{new}")
     changed: dict[str, object] = yaml.safe_load(text)
     return changed
+
+
+def test_examples_of_tuned_and_of_large_fillers_differ_in_names_alone() -> None:
+    text = json.dumps(GROUPS["examples_tuned"])
+    folder = "models/tuned_fillers/${item.dataset}/${item.technique}/${item.filler}"
+    assert folder in text
+    text = text.replace(folder, "models/fillers/${item.filler}").replace(
+        "compare.techniques", "compare.large_techniques"
+    )
+    text = text.replace("tuned_fillers", "large_fillers").replace("tuned_methods", "large_methods")
+    expected = GROUPS["examples_large"]
+    found = json.loads(text)
+    for group in (found, expected):
+        group["params"] = sorted(group["params"])
+    assert found == expected
