@@ -1,10 +1,10 @@
 """Beam search for the transducer: against torchaudio's ``RNNTBeamSearch``, and with a word-level language model.
 
 The recogniser is the one that comes with the repository, the speech synthetic: sentences of frequent words, by voices
-that the recogniser was not trained on, as many as the demo's test set has. The language model is a Transformer of 20,000
-words with random weights. Time is processor time on one thread, in alternating turns, of the same utterances; ours takes
-them all at once, torchaudio's one after the other, which is all it can. It may write ten units at a frame, where its
-default of 100 would cost it time.
+that the recogniser was not trained on, as many as the demo's test set has. The language model is a Transformer of
+20,000 words with random weights. Time is processor time on one thread, in alternating turns, of the same utterances;
+ours takes them all at once, torchaudio's one after the other, which is all it can. It may write ten units at a frame,
+where its default of 100 would cost it time.
 """
 
 from typing import Any
