@@ -2,8 +2,8 @@
 
 The result is a folder with train.txt, valid.txt and test.txt: UTF-8, one sentence a line. Case and punctuation
 stay; white space and control characters are normalised. No sentence of valid or test is in train, and no document
-(conversation, article, or whatever --document-field names) is divided; train.documents has a number for the
-document of each line of train.txt. Every text that is left out is counted by its reason in the report.
+(conversation, article, or whatever --document-field names) is divided; with --private, train.documents has a number
+for the document of each line of train.txt. Every text that is left out is counted by its reason in the report.
 
 Examples:
   palimpsest corpora --source mail.jsonl --text-field body --document-field thread --private --output data/mail

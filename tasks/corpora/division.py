@@ -45,7 +45,7 @@ class DivisionTally:
 def divide(
     source: Source, settings: CleaningSettings, output: str | Path, *, private: bool, name: str
 ) -> DivisionTally:
-    """Write ``train.txt``, ``valid.txt``, ``test.txt`` and ``train.documents`` into a folder.
+    """Write ``train.txt``, ``valid.txt`` and ``test.txt`` into a folder, and ``train.documents`` where it is private.
 
     ``name`` is what error messages call the source. Raises ``CorpusError`` where it is too small to be divided.
     """
@@ -56,7 +56,8 @@ def divide(
         streams = {
             part: stack.enter_context(line_writer(Path(output) / f"{part}.txt", private=private)) for part in PARTS
         }
-        documents = stack.enter_context(line_writer(Path(output) / DOCUMENTS, private=private))
+        # Only private text is masked and filled.
+        documents = stack.enter_context(line_writer(Path(output) / DOCUMENTS, private=True)) if private else None
         for index, (_, sentences) in enumerate(_unique(source, settings, tally, "writing")):
             part = parts[survey.groups[index]]
             written = 0
@@ -65,7 +66,7 @@ def divide(
                     tally.left_out[BEYOND_LIMIT] += 1
                     continue
                 streams[part].write(sentence + "\n")
-                if part == "train":
+                if part == "train" and documents is not None:
                     documents.write(f"{survey.groups[index] + 1}\n")
                 room[part] -= 1
                 written += 1

@@ -83,7 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--documents",
         metavar="FILE",
-        help="the document of each line, by any name, one a line, such as a corpus's train.documents; needs "
+        help="the document of each line, by any name, one a line, such as a private corpus's train.documents; needs "
         "--sidecar: within a document the same word has the same surrogate (surrogate, and --classes match); with "
         "--params only where 'consistent_within: document' says so",
     )
