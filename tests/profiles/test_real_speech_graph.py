@@ -26,6 +26,7 @@ def stages(tmp_path_factory):
     document = yaml.safe_load(profile_text("real_speech", ROOT))
     document["compare"] |= {
         "seeds": [1],
+        "controls": ["unigram"],
         "language_model_methods": ["downstream"],
         "tunings": [{"filler": "minilm_tuned", "base": "minilm"}],
         "tuned_fillers": ["minilm_tuned"],
