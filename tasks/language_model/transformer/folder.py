@@ -91,16 +91,16 @@ def _read_settings(folder: Path) -> dict[str, Any]:
     except ValueError:
         raise ModelError(f"{str(folder / SETTINGS)!r} is not JSON; make the model again") from None
     needed = {"format", "kind", "architecture", "vocabulary", "weights"}
-    if isinstance(document, dict) and document.get("kind") in get_args(Kind) and document["kind"] != KIND:
-        raise ModelError(f"model folder {str(folder)!r} is of kind {document['kind']!r}; here only {KIND!r} will do")
-    if isinstance(document, dict) and document.get("kind") not in get_args(Kind):
+    if isinstance(document, dict) and (kind := document.get("kind")) != KIND:
+        if kind in get_args(Kind):
+            raise ModelError(f"model folder {str(folder)!r} is of kind {kind!r}; here only {KIND!r} will do")
         raise ModelError(
-            f"{str(folder / SETTINGS)!r} is of kind {document.get('kind')!r}, which is no language model's; give a "
-            "folder that 'palimpsest pretrain' or 'adapt' made"
+            f"{str(folder / SETTINGS)!r} is of kind {kind!r}, which is no language model's; give a folder that "
+            "'palimpsest pretrain' or 'adapt' made"
         )
     if not isinstance(document, dict) or not needed <= document.keys():
         raise ModelError(f"{str(folder / SETTINGS)!r} lacks one of {', '.join(sorted(needed))}; make the model again")
-    if document["format"] != FORMAT or document["kind"] != KIND:
+    if document["format"] != FORMAT:
         raise ModelError(
             f"{str(folder / SETTINGS)!r} is of kind {document['kind']!r} and format {document['format']!r}; this "
             f"version reads kind {KIND!r}, format {FORMAT}"
