@@ -39,7 +39,8 @@ class Block(nn.Module):
     def attend(self, hidden: Tensor, visible: Tensor | None = None) -> Tensor:
         """Each position's mixture of itself and the positions before it: (B, T, D) to (B, T, D).
 
-        ``visible`` (B, 1, T, T) says which positions (last) each position sees; without it, all up to itself.
+        ``visible`` (B, 1, T, T) says which positions (last) each position sees; without it, all up to itself. Where
+        no gradient is wanted it may be the float that is added to the scores: 0, or -inf for what is not seen.
         """
         batch, length, width = hidden.shape
         joined = self.attention_input(hidden).view(batch, length, 3, self.heads, width // self.heads)

@@ -16,11 +16,14 @@ from tasks.language_model.transformer.chunked_cross_entropy import chunked_log_p
 from tasks.language_model.transformer.folder import load_model
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.transformer.processor_products import has_products, laid_out_layers
-from tasks.language_model.transformer.scoring import BATCH_TOKENS, score_targets
+from tasks.language_model.transformer.scoring import score_targets
 from tasks.language_model.vocabulary import END_ID, START_ID, Vocabulary
 from tasks.speech.rescoring.language_model_scorer import LanguageModelScorer, Words, encode_sentences, sentence_sums
 from tasks.speech.rescoring.prefix_tree import TreeBatch
 from tasks.speech.rescoring.shared_prefixes import score_sequences
+
+BATCH_TOKENS = 4096
+"""Nodes of prefix trees that the model reads at once."""
 
 
 class TransformerScorer(LanguageModelScorer):
@@ -76,9 +79,12 @@ class TransformerScorer(LanguageModelScorer):
     @torch.inference_mode()
     def _scores_of(self, batch: TreeBatch) -> np.ndarray:
         model, projection = self._model, self._model.embedding.weight
-        tokens, depth, visible, places, targets = (
+        unseen = torch.from_numpy(~batch.visible[:, None])
+        # Added to the scores: every layer would make this of booleans again.
+        visible = torch.zeros(unseen.shape).masked_fill_(unseen, -torch.inf).to(projection)  # (B, 1, T, T)
+        tokens, depth, places, targets = (
             torch.from_numpy(values).to(projection.device)
-            for values in (batch.tokens, batch.depth, batch.visible[:, None], batch.edge_place, batch.edge_token)
+            for values in (batch.tokens, batch.depth, batch.edge_place, batch.edge_token)
         )
         hidden = model.embedding(tokens) + model.positions(depth)  # (B, T, D)
         for block in model.blocks:
