@@ -78,7 +78,7 @@ def _dataset(one: Table, measure: Measure, several: bool) -> None:
     _plots(one, drawn, measure)
 
 
-_BESIDE = 3
+_BESIDE = 2
 """Panels beside each other; on a narrow page Streamlit puts them below each other."""
 
 
