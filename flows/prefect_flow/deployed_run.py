@@ -20,6 +20,7 @@ from flows.checkout.run_lock import RunLock
 from flows.graph.graph import open_repository, project_folder
 from flows.graph.selection import Selection, parse_only
 from flows.prefect_flow.abandoned_flow_run import note_flow_run
+from flows.prefect_flow.worker_folder import FOLDER_VARIABLE
 from flows.runs.preparation import plan_after_repair
 from flows.runs.recorded_experiment import check_recordable, record_experiment
 from flows.runs.run_session import make_session, prepare
@@ -30,8 +31,6 @@ from flows.stages.processes import Processes
 from tasks.errors import ResourceError
 from tasks.params import DEFAULT_PATH, read_parameters
 
-FOLDER_VARIABLE = "PALIMPSEST_FOLDER"
-"""Environment variable of a worker: the project's folder; without it, the working folder is inside the project."""
 LOOK_SECONDS = 5.0
 """How often a run looks whether another one in the same folder has ended."""
 

@@ -16,7 +16,7 @@ from prefect_server import ask, cancel
 from scratch_project import CHECKOUT, Project
 
 from flows.serve_command import FILE, read_deployments
-from tasks.errors import ParameterError
+from tasks.errors import ParameterError, StageError
 
 TABLE = "cat filled/*.txt > table.txt"
 
@@ -36,6 +36,24 @@ def test_the_shipped_deployments_can_be_run() -> None:
         module, name = deployment["entrypoint"].rsplit(".", 1)
         flow = getattr(import_module(module), name)
         assert set(deployment.get("parameters", {})) <= set(signature(flow.fn).parameters)
+
+
+def test_a_worker_enters_the_folder_that_it_is_told(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    from prefect.utilities.importtools import import_object
+
+    document = yaml.safe_load((CHECKOUT / FILE).read_text(encoding="utf-8"))
+    # Without a pull step Prefect copies the folder that it is started in, private text and all.
+    ((name, inputs),) = [entry for step in document["pull"] for entry in step.items()]
+    enter = import_object(name)
+    monkeypatch.setenv("PALIMPSEST_FOLDER", str(project.folder / "sources"))
+    (project.folder / "sources").mkdir(exist_ok=True)
+    assert enter(**inputs) == {"directory": str(project.folder.resolve())}
+    monkeypatch.delenv("PALIMPSEST_FOLDER")
+    with pytest.raises(ParameterError, match="PALIMPSEST_FOLDER is not set"):
+        enter(**inputs)
+    monkeypatch.setenv("PALIMPSEST_FOLDER", str(project.folder.parent))
+    with pytest.raises(StageError, match="is not inside a DVC project"):
+        enter(**inputs)
 
 
 def test_the_pinned_version_of_prefect_is_the_installed_one() -> None:
