@@ -49,9 +49,13 @@ class HypothesisTable:
                 total = total + weight * self.features[name]
         return total.argmax(axis=1)
 
+    def errors_of(self, weights: Mapping[str, float]) -> np.ndarray:
+        """Errors of the choice for each utterance (U,), int64."""
+        return np.take_along_axis(self.errors, self.choice(weights)[:, None], axis=1)[:, 0]
+
     def error_count(self, weights: Mapping[str, float]) -> int:
         """Errors of all choices together."""
-        return int(np.take_along_axis(self.errors, self.choice(weights)[:, None], axis=1).sum())
+        return int(self.errors_of(weights).sum())
 
     def chosen_texts(self, weights: Mapping[str, float]) -> dict[str, str]:
         """The chosen hypothesis of each utterance that has one."""

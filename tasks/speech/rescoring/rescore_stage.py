@@ -109,6 +109,8 @@ def _of_dev(rescored: RescoredLists, lists: int) -> dict[str, Any]:
     return {
         **alone,
         "wer": tuned.errors / words,
+        "lowest_wer_of_grid": tuned.fewest_errors / words,
+        "deviations": {SHOWN_NAMES[name]: value for name, value in tuned.deviation.items()},
         "unknown_word_share": float(unknown / max(1, sum(len(words) for group in dev.hypotheses for words in group))),
         "points_tried": tuned.points,
         "at_edge_of_grid": [SHOWN_NAMES[name] for name in tuned.at_edge],

@@ -69,8 +69,8 @@ def rescore(
         numbers[f"{name}_seconds"] = round(seconds, 3)
         numbers[f"{name}_hypotheses_per_second"] = round(sum(table.hypothesis_count for table in tables) / seconds, 1)
     dev_table, test_table = tables
-    tuned = tune_weights(dev_table, axes_of(settings, dev_table), settings.refinements) if model else None
-    tuned_bonus = tune_weights(dev_table, {WORD_COUNT: settings.insertion_bonuses}, settings.refinements)
+    tuned = tune_weights(dev_table, axes_of(settings, dev_table), settings.resamples) if model else None
+    tuned_bonus = tune_weights(dev_table, {WORD_COUNT: settings.insertion_bonuses}, settings.resamples)
     return RescoredLists(
         chosen=test_table.chosen_texts(tuned.weights if tuned else {}),
         first_best=test_table.chosen_texts({}),

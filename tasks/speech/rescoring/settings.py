@@ -59,8 +59,9 @@ class RescoringSettings(OverlapLimits):
     source_model: str | None = None
     """Language model of the recogniser's own training text, which is subtracted: folder, ``package:NAME/FOLDER`` or
     name on the hub; ``null``: none."""
-    refinements: int = Field(default=3, ge=0)
-    """Rounds around the best of the grid, each with half the step of the one before."""
+    resamples: int = Field(default=200, ge=0)
+    """Draws of the development utterances; each weight is the mean of what is best on each draw. 0: what is best on the
+    utterances as they are."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """What a causal language model computes in; ``auto`` is bfloat16 on a GPU and float32 on a processor, where
     bfloat16 is 1.5 times as fast and moves the score of a hypothesis by 0.2 nats."""

@@ -62,20 +62,57 @@ def test_the_weight_that_is_needed_is_found():
     lists = [nbest("u1", "good", ("bad", 0.0), ("good", -4.0))]
     (table,) = with_language_model([hypothesis_table(lists)], CountingScorer())
     axes = {LM: [0.0, 1.0, 2.0, 4.0], WORD_COUNT: [0.0]}
-    coarse = tune_weights(table, axes, 0)
-    assert (coarse.weights, coarse.errors, coarse.points) == ({LM: 2.0, WORD_COUNT: 0.0}, 0, 4)
-    # Steps of half of 2 and less: 1 errs, 1.5, 1.25 and 1.125 do not; the smallest without errors is kept.
-    fine = tune_weights(table, axes, 4)
-    assert fine.weights[LM] == 1.125
+    tuned = tune_weights(table, axes, 0)
+    assert (tuned.weights, tuned.errors, tuned.points) == ({LM: 2.0, WORD_COUNT: 0.0}, 0, 4)
+    assert tuned.at_edge == []
     assert tune_weights(table, {LM: [0.0, 2.0]}, 0).at_edge == [LM]
-    assert fine.at_edge == []
+    # All draws of one utterance are the same.
+    drawn = tune_weights(table, axes, 20)
+    assert (drawn.weights, drawn.deviation) == ({LM: 2.0, WORD_COUNT: 0.0}, {LM: 0.0, WORD_COUNT: 0.0})
+
+
+def test_weights_are_the_mean_of_what_is_best_on_draws():
+    # One utterance needs the weight 2, the other is wrong from 2 on. Where both are drawn or the first alone is not,
+    # 0 has as few errors; so 2 is best where the first one is drawn twice: a quarter of the draws.
+    lists = [
+        nbest("u1", "good", ("bad", 0.0), ("good", -4.0)),
+        nbest("u2", "day", ("day", 0.0), ("good", -1.0)),
+    ]
+    (table,) = with_language_model([hypothesis_table(lists)], CountingScorer())
+    axes = {LM: [0.0, 2.0]}
+    tuned = tune_weights(table, axes, 4000)
+    assert tuned.weights[LM] == pytest.approx(0.5, abs=0.05)
+    assert tuned.deviation[LM] == pytest.approx(2 * (0.25 * 0.75) ** 0.5, abs=0.05)
+    assert (tuned.fewest_errors, tuned.errors) == (1, 1)
+    assert tune_weights(table, axes, 4000) == tuned
+    assert tune_weights(table, axes, 0).weights[LM] == 0.0
+
+
+def test_nearly_equal_weights_end_in_the_middle():
+    # Half of the utterances need weights of up to 0.6, half are wrong from weights of 0.4 to 1 on: between 0.4 and 0.6
+    # all weights are as good, but for chance.
+    weights = []
+    for seed in range(5):
+        generator = np.random.default_rng(seed)
+        low, high = generator.uniform(0.0, 0.6, 200), generator.uniform(0.4, 1.0, 200)
+        lists = [nbest(f"a{n}", "good", ("bad", 0.0), ("good", -4 * need)) for n, need in enumerate(low)]
+        lists += [nbest(f"b{n}", "day", ("day", 0.0), ("good", -limit)) for n, limit in enumerate(high)]
+        (table,) = with_language_model([hypothesis_table(lists)], CountingScorer())
+        axes = {LM: [round(0.02 * step, 2) for step in range(60)]}
+        tuned = tune_weights(table, axes, 200)
+        assert 0.4 < tuned.weights[LM] < 0.6
+        assert tuned.errors <= tuned.fewest_errors + 10  # of 60 to 70
+        assert tuned.deviation[LM] > 0.01
+        weights.append((tuned.weights[LM], tune_weights(table, axes, 0).weights[LM]))
+    of_draws, of_one = np.std(weights, axis=0)
+    assert of_draws < 0.8 * of_one
 
 
 def test_nothing_to_gain_leaves_all_weights_at_zero():
     (table,) = with_language_model(
         [hypothesis_table([nbest("u1", "bad", ("bad", 0.0), ("good", -1.0))])], CountingScorer()
     )
-    tuned = tune_weights(table, axes_of(RescoringSettings(), table), 3)
+    tuned = tune_weights(table, axes_of(RescoringSettings(), table), 50)
     assert set(tuned.weights.values()) == {0.0}
     assert tuned.shown() == {"insertion_bonus": 0.0, "lm_weight": 0.0, "unknown_word_bonus": 0.0}
 
@@ -93,7 +130,7 @@ def test_unknown_words_and_the_source_model_have_weights_of_their_own():
     ]
     (table,) = with_language_model([hypothesis_table(lists)], CountingScorer())
     (table,) = with_language_model([table], CountingScorer(), SOURCE)
-    settings = RescoringSettings(unknown_word_bonuses=[0.0, -2.0], source_weights=[0.0, 0.5], refinements=0)
+    settings = RescoringSettings(unknown_word_bonuses=[0.0, -2.0], source_weights=[0.0, 0.5])
     tuned = tune_weights(table, axes_of(settings, table), 0)
     assert tuned.errors == 0
     assert tuned.weights[UNKNOWN] == -2.0
