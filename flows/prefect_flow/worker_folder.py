@@ -1,7 +1,7 @@
 """Where a worker of Prefect finds the project: the pull step of ``prefect.yaml``.
 
-Without a pull step Prefect 3.8 takes the working folder for the flow's code and copies all of it into a temporary folder:
-of a container that starts in the clone the private text too, of one that starts in ``/`` the whole file system.
+Without a pull step Prefect 3.8 takes the working folder for the flow's code and copies all of it into a temporary
+folder: of a container that starts in the clone the private text too, of one that starts in ``/`` the whole file system.
 """
 
 import os
@@ -22,7 +22,7 @@ def enter_worker_folder() -> dict[str, str]:
     folder = os.environ.get(FOLDER_VARIABLE)
     if not folder:
         raise ParameterError(
-            f"{FOLDER_VARIABLE} is not set, so this worker has no project to work in; set it to the folder of its clone, "
-            "in the worker's environment or in the job variables of its pool"
+            f"{FOLDER_VARIABLE} is not set, so this worker has no project to work in; set it to the folder of its "
+            "clone, in the worker's environment or in the job variables of its pool"
         )
     return {"directory": str(Path(project_folder(folder)).resolve())}

@@ -72,7 +72,8 @@ def axes_of(settings: RescoringSettings, table: HypothesisTable) -> dict[str, li
 def tune_weights(table: HypothesisTable, axes: Mapping[str, Sequence[float]], resamples: int) -> TunedWeights:
     """The mean of the points of the grid with the fewest errors on each of ``resamples`` draws of the utterances.
 
-    The draws are the same for all tables with as many utterances, so systems are tuned on the same ones. Without resamples, the point with the fewest errors on the utterances as they are.
+    The draws are the same for all tables with as many utterances, so systems are tuned on the same ones. Without
+    resamples, the point with the fewest errors on the utterances as they are.
     """
     names = list(axes)
     # The smallest weights come first, and the first of equal ones counts.
