@@ -5,7 +5,6 @@ folder: of a container that starts in the clone the private text too, of one tha
 """
 
 import os
-from pathlib import Path
 
 from flows.graph.graph import project_folder
 from tasks.errors import ParameterError
@@ -17,7 +16,7 @@ FOLDER_VARIABLE = "PALIMPSEST_FOLDER"
 def enter_worker_folder() -> dict[str, str]:
     """The folder that a flow run works in, for Prefect; nothing is fetched.
 
-    Raises ``ParameterError`` where the variable is not set, or names a folder outside a project.
+    Raises ``ParameterError`` where the variable is not set, ``StageError`` where it names a folder outside a project.
     """
     folder = os.environ.get(FOLDER_VARIABLE)
     if not folder:
@@ -25,4 +24,4 @@ def enter_worker_folder() -> dict[str, str]:
             f"{FOLDER_VARIABLE} is not set, so this worker has no project to work in; set it to the folder of its "
             "clone, in the worker's environment or in the job variables of its pool"
         )
-    return {"directory": str(Path(project_folder(folder)).resolve())}
+    return {"directory": str(project_folder(folder).resolve())}
