@@ -2,6 +2,7 @@
 
 import json
 import math
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,12 @@ from tokenizers import normalizers, processors
 
 from tasks.cli import main
 from tasks.errors import ModelError
+from tasks.language_model.causal_lm import training
 from tasks.language_model.causal_lm.folder import load
 from tasks.language_model.causal_lm.scoring import score_targets, score_text
 from tasks.language_model.causal_lm.word_pieces import OpenVocabulary, WordPieces
 from tasks.language_model.encoded_text import encode_text
+from tasks.language_model.kind_settings import CausalAdaptation, LoraAdaptation
 from tasks.reports.stage_report import read_report
 
 PLAIN = ["The cat sat on the mat.", "Zoë saw a dog!", "bob"]
@@ -192,6 +195,30 @@ def test_a_marker_is_a_token_that_baseline0_predicts_and_baseline1_does_not(
     assert sorted(causal.pieces.markers.values()) == [len(random_tokenizer()), len(random_tokenizer()) + 1]
     plain, _ = load(pretrained / "pretrained")
     assert (causal.pieces.hash, causal.pieces.size) == (plain.pieces.hash, plain.pieces.size)  # one protocol for all
+
+
+@pytest.mark.parametrize("rate", [0.02, math.inf])
+def test_training_leaves_the_models_attention_as_it_was(
+    pretrained: Path, texts: Path, monkeypatch: pytest.MonkeyPatch, rate: float
+) -> None:
+    """A step in bfloat16 has attention of its own, with the same loss; put back, also behind a failed training."""
+    losses = []
+    for bfloat16 in (False, True):
+        monkeypatch.setattr(training, "has_bfloat16", lambda found=bfloat16: found)
+        causal, _ = load(pretrained / "pretrained")
+        usual = causal.model.config._attn_implementation
+        assert usual != "eager"
+        vocabulary = OpenVocabulary()
+        text = causal.pieces.of_text(encode_text(texts / "private.txt", vocabulary), vocabulary)
+        settings = CausalAdaptation(epochs=2, batch_tokens=64, learning_rate=rate, lora=LoraAdaptation(dropout=0.0))
+        causal = training.add_update(causal, LoraAdaptation(dropout=0.0), 1)
+        with pytest.raises(ModelError, match="training loss is") if rate == math.inf else nullcontext():
+            done = training.train(causal, text, settings, 1)
+            losses.append([point["train_loss"] for point in done["curve"]])
+            assert done["arithmetic"] == ("bfloat16" if bfloat16 else "float32")
+        assert causal.model.config._attn_implementation == usual
+    if losses:
+        assert losses[0] == pytest.approx(losses[1], rel=0.02)
 
 
 def test_generic_text_is_mixed_in(pretrained: Path, texts: Path, tmp_path: Path) -> None:
