@@ -121,14 +121,20 @@ def _mask(lines: Sequence[str], technique: str, arguments: argparse.Namespace) -
 
 
 def _fill(shard: Any, technique: str, method: str, seed: int, arguments: argparse.Namespace, threads: int) -> list[str]:
-    """The lines as 'palimpsest fill' fills them, where it has learned from the whole masked corpus."""
+    """The lines as 'palimpsest fill' fills them, where it has learned from the whole masked corpus.
+
+    Examples read no sidecar, so a method that counts masked words goes by the frequencies of the domain here.
+    """
     from tasks.filling import fill_command
     from tasks.filling.fill_stage import learn
     from tasks.filling.filler_setup import corpus_filler
+    from tasks.filling.log_linear.options import counts_masked_words
     from tasks.params import read_sections
 
     section = f"filling.{method}"
     settings = read_sections(arguments.params, [section])[section]
+    if counts_masked_words(settings):
+        settings = settings.model_copy(update={"prior": "domain"})
     folder = Path(arguments.masked) / technique
     options = ["--params", arguments.params, "--method", method, "--input", str(folder / "train.txt"), "--output", "-"]
     options += ["--kept-words", str(folder / "kept_words.txt"), "--word-counts", arguments.word_counts]

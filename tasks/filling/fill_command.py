@@ -97,7 +97,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--generic-text",
         metavar="FILE",
         help="generic text that says, with the words that were not masked, how frequent words are in the private "
-        "domain: methods with 'prior: domain' weigh it, other methods do not read it",
+        "domain: methods with 'prior: domain' or 'counted' weigh it, other methods do not read it",
     )
     parser.add_argument(
         "--language-model",
@@ -139,8 +139,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     settings.add_argument(
         "--prior",
         help="unigram, log_linear, downstream: how frequent words are taken to be: as in the word counts (word_counts, "
-        "the default), as in the private domain (domain, by --generic-text), or, not for unigram, as learned "
-        "(tuning_text)",
+        "the default), as in the private domain (domain, by --generic-text), as noisy counts of the masked words say "
+        "(counted, by --sidecar and --generic-text), or, not for unigram, as learned (tuning_text)",
+    )
+    settings.add_argument(
+        "--epsilon",
+        type=float,
+        help="prior counted: of differential privacy, for a line (default: 4)",
     )
     settings.add_argument(
         "--prior-steps",
@@ -219,4 +224,8 @@ def _settings(arguments: argparse.Namespace) -> Any:
             f"--method {arguments.method!r} is not known{nearest(arguments.method, METHODS)}; "
             f"allowed: {', '.join(METHODS)}"
         )
+    if arguments.epsilon is not None:
+        overrides["counts"] = {**(values.get("counts") or {}), "epsilon": arguments.epsilon}
+    elif overrides.get("prior", "counted") != "counted":
+        values.pop("counts", None)
     return check_settings(FillingSettings, {**values, **overrides}, f"--method {arguments.method}")

@@ -18,10 +18,11 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
     """Fill ``--input`` into ``--output`` by a method's settings, and return what was measured."""
     from tasks.corpora.sidecar import read_sidecar
     from tasks.corpora.text_lines import STANDARD_STREAM, read_lines
+    from tasks.filling import noise_key
     from tasks.filling.filled_corpus import FillingTally, read_shards
     from tasks.filling.filler_setup import corpus_filler, model_folders
     from tasks.filling.kept_words import KeptWords
-    from tasks.filling.log_linear.options import KINDS, has_domain_prior
+    from tasks.filling.log_linear.options import KINDS, counts_masked_words, has_domain_prior
     from tasks.filling.restoration import Restoration
     from tasks.filling.shards.fill_key import fill_key
     from tasks.filling.shards.filled_shards import fill_corpus
@@ -68,7 +69,8 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
             several = len(first) > 1
             # One shard is all or nothing, so there is nothing to keep of it.
             if several and STANDARD_STREAM not in (arguments.input, arguments.output):
-                key = fill_key(arguments, settings, threads, [arguments.input, *optional], report.inputs)
+                noise = [noise_key.DEFAULT_PATH] if counts_masked_words(settings) else []
+                key = fill_key(arguments, settings, threads, [arguments.input, *optional, *noise], report.inputs)
                 store = ShardStore(
                     arguments.work_folder or DEFAULT_WORK_FOLDER, arguments.output, key, resume=arguments.resume
                 )
@@ -125,7 +127,7 @@ def learn(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[A
     ``None`` and nothing for methods that learn nothing.
     """
     from tasks.filling.domain_frequencies import read_domain_frequencies
-    from tasks.filling.log_linear.options import KINDS, has_domain_prior
+    from tasks.filling.log_linear.options import KINDS, counts_masked_words, has_domain_prior
 
     prepared: Any = None
     measured: dict[str, Any] = {}
@@ -133,6 +135,16 @@ def learn(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[A
         domain = read_domain_frequencies(arguments.word_counts, arguments.input, arguments.generic_text)
         measured["domain_frequencies"] = domain.measured()
         prepared = domain.frequencies
+    if counts_masked_words(settings):
+        from tasks.corpora.sidecar import read_sidecar
+        from tasks.filling.counted_frequencies import counted_frequencies
+        from tasks.filling.kept_words import KeptWords
+        from tasks.filling.noise_key import noise_key
+
+        kept, spans = KeptWords.read(arguments.kept_words), read_sidecar(arguments.sidecar)
+        counted = counted_frequencies(prepared, kept, spans, settings.counts, noise_key())
+        measured["counted_frequencies"] = counted.measured
+        prepared = counted.frequencies
     if settings.kind in KINDS:
         from tasks.filling.log_linear.preparation import prepare
 

@@ -1,6 +1,6 @@
 """Settings of filling methods: ``filling.*`` in ``params.yaml`` (paper 3.2)."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -94,7 +94,41 @@ class DownstreamWeights(LogLinearWeights):
     """Of the downstream language model's log-probability of the word and of what follows it."""
 
 
-class _LogLinearMethod(_ClassAware):
+class NoisyCounts(Settings):
+    """How the masked words are counted where ``prior`` is ``counted`` (see ``counted_frequencies``)."""
+
+    epsilon: float = Field(default=4.0, gt=0, le=64)
+    """Of differential privacy, for a line: other words behind its markers change the probability of no noisy counts by
+    more than a factor of exp(epsilon)."""
+    words_per_line: int = Field(default=1, ge=1)
+    """L: so many masked words of a line are counted at most. More of them need more noise."""
+    names: Literal["leave_out", "count"] = "leave_out"
+    """Whether words that public text writes with a capital nearly always are counted one by one. What a thousand lines
+    name is not hidden by the noise that hides one of them."""
+
+
+class _CountingMethod(_ClassAware):
+    counts: NoisyCounts | None = None
+    """How masked words are counted for ``prior: counted``, and for nothing else."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _counts_have_defaults(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("prior") == "counted" and values.get("counts") is None:
+            return {**values, "counts": {}}
+        return values
+
+    @model_validator(mode="after")
+    def _counts_are_of_use(self) -> "_CountingMethod":
+        prior = getattr(self, "prior", None)
+        if self.counts is not None and prior != "counted":
+            raise ValueError(
+                f"counts is for prior 'counted', and prior is {prior!r}; leave counts out, or change prior"
+            )
+        return self
+
+
+class _LogLinearMethod(_CountingMethod):
     uses_filler: ClassVar[bool] = True
     batch_sentences: int = Field(default=64, ge=1)
     """Sentences per forward pass."""
@@ -108,10 +142,11 @@ class _LogLinearMethod(_ClassAware):
     """Share of the words of generic text to mask where the technique has no list of kept words."""
     tuning_seed: int = Field(default=1, ge=0)
     """Seed of their choice, apart from the seed of the fill."""
-    prior: Literal["word_counts", "domain", "tuning_text"] = "word_counts"
+    prior: Literal["word_counts", "domain", "counted", "tuning_text"] = "word_counts"
     """How frequent words are taken to be where nothing is known of the context: as in the word counts; as in the
-    private domain, by generic text that is like what was not masked (see ``domain_frequencies``); or as learned, for
-    private text that is like the tuning text."""
+    private domain, by generic text that is like what was not masked (see ``domain_frequencies``); the same, and as
+    noisy counts of the masked words say (see ``counted_frequencies``; needs the sidecar); or as learned, for private
+    text that is like the tuning text."""
     prior_steps: int = Field(default=0, ge=0, le=100)
     """How many EM steps adjust the frequencies of words to the masked text (Saerens et al. 2002); 0: none."""
     prior_places: int = Field(default=3000, ge=1)
@@ -182,13 +217,14 @@ class Free(_ClassAware):
     """Whether the word that was masked may never be its own substitute: a sentence that has it counts as failed."""
 
 
-class Unigram(_ClassAware):
+class Unigram(_CountingMethod):
     """Control without context: a word off the list, drawn by its frequency in the generic corpus."""
 
     uses_filler: ClassVar[bool] = False
     kind: Literal["unigram"]
-    prior: Literal["word_counts", "domain"] = "word_counts"
-    """By its frequency in generic text, or in the private domain (see ``domain_frequencies``)."""
+    prior: Literal["word_counts", "domain", "counted"] = "word_counts"
+    """By its frequency in generic text, in the private domain (see ``domain_frequencies``), or by noisy counts of the
+    masked words (see ``counted_frequencies``; needs the sidecar)."""
     merge_markers: bool = True
     """Whether a run of consecutive markers is merged into one before filling, as for the other methods."""
     forbid_original: bool = False

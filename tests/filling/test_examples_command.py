@@ -87,3 +87,17 @@ def test_a_missing_masked_corpus_is_one_line(experiment, capsys):
     shown = capsys.readouterr().err.strip()
     assert shown.startswith("palimpsest: error: ")
     assert "kept_words.txt" in shown.splitlines()[-1]
+
+
+def test_a_method_that_counts_masked_words_goes_by_the_domain(experiment):
+    """Examples are public, and read nothing private."""
+    parameters = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
+    lines = []
+    for settings in ({"prior": "counted", "counts": {"epsilon": 8.0}}, {"prior": "domain"}):
+        parameters["filling"]["unigram"] = {"kind": "unigram", **settings}
+        Path("params.yaml").write_text(yaml.safe_dump(parameters, sort_keys=False), encoding="utf-8")
+        assert examples() == 0
+        (found,) = json.loads(Path("examples.json").read_text(encoding="utf-8"))["measured"]["by_technique"]
+        lines.append([fill["lines"] for fill in found["filled"] if fill["method"] == "unigram"])
+    assert lines[0] == lines[1]
+    assert not Path(".palimpsest").exists()

@@ -126,6 +126,48 @@ def test_a_filler_that_says_always_the_same_leaves_the_frequencies(corpus, tmp_p
     assert abs(share - 60 / 93) < 4 * math.sqrt(60 * 33 / 93**2 / (2 * LINES))
 
 
+@pytest.mark.parametrize("method", ["log_linear", "unigram"])
+def test_noisy_counts_bring_the_masked_words(corpus, filler, monkeypatch, method):
+    """Every second masked word is dog, and every other mat; public text has mostly tom. Nothing private is reported."""
+    monkeypatch.chdir(corpus)
+    options = ["--filler", filler] if method == "log_linear" else []
+    options += ["--generic-text", corpus / "generic.txt", "--sidecar", corpus / "sidecar.jsonl"]
+    assert fill(corpus, method, *options, "--prior", "domain", name="domain") == 0
+    for name in ("counted", "again"):
+        assert fill(corpus, method, *options, "--prior", "counted", "--epsilon", "16", name=name) == 0
+
+    def share(name):
+        words = [word.lower() for pair in words_of(corpus, name) for word in pair]
+        return sum(word in ("dog", "mat") for word in words) / len(words)
+
+    assert share("domain") < 0.4 < 0.8 < share("counted")
+    assert words_of(corpus, "again") == words_of(corpus, "counted")
+    counted = measured(corpus, "counted")["counted_frequencies"]
+    assert (counted["epsilon"], counted["words_per_line"], counted["counted_places"]) == (16.0, 1, LINES)
+    assert "counted_frequencies" not in measured(corpus, "domain")
+    report = (corpus / "counted.json").read_text(encoding="utf-8")
+    key = (corpus / ".palimpsest" / "noise_key").read_bytes()
+    assert "dog" not in report
+    assert key.hex() not in report
+
+
+def test_counts_that_nothing_reads_are_refused(corpus, capsys, monkeypatch):
+    monkeypatch.chdir(corpus)
+    generic = ["--generic-text", corpus / "generic.txt"]
+    assert fill(corpus, "unigram", "--prior", "counted", *generic) == 1
+    assert "with prior='counted' counts what was masked; give --sidecar, or prior: domain" in capsys.readouterr().err
+    assert fill(corpus, "unigram", "--prior", "counted", "--sidecar", corpus / "sidecar.jsonl") == 1
+    assert "with prior='counted' weighs generic text; give --generic-text" in capsys.readouterr().err
+    assert fill(corpus, "unigram", "--epsilon", "3") == 1
+    assert "counts is for prior 'counted', and prior is 'word_counts'" in capsys.readouterr().err
+    for method in ("top_1", "surrogate"):
+        assert fill(corpus, method, "--epsilon", "3") == 1
+        assert "counts" in capsys.readouterr().err
+    assert fill(corpus, "unigram", "--prior", "counted", "--epsilon", "0", *generic) == 1
+    assert "epsilon" in capsys.readouterr().err
+    assert not (corpus / ".palimpsest").exists()
+
+
 @pytest.mark.parametrize(
     ("method", "options", "message"),
     [

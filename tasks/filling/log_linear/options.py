@@ -17,7 +17,13 @@ def needs_tuning_text(settings: Any) -> bool:
 
 def has_domain_prior(settings: Any) -> bool:
     """Whether a method takes words to be as frequent as in the private domain (``domain_frequencies``)."""
-    return getattr(settings, "prior", None) == "domain"
+    return getattr(settings, "prior", None) in ("domain", "counted")
+
+
+def counts_masked_words(settings: Any) -> bool:
+    """Whether a method takes words to be as frequent as noisy counts of the masked ones say
+    (``counted_frequencies``)."""
+    return getattr(settings, "prior", None) == "counted"
 
 
 def check_weighing(arguments: argparse.Namespace, settings: Any) -> None:
@@ -32,14 +38,18 @@ def check_weighing(arguments: argparse.Namespace, settings: Any) -> None:
     if has_domain_prior(settings):
         if not arguments.generic_text:
             raise ParameterError(
-                f"method {method!r} with prior='domain' weighs generic text; give --generic-text, such as "
+                f"method {method!r} with prior={settings.prior!r} weighs generic text; give --generic-text, such as "
                 "data/generic/train.txt, or prior: word_counts"
             )
         if arguments.input == STANDARD_STREAM:
             raise ParameterError(
-                f"method {method!r} with prior='domain' reads the masked text twice, and standard input can be read "
-                "once; give a file as --input, or prior: word_counts"
+                f"method {method!r} with prior={settings.prior!r} reads the masked text twice, and standard input can "
+                "be read once; give a file as --input, or prior: word_counts"
             )
+    if counts_masked_words(settings) and not arguments.sidecar:
+        raise ParameterError(
+            f"method {method!r} with prior='counted' counts what was masked; give --sidecar, or prior: domain"
+        )
     if settings.kind not in KINDS:
         return
     refuse_causal(settings, arguments.filler)

@@ -1,0 +1,189 @@
+"""How often the masked words themselves occur, counted with noise: differential privacy (Dwork et al. 2006).
+
+What a fill lacks most is which rare words a corpus has, and no unmasked text says so. The masked words do. Their counts
+may leave the private zone where no line decides anything in them: with ``prior: counted`` a method reads the
+sidecar once, counts, adds noise, and sees nothing but the noisy counts.
+
+- **What is counted**: words of the public word counts that are off the list of kept words. A word that nobody but the
+  private text has is never counted, so it cannot come out. With ``names: leave_out`` words that public text writes with
+  a capital are not counted one by one either: noise hides that a line has a name, not that a thousand lines have it.
+- **What a line adds**: at most L = ``words_per_line`` of its masked words, drawn at random, one for each marker.
+- **The noise**: each count c becomes c + X with P(X = k) proportional to exp(-|k| / b), b = 2 L / epsilon, in whole
+  numbers: the geometric mechanism (Ghosh, Roughgarden and Sundararajan 2009). Putting other words behind the markers of
+  one line moves the counts by 2 L at most in sum, and so changes the probability of no outcome by more than a factor of
+  exp(epsilon). The number of markers counts as known: the masked text shows it.
+- **What becomes of them**: a count that noise alone reaches for one of all words or fewer is taken; all other words
+  share what is left as they would without counts (``prior: domain``). This reads no private text, so it costs nothing.
+
+The noise comes from a secret key (``noise_key``) and from all that is counted: the same fill has the same noise, so
+repeating it tells nothing new, and whoever knows seeds and parameters cannot take it off again. Counts of another
+technique, another epsilon or a changed corpus are another release, and the epsilons of all releases add up. So they do
+over lines: what a person says in n lines is protected by n times epsilon.
+"""
+
+import hashlib
+import hmac
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tasks.corpora.sidecar import MaskedSpan
+from tasks.corpora.words import fold, words_of
+from tasks.filling.casing import usual_forms
+from tasks.filling.kept_words import KeptWords
+from tasks.filling.settings import NoisyCounts
+from tasks.filling.word_frequencies import WordFrequencies
+
+_LEAST_SHARE = 0.01
+"""Words that are not taken share so much of all places at least: noise may leave nothing, or less."""
+_SCALE = 1000.0
+"""Counts are whole numbers: so many for each place, and rounding loses nothing that matters."""
+
+
+@dataclass(frozen=True)
+class CountedFrequencies:
+    """Word frequencies of a private text, and what their noise is like."""
+
+    frequencies: WordFrequencies
+    """The same words as before, other counts."""
+    measured: dict[str, Any]
+    """What a report says of it: nothing that is not in the noisy counts or in the masked text."""
+
+
+def counted_frequencies(
+    before: WordFrequencies,
+    kept: KeptWords,
+    lines: Iterable[Sequence[MaskedSpan]],
+    settings: NoisyCounts,
+    key: bytes,
+) -> CountedFrequencies:
+    """Frequencies by the noisy counts of what was masked.
+
+    ``before`` says which words are counted and how frequent those are that are not taken; its counts are public.
+    ``lines``: the spans of every line of the sidecar; ``key``: the secret that noise is made of.
+    """
+    cells = _Cells(before, kept, count_names=settings.names == "count")
+    line, words = _occurrences(lines)
+    secret = _secret(key, settings, cells, line, words)
+    random = np.random.default_rng(np.frombuffer(_derived(secret, "choice", 32), dtype=np.uint64))
+    chosen = _some_of_each(np.array(line, dtype=np.int64), settings.words_per_line, random)
+    added = [cells.of(words[marker][random.integers(len(words[marker]))]) for marker in chosen.tolist()]
+    total = len(added)
+    ratio = math.exp(-settings.epsilon / (2 * settings.words_per_line))
+    counts = np.bincount(np.array(added, dtype=np.int64), minlength=len(cells)) + _noise(len(cells), ratio, secret)
+    threshold = _threshold(cells.counted, ratio)
+    taken = counts >= threshold
+    taken[cells.counted :] = False
+    places = _places(cells, counts, taken, total)
+    return CountedFrequencies(
+        WordFrequencies(before.words, _as_counts(before, cells, places)),
+        {
+            "epsilon": settings.epsilon,
+            "words_per_line": settings.words_per_line,
+            "names": settings.names,
+            "counted_words": cells.counted,
+            "threshold": threshold,
+            "taken_words": int(np.count_nonzero(taken)),
+            "taken_share": float(places[taken].sum() / places.sum()) if places.sum() else None,
+            "counted_places": total,
+        },
+    )
+
+
+class _Cells:
+    """What is counted apart: each word, then all names together, then all that public text does not have."""
+
+    def __init__(self, before: WordFrequencies, kept: KeptWords, *, count_names: bool) -> None:
+        off_list = kept.off_list(before.words)
+        folded = [fold(word) for word in before.words]
+        candidates = {word for word, off in zip(folded, off_list, strict=True) if off}
+        capitals = usual_forms(zip(before.words, before.counts.tolist(), strict=True))
+        self._names = set() if count_names else {word for word in candidates if word in capitals}
+        self.words = sorted(candidates - self._names)
+        self.counted = len(self.words)
+        """Words that are counted one by one: the first so many cells."""
+        self._index = {word: index for index, word in enumerate(self.words)}
+        self.of_form = np.array([self.of(word) if off else -1 for word, off in zip(folded, off_list, strict=True)])
+        """Cell of each form of ``before`` (F,), int64; -1 where it is on the list."""
+        off = self.of_form >= 0
+        self.prior = np.bincount(self.of_form[off], weights=before.counts[off], minlength=len(self))
+        """Public count of each cell (C,)."""
+
+    def __len__(self) -> int:
+        return self.counted + 2
+
+    def of(self, word: str) -> int:
+        """The cell of a folded word."""
+        return self._index.get(word, self.counted if word in self._names else self.counted + 1)
+
+
+def _occurrences(lines: Iterable[Sequence[MaskedSpan]]) -> tuple[list[int], list[list[str]]]:
+    """The line of each marker (M,), and the folded words behind it, one at least."""
+    numbers: list[int] = []
+    words: list[list[str]] = []
+    for number, spans in enumerate(lines):
+        behind: dict[int, list[str]] = {}
+        for span in spans:
+            behind.setdefault(span.marker, []).extend(map(fold, words_of(span.original) or [span.original]))
+        numbers += [number] * len(behind)
+        words += behind.values()
+    return numbers, words
+
+
+def _secret(
+    key: bytes, settings: NoisyCounts, cells: _Cells, lines: Sequence[int], words: Sequence[Sequence[str]]
+) -> bytes:
+    """What chance is made of here: nobody can tell it without the key, and other counts have other noise."""
+    document = [settings.model_dump(mode="json"), cells.words, lines, words]
+    return hmac.digest(key, json.dumps(document).encode(), "sha256")
+
+
+def _derived(secret: bytes, purpose: str, length: int) -> bytes:
+    return hashlib.shake_256(secret + purpose.encode()).digest(length)
+
+
+def _some_of_each(line: np.ndarray, most: int, random: np.random.Generator) -> np.ndarray:
+    """Indices of at most ``most`` markers of each line, drawn at random."""
+    order = np.lexsort((random.random(len(line)), line))
+    first = np.searchsorted(line[order], line[order], side="left")
+    return np.sort(order[np.arange(len(line)) - first < most])
+
+
+def _noise(number: int, ratio: float, secret: bytes) -> np.ndarray:
+    """``(number,)`` int64, P(X = k) proportional to ``ratio ** abs(k)``: the difference of two geometric numbers."""
+    drawn = np.frombuffer(_derived(secret, "noise", 16 * number), dtype="<u8").reshape(2, number)
+    uniform = ((drawn >> 11).astype(np.float64) + 0.5) / 2.0**53
+    steps = np.floor(np.log(uniform) / math.log(ratio)).astype(np.int64)
+    return steps[0] - steps[1]
+
+
+def _threshold(number: int, ratio: float) -> int:
+    """The least T that noise alone reaches for one of ``number`` words or fewer: P(X >= T) = ratio^T / (1 + ratio)."""
+    return max(1, math.ceil(math.log((1 + ratio) / max(1, number)) / math.log(ratio)))
+
+
+def _places(cells: _Cells, counts: np.ndarray, taken: np.ndarray, total: int) -> np.ndarray:
+    """``(C,)`` float64: of ``total`` places, how many each cell is taken to have; 0 for what public text does not."""
+    places = np.where(taken, counts, 0.0)
+    least = max(1.0, _LEAST_SHARE * total)
+    names, unlisted = (max(0.0, float(counts[cell])) for cell in (cells.counted, cells.counted + 1))
+    rest = np.zeros(len(cells), dtype=bool)
+    rest[: cells.counted] = ~taken[: cells.counted]
+    mass = cells.prior[rest].sum()
+    if mass > 0:
+        places[rest] = cells.prior[rest] / mass * max(least, total - places.sum() - names - unlisted)
+    places[cells.counted] = max(least, names) if cells.prior[cells.counted] > 0 else 0.0
+    return places
+
+
+def _as_counts(before: WordFrequencies, cells: _Cells, places: np.ndarray) -> np.ndarray:
+    """``(F,)`` int64: the forms of a word share its places as they do in public text; those on the list stay."""
+    off = cells.of_form >= 0
+    cell = cells.of_form[off]
+    counts = before.counts.copy()
+    counts[off] = np.maximum(1, np.rint(_SCALE * places[cell] * before.counts[off] / cells.prior[cell]))
+    return counts

@@ -1,0 +1,183 @@
+"""Noisy counts of masked words: the noise by its formula, its promise by experiment, and what becomes of the counts."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from tasks.corpora.sidecar import MaskedSpan
+from tasks.errors import ParameterError
+from tasks.filling.counted_frequencies import _noise, _threshold, counted_frequencies
+from tasks.filling.kept_words import KeptWords
+from tasks.filling.noise_key import noise_key
+from tasks.filling.settings import NoisyCounts
+from tasks.filling.word_frequencies import WordFrequencies
+
+PUBLIC = WordFrequencies.of(
+    [("the", 900), ("digits", 10), ("Digits", 5), ("spectral", 10), ("queue", 40), ("Paris", 30)]
+)
+KEPT = KeptWords(["the"])
+KEY = bytes(range(32))
+
+
+def line(*words: str) -> list[MaskedSpan]:
+    return [MaskedSpan(10 * place, 10 * place + 5, "MASK", "list", word, place) for place, word in enumerate(words)]
+
+
+def counted(lines: list[list[MaskedSpan]], key: bytes = KEY, **settings: object):
+    return counted_frequencies(PUBLIC, KEPT, lines, NoisyCounts(**settings), key)
+
+
+def shares(found) -> dict[str, float]:
+    """Share of each form among the words off the list."""
+    counts = dict(zip(found.frequencies.words, found.frequencies.counts.tolist(), strict=True))
+    total = sum(count for word, count in counts.items() if word != "the")
+    return {word: count / total for word, count in counts.items() if word != "the"}
+
+
+@pytest.mark.parametrize("ratio", [0.2, math.exp(-0.5), 0.9])
+def test_noise_is_two_sided_geometric(ratio: float) -> None:
+    drawn = Counter(_noise(200_000, ratio, b"secret").tolist())
+    probability = {k: (1 - ratio) / (1 + ratio) * ratio ** abs(k) for k in range(-400, 401)}
+    usual = [k for k, p in probability.items() if 200_000 * p >= 20]
+    observed = [drawn[k] for k in usual] + [200_000 - sum(drawn[k] for k in usual)]
+    expected = [200_000 * probability[k] for k in usual]
+    expected.append(200_000 - sum(expected))
+    assert chisquare(observed, expected).pvalue > 1e-4
+
+
+def test_noise_alone_reaches_the_threshold_for_one_word_or_fewer() -> None:
+    for number, ratio in ((10, 0.3), (76_000, math.exp(-2)), (100_000, math.exp(-0.1))):
+
+        def expected(threshold: int, number: int = number, ratio: float = ratio) -> float:
+            return number * sum((1 - ratio) / (1 + ratio) * ratio**k for k in range(threshold, threshold + 2000))
+
+        threshold = _threshold(number, ratio)
+        assert expected(threshold) <= 1 + 1e-9 < expected(threshold - 1)
+
+
+def test_other_words_in_one_line_change_no_probability_by_more_than_epsilon_says() -> None:
+    """Neighbours as far apart as can be, each with 4,000 keys: what is taken tells them apart, within e^epsilon."""
+    epsilon, keys = 1.0, 4000
+    common = [line("queue")] * 3
+    outcomes = []
+    for other in ("digits", "spectral"):
+        taken: Counter[tuple[bool, bool]] = Counter()
+        for number in range(keys):
+            key = number.to_bytes(32, "big")
+            found = shares(counted([*common, line(other)], key, epsilon=epsilon))
+            taken[found["digits"] > 0.5, found["spectral"] > 0.5] += 1
+        outcomes.append(taken)
+    for event in ((True, False), (False, True)):
+        one, two = (outcome[event] for outcome in outcomes)
+        # It does tell something: the words are not drawn without looking.
+        assert max(one, two) > 1.1 * min(one, two)
+        spread = math.sqrt(1 / one + 1 / two)
+        assert abs(math.log(one / two)) < epsilon + 4 * spread
+
+
+def test_noise_is_as_wide_as_what_one_line_can_move() -> None:
+    """Two counts of L each may change, so b is 2 L / epsilon: by the spread of a word that nobody said."""
+    for per_line, epsilon in ((1, 4.0), (3, 1.0)):
+        ratio = math.exp(-epsilon / (2 * per_line))
+        found = counted([line("queue")] * 5, words_per_line=per_line, epsilon=epsilon)
+        assert found.measured["threshold"] == _threshold(3, ratio)
+
+
+def test_counts_take_the_place_of_the_prior() -> None:
+    lines = [line("digits")] * 60 + [line("spectral")] * 30 + [line("zyzzyva")] * 10
+    found = counted(lines, epsilon=64.0)
+    assert found.frequencies.words == PUBLIC.words
+    assert found.measured["taken_words"] == 2
+    assert found.measured["counted_places"] == 100
+    # 60 and 30 of 100 places; what public text does not have is drawn by nobody, and the rest has one place at least.
+    assert shares(found) == pytest.approx(
+        {"digits": 40 / 92, "Digits": 20 / 92, "spectral": 30 / 92, "queue": 1 / 92, "Paris": 1 / 92}, abs=1e-3
+    )
+    assert dict(zip(found.frequencies.words, found.frequencies.counts, strict=True))["the"] == 900
+
+
+def test_what_is_left_is_shared_as_the_prior_says() -> None:
+    """Two places are too few to be told from noise among 2,000 words."""
+    many = WordFrequencies.of(
+        [("queue", 40), ("spectral", 10), ("digits", 15), *((f"word{n}", 1) for n in range(2000))]
+    )
+    lines = [line("digits")] * 50 + [line("spectral")] * 2 + [line("queue")] * 2
+    found = shares(counted_frequencies(many, KEPT, lines, NoisyCounts(epsilon=2.0), KEY))
+    assert found["queue"] / found["spectral"] == pytest.approx(4.0, rel=0.05)
+    assert found["digits"] > 0.8
+
+
+def test_a_line_adds_so_many_words_and_no_more() -> None:
+    lines = [line(*["spectral"] * 400)] + [line("digits", "digits")] * 40
+    assert counted(lines, epsilon=8.0).measured["counted_places"] == 41
+    assert counted(lines, epsilon=8.0, words_per_line=3).measured["counted_places"] == 83
+    assert shares(counted(lines, epsilon=8.0))["spectral"] < 0.05
+
+
+def test_one_word_of_a_marker_counts() -> None:
+    """Spans that share a marker: that there are several is not what the masked text shows."""
+    merged = [MaskedSpan(0, 6, "MASK", "list", "digits", 0), MaskedSpan(7, 15, "MASK", "list", "spectral", 0)]
+    found = counted([merged] * 200 + [line("digits spectral")] * 200, epsilon=64.0, words_per_line=2)
+    assert found.measured["counted_places"] == 400
+    both = shares(found)
+    assert both["digits"] + both["Digits"] == pytest.approx(0.5, abs=0.08)
+
+
+def test_names_are_counted_only_where_that_is_asked_for() -> None:
+    lines = [line("Paris")] * 80 + [line("digits")] * 20
+    left_out, with_names = counted(lines, epsilon=16.0), counted(lines, epsilon=16.0, names="count")
+    assert left_out.measured["counted_words"] == 3
+    assert with_names.measured["counted_words"] == 4
+    assert (left_out.measured["taken_words"], with_names.measured["taken_words"]) == (1, 2)
+    # All names together keep their places, which one of them had is not said.
+    assert shares(left_out)["Paris"] == pytest.approx(0.8, abs=0.03)
+
+
+def test_noise_belongs_to_the_key_and_to_all_that_is_counted() -> None:
+    lines = [line("digits")] * 9 + [line("queue")] * 9
+
+    def counts(*arguments: object, **settings: object) -> list[int]:
+        return counted(*arguments, epsilon=1.0, **settings).frequencies.counts.tolist()
+
+    keys = [number.to_bytes(32, "big") for number in range(40)]
+    assert [counts(lines, key) for key in keys] == [counts(lines, key) for key in keys]
+    assert len({tuple(counts(lines, key)) for key in keys}) > 10
+    # Other words in one line, and all noise is another: no difference of two releases is free of it.
+    changed = [*lines[:-1], line("spectral")]
+    digits = PUBLIC.words.index("digits")
+    assert any(counts(lines, key)[digits] != counts(changed, key)[digits] for key in keys)
+
+
+def test_text_without_markers_and_lists_that_hold_everything() -> None:
+    found = counted([[], []], epsilon=64.0)
+    assert found.measured["counted_places"] == 0
+    assert (found.frequencies.counts > 0).all()
+    everything = KeptWords(["the", "digits", "spectral", "queue", "paris"])
+    same = counted_frequencies(PUBLIC, everything, [line("odd")], NoisyCounts(), KEY)
+    assert same.frequencies.counts.tolist() == PUBLIC.counts.tolist()
+    assert same.measured["taken_share"] is None
+
+
+def test_the_key_is_made_once_and_private(tmp_path) -> None:
+    path = tmp_path / "new" / "noise_key"
+    first = noise_key(path)
+    assert (len(first), noise_key(path)) == (32, first)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    assert noise_key(tmp_path / "other") != first
+    assert sorted(file.name for file in path.parent.iterdir()) == ["noise_key"]
+    path.write_bytes(first[:5])
+    with pytest.raises(ParameterError, match=r"5 bytes instead of 32; remove it"):
+        noise_key(path)
+
+
+def test_a_long_corpus_overflows_nothing(recwarn) -> None:
+    lines = [line("digits", "queue", "spectral")] * 50_000
+    found = counted(lines, epsilon=4.0, words_per_line=2)
+    assert found.measured["counted_places"] == 100_000
+    assert np.isfinite(found.frequencies.counts).all()
+    assert shares(found)["queue"] == pytest.approx(1 / 3, abs=0.02)
+    assert not recwarn.list
