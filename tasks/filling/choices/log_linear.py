@@ -27,6 +27,8 @@ as one piece and that the word counts hold. Why each term:
   the words of the generic text. Private text has other words: there only the first factor carries over, and the prior
   is that of the word counts, b = 1 and d = a (``prior: word_counts``, the default), or with the same exponents that of
   the private domain, as far as the words round the masks tell it (``prior: domain``, see ``domain_frequencies``).
+  Where the sidecar may be read, noisy counts of the masked words say more, with differential privacy for each line
+  (``prior: counted``, see ``counted_frequencies``).
   For private text that is like the generic text the bracket may be kept as learned (``prior: tuning_text``).
 
 The wanted prior may be adjusted to the masked text itself (``prior_steps``): with L(w, x) = p_filler^a / p_average^d

@@ -1,7 +1,7 @@
 """What ``log_linear`` and ``downstream`` learn before the first line is filled, once for all devices.
 
-Reads generic text, word counts, kept words, and for ``prior_steps`` and ``prior: domain`` the masked text; never the
-sidecar.
+Reads generic text, word counts, kept words, and for ``prior_steps`` the masked text; never the sidecar. What ``prior:
+counted`` learns from that has its noise already when it comes here.
 """
 
 import argparse
