@@ -32,6 +32,13 @@ class LanguageModelScorer(ABC):
         """How many of the words the model knows only as unknown."""
 
 
+def has_precision(model: str) -> bool:
+    """Whether a model of this folder or name can compute in bfloat16: causal models of Hugging Face's can."""
+    from tasks.language_model.downstream_model import kind_of_folder
+
+    return not (Path(model) / SETTINGS).is_file() or kind_of_folder(model) == "causal_lm"
+
+
 def open_scorer(model: str, precision: Precision = "auto") -> LanguageModelScorer:
     """The scorer of a model folder of any kind, or of a causal model of Hugging Face's, by folder, package or name.
 
@@ -42,7 +49,7 @@ def open_scorer(model: str, precision: Precision = "auto") -> LanguageModelScore
 
     if (Path(model) / SETTINGS).is_file():
         kind = kind_of_folder(model)
-        if precision == "bfloat16" and kind != "causal_lm":
+        if precision == "bfloat16" and not has_precision(model):
             raise ParameterError(
                 f"precision 'bfloat16' is for kind 'causal_lm', and {model!r} is of kind {kind!r}; leave it out"
             )

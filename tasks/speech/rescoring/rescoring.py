@@ -14,7 +14,7 @@ from tasks.speech.rescoring.hypothesis_table import (
     hypothesis_table,
     with_language_model,
 )
-from tasks.speech.rescoring.language_model_scorer import open_scorer
+from tasks.speech.rescoring.language_model_scorer import has_precision, open_scorer
 from tasks.speech.rescoring.nbest_lists import NbestList
 from tasks.speech.rescoring.partner_vocabulary import check_vocabulary, expected_vocabulary
 from tasks.speech.rescoring.settings import RescoringSettings
@@ -59,7 +59,8 @@ def rescore(
     for name, source in ((LM, model), (SOURCE, settings.source_model if model else None)):
         if source is None:
             continue
-        scorer = open_scorer(source, settings.precision)
+        # What is subtracted may be of a kind that has one precision only, such as LODR's n-gram model.
+        scorer = open_scorer(source, settings.precision if name == LM or has_precision(source) else "auto")
         if name == LM:
             check_vocabulary(scorer.vocabulary, expected, source)
         clock = time.perf_counter()

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tiny_language_models import save_ngram, save_transformer
+from tiny_language_models import save_causal, save_ngram, save_transformer
 
 from tasks.cli import main
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, write_nbest
@@ -116,6 +116,16 @@ def test_source_model_is_subtracted(files, tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["source_weight"] >= 0
     assert found["wer"] == 0.0
+
+
+def test_bfloat16_is_the_models_own_and_not_that_of_an_n_gram_source(files, tmp_path, capsys):
+    lists_alone, source = files[:-1], files[-1]
+    model = save_causal(tmp_path / "causal", "llama")
+    command = ["rescore", *lists_alone, model, "--source-model", source, "--precision", "bfloat16", "--json"]
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)["source_weight"] >= 0
+    assert main(["rescore", *files, "--precision", "bfloat16", "--json"]) == 1
+    assert "precision 'bfloat16' is for kind 'causal_lm'" in capsys.readouterr().err
 
 
 def test_without_a_model_the_recognisers_own_choice_stays(files, capsys):
