@@ -64,8 +64,8 @@ class RescoringSettings(OverlapLimits):
     utterances as they are."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """What a causal language model computes in; ``auto`` is bfloat16 on a GPU and float32 on a processor, where
-    bfloat16 is 1.5 times as fast and moves the score of a hypothesis by 0.2 nats. A source model of another kind computes
-    as it always does."""
+    bfloat16 is 1.5 times as fast and moves the score of a hypothesis by 0.2 nats. A source model of another kind
+    computes as it always does."""
 
     @field_validator("lm_weights", "insertion_bonuses", "unknown_word_bonuses", "source_weights")
     @classmethod
