@@ -33,7 +33,7 @@ from typing import Any, NoReturn
 MARK = "PALIMPSEST_RUN"
 """Environment variable that every process of a run inherits, with the run's own value."""
 GRACE_SECONDS = 2.0
-"""How long a stopped process has to clean up before SIGKILL."""
+"""How long a stopped process has to clean up before SIGKILL; DVC has it once more after its command was killed."""
 WARM = "warm_commands"
 """The module beside this file that starts commands of stages in forks."""
 NAME_IN_LOCKS = "dvc-under-palimpsest"
@@ -77,6 +77,7 @@ class Supervisor:
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}  # process id -> number of the request
         self._stop_signal: dict[int, int] = {}  # process id -> what asks it to end
+        self._gives_locks_back: set[int] = set()  # process ids of DVC whose commands have not been killed yet
         self._kill_at: dict[int, float] = {}  # process id -> monotonic time of SIGKILL
         self._buffer = b""
         self._open = True
@@ -135,6 +136,8 @@ class Supervisor:
         self._numbers[pid] = request["start"]
         # SIGINT lets DVC give its locks back and a stage remove its unfinished files.
         self._stop_signal[pid] = signal.SIGINT if "dvc" in request else signal.SIGTERM
+        if "dvc" in request:
+            self._gives_locks_back.add(pid)
         report({"started": request["start"], "pid": pid})
 
     def _stop(self, number: int | None) -> None:
@@ -159,7 +162,11 @@ class Supervisor:
         now = time.monotonic()
         for pid, deadline in self._kill_at.items():
             if deadline <= now:
-                signal_group(pid, signal.SIGKILL)
+                if pid in self._gives_locks_back:
+                    self._gives_locks_back.remove(pid)
+                    kill_descendants(pid)
+                else:
+                    signal_group(pid, signal.SIGKILL)
                 self._kill_at[pid] = now + GRACE_SECONDS
 
     def _collect(self) -> None:
@@ -172,6 +179,7 @@ class Supervisor:
             _, status = os.waitpid(pid, 0)
             self._kill_at.pop(pid, None)
             del self._stop_signal[pid]
+            self._gives_locks_back.discard(pid)
             report({"ended": self._numbers.pop(pid), "status": os.waitstatus_to_exitcode(status)})
 
 
@@ -283,6 +291,19 @@ def kill_marked() -> None:
                 process.kill()
         except psutil.Error:
             continue
+
+
+def kill_descendants(pid: int) -> None:
+    """Kill what a process has started, not itself.
+
+    A stage's command may be deaf to SIGINT; bash is, while it waits for a program that then ends as usual.
+    """
+    import psutil
+
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for process in psutil.Process(pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
 
 
 def signal_group(pid: int, number: int) -> None:
