@@ -25,6 +25,7 @@ import zlib
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ _OCCURRENCES = 20.0
 """K."""
 _SMOOTHING_WORDS = 1000.0
 _LARGEST_COUNT = 2**62
+_REMEMBERED_STRETCHES = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,10 @@ def _counts(words: Iterable[str], index: dict[str, int]) -> np.ndarray:
     return np.bincount(np.frombuffer(found, dtype=np.int32), minlength=len(index)).astype(np.float64)
 
 
+def _numbers_of(index: dict[str, int], text: str) -> tuple[int, ...]:
+    return tuple(number for word in words_of(text) if (number := index.get(fold(word))) is not None)
+
+
 @dataclass(frozen=True)
 class _GenericText:
     """Generic text as numbers of words; words without a frequency are left out."""
@@ -148,10 +154,13 @@ class _GenericText:
 
     @classmethod
     def read(cls, lines: Iterable[str], index: dict[str, int]) -> "_GenericText":
+        # Stretches without white space are remembered, since text repeats itself.
+        numbers_of = lru_cache(maxsize=_REMEMBERED_STRETCHES)(partial(_numbers_of, index))
         words, lengths = array("i"), array("i")
         for line in lines:
             before = len(words)
-            words.extend(number for word in words_of(line) if (number := index.get(fold(word))) is not None)
+            for stretch in line.split():
+                words.extend(numbers_of(stretch))
             lengths.append(len(words) - before)
         numbers = np.frombuffer(words, dtype=np.int32) if words else np.zeros(0, dtype=np.int32)
         sentence = np.repeat(np.arange(len(lengths), dtype=np.int32), np.frombuffer(lengths, dtype=np.int32))

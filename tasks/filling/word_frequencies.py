@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -25,17 +26,19 @@ class WordFrequencies:
     def of(cls, counts: Iterable[tuple[str, int]]) -> "WordFrequencies":
         """Take the words of a word list."""
         kept = [(word, count) for word, count in counts if count > 0 and is_word(word)]
-        return cls(tuple(word for word, _ in kept), np.array([count for _, count in kept], dtype=np.int64))
+        numbers = np.array([count for _, count in kept], dtype=np.int64)
+        numbers.setflags(write=False)  # 'read' gives the same object to all
+        return cls(tuple(word for word, _ in kept), numbers)
 
     @classmethod
     def read(cls, path: str | Path) -> "WordFrequencies":
-        """Read ``word_counts.tsv``; ``CorpusError`` where it is missing, damaged or holds no word."""
-        frequencies = cls.of(read_word_counts(path))
-        if not frequencies.words:
-            raise CorpusError(
-                f"word counts {str(path)!r} hold no word; 'palimpsest count-words' makes them from a text"
-            )
-        return frequencies
+        """Read ``word_counts.tsv``; ``CorpusError`` where it is missing, damaged or holds no word.
+
+        The last file is remembered for as long as it stays as it is: what learns and what fills both read it.
+        """
+        path = Path(path)
+        state = path.stat() if path.is_file() else None
+        return _read(path, None if state is None else (state.st_ino, state.st_mtime_ns, state.st_size))
 
     def folded(self) -> set[str]:
         """The words, folded."""
@@ -59,3 +62,11 @@ class WordFrequencies:
             counts[folded] = counts.get(folded, 0) + count
         order = sorted(counts, key=lambda word: (-counts[word], word))
         return {word: rank for rank, word in enumerate(order, start=1)}
+
+
+@lru_cache(maxsize=1)
+def _read(path: Path, _state: tuple[int, int, int] | None) -> WordFrequencies:
+    frequencies = WordFrequencies.of(read_word_counts(path))
+    if not frequencies.words:
+        raise CorpusError(f"word counts {str(path)!r} hold no word; 'palimpsest count-words' makes them from a text")
+    return frequencies

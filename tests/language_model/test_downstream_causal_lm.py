@@ -204,7 +204,7 @@ def test_training_leaves_the_models_attention_as_it_was(
     """A step in bfloat16 has attention of its own, with the same loss; put back, also behind a failed training."""
     losses = []
     for bfloat16 in (False, True):
-        monkeypatch.setattr(training, "has_bfloat16", lambda found=bfloat16: found)
+        monkeypatch.setattr("tasks.causal_model.has_bfloat16", lambda found=bfloat16: found)
         causal, _ = load(pretrained / "pretrained")
         usual = causal.model.config._attn_implementation
         assert usual != "eager"

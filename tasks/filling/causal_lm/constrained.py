@@ -41,9 +41,10 @@ from tasks.filling.settings import Sample, Top1, TopK
 from tasks.filling.shards.batch_halving import BatchHalving
 from tasks.filling.slot_originals import ForbiddenOriginals
 
-_MOST_KEPT_PIECES = 8192
-"""Pieces whose keys and values are kept at once, those of the candidates included: long sentences go in smaller
-batches."""
+_KEPT_PIECES = 8192
+_KEPT_BYTES = 1 << 29
+"""So many pieces' keys and values are kept at once, those of the candidates included, or as many as take this memory
+where that is more: long sentences go in smaller batches, and those of a small model in larger ones."""
 _WORDS = re.compile(r"\s*\S+|\s+$")
 
 
@@ -102,6 +103,7 @@ class ConstrainedFiller:
         self.candidate_count = len(words.candidates)
         """Words of one piece; words of several come on top."""
         self._windowed_slots = 0
+        self._most_kept_pieces = max(_KEPT_PIECES, _KEPT_BYTES // language_model.bytes_per_piece)
         self._halving = BatchHalving(language_model.name)
 
     @property
@@ -147,7 +149,7 @@ class ConstrainedFiller:
         batch: list[tuple[int, EncodedSentence]] = []
         for item in encoded:
             full = len(batch) == self._settings.batch_sentences
-            if batch and (full or self._kept_pieces([*batch, item]) > _MOST_KEPT_PIECES):
+            if batch and (full or self._kept_pieces([*batch, item]) > self._most_kept_pieces):
                 yield batch
                 batch = []
             batch.append(item)

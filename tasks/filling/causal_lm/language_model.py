@@ -16,6 +16,7 @@ from tasks.model_source import locate_model, unreachable
 _MOST_POSITIONS = 2048
 """Longer sentences are seen through a window, also where a model has room for more."""
 _ENOUGH_PIECES = {"cpu": 128, "cuda": 4096}
+_BYTES_OF_LARGE_MODEL = 1 << 19
 _ANCHOR = "\n"
 
 
@@ -59,6 +60,19 @@ class CausalLanguageModel:
         if self.model.device.type == "cpu":
             pack_linear_layers(self.model)
         return self
+
+    @property
+    def bytes_per_piece(self) -> int:
+        """Memory that the keys and values of one piece take; where a model does not say its shape, that of a large
+        one."""
+        config = self.model.config
+        heads = getattr(config, "num_attention_heads", None)
+        kept_heads = getattr(config, "num_key_value_heads", None) or heads
+        layers, width = getattr(config, "num_hidden_layers", None), getattr(config, "hidden_size", None)
+        if not (heads and layers and width):
+            return _BYTES_OF_LARGE_MODEL
+        head = getattr(config, "head_dim", None) or width // heads
+        return int(2 * layers * kept_heads * head * self.model.dtype.itemsize)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The pieces of each text as it stands inside a line or at its start; strings that look like special tokens

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tasks.causal_model import lower_on_processor, plain_attention
 from tasks.corpora.masked_text import count_markers
 from tasks.corpora.words import word_spans
 from tasks.errors import CorpusError, ModelError
@@ -21,7 +22,6 @@ from tasks.filling.causal_lm.prompt import INSTRUCTION, CausalPrompt
 from tasks.filling.filler_settings import LoraTraining
 from tasks.filling.masked_lm.candidate_words import is_word
 from tasks.filling.tuning_steps import loss_curve, rate_factor
-from tasks.torch_setup import has_bfloat16
 
 if TYPE_CHECKING:
     import torch
@@ -119,19 +119,20 @@ def train_lora(
     batches = _batches(prompts, settings.batch_sentences, random)
     losses: list[float] = []
     targets = 0
-    for step in tqdm(range(settings.steps), desc="tuning", unit=" steps", disable=None):
-        for group in optimiser.param_groups:
-            group["lr"] = settings.learning_rate * rate_factor(step, settings.steps, settings.warm_up_share)
-        scores, expected = _output_scores(language_model, inner, next(batches))
-        loss = torch.nn.functional.cross_entropy(scores, expected)
-        if not math.isfinite(loss.item()):
-            raise ModelError(f"the loss is no number at step {step + 1}; lower learning_rate")
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(weights, _LARGEST_GRADIENT)
-        optimiser.step()
-        optimiser.zero_grad()
-        losses.append(loss.item())
-        targets += len(expected)
+    with plain_attention(inner):
+        for step in tqdm(range(settings.steps), desc="tuning", unit=" steps", disable=None):
+            for group in optimiser.param_groups:
+                group["lr"] = settings.learning_rate * rate_factor(step, settings.steps, settings.warm_up_share)
+            scores, expected = _output_scores(language_model, inner, next(batches))
+            loss = torch.nn.functional.cross_entropy(scores, expected)
+            if not math.isfinite(loss.item()):
+                raise ModelError(f"the loss is no number at step {step + 1}; lower learning_rate")
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(weights, _LARGEST_GRADIENT)
+            optimiser.step()
+            optimiser.zero_grad()
+            losses.append(loss.item())
+            targets += len(expected)
     tuned.eval()
     return tuned, {
         "steps": settings.steps,
@@ -251,8 +252,7 @@ def _output_scores(
     rows, targets = (torch.tensor(part) for part in zip(*places, strict=True))
     device = model.device
     expected = pieces[rows, targets].to(device)
-    lower = device.type == "cpu" and has_bfloat16() and model.dtype == torch.float32 and torch.is_grad_enabled()
-    with torch.autocast("cpu", torch.bfloat16, enabled=lower):
+    with torch.autocast("cpu", torch.bfloat16, enabled=lower_on_processor(model)):
         scores = scores_at(
             model, pieces.to(device), attention.to(device), rows.to(device), (targets - 1).to(device)
         )  # (N, V): behind the piece before

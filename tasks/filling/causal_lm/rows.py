@@ -103,12 +103,18 @@ class CausalRows:
         copies._mask = (torch.arange(longest, device=self._device) < lengths[:, None]).long()
         if longest:
             for number, layer in enumerate(self._cache.layers):
-                # (B, heads, P, D) -> (N, heads, P', D)
-                keys, values = (
-                    part.transpose(1, 2)[index[:, None], order].transpose(1, 2) for part in (layer.keys, layer.values)
-                )
+                keys, values = (_gathered(part, index, order) for part in (layer.keys, layer.values))
                 copies._cache.update(keys, values, number)
         return copies
+
+
+def _gathered(kept: torch.Tensor, rows: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
+    """``(B, heads, P, D)``, rows ``(N,)`` and columns ``(N, P')`` -> ``(N, heads, P', D)``, vector by vector."""
+    _, heads, length, width = kept.shape
+    each_head = rows[:, None] * heads + torch.arange(heads, device=rows.device)  # (N, heads)
+    places = each_head[:, :, None] * length + order[:, None, :]  # (N, heads, P')
+    gathered = kept.reshape(-1, width).index_select(0, places.flatten())
+    return gathered.view(*places.shape, width)
 
 
 def joined(parts: Sequence[CausalRows]) -> CausalRows:

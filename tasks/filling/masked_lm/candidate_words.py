@@ -110,6 +110,9 @@ def candidate_words(tokenizer: Any, *, name: str, known_words: Collection[str] |
 
 def is_word(text: str) -> bool:
     """Whether a text may stand for one marker, by the rules above."""
+    if len(text) > 1 and text.isascii() and text.isalpha():
+        # Most words; the rules below say the same of them.
+        return text.lower() not in _DEBRIS
     if word_spans(text) != [(0, len(text))] or not unicodedata.is_normalized("NFKC", text):
         return False
     if len(text) == 1:

@@ -2,12 +2,11 @@
 
 import math
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
 
+from tasks.causal_model import lower_on_processor, plain_attention
 from tasks.errors import ModelError
 from tasks.language_model.causal_lm.folder import quiet_peft
 from tasks.language_model.causal_lm.model import CausalModel
@@ -15,7 +14,6 @@ from tasks.language_model.causal_lm.word_pieces import PieceText
 from tasks.language_model.kind_settings import CausalAdaptation, LoraAdaptation
 from tasks.language_model.transformer.batching import make_batch, shuffled_batches
 from tasks.language_model.transformer.windows import divide
-from tasks.torch_setup import has_bfloat16
 from tasks.training.live_curve import Log, log_nothing
 from tasks.training.optimiser import rate_factor
 
@@ -75,7 +73,7 @@ def train(
     weights = [weight for weight in causal.model.parameters() if weight.requires_grad]
     optimiser = torch.optim.AdamW(weights, lr=settings.learning_rate, betas=_BETAS, weight_decay=settings.weight_decay)
     device = causal.model.device
-    on_processor = device.type == "cpu" and causal.model.dtype == torch.float32 and has_bfloat16()
+    lower = lower_on_processor(causal.model)
     curve: list[dict[str, float]] = []
     pieces = targets = 0
     interval = [0.0, 0]  # sum of losses in nats, targets, since the last point of the curve
@@ -88,36 +86,37 @@ def train(
     if valid is not None:
         log(0, {"epoch": 0.0, "valid_loss": mean_loss(causal, valid)})
     torch.manual_seed(seed)
-    for step, chosen in enumerate(tqdm(order, desc="adapt", unit="step", disable=None, leave=False), start=1):
-        started = time.perf_counter()
-        causal.model.train()
-        rate = settings.learning_rate * rate_factor(step - 1, len(order), settings.warmup_share)
-        for group in optimiser.param_groups:
-            group["lr"] = rate
-        batch = make_batch(text.text, text.is_target, windows, chosen)
-        columns = batch.positions.numpy() % batch.tokens.shape[1]
-        places = windows.first[chosen][batch.rows.numpy()] + columns + 1
-        batch = batch.to(device)
-        with _bfloat16_on_processor(causal) if on_processor else nullcontext():
-            scores = causal.scores(batch)  # (N, V)
-        loss = torch.nn.functional.cross_entropy(scores, batch.targets)
-        value = loss.item()
-        if not math.isfinite(value):
-            raise ModelError(
-                f"the training loss is {value!r} at step {step} of {len(order)}; nothing was saved. Give a smaller "
-                f"learning_rate than {settings.learning_rate!r} or a smaller gradient_clip"
-            )
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(weights, settings.gradient_clip)
-        optimiser.step()
-        optimiser.zero_grad()
-        seconds += time.perf_counter() - started
-        words = int(text.is_first[places].sum())
-        pieces, targets = pieces + len(places), targets + words
-        interval = [interval[0] + value * len(places), interval[1] + words]
-        if (step % log_every_steps == 0 or step == len(order)) and interval[1]:
-            log(step, {"train_loss": interval[0] / interval[1], "learning_rate": rate})
-            interval = [0.0, 0]
+    with plain_attention(causal.model):
+        for step, chosen in enumerate(tqdm(order, desc="adapt", unit="step", disable=None, leave=False), start=1):
+            started = time.perf_counter()
+            causal.model.train()
+            rate = settings.learning_rate * rate_factor(step - 1, len(order), settings.warmup_share)
+            for group in optimiser.param_groups:
+                group["lr"] = rate
+            batch = make_batch(text.text, text.is_target, windows, chosen)
+            columns = batch.positions.numpy() % batch.tokens.shape[1]
+            places = windows.first[chosen][batch.rows.numpy()] + columns + 1
+            batch = batch.to(device)
+            with torch.autocast("cpu", torch.bfloat16, enabled=lower):
+                scores = causal.scores(batch)  # (N, V)
+            loss = torch.nn.functional.cross_entropy(scores, batch.targets)
+            value = loss.item()
+            if not math.isfinite(value):
+                raise ModelError(
+                    f"the training loss is {value!r} at step {step} of {len(order)}; nothing was saved. Give a smaller "
+                    f"learning_rate than {settings.learning_rate!r} or a smaller gradient_clip"
+                )
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(weights, settings.gradient_clip)
+            optimiser.step()
+            optimiser.zero_grad()
+            seconds += time.perf_counter() - started
+            words = int(text.is_first[places].sum())
+            pieces, targets = pieces + len(places), targets + words
+            interval = [interval[0] + value * len(places), interval[1] + words]
+            if (step % log_every_steps == 0 or step == len(order)) and interval[1]:
+                log(step, {"train_loss": interval[0] / interval[1], "learning_rate": rate})
+                interval = [0.0, 0]
     if valid is not None:
         log(len(order), {"epoch": settings.epochs, "valid_loss": mean_loss(causal, valid)})
     causal.model.eval()
@@ -129,25 +128,9 @@ def train(
         "train_seconds": round(seconds, 3),
         "tokens_per_second": round(targets / seconds, 1) if seconds else None,
         "trained_parameters": sum(weight.numel() for weight in weights),
-        "arithmetic": "bfloat16" if on_processor else str(causal.model.dtype).removeprefix("torch."),
+        "arithmetic": "bfloat16" if lower else str(causal.model.dtype).removeprefix("torch."),
         "curve": curve,
     }
-
-
-@contextmanager
-def _bfloat16_on_processor(causal: CausalModel) -> Iterator[None]:
-    """Products in bfloat16, those of attention one by one.
-
-    PyTorch's fused attention is several times slower backwards for short sentences: a step takes 1.2 to 1.4 times as
-    long with it.
-    """
-    usual = causal.model.config._attn_implementation
-    causal.model.set_attn_implementation("eager")
-    try:
-        with torch.autocast("cpu", torch.bfloat16):
-            yield
-    finally:
-        causal.model.set_attn_implementation(usual)
 
 
 def mean_loss(causal: CausalModel, text: PieceText) -> float:
