@@ -79,11 +79,13 @@ def test_tuning_lowers_the_loss_of_the_output_and_is_repeatable():
 def test_only_the_update_learns():
     model = language_model()
     before = {name: weight.clone() for name, weight in model.model.state_dict().items()}
+    attention = model.model.config._attn_implementation
     tuned, measured = train_lora(model, LINES, SETTINGS.model_copy(update={"steps": 2}))
     after = tuned.get_base_model().state_dict()
     for name, weight in before.items():
         found = after[name] if name in after else after[name.replace(".weight", ".base_layer.weight")]
         assert torch.equal(found, weight)
+    assert model.model.config._attn_implementation == attention != "eager"
     assert measured["tuned_parameters"] == sum(w.numel() for w in tuned.parameters() if w.requires_grad)
 
 

@@ -1,5 +1,7 @@
 """Rows with kept keys and values give the scores of the whole sequence, whatever was read beside them."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from tiny_causal_models import causal_tokenizer, random_gpt2, random_llama
@@ -103,3 +105,18 @@ def test_scores_that_are_not_numbers_stop_the_work(language_model):
 )
 def test_rows_of_about_equal_length_are_read_together(lengths, enough, groups):
     assert length_groups(lengths, enough) == groups
+
+
+def test_the_memory_of_a_piece_is_that_of_its_keys_and_values(language_model):
+    rows = CausalRows(language_model, 2, ForwardClock())
+    rows.read([LONG, LONG], [0, 0])
+    kept = sum(part.nbytes for layer in rows._cache.layers for part in (layer.keys, layer.values))
+    assert language_model.bytes_per_piece * 2 * len(LONG) == kept
+    before = language_model.bytes_per_piece
+    language_model.model.to(torch.bfloat16)
+    assert language_model.bytes_per_piece * 2 == before
+
+
+def test_a_model_that_does_not_say_its_shape_counts_as_a_large_one(language_model):
+    language_model.model.config = SimpleNamespace()
+    assert language_model.bytes_per_piece == 1 << 19
