@@ -14,6 +14,8 @@ sidecar once, counts, adds noise, and sees nothing but the noisy counts.
   exp(epsilon). The number of markers counts as known: the masked text shows it.
 - **What becomes of them**: a count that noise alone reaches for one of all words or fewer is taken; all other words
   share what is left as they would without counts (``prior: domain``). This reads no private text, so it costs nothing.
+  A fill by context writes each word that was taken as often as its count says, names together as often as theirs, and
+  all other words in the rest (``groups``, see ``log_linear.word_prior``).
 
 The noise comes from a secret key (``noise_key``) and from all that is counted: the same fill has the same noise, so
 repeating it tells nothing new, and whoever knows seeds and parameters cannot take it off again. Counts of another
@@ -80,7 +82,7 @@ def counted_frequencies(
     taken[cells.counted :] = False
     places = _places(cells, counts, taken, total)
     return CountedFrequencies(
-        WordFrequencies(before.words, _as_counts(before, cells, places)),
+        WordFrequencies(before.words, _as_counts(before, cells, places), _groups(cells, taken)),
         {
             "epsilon": settings.epsilon,
             "words_per_line": settings.words_per_line,
@@ -187,3 +189,12 @@ def _as_counts(before: WordFrequencies, cells: _Cells, places: np.ndarray) -> np
     counts = before.counts.copy()
     counts[off] = np.maximum(1, np.rint(_SCALE * places[cell] * before.counts[off] / cells.prior[cell]))
     return counts
+
+
+def _groups(cells: _Cells, taken: np.ndarray) -> np.ndarray:
+    """``(F,)`` int64: words that were taken one by one, then all names, then all others; -1 for those on the list."""
+    group = np.cumsum(taken) - 1  # (C,)
+    names = int(np.count_nonzero(taken))
+    group[~taken] = names + 1
+    group[cells.counted] = names
+    return np.where(cells.of_form >= 0, group[cells.of_form], -1)

@@ -150,9 +150,19 @@ class _LogLinearMethod(_CountingMethod):
     prior_steps: int = Field(default=0, ge=0, le=100)
     """How many EM steps adjust the frequencies of words to the masked text (Saerens et al. 2002); 0: none."""
     prior_places: int = Field(default=3000, ge=1)
-    """From at most so many of its places."""
+    """From at most so many of its places; ``prior: counted`` looks at as many, so that the fills have its counts."""
     prior_smoothing: float = Field(default=1000.0, gt=0)
     """The generic frequencies count as much as so many places."""
+
+    @model_validator(mode="after")
+    def _one_way_to_find_frequencies(self) -> "_LogLinearMethod":
+        if self.prior == "counted" and self.prior_steps:
+            raise ValueError(
+                "prior 'counted' writes words as often as they were counted, and "
+                f"prior_steps={self.prior_steps} changes that by what the filler likes; leave prior_steps out, or take "
+                "prior 'domain'"
+            )
+        return self
 
 
 class LogLinear(_LogLinearMethod):

@@ -21,6 +21,9 @@ class WordFrequencies:
     words: tuple[str, ...]
     counts: np.ndarray
     """``(W,)`` int64."""
+    groups: np.ndarray | None = None
+    """``(W,)`` int64: words of which the text to be filled is known to have so many together, as counts of its masked
+    words say (``counted_frequencies``); -1 where nothing is known. ``None``: nothing is."""
 
     @classmethod
     def of(cls, counts: Iterable[tuple[str, int]]) -> "WordFrequencies":

@@ -99,6 +99,17 @@ def test_counts_take_the_place_of_the_prior() -> None:
     assert dict(zip(found.frequencies.words, found.frequencies.counts, strict=True))["the"] == 900
 
 
+def test_what_is_known_of_the_private_text_is_the_total_of_each_group() -> None:
+    lines = [line("digits")] * 60 + [line("spectral")] * 30 + [line("zyzzyva")] * 10
+    found = counted(lines, epsilon=64.0).frequencies
+    group = dict(zip(found.words, found.groups.tolist(), strict=True))
+    assert group["the"] == -1
+    assert group["digits"] == group["Digits"]
+    # Two that were taken, all names, and all others.
+    assert sorted({group[word] for word in ("digits", "spectral", "Paris", "queue")}) == [0, 1, 2, 3]
+    assert PUBLIC.groups is None
+
+
 def test_what_is_left_is_shared_as_the_prior_says() -> None:
     """Two places are too few to be told from noise among 2,000 words."""
     many = WordFrequencies.of(

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from tasks.filling.log_linear.candidate_scores import places_of_corpus
 from tasks.filling.log_linear.feature_weights import fit_weights
 from tasks.filling.log_linear.preparation import prepared_weighing
 from tasks.filling.log_linear.tuning_places import tuning_text
-from tasks.filling.log_linear.word_prior import estimate_prior, mean_probabilities
+from tasks.filling.log_linear.word_prior import estimate_prior, match_frequencies, mean_probabilities
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.settings import LogLinear
@@ -128,6 +129,39 @@ def test_many_steps_find_the_prior_that_made_the_contexts():
     assert np.abs(found - truth).max() < 0.02
 
 
+def test_matched_frequencies_by_hand():
+    """Chances of the first word 0.9 and 0.5, wanted 0.5: 9r / (9r + 1) + r / (r + 1) = 1 where r = 1/3."""
+    table = np.log([[0.9, 0.1], [0.5, 0.5]]).astype(np.float32) + np.array([[5], [-3]], dtype=np.float32)
+    matched = match_frequencies(table, np.array([0, 1]), np.array([0.5, 0.5]))
+    assert matched.distance_before == pytest.approx(0.2, abs=1e-6)
+    assert matched.distance <= 0.005
+    first, second = matched.log_multipliers
+    assert math.exp(first - second) == pytest.approx(1 / 3, rel=0.05)
+
+
+def test_words_of_a_group_keep_their_odds_and_the_groups_are_as_frequent_as_wanted():
+    random = np.random.default_rng(1)
+    table = random.normal(0, 3, (500, 40)).astype(np.float32)
+    groups = np.arange(40) % 7
+    wanted = random.dirichlet(np.ones(7))
+    matched = match_frequencies(table, groups, wanted)
+    for group in range(7):
+        assert np.ptp(matched.log_multipliers[groups == group]) == 0
+    chances = np.exp(table + matched.log_multipliers)
+    chances /= chances.sum(axis=1, keepdims=True)
+    shares = [chances[:, groups == group].sum() / 500 for group in range(7)]
+    assert np.abs(shares - wanted).sum() / 2 == pytest.approx(matched.distance, abs=1e-6)
+    assert matched.distance <= 0.005 < matched.distance_before
+
+
+def test_a_word_that_no_place_wants_is_written_all_the_same():
+    table = np.zeros((3, 2), dtype=np.float32)
+    table[:, 1] = -100
+    matched = match_frequencies(table, np.array([0, 1]), np.array([0.5, 0.5]))
+    assert matched.distance <= 0.005
+    assert matched.log_multipliers[1] - matched.log_multipliers[0] == pytest.approx(100, abs=0.1)
+
+
 # Tuning places ---------------------------------------------------------------------------------------------------
 
 
@@ -214,10 +248,10 @@ def model_of(cat=0.6, dog=0.2):
     return ScriptedModel(WORDS.split(), lambda words, position: {"cat": cat, "dog": dog, "cow": 0.1, "the": 0.1})
 
 
-def prepared(lines, model=None, corpus=None, **settings):
+def prepared(lines, model=None, corpus=None, frequencies=COUNTS, **settings):
     model = model or model_of()
     return prepared_weighing(
-        model, model.candidates(), KEPT, COUNTS, LogLinear(kind="log_linear", **settings), lines, corpus, None
+        model, model.candidates(), KEPT, frequencies, LogLinear(kind="log_linear", **settings), lines, corpus, None
     )
 
 
@@ -259,6 +293,23 @@ def test_a_step_of_the_prior_by_hand():
     scores = ready.weighing.proposal.of(np.zeros((1, 6), dtype=np.float32))[0]
     assert scores[3] - scores[4] == pytest.approx(math.log(9), abs=1e-4)
     assert ready.measured["prior_places"] == 2
+
+
+def test_counted_words_are_written_as_often_as_they_were_counted():
+    """The filler says cat 3:1 at both places, and cats were counted 3:1: without more the draw would be 9:1."""
+    weights = {"filler": 1, "frequency": 1, "average": 0}
+    counted = replace(COUNTS, groups=np.array([-1, 0, 1]))
+    lines = ["the [MASK] sat", "a [MASK] sat"]
+    ready = prepared(None, corpus=(2, lines), frequencies=counted, prior="counted", weights=weights)
+    scores = ready.weighing.proposal.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
+    assert scores[3] - scores[4] == pytest.approx(math.log(3), abs=0.05)
+    assert ready.measured["matched_frequencies"]["groups"] == 2
+    assert ready.measured["matched_frequencies"]["distance_before"] == pytest.approx(0.9 - 0.75, abs=1e-3)
+
+
+def test_what_counts_say_is_not_changed_by_what_the_filler_likes():
+    with pytest.raises(ValueError, match="leave prior_steps out"):
+        LogLinear(kind="log_linear", prior="counted", prior_steps=1)
 
 
 @pytest.mark.parametrize("order", ["left_to_right", "all_at_once", "most_confident_first"])

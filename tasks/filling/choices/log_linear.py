@@ -36,6 +36,11 @@ for the likelihood and pi_0 proportional to p_frequency^b for the first prior, e
 pi(w) L(w, x) / sum over v of pi(v) L(v, x) over masked places, smoothed towards pi_0 (``log_linear.word_prior``). It
 sees the contexts of the masked corpus and no masked word.
 
+Where words were counted (``prior: counted``), it is also known how often the fills are to write each of them, and the
+formula alone does not: p_average is the filler's mean over generic text, and this corpus has other contexts. So each
+counted word, the names together and the rest together get one more factor m, with which the mean of p(w | x) over
+masked places of the corpus is what was counted (``log_linear.word_prior``).
+
 The draw is the exponential race of ``sample``, at temperature 1: at every order of filling the same for a seed, line
 and marker, whatever else is in the batch.
 """

@@ -1,7 +1,7 @@
 """What ``log_linear`` and ``downstream`` learn before the first line is filled, once for all devices.
 
-Reads generic text, word counts, kept words, and for ``prior_steps`` the masked text; never the sidecar. What ``prior:
-counted`` learns from that has its noise already when it comes here.
+Reads generic text, word counts, kept words, and for ``prior_steps`` and ``prior: counted`` the masked text; never the
+sidecar. What ``prior: counted`` learns from that has its noise already when it comes here.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from tasks.filling.log_linear.downstream_scores import DownstreamScores, Surroun
 from tasks.filling.log_linear.feature_weights import FittedWeights, fit_weights
 from tasks.filling.log_linear.options import needs_tuning_text, refuse_causal
 from tasks.filling.log_linear.tuning_places import TuningPlace, TuningText, tuning_text
-from tasks.filling.log_linear.word_prior import estimate_prior, mean_probabilities
+from tasks.filling.log_linear.word_prior import estimate_prior, match_frequencies, mean_probabilities
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.settings import Downstream, LogLinear
@@ -73,7 +73,7 @@ def prepare(
         language_model = DownstreamScores(arguments.language_model, frequencies, settings.following_words)
     lines = read_corpus(arguments.tuning_text) if needs_tuning_text(settings) else None
     corpus = None
-    if settings.prior_steps:
+    if settings.prior_steps or (wanted is not None and wanted.groups is not None):
         number = count_slots(read_lines(arguments.input), merge_markers=settings.merge_markers)
         corpus = (number, read_lines(arguments.input))
     return prepared_weighing(model, candidates, kept, wanted or frequencies, settings, lines, corpus, language_model)
@@ -119,9 +119,17 @@ def prepared_weighing(
             table = candidate_log_probabilities(model, candidates, allowed, places)
             table *= np.float32(proposal["filler"])
             table -= (proposal["average"] * learner.log_average).astype(np.float32)
-            start = np.exp(proposal["frequency"] * log_frequency)
-            start /= start.sum()
-            shift = np.log(estimate_prior(table, start, settings.prior_steps, settings.prior_smoothing) / start)
+            groups = _groups_of_candidates(candidates, frequencies, allowed)
+            if groups is None:
+                start = np.exp(proposal["frequency"] * log_frequency)
+                start /= start.sum()
+                shift = np.log(estimate_prior(table, start, settings.prior_steps, settings.prior_smoothing) / start)
+            else:
+                table += (proposal["frequency"] * log_frequency).astype(np.float32)
+                wanted = np.bincount(groups, weights=np.exp(log_frequency))
+                matched = match_frequencies(table, groups, wanted)
+                shift = matched.log_multipliers
+                learner.measured["matched_frequencies"] = matched.measured()
         learner.measured["prior_places"] = len(places)
     learned = learner.final_weights(learned_proposal)
     final = learner.with_prior(learned)
@@ -149,6 +157,17 @@ def _counts_of_candidates(candidates: CandidateWords, frequencies: WordFrequenci
         key = word if candidates.cased else fold(word)
         counts[key] = counts.get(key, 0) + count
     return np.array([counts.get(word, 0) for word in candidates.words], dtype=np.float64)
+
+
+def _groups_of_candidates(
+    candidates: CandidateWords, frequencies: WordFrequencies, allowed: np.ndarray
+) -> np.ndarray | None:
+    """``(A,)`` the groups of the allowed candidates, numbered from 0 without a gap; ``None`` where nothing is known."""
+    if frequencies.groups is None:
+        return None
+    group = dict(zip(map(fold, frequencies.words), frequencies.groups.tolist(), strict=True))
+    chosen = [group[fold(word)] for word, is_allowed in zip(candidates.words, allowed, strict=True) if is_allowed]
+    return np.unique(chosen, return_inverse=True)[1]
 
 
 class _Learner:

@@ -6,13 +6,48 @@ under other priors, and an EM algorithm that finds those priors from the outputs
 is the mean of its adjusted probabilities over all places. Here the classes are words. With few places for many words
 the mean is drawn towards where it started, as if so many more places with the first prior had been seen (a Dirichlet
 prior; each step then makes the posterior of the prior no less probable).
+
+Where it is known how often a word is wanted (``prior: counted``), it is the other way round: the fills are to write
+it as often. Of all distributions p(w | x) of which the mean over the places has the wanted frequencies f(g), of single
+words or of groups of them, the one that moves least from the filler's q(w | x), by the sum of KL(p || q) over the
+places, is q(w | x) m(g), normalised at each place (Csiszar 1975, "I-divergence geometry", section 3); iterative
+proportional fitting finds the m (Deming and Stephan 1940). Without it words that the filler likes are written too
+often: of 4,000 lines two fifths of all fills had to be other words.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 _ROWS = 256
+_MATCHING_STEPS = 50
+_CLOSE_ENOUGH = 0.005
+_LARGEST_FACTOR = 20.0
+"""By which a word's multiplier changes in one step: one that hardly any place wants cannot jump."""
+
+
+@dataclass(frozen=True)
+class MatchedFrequencies:
+    """Multipliers with which the fills have the wanted frequencies."""
+
+    log_multipliers: np.ndarray
+    """``(W,)`` float64, the same for all words of a group."""
+    distance_before: float
+    """Share of all fills that had to be of another group without the multipliers (total variation, 0 to 1)."""
+    distance: float
+    """The same with them."""
+    groups: int
+    steps: int
+
+    def measured(self) -> dict[str, float | int]:
+        """What a report says of it."""
+        return {
+            "groups": self.groups,
+            "distance_before": self.distance_before,
+            "distance": self.distance,
+            "steps": self.steps,
+        }
 
 
 def mean_probabilities(log_scores: np.ndarray) -> np.ndarray:
@@ -34,6 +69,31 @@ def estimate_prior(log_scores: np.ndarray, start: np.ndarray, steps: int, smooth
         mean = _mean((rows + log_prior for rows in _rows(log_scores)), len(prior), number)
         prior = (number * mean + smoothing * start) / (number + smoothing)
     return prior
+
+
+def match_frequencies(log_scores: np.ndarray, groups: np.ndarray, wanted: np.ndarray) -> MatchedFrequencies:
+    """Multipliers m so that the mean over places of the probabilities proportional to exp(score) * m, summed over the
+    words of each group, is ``wanted``.
+
+    ``log_scores``: ``(N, W)`` float32, one place at least; ``groups``: ``(W,)`` from 0; ``wanted``: ``(G,)`` float64,
+    all above 0, sum 1. Ends where the share of misplaced probability is at most 0.005, or after 50 steps.
+    """
+
+    def found(log_multipliers: np.ndarray) -> np.ndarray:
+        mean = _mean((rows + log_multipliers for rows in _rows(log_scores)), len(groups), len(log_scores))
+        return np.bincount(groups, weights=mean, minlength=len(wanted))
+
+    log_multipliers = np.zeros(len(groups))
+    largest = np.log(_LARGEST_FACTOR)
+    distances: list[float] = []
+    while True:
+        shares = found(log_multipliers)
+        distances.append(float(np.abs(shares - wanted).sum() / 2))
+        if distances[-1] <= _CLOSE_ENOUGH or len(distances) > _MATCHING_STEPS:
+            break
+        change = np.log(wanted) - np.log(np.maximum(shares, np.finfo(np.float64).tiny))
+        log_multipliers += np.clip(change, -largest, largest)[groups]
+    return MatchedFrequencies(log_multipliers, distances[0], distances[-1], len(wanted), len(distances) - 1)
 
 
 def _rows(log_scores: np.ndarray) -> Iterator[np.ndarray]:
