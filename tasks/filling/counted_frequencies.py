@@ -14,6 +14,7 @@ sidecar once, counts, adds noise, and sees nothing but the noisy counts.
   exp(epsilon). The number of markers counts as known: the masked text shows it.
 - **What becomes of them**: a count that noise alone reaches for one of all words or fewer is taken; all other words
   share what is left as they would without counts (``prior: domain``). This reads no private text, so it costs nothing.
+  Single letters are words where enough of them were counted, and only there.
   A fill by context writes each word that was taken as often as its count says, names together as often as theirs, and
   all other words in the rest (``groups``, see ``log_linear.word_prior``).
 
@@ -37,6 +38,7 @@ from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold, words_of
 from tasks.filling.casing import usual_forms
 from tasks.filling.kept_words import KeptWords
+from tasks.filling.masked_lm.candidate_words import is_letter
 from tasks.filling.settings import NoisyCounts
 from tasks.filling.word_frequencies import WordFrequencies
 
@@ -104,10 +106,13 @@ class _Cells:
         folded = [fold(word) for word in before.words]
         candidates = {word for word, off in zip(folded, off_list, strict=True) if off}
         capitals = usual_forms(zip(before.words, before.counts.tolist(), strict=True))
-        self._names = set() if count_names else {word for word in candidates if word in capitals}
+        names = {word for word in candidates if word in capitals and not is_letter(word)}
+        self._names = set() if count_names else names
         self.words = sorted(candidates - self._names)
         self.counted = len(self.words)
         """Words that are counted one by one: the first so many cells."""
+        self.letters = np.array([is_letter(word) for word in self.words] + [False, False])
+        """(C,) which are single letters."""
         self._index = {word: index for index, word in enumerate(self.words)}
         self.of_form = np.array([self.of(word) if off else -1 for word, off in zip(folded, off_list, strict=True)])
         """Cell of each form of ``before`` (F,), int64; -1 where it is on the list."""
@@ -175,6 +180,7 @@ def _places(cells: _Cells, counts: np.ndarray, taken: np.ndarray, total: int) ->
     names, unlisted = (max(0.0, float(counts[cell])) for cell in (cells.counted, cells.counted + 1))
     rest = np.zeros(len(cells), dtype=bool)
     rest[: cells.counted] = ~taken[: cells.counted]
+    rest &= ~cells.letters
     mass = cells.prior[rest].sum()
     if mass > 0:
         places[rest] = cells.prior[rest] / mass * max(least, total - places.sum() - names - unlisted)

@@ -72,9 +72,13 @@ class DomainFrequencies:
         }
 
 
-def read_domain_frequencies(word_counts: str | Path, masked: str | Path, generic: str | Path) -> DomainFrequencies:
-    """The same from files: word counts, masked text and generic text, one sentence a line each."""
-    return domain_frequencies(WordFrequencies.read(word_counts), read_lines(masked), read_lines(generic))
+def read_domain_frequencies(
+    word_counts: str | Path, masked: str | Path, generic: str | Path, *, letters: bool = False
+) -> DomainFrequencies:
+    """The same from files: word counts (with ``letters``, single ones too), masked text and generic text, one sentence
+    a line each."""
+    frequencies = WordFrequencies.read(word_counts, letters=letters)
+    return domain_frequencies(frequencies, read_lines(masked), read_lines(generic))
 
 
 def domain_frequencies(

@@ -132,7 +132,9 @@ def learn(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[A
     prepared: Any = None
     measured: dict[str, Any] = {}
     if has_domain_prior(settings):
-        domain = read_domain_frequencies(arguments.word_counts, arguments.input, arguments.generic_text)
+        domain = read_domain_frequencies(
+            arguments.word_counts, arguments.input, arguments.generic_text, letters=counts_masked_words(settings)
+        )
         measured["domain_frequencies"] = domain.measured()
         prepared = domain.frequencies
     if counts_masked_words(settings):

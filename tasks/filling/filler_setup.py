@@ -6,6 +6,7 @@ from typing import Any
 
 from tasks.filling.filled_corpus import CorpusFiller
 from tasks.filling.kept_words import KeptWords
+from tasks.filling.log_linear.options import counts_masked_words
 from tasks.filling.masked_lm.order_of_filling import refuse_order
 from tasks.filling.restoration import GenericWords
 from tasks.filling.slot_originals import ChoiceWithoutOriginals, ForbiddenOriginals
@@ -22,7 +23,9 @@ def corpus_filler(arguments: argparse.Namespace, settings: Any, threads: int, pr
     was learned before the first line, for the methods that learn: by ``log_linear.preparation``, or the frequencies
     of ``domain_frequencies``."""
     kept = KeptWords.read(arguments.kept_words)
-    frequencies = WordFrequencies.read(arguments.word_counts) if arguments.word_counts else None
+    frequencies = None
+    if arguments.word_counts:
+        frequencies = WordFrequencies.read(arguments.word_counts, letters=counts_masked_words(settings))
     originals = ForbiddenOriginals() if settings.forbid_original else None
     classes = None
     if settings.classes == "match":

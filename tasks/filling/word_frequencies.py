@@ -11,12 +11,13 @@ from tasks.corpora.word_counts import read_word_counts
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError
 from tasks.filling.kept_words import KeptWords
-from tasks.filling.masked_lm.candidate_words import is_word
+from tasks.filling.masked_lm.candidate_words import is_letter, is_word
 
 
 @dataclass(frozen=True)
 class WordFrequencies:
-    """Cased words and their counts; entries that may not stand for a marker (single letters) are left out."""
+    """Cased words and their counts; entries that may not stand for a marker are left out, and single letters where they
+    are not asked for."""
 
     words: tuple[str, ...]
     counts: np.ndarray
@@ -26,22 +27,24 @@ class WordFrequencies:
     words say (``counted_frequencies``); -1 where nothing is known. ``None``: nothing is."""
 
     @classmethod
-    def of(cls, counts: Iterable[tuple[str, int]]) -> "WordFrequencies":
-        """Take the words of a word list."""
-        kept = [(word, count) for word, count in counts if count > 0 and is_word(word)]
+    def of(cls, counts: Iterable[tuple[str, int]], *, letters: bool = False) -> "WordFrequencies":
+        """Take the words of a word list, and with ``letters`` single letters too."""
+        kept = [
+            (word, count) for word, count in counts if count > 0 and (is_word(word) or (letters and is_letter(word)))
+        ]
         numbers = np.array([count for _, count in kept], dtype=np.int64)
         numbers.setflags(write=False)  # 'read' gives the same object to all
         return cls(tuple(word for word, _ in kept), numbers)
 
     @classmethod
-    def read(cls, path: str | Path) -> "WordFrequencies":
+    def read(cls, path: str | Path, *, letters: bool = False) -> "WordFrequencies":
         """Read ``word_counts.tsv``; ``CorpusError`` where it is missing, damaged or holds no word.
 
         The last file is remembered for as long as it stays as it is: what learns and what fills both read it.
         """
         path = Path(path)
         state = path.stat() if path.is_file() else None
-        return _read(path, None if state is None else (state.st_ino, state.st_mtime_ns, state.st_size))
+        return _read(path, letters, None if state is None else (state.st_ino, state.st_mtime_ns, state.st_size))
 
     def folded(self) -> set[str]:
         """The words, folded."""
@@ -68,8 +71,8 @@ class WordFrequencies:
 
 
 @lru_cache(maxsize=1)
-def _read(path: Path, _state: tuple[int, int, int] | None) -> WordFrequencies:
-    frequencies = WordFrequencies.of(read_word_counts(path))
+def _read(path: Path, letters: bool, _state: tuple[int, int, int] | None) -> WordFrequencies:
+    frequencies = WordFrequencies.of(read_word_counts(path), letters=letters)
     if not frequencies.words:
         raise CorpusError(f"word counts {str(path)!r} hold no word; 'palimpsest count-words' makes them from a text")
     return frequencies

@@ -45,6 +45,13 @@ def test_byte_pair_candidates_begin_with_a_space_and_keep_both_entries():
             assert glued == vocabulary[word]
 
 
+def test_a_letter_is_a_candidate_only_where_the_word_list_has_it():
+    tokenizer = byte_pair_tokenizer("Paris p Paris p Paris p")
+    assert candidate_words(tokenizer, name="tiny", known_words={"paris", "p"}).words == ("p", "Paris")
+    assert candidate_words(tokenizer, name="tiny", known_words={"paris"}).words == ("Paris",)
+    assert "p" not in candidate_words(tokenizer, name="tiny").words
+
+
 def test_a_slot_wants_the_entry_with_a_space_behind_a_space_only():
     candidates = candidate_words(byte_pair_tokenizer("Paris likes Paris likes"), name="tiny")
     assert candidates.follows_space("in ", line_start=True)

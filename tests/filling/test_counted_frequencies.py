@@ -147,6 +147,18 @@ def test_names_are_counted_only_where_that_is_asked_for() -> None:
     assert shares(left_out)["Paris"] == pytest.approx(0.8, abs=0.03)
 
 
+def test_a_single_letter_is_a_word_only_where_enough_were_counted() -> None:
+    public = WordFrequencies.of([("p", 5000), ("B", 400), ("x", 90), ("queue", 40)], letters=True)
+    assert public.words == ("p", "B", "x", "queue")
+    lines = [line("b")] * 60 + [line("p")] * 30 + [line("queue")] * 10
+    found = counted_frequencies(public, KeptWords(["the"]), lines, NoisyCounts(epsilon=32.0), KEY)
+    counts = dict(zip(found.frequencies.words, found.frequencies.counts.tolist(), strict=True))
+    assert found.measured["taken_words"] == 3  # a capital makes no name of a letter
+    assert counts["B"] / counts["queue"] == pytest.approx(6, rel=0.1)
+    # Generic text has many of x; here it was not counted, and is not drawn.
+    assert counts["x"] == 1 < counts["queue"] / 1000
+
+
 def test_noise_belongs_to_the_key_and_to_all_that_is_counted() -> None:
     lines = [line("digits")] * 9 + [line("queue")] * 9
 

@@ -20,6 +20,7 @@ def test_a_changed_file_is_read_again(tmp_path):
     first = WordFrequencies.read(path)
     assert (first.words, first.counts.tolist()) == (("Boston", "the"), [3, 9])
     assert WordFrequencies.read(str(path)) is first
+    assert WordFrequencies.read(path, letters=True).words == ("Boston", "the", "x")
     write(path, "Berlin\t4\nthe\t9\nx\t5\n", changed=2)
     assert WordFrequencies.read(path).words == ("Berlin", "the")
     path.unlink()

@@ -20,7 +20,7 @@ from tasks.filling.kept_words import KeptWords
 from tasks.filling.log_linear.candidate_scores import candidate_log_probabilities, count_slots, places_of_corpus
 from tasks.filling.log_linear.downstream_scores import DownstreamScores, Surroundings
 from tasks.filling.log_linear.feature_weights import FittedWeights, fit_weights
-from tasks.filling.log_linear.options import needs_tuning_text, refuse_causal
+from tasks.filling.log_linear.options import counts_masked_words, needs_tuning_text, refuse_causal
 from tasks.filling.log_linear.tuning_places import TuningPlace, TuningText, tuning_text
 from tasks.filling.log_linear.word_prior import estimate_prior, match_frequencies, mean_probabilities
 from tasks.filling.masked_lm.candidate_words import CandidateWords
@@ -65,7 +65,7 @@ def prepare(
     set_up_torch(threads)
     refuse_causal(settings, arguments.filler)
     kept = KeptWords.read(arguments.kept_words)
-    frequencies = WordFrequencies.read(arguments.word_counts)
+    frequencies = WordFrequencies.read(arguments.word_counts, letters=counts_masked_words(settings))
     model = MaskedLanguageModel.load(arguments.filler)
     candidates = candidate_words(model, arguments.filler, frequencies)
     language_model = None

@@ -7,7 +7,8 @@ A vocabulary of pieces holds much that is no word. These entries are never writt
   begin with the sign for a space (``Ġ``, ``▁``);
 - whatever is not exactly one word to ``corpora.words``: bare punctuation, ``and/or``, an ending that stands alone;
 - single characters other than ``a``, ``i`` and digits (initials, list marks, letters of other scripts), and
-  typographic forms (``ﬁ``);
+  typographic forms (``ﬁ``); but a letter from a to z may stand where the word list has it, which it does only where
+  masked words are counted (people spell, and meetings speak of *p* and *m*);
 - digits that begin with a zero: ``000`` is what tokenizers leave of ``1,000``;
 - debris of contractions: ``didn``, ``ll``, ``ve``: pieces that tokenizers make by cutting at the apostrophe;
 - with a word list (``--word-counts``), what never stands alone in that text, where the entry is likely to be the mere
@@ -89,7 +90,7 @@ def candidate_words(tokenizer: Any, *, name: str, known_words: Collection[str] |
         if entry in excluded:
             continue
         word = _word_of(piece, sign, tokenizer)
-        if word is None or not is_word(word):
+        if word is None or not (is_word(word) or (known_words and is_letter(word) and fold(word) in known_words)):
             continue
         if known_words and (sign or len(word) <= _SHORT) and fold(word) not in known_words:
             continue
@@ -106,6 +107,11 @@ def candidate_words(tokenizer: Any, *, name: str, known_words: Collection[str] |
         line_start_is_spaced=not sign or _first_piece(tokenizer, words[0]).startswith(sign),
         cased=any(word != word.lower() for word in words),
     )
+
+
+def is_letter(text: str) -> bool:
+    """Whether a text is a single letter from a to z, in either case."""
+    return len(text) == 1 and text.isascii() and text.isalpha()
 
 
 def is_word(text: str) -> bool:
