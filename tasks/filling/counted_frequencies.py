@@ -12,11 +12,11 @@ sidecar once, counts, adds noise, and sees nothing but the noisy counts.
   numbers: the geometric mechanism (Ghosh, Roughgarden and Sundararajan 2009). Putting other words behind the markers of
   one line moves the counts by 2 L at most in sum, and so changes the probability of no outcome by more than a factor of
   exp(epsilon). The number of markers counts as known: the masked text shows it.
-- **What becomes of them**: a count that noise alone reaches for one of all words or fewer is taken; all other words
-  share what is left as they would without counts (``prior: domain``). This reads no private text, so it costs nothing.
-  Single letters are words where enough of them were counted, and only there.
-  A fill by context writes each word that was taken as often as its count says, names together as often as theirs, and
-  all other words in the rest (``groups``, see ``log_linear.word_prior``).
+- **What becomes of them**: what noisy counts say and what is expected without counts (``prior: domain``) are weighed
+  word by word (``count_posterior``). This reads no private text, so it costs nothing.
+  Single letters are words here. A fill by context writes each word that noise alone would give such a count for one of
+  all words or fewer (*taken*) as often as that comes to, names together as often as theirs, and all other words in the
+  rest (``groups``, see ``log_linear.word_prior``).
 
 The noise comes from a secret key (``noise_key``) and from all that is counted: the same fill has the same noise, so
 repeating it tells nothing new, and whoever knows seeds and parameters cannot take it off again. Counts of another
@@ -37,6 +37,7 @@ import numpy as np
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold, words_of
 from tasks.filling.casing import usual_forms
+from tasks.filling.count_posterior import posterior_rates
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.masked_lm.candidate_words import is_letter
 from tasks.filling.settings import NoisyCounts
@@ -82,7 +83,7 @@ def counted_frequencies(
     threshold = _threshold(cells.counted, ratio)
     taken = counts >= threshold
     taken[cells.counted :] = False
-    places = _places(cells, counts, taken, total)
+    places = _places(cells, counts, total, ratio)
     return CountedFrequencies(
         WordFrequencies(before.words, _as_counts(before, cells, places), _groups(cells, taken)),
         {
@@ -111,8 +112,6 @@ class _Cells:
         self.words = sorted(candidates - self._names)
         self.counted = len(self.words)
         """Words that are counted one by one: the first so many cells."""
-        self.letters = np.array([is_letter(word) for word in self.words] + [False, False])
-        """(C,) which are single letters."""
         self._index = {word: index for index, word in enumerate(self.words)}
         self.of_form = np.array([self.of(word) if off else -1 for word, off in zip(folded, off_list, strict=True)])
         """Cell of each form of ``before`` (F,), int64; -1 where it is on the list."""
@@ -173,18 +172,19 @@ def _threshold(number: int, ratio: float) -> int:
     return max(1, math.ceil(math.log((1 + ratio) / max(1, number)) / math.log(ratio)))
 
 
-def _places(cells: _Cells, counts: np.ndarray, taken: np.ndarray, total: int) -> np.ndarray:
+def _places(cells: _Cells, counts: np.ndarray, total: int, ratio: float) -> np.ndarray:
     """``(C,)`` float64: of ``total`` places, how many each cell is taken to have; 0 for what public text does not."""
-    places = np.where(taken, counts, 0.0)
+    places = np.zeros(len(cells))
     least = max(1.0, _LEAST_SHARE * total)
     names, unlisted = (max(0.0, float(counts[cell])) for cell in (cells.counted, cells.counted + 1))
-    rest = np.zeros(len(cells), dtype=bool)
-    rest[: cells.counted] = ~taken[: cells.counted]
-    rest &= ~cells.letters
-    mass = cells.prior[rest].sum()
-    if mass > 0:
-        places[rest] = cells.prior[rest] / mass * max(least, total - places.sum() - names - unlisted)
-    places[cells.counted] = max(least, names) if cells.prior[cells.counted] > 0 else 0.0
+    if cells.prior[cells.counted] > 0:
+        places[cells.counted] = max(least, names)
+    if not cells.counted:
+        return places
+    left = max(least, total - names - unlisted)
+    words = slice(0, cells.counted)
+    rates = posterior_rates(counts[words], left * cells.prior[words] / cells.prior[words].sum(), ratio)
+    places[words] = left * rates / rates.sum()
     return places
 
 
