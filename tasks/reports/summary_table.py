@@ -23,6 +23,7 @@ METHOD_NAMES = {
     "sample": "Sample",
     "unigram": "Unigram",
     "log_linear": "Log-linear",
+    "counted": "Log-linear, noisy counts",
     "downstream": "Downstream-aware",
     "domain_unigram": "Unigram of the domain",
     "surrogate": "Surrogate",
