@@ -44,7 +44,7 @@ from tasks.filling.settings import NoisyCounts
 from tasks.filling.word_frequencies import WordFrequencies
 
 _LEAST_SHARE = 0.01
-"""Words that are not taken share so much of all places at least: noise may leave nothing, or less."""
+"""All names together, and all counted words together, have so much of all places at least: noise may leave nothing."""
 _SCALE = 1000.0
 """Counts are whole numbers: so many for each place, and rounding loses nothing that matters."""
 

@@ -90,7 +90,7 @@ def domain_frequencies(
     in common.
     """
     index = {word: number for number, word in enumerate(dict.fromkeys(map(fold, frequencies.words)))}
-    known = _counts(_known_words(masked), index)  # (W,)
+    known = _counts(_known_texts(masked), index)  # (W,)
     text = _GenericText.read(generic, index)
     shown = (known > 0) & (text.counts > 0)
     if not shown.any():
@@ -129,14 +129,13 @@ def domain_frequencies(
     )
 
 
-def _known_words(masked: Iterable[str]) -> Iterable[str]:
+def _known_texts(masked: Iterable[str]) -> Iterable[str]:
     for line in masked:
-        sentence = read_masked_line(line, 1, merge_markers=False)
-        yield from chain.from_iterable(map(words_of, sentence.texts))
+        yield from read_masked_line(line, 1, merge_markers=False).texts
 
 
-def _counts(words: Iterable[str], index: dict[str, int]) -> np.ndarray:
-    found = array("i", (number for word in words if (number := index.get(fold(word))) is not None))
+def _counts(texts: Iterable[str], index: dict[str, int]) -> np.ndarray:
+    found = array("i", chain.from_iterable(_numbers_of(index, text) for text in texts))
     return np.bincount(np.frombuffer(found, dtype=np.int32), minlength=len(index)).astype(np.float64)
 
 

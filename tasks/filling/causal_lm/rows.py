@@ -103,18 +103,23 @@ class CausalRows:
         copies._mask = (torch.arange(longest, device=self._device) < lengths[:, None]).long()
         if longest:
             for number, layer in enumerate(self._cache.layers):
-                keys, values = (_gathered(part, index, order) for part in (layer.keys, layer.values))
+                places = _vector_places(layer.keys, index, order)
+                keys, values = (_gathered(part, places) for part in (layer.keys, layer.values))
                 copies._cache.update(keys, values, number)
         return copies
 
 
-def _gathered(kept: torch.Tensor, rows: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
-    """``(B, heads, P, D)``, rows ``(N,)`` and columns ``(N, P')`` -> ``(N, heads, P', D)``, vector by vector."""
-    _, heads, length, width = kept.shape
+def _vector_places(kept: torch.Tensor, rows: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
+    """Where the vectors of rows ``(N,)`` at columns ``(N, P')`` stand in ``(B, heads, P, D)``: ``(N, heads, P')``."""
+    _, heads, length, _ = kept.shape
     each_head = rows[:, None] * heads + torch.arange(heads, device=rows.device)  # (N, heads)
-    places = each_head[:, :, None] * length + order[:, None, :]  # (N, heads, P')
-    gathered = kept.reshape(-1, width).index_select(0, places.flatten())
-    return gathered.view(*places.shape, width)
+    return each_head[:, :, None] * length + order[:, None, :]
+
+
+def _gathered(kept: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """``(B, heads, P, D)`` and places ``(N, heads, P')`` of vectors -> ``(N, heads, P', D)``."""
+    width = kept.shape[-1]
+    return kept.reshape(-1, width).index_select(0, places.flatten()).view(*places.shape, width)
 
 
 def joined(parts: Sequence[CausalRows]) -> CausalRows:

@@ -73,7 +73,7 @@ def prepare(
         language_model = DownstreamScores(arguments.language_model, frequencies, settings.following_words)
     lines = read_corpus(arguments.tuning_text) if needs_tuning_text(settings) else None
     corpus = None
-    if settings.prior_steps or (wanted is not None and wanted.groups is not None):
+    if settings.prior_steps or counts_masked_words(settings):
         number = count_slots(read_lines(arguments.input), merge_markers=settings.merge_markers)
         corpus = (number, read_lines(arguments.input))
     return prepared_weighing(model, candidates, kept, wanted or frequencies, settings, lines, corpus, language_model)
