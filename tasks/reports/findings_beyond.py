@@ -6,12 +6,12 @@ unknown word gains by it, since its model gives ``<unk>`` no probability; over a
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from tasks.reports.findings_claims import is_of_the_paper
-from tasks.reports.findings_comparison import Comparison, Condition, Experiment, Row
+from tasks.reports.findings_comparison import Comparison, Condition, Experiment, Outcome, Row, ShareOfGap
 
 _KNOWN, _ALL = "perplexity_known", "perplexity"
 GOAL = 0.2
@@ -20,12 +20,16 @@ of the vocabulary."""
 
 
 @dataclass(frozen=True, slots=True)
-class OverSeeds:
-    """Mean, smallest and largest value over the seeds."""
+class Share:
+    """A share of a gap."""
 
     mean: float
-    low: float
-    high: float
+    """Over the seeds."""
+    smallest: float
+    largest: float
+    """Of a seed."""
+    interval: tuple[float, float] | None
+    """Over test sentences and seeds, by a bootstrap; ``None`` without the scores of sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +40,23 @@ class Gap:
     technique: str
     label: str
     seeds: int
-    closed: OverSeeds | None
+    closed: Share | None
     """Share of the gap from Baseline1 to Oracle that it closes, in log perplexity: 0 is Baseline1, 1 is Oracle."""
-    of_top_k: OverSeeds | None
+    of_top_k: Share | None
     """Its distance from Oracle per that of Top-K by the same filler, in perplexity; a fill without a filler is held
     against the nearest Top-K."""
-    closed_all_words: OverSeeds | None
-    of_top_k_all_words: OverSeeds | None
+    closed_all_words: Share | None
+    of_top_k_all_words: Share | None
+
+    @property
+    def goal(self) -> Outcome | None:
+        """What the interval over known words says of ``GOAL``; ``None`` where there is none."""
+        if self.of_top_k is None or self.of_top_k.interval is None:
+            return None
+        low, high = self.of_top_k.interval
+        if low <= GOAL < high:
+            return "open"
+        return "for" if high <= GOAL else "against"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +81,21 @@ class Restored:
     technique: str
     label: str
     rate: float
+    """Mean over the seeds."""
+    interval: tuple[float, float] | None
+    """Means of the ends of the seeds' Wilson intervals: all seeds fill the same places, so that more seeds are no more
+    places."""
     by_frequency: float | None
     """What a draw by frequency among the words that may be masked would restore on average."""
 
     @property
-    def more_than_guessing(self) -> bool | None:
-        """Whether it restores more than the guess; ``None`` where there is no guess."""
-        return None if self.by_frequency is None else self.rate > self.by_frequency
+    def beside_guessing(self) -> Literal["more", "fewer", "open"] | None:
+        """Whether the interval lies above or below the guess or holds it; ``None`` where there is no guess."""
+        if self.by_frequency is None:
+            return None
+        if self.interval is None or self.interval[0] <= self.by_frequency <= self.interval[1]:
+            return "open"
+        return "more" if self.rate > self.by_frequency else "fewer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +111,10 @@ class Beyond:
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {
-            "gaps": [asdict(gap) for gap in self.gaps],
+            "gaps": [{**asdict(gap), "goal": gap.goal} for gap in self.gaps],
             "best": [asdict(best) for best in self.best],
             "best_all_words": [asdict(best) for best in self.best_all_words],
-            "restored": [{**asdict(r), "more_than_guessing": r.more_than_guessing} for r in self.restored],
+            "restored": [{**asdict(r), "beside_guessing": r.beside_guessing} for r in self.restored],
         }
 
 
@@ -109,39 +131,48 @@ def beyond(experiment: Experiment) -> Beyond:
 
 def _gap(experiment: Experiment, condition: Condition, filled: Sequence[Condition]) -> Gap:
     oracle, baseline = experiment.beside(condition, "oracle"), experiment.beside(condition, "baseline1")
-    mine = experiment.by_condition[condition]
-
-    def shares(field: str) -> tuple[OverSeeds | None, OverSeeds | None]:
+    shares = []
+    for field in (_KNOWN, _ALL):
         top_k = _top_k_of(experiment, condition, filled, field)
-        return (
-            _over_seeds(experiment, [condition, baseline, oracle], _closed, field),
-            _over_seeds(experiment, [condition, top_k, oracle], _left, field),
-        )
-
-    place = condition.dataset, str(condition.technique), condition.label, len(mine)
-    return Gap(*place, *shares(_KNOWN), *shares(_ALL))
-
-
-def _closed(fill: float, baseline: float, oracle: float) -> float | None:
-    return math.log(baseline / fill) / math.log(baseline / oracle) if baseline > oracle else None
+        shares += [
+            _share(experiment, "closed", condition, baseline, oracle, field),
+            _share(experiment, "left", condition, top_k, oracle, field),
+        ]
+    seeds = len(experiment.by_condition[condition])
+    return Gap(condition.dataset, str(condition.technique), condition.label, seeds, *shares)
 
 
-def _left(fill: float, top_k: float, oracle: float) -> float | None:
-    return (fill - oracle) / (top_k - oracle) if top_k > oracle else None
+def _closed(fill: float, worse: float, better: float) -> float | None:
+    """In log perplexity; ``None`` where the better end is not better."""
+    return math.log(worse / fill) / math.log(worse / better) if worse > better else None
 
 
-def _over_seeds(
-    experiment: Experiment, conditions: Sequence[Condition | None], share: Callable[..., float | None], field: str
-) -> OverSeeds | None:
-    """A share computed for every seed of the first condition; ``None`` where a number or a condition is missing."""
+def _left(fill: float, worse: float, better: float) -> float | None:
+    """In perplexity; ``None`` where the better end is not better."""
+    return (fill - better) / (worse - better) if worse > better else None
+
+
+def _share(
+    experiment: Experiment,
+    share: ShareOfGap,
+    condition: Condition,
+    worse: Condition | None,
+    better: Condition | None,
+    field: str,
+) -> Share | None:
+    """A share computed for every seed of the condition; ``None`` where a number or a condition is missing."""
+    if worse is None or better is None:
+        return None
+    of_seed = _closed if share == "closed" else _left
     values = []
-    for seed in experiment.by_condition[conditions[0]] if conditions[0] is not None else ():
-        numbers = [experiment.by_condition[c].get(seed, {}).get(field) if c is not None else None for c in conditions]
-        value = share(*numbers) if all(numbers) else None
+    for seed in experiment.by_condition[condition]:
+        fill, high, low = (experiment.by_condition[c].get(seed, {}).get(field) for c in (condition, worse, better))
+        value = of_seed(fill, high, low) if fill and high and low else None
         if value is None:
             return None
         values.append(value)
-    return OverSeeds(statistics.fmean(values), min(values), max(values)) if values else None
+    interval = experiment.share_interval(share, condition, worse, better, known=field == _KNOWN)
+    return Share(statistics.fmean(values), min(values), max(values), interval) if values else None
 
 
 def _top_k_of(
@@ -194,7 +225,12 @@ def _restored(experiment: Experiment, condition: Condition) -> Restored | None:
     rate, guess = _mean(rows, "restoration_rate"), _mean(rows, "restoration_by_frequency")
     if rate is None:
         return None
-    return Restored(condition.dataset, str(condition.technique), condition.label, rate, guess)
+    ends = [row.get("restoration_rate_ci") for row in rows]
+    interval = None
+    if all(ends):
+        low, high = (statistics.fmean(end) for end in zip(*ends, strict=True))
+        interval = low, high
+    return Restored(condition.dataset, str(condition.technique), condition.label, rate, interval, guess)
 
 
 def _mean(rows: Iterable[Row], field: str) -> float | None:

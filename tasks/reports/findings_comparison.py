@@ -21,6 +21,9 @@ from tasks.reports.summary_table import method_name
 
 Row = Mapping[str, Any]
 Side = Literal["below", "above"]
+Outcome = Literal["for", "against", "open"]
+ShareOfGap = Literal["closed", "left"]
+"""Closed: from the worse end, in log perplexity. Left: to the better end, in perplexity."""
 REFERENCES = ("pretrained", "oracle", "baseline0", "baseline1")
 
 
@@ -61,7 +64,7 @@ class Comparison:
     limit: float = 1.0
 
     @property
-    def outcome(self) -> Literal["for", "against", "open"]:
+    def outcome(self) -> Outcome:
         """What the interval says of the claim; ``open``: it holds the limit, or there is none."""
         if self.low is None or self.high is None or self.low <= self.limit <= self.high:
             return "open"
@@ -123,16 +126,47 @@ class Experiment:
             first.dataset, " / ".join(techniques), first.label, second.label, mean, low, high, len(found), expected
         )
 
+    def share_interval(
+        self, share: ShareOfGap, model: Condition, worse: Condition, better: Condition, *, known: bool = False
+    ) -> tuple[float, float] | None:
+        """The interval of a share of the gap between two conditions, by a bootstrap over test sentences and seeds.
+
+        ``None`` without the scores of all seeds of ``model``, where they follow different protocols, and where
+        ``better`` is not better. Raises ``CorpusError`` where scores cannot be compared.
+        """
+        from tasks.language_model.evaluation.bootstrap import gap_closed, gap_left
+        from tasks.language_model.evaluation.sentence_scores import ALL, KNOWN
+
+        seeds: list[tuple[Path, ...]] = []
+        for seed in self.by_condition[model]:
+            rows = [self.by_condition[condition].get(seed) for condition in (model, worse, better)]
+            files = tuple(path for row in rows if row and (path := self._score_file(row)))
+            if len(files) < len(rows) or len({row.get("signature") for row in rows if row}) > 1:
+                return None
+            seeds.append(files)
+        settings, group = self._evaluation, KNOWN if known else ALL
+        resampling = group, settings.bootstrap_samples, settings.confidence, settings.seed
+        whole = [(worst, best) for _, worst, best in seeds]
+        if share == "closed":
+            _, low, high = gap_closed([(worst, mine) for mine, worst, _ in seeds], whole, *resampling)
+        else:
+            _, low, high = gap_left([(mine, best) for mine, _, best in seeds], whole, *resampling)
+        return None if low is None or high is None else (low, high)
+
+    def _score_file(self, row: Row) -> Path | None:
+        """Where the scores of a row's sentences are; ``None`` where they are not."""
+        path = self._scores / score_file(summarised_cell(row)) if self._scores is not None else None
+        return path if path is not None and path.is_file() else None
+
     def _of_seed(
         self, first: Condition, second: Condition, seed: int | None, known: bool
     ) -> tuple[float, float | None, float | None] | None:
         rows = self.by_condition[first][seed], self.by_condition[second][seed]
         if rows[0].get("signature") != rows[1].get("signature"):
             return None
-        if self._scores is not None:
-            paths = tuple(self._scores / score_file(summarised_cell(row)) for row in rows)
-            if all(path.is_file() for path in paths):
-                return self._paired(paths[0], paths[1], known)
+        mine, others = map(self._score_file, rows)
+        if mine is not None and others is not None:
+            return self._paired(mine, others, known)
         suffix = "_known" if known else ""
         column = f"ratio_to_{second.method}{suffix}"
         if second.method in ("oracle", "baseline1") and rows[0].get(f"{column}_ci"):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tasks.reports.findings_beyond import GOAL, Best, Beyond, Gap, OverSeeds, Restored
+from tasks.reports.findings_beyond import GOAL, Best, Beyond, Gap, Restored, Share
 from tasks.reports.findings_claims import Finding
 from tasks.reports.findings_comparison import Comparison
 from tasks.reports.findings_speech import SpokenDataset
@@ -11,6 +11,7 @@ from tasks.reports.markdown_table import markdown_table
 from tasks.reports.summary_table import ABSENT, technique_name
 
 _SIDES = {"for": "for", "against": "**against**", "open": "undecided"}
+_BESIDE = {"more": "**more**", "fewer": "fewer", "open": "undecided"}
 
 
 def findings_page(
@@ -52,12 +53,14 @@ def findings_page(
     parts += speech_parts(spoken)
     parts += [
         "## Beyond the paper",
-        "With several seeds: mean, smallest to largest. Over known words alone a fill gains by never writing a word "
-        "that the language model does not know; over all words it pays for that.",
+        f"In brackets the {confidence:.0%} interval over test sentences and seeds, in parentheses the smallest and the "
+        "largest of several seeds. Over known words alone a fill gains by never writing a word that the language model "
+        "does not know; over all words it pays for that.",
         "### How much of the gap is closed",
         "*Closed*: the share of the way from Baseline1 (0 %) to Oracle (100 %), in log perplexity. *Of Top-K's gap*: "
         "the distance from Oracle that is left, per that of the paper's Top-K by the same filler (for a fill without "
-        f"a filler, of the nearest Top-K), in perplexity; {GOAL:.0%} or less over known words is the goal.",
+        "a filler, of the nearest Top-K), in perplexity. *Goal*: whether its interval over known words is at "
+        f"{GOAL:.0%} or below.",
         _gaps(more.gaps),
         "### The best fill of each technique",
         "Which is best is read off the same test text, so the interval to the next best flatters the best a little.",
@@ -66,8 +69,8 @@ def findings_page(
         "Over all words:",
         _best(more.best_all_words),
         "### What is restored, beside guessing",
-        "The share of fills that are the very word that was masked, and what drawing words by their frequency would "
-        "restore.",
+        "The share of fills that are the very word that was masked (Wilson's interval), and what drawing words by "
+        "their frequency would restore.",
         _restored(more.restored),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -108,23 +111,31 @@ def _gaps(gaps: Sequence[Gap]) -> str:
     return markdown_table(
         [
             *("dataset", "technique", "fill", "seeds"),
-            *("closed, known words", "of Top-K's gap, known words", "closed, all words", "of Top-K's gap, all words"),
+            *("closed, known words", "of Top-K's gap, known words", "goal"),
+            *("closed, all words", "of Top-K's gap, all words"),
         ],
         [
             [
                 *(g.dataset, technique_name(g.technique), g.label, str(g.seeds)),
-                *map(_share, (g.closed, g.of_top_k, g.closed_all_words, g.of_top_k_all_words)),
+                *map(_share, (g.closed, g.of_top_k)),
+                _SIDES[g.goal] if g.goal else ABSENT,
+                *map(_share, (g.closed_all_words, g.of_top_k_all_words)),
             ]
             for g in gaps
         ],
     )
 
 
-def _share(share: OverSeeds | None) -> str:
+def _share(share: Share | None) -> str:
+    """``16% [11%, 21%] (14% to 18%)``."""
     if share is None:
         return ABSENT
-    spread = "" if share.low == share.high else f" ({_percent(share.low)} to {_percent(share.high)})"
-    return f"{_percent(share.mean)}{spread}"
+    text = _percent(share.mean)
+    if share.interval and share.interval[0] != share.interval[1]:
+        text += f" [{_percent(share.interval[0])}, {_percent(share.interval[1])}]"
+    if share.smallest != share.largest:
+        text += f" ({_percent(share.smallest)} to {_percent(share.largest)})"
+    return text
 
 
 def _percent(share: float) -> str:
@@ -151,15 +162,15 @@ def _best(best: Sequence[Best]) -> str:
 
 def _restored(restored: Sequence[Restored]) -> str:
     return markdown_table(
-        ["dataset", "technique", "fill", "restored", "by guessing", "more than guessing"],
+        ["dataset", "technique", "fill", "restored", "by guessing", "beside guessing"],
         [
             [
                 r.dataset,
                 technique_name(r.technique),
                 r.label,
-                f"{r.rate:.2%}",
+                f"{r.rate:.2%}" + (f" [{r.interval[0]:.2%}, {r.interval[1]:.2%}]" if r.interval else ""),
                 ABSENT if r.by_frequency is None else f"{r.by_frequency:.2%}",
-                {None: ABSENT, True: "**yes**", False: "no"}[r.more_than_guessing],
+                _BESIDE[r.beside_guessing] if r.beside_guessing else ABSENT,
             ]
             for r in restored
         ],

@@ -116,7 +116,7 @@ def run_record(row: Mapping[str, Any], reports: str | Path) -> RunRecord:
         key=key,
         tags={**cell_tags(cell, key), **_state_tags(cell, training, evaluation, row)},
         parameters=dict(_parameters({**earlier, trained: training})),
-        metrics={**dict(_metrics(row)), **_leakage(earlier.get("fill")), **_effort(cell, training)},
+        metrics={**dict(_metrics(row)), **_effort(cell, training)},
         measured_at=_milliseconds(evaluation),
         inputs=list(_inputs(cell, training, evaluation)),
         curve={(name, step): value for name, step, value in curve_points(training)},
@@ -177,15 +177,6 @@ def _metrics(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     for name in OVER_SEEDS:
         if over_seeds.get(name) is not None:
             yield name, float(over_seeds[name])
-
-
-def _leakage(fill: Mapping[str, Any] | None) -> dict[str, float]:
-    """The interval of the share of masked words that filling restored, which the summary does not hold."""
-    overall = (fill["measured"].get("restoration") or {}).get("overall") or {} if fill else {}
-    interval = overall.get("rate_ci")
-    return {
-        f"restoration_rate_{end}": float(limit) for end, limit in zip(("low", "high"), interval or (), strict=False)
-    }
 
 
 def _effort(cell: Cell, training: Mapping[str, Any]) -> dict[str, float]:

@@ -257,8 +257,10 @@ def _filling(cell: Cell, reader: _Reader) -> dict[str, Any]:
     }
     filled = fill_report(cell)
     if filled is None:
-        return dict.fromkeys(columns)
-    return {column: reader.measured(filled, field, kind) for column, (field, kind) in columns.items()}
+        return dict.fromkeys([*columns, "restoration_rate_ci"])
+    row = {column: reader.measured(filled, field, kind) for column, (field, kind) in columns.items()}
+    restored = reader.measured(filled, "restoration", "record?")
+    return row | {"restoration_rate_ci": ((restored or {}).get("overall") or {}).get("rate_ci")}
 
 
 def summarised_cell(row: Mapping[str, Any]) -> Cell:

@@ -10,6 +10,7 @@ import pytest
 from tasks.errors import CorpusError
 from tasks.language_model.evaluation.bootstrap import (
     gap_closed,
+    gap_left,
     paired_perplexity_ratio,
     paired_ratios,
     perplexity_interval,
@@ -167,6 +168,40 @@ def test_the_share_of_a_gap_by_hand(tmp_path: Path) -> None:
     backwards = gap_closed([(better, model)], [(better, worse)], "all", 200, 0.95, 1)
     assert math.isnan(backwards[0])
     assert backwards[1:] == (None, None)
+
+
+def test_what_is_left_of_a_gap_by_hand(tmp_path: Path) -> None:
+    """Perplexities of 200, 110 and 100 in every sentence: a tenth is left; a model at 90 is a tenth beyond the end."""
+    targets = np.full(20, 4)
+    for perplexity in (200, 110, 100, 90):
+        sums = -math.log(perplexity) * targets
+        write_scores(tmp_path / str(perplexity), scores(sums.tolist(), targets.tolist()), SIGNATURE)
+    worse, model, better, best = (tmp_path / name for name in ("200", "110", "100", "90"))
+    resampling = ("all", 200, 0.95, 1)
+    assert gap_left([(model, better)], [(worse, better)], *resampling) == pytest.approx((0.1, 0.1, 0.1), abs=1e-6)
+    assert gap_left([(best, better)], [(worse, better)], *resampling) == pytest.approx((-0.1, -0.1, -0.1), abs=1e-6)
+    backwards = gap_left([(model, worse)], [(better, worse)], *resampling)
+    assert math.isnan(backwards[0])
+    assert backwards[1:] == (None, None)
+
+
+def test_what_is_left_of_a_gap_is_as_sure_as_its_seeds(tmp_path: Path) -> None:
+    """Models of three seeds leave 5, 10 and 15 of 100: a tenth in the mean, and an interval wider than the seeds'."""
+    targets = np.full(20, 4)
+    pairs = {}
+    for name, perplexities in {"model": (105, 110, 115), "worse": (200, 200, 200), "better": (100, 100, 100)}.items():
+        (tmp_path / name).mkdir()
+        pairs[name] = []
+        for seed, perplexity in enumerate(perplexities):
+            path = tmp_path / name / str(seed)
+            write_scores(path, scores((-math.log(perplexity) * targets).tolist(), targets.tolist()), SIGNATURE)
+            pairs[name].append(path)
+    beyond, whole = (list(zip(pairs[name], pairs["better"], strict=True)) for name in ("model", "worse"))
+    share, low, high = gap_left(beyond, whole, "all", 500, 0.95, 1)
+    assert share == pytest.approx((105 * 110 * 115) ** (1 / 3) / 100 - 1)
+    # Resampled alone, three seeds would give 5 to 15 per cent.
+    assert -0.1 < low < 0.02
+    assert 0.18 < high < 0.3
 
 
 def ratio_of(folder: Path, first: SentenceScores, second: SentenceScores, known: bool = False):

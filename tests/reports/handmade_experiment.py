@@ -281,6 +281,7 @@ class _Writer:
                 "distinct_fills": 420,
                 "restoration_rate": restored,
                 "expected_restoration_by_frequency": 0.0008,
+                "restoration": {"overall": {"rate_ci": [restored * 0.9, restored * 1.1]}},
             },
             cell=cell.as_dict(),
             seed=cell.seed,

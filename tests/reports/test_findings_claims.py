@@ -3,7 +3,7 @@ import math
 import pytest
 
 from tasks.language_model.settings import EvaluationSettings
-from tasks.reports.findings_beyond import beyond
+from tasks.reports.findings_beyond import Gap, Share, beyond
 from tasks.reports.findings_claims import (
     CONFIRMED,
     CONTRADICTED,
@@ -149,9 +149,8 @@ def test_the_gap_that_is_closed_and_what_is_left_of_top_k():
     """From 200 to 100 is one halving, 141.42 half of it; 110 leaves a tenth of the way that 200 leaves."""
     rows = [
         row("top_k", "allow_list", 150.0, "bert"),
-        row("sample", "allow_list", 141.4214, "bert", restoration_rate=0.02, restoration_by_frequency=0.01),
-        row("unigram", "allow_list", 105.0, restoration_rate=0.01, restoration_by_frequency=0.02)
-        | {"perplexity_known": 110.0},
+        row("sample", "allow_list", 141.4214, "bert"),
+        row("unigram", "allow_list", 105.0) | {"perplexity_known": 110.0},
     ]
     found = beyond(Sharp([*REFERENCES, *rows]))
     gaps = {gap.label: gap for gap in found.gaps}
@@ -165,7 +164,6 @@ def test_the_gap_that_is_closed_and_what_is_left_of_top_k():
     assert (best.label, best.perplexity, best.to_next.second) == ("Unigram", pytest.approx(105), "Sample, bert")
     (best,) = found.best
     assert (best.label, best.to_next.second, best.to_control) == ("Unigram", "Sample, bert", None)
-    assert [(r.label, r.more_than_guessing) for r in found.restored] == [("Sample, bert", True), ("Unigram", False)]
 
 
 def test_a_gap_without_a_way_to_oracle_is_undefined():
@@ -185,4 +183,41 @@ def test_gaps_over_seeds():
         )
     ]
     (gap,) = beyond(Sharp(rows)).gaps
-    assert (gap.seeds, gap.closed.mean, gap.closed.low, gap.closed.high) == (2, 0.5, 0.0, 1.0)
+    assert (gap.seeds, gap.closed.mean, gap.closed.smallest, gap.closed.largest) == (2, 0.5, 0.0, 1.0)
+    assert gap.closed.interval is None
+
+
+def test_restoration_beside_guessing_is_judged_by_its_interval():
+    """Ends of 0.8 to 1.2 and 1.0 to 1.4 per cent in two seeds: 0.9 to 1.3."""
+    ends = {1: [0.008, 0.012], 2: [0.010, 0.014]}
+    rows = [
+        row(
+            "top_k",
+            "allow_list",
+            150.0,
+            filler,
+            seed,
+            restoration_rate=0.010 + 0.002 * (seed - 1),
+            restoration_rate_ci=ends[seed],
+            restoration_by_frequency=guess,
+        )
+        for filler, guess in (("low", 0.0085), ("middle", 0.0125), ("high", 0.0135), ("none", None))
+        for seed in (1, 2)
+    ]
+    found = beyond(Sharp([*REFERENCES, *rows])).restored
+    assert [(r.label, r.beside_guessing) for r in found] == [
+        ("Top-K, low", "more"),
+        ("Top-K, middle", "open"),
+        ("Top-K, high", "fewer"),
+        ("Top-K, none", None),
+    ]
+    assert found[0].rate == pytest.approx(0.011)
+    assert found[0].interval == pytest.approx((0.009, 0.013))
+
+
+@pytest.mark.parametrize(
+    ("interval", "goal"),
+    [((0.1, 0.2), "for"), ((0.15, 0.25), "open"), ((0.21, 0.4), "against"), (None, None)],
+)
+def test_the_goal_is_judged_by_the_interval(interval, goal):
+    assert Gap("chat", "allow_list", "ours", 3, None, Share(0.15, 0.1, 0.3, interval), None, None).goal == goal

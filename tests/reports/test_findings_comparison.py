@@ -79,6 +79,26 @@ def test_without_scores_there_is_a_ratio_and_no_interval(tmp_path):
     assert (found.ratio, found.low, found.outcome) == (0.8, None, "open")
 
 
+def test_the_share_of_a_gap_has_an_interval_over_sentences_and_seeds(tmp_path):
+    """Perplexities of exp(5), exp(4.5) and exp(4) in every seed: halfway in logs, and so for every resample."""
+    oracle = Condition("chat", None, "oracle", None)
+    for seed in (1, 2):
+        scores(tmp_path, f"minilm-top_1-{seed}", 5.0)
+        scores(tmp_path, f"minilm-top_k-{seed}", 4.5)
+        scores(tmp_path, f"../oracle-{seed}", 4.0)
+    rows = [row(condition, seed, 1.0) for condition in (TOP_1, TOP_K, oracle) for seed in (1, 2)]
+    experiment = Experiment(rows, tmp_path, EVALUATION)
+    assert experiment.share_interval("closed", TOP_K, TOP_1, oracle) == pytest.approx((0.5, 0.5))
+    left = math.expm1(0.5) / math.expm1(1.0)
+    assert experiment.share_interval("left", TOP_K, TOP_1, oracle, known=True) == pytest.approx((left, left))
+    assert experiment.share_interval("left", oracle, TOP_1, TOP_K) == pytest.approx(
+        (math.expm1(-0.5) / math.expm1(0.5),) * 2
+    )
+    assert experiment.share_interval("left", TOP_K, oracle, TOP_1) is None
+    (tmp_path / "chat" / "oracle-2.tsv").unlink()
+    assert experiment.share_interval("closed", TOP_K, TOP_1, oracle) is None
+
+
 def test_no_common_seed_is_no_comparison(tmp_path):
     experiment = Experiment([row(TOP_1, 1, 150.0), row(TOP_K, 2, 120.0)], tmp_path, EVALUATION)
     assert experiment.compare(TOP_K, TOP_1, "below") is None

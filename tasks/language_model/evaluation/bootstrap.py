@@ -6,7 +6,7 @@ Over several seeds, a resample draws sentences and seeds: another seed would giv
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -168,17 +168,43 @@ def gap_closed(between: Pairs, whole: Pairs, group: str, samples: int, confidenc
     over the same targets. The share is NaN where the better end is not better, and has no interval where it is not in
     more than one resample in a hundred.
     """
-    (closed, targets), (gap, _) = _over_seeds(between, group), _over_seeds(whole, group)
-    total = gap.sum()
-    share = float(closed.sum() / total) if total > 0 else math.nan
+    return _share_of_gap(between, whole, group, samples, confidence, seed, np.positive)
+
+
+def gap_left(beyond: Pairs, whole: Pairs, group: str, samples: int, confidence: float, seed: int) -> Ratio:
+    """Share of a gap that a model leaves, in perplexity: 0 is the better end, 1 the worse, below 0 better than both.
+
+    ``beyond`` pairs the model's scores with the better end's, ``whole`` the worse end's: ``(m - b) / (w - b)`` of
+    perplexities m, w and b, each the geometric mean over seeds, is ``(m/b - 1) / (w/b - 1)``. Undefined and without an
+    interval as ``gap_closed``.
+    """
+    return _share_of_gap(beyond, whole, group, samples, confidence, seed, np.expm1)
+
+
+def _share_of_gap(
+    part: Pairs,
+    whole: Pairs,
+    group: str,
+    samples: int,
+    confidence: float,
+    seed: int,
+    length: Callable[[np.ndarray], np.ndarray],
+) -> Ratio:
+    """``length`` of the log ratios of ``part``, by that of ``whole``; the same resamples for both."""
+    (mine, targets), (gap, _) = _over_seeds(part, group), _over_seeds(whole, group)
+    both = np.stack([mine, gap], axis=1)  # (S, 2, n)
+    counts = np.stack([targets, targets], axis=1)  # (S, 2)
+    share, total = _quotient(length(ratio_of_sums(both.mean(axis=2).sum(axis=0), counts.sum(axis=0))[None]))
     if len(targets) < 2:
-        return share, None, None
-    both = np.stack([closed, gap], axis=1)  # (S, 2, n)
-    logs = resampled_means(both, np.stack([targets, targets], axis=1), samples, confidence, seed)
-    interval = percentile_interval(
-        np.divide(logs[:, 0], logs[:, 1], out=np.full(len(logs), np.nan), where=logs[:, 1] > 0), confidence
-    )
-    return _with_ends(share, interval if total > 0 else None)
+        return float(share[0]), None, None
+    resampled, _ = _quotient(length(resampled_means(both, counts, samples, confidence, seed)))
+    return _with_ends(float(share[0]), percentile_interval(resampled, confidence) if total[0] > 0 else None)
+
+
+def _quotient(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first column of (R, 2) by the second, NaN where that is not above 0; and the second."""
+    whole = lengths[:, 1]
+    return np.divide(lengths[:, 0], whole, out=np.full(len(whole), np.nan), where=whole > 0), whole
 
 
 def _with_ends(value: float, interval: list[float] | None) -> Ratio:
