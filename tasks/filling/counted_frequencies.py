@@ -35,13 +35,14 @@ from typing import Any
 import numpy as np
 
 from tasks.corpora.sidecar import MaskedSpan
-from tasks.corpora.words import fold, words_of
+from tasks.corpora.words import fold
 from tasks.filling.casing import usual_forms
 from tasks.filling.count_posterior import posterior_rates
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.masked_lm.candidate_words import is_letter
 from tasks.filling.settings import NoisyCounts
 from tasks.filling.word_frequencies import WordFrequencies
+from tasks.filling.words_behind_markers import WordsBehindMarkers
 
 _LEAST_SHARE = 0.01
 """All names together, and all counted words together, have so much of all places at least: noise may leave nothing."""
@@ -72,14 +73,17 @@ def counted_frequencies(
     ``lines``: the spans of every line of the sidecar; ``key``: the secret that noise is made of.
     """
     cells = _Cells(before, kept, count_names=settings.names == "count")
-    line, words = _occurrences(lines)
-    secret = _secret(key, settings, cells, line, words)
+    behind = WordsBehindMarkers(lines)
+    secret = _secret(key, settings, cells, behind)
     random = np.random.default_rng(np.frombuffer(_derived(secret, "choice", 32), dtype=np.uint64))
-    chosen = _some_of_each(np.array(line, dtype=np.int64), settings.words_per_line, random)
-    added = [cells.of(words[marker][random.integers(len(words[marker]))]) for marker in chosen.tolist()]
-    total = len(added)
+    chosen = _some_of_each(behind.lines, settings.words_per_line, random).tolist()
+    total = len(chosen)
+    added = np.empty(total, dtype=np.int64)
+    for index, marker in enumerate(chosen):
+        words = behind.of(marker)
+        added[index] = cells.of(words[random.integers(len(words))])
     ratio = math.exp(-settings.epsilon / (2 * settings.words_per_line))
-    counts = np.bincount(np.array(added, dtype=np.int64), minlength=len(cells)) + _noise(len(cells), ratio, secret)
+    counts = np.bincount(added, minlength=len(cells)) + _noise(len(cells), ratio, secret)
     threshold = _threshold(cells.counted, ratio)
     taken = counts >= threshold
     taken[cells.counted :] = False
@@ -127,25 +131,17 @@ class _Cells:
         return self._index.get(word, self.counted if word in self._names else self.counted + 1)
 
 
-def _occurrences(lines: Iterable[Sequence[MaskedSpan]]) -> tuple[list[int], list[list[str]]]:
-    """The line of each marker (M,), and the folded words behind it, one at least."""
-    numbers: list[int] = []
-    words: list[list[str]] = []
-    for number, spans in enumerate(lines):
-        behind: dict[int, list[str]] = {}
-        for span in spans:
-            behind.setdefault(span.marker, []).extend(map(fold, words_of(span.original) or [span.original]))
-        numbers += [number] * len(behind)
-        words += behind.values()
-    return numbers, words
+def _secret(key: bytes, settings: NoisyCounts, cells: _Cells, behind: WordsBehindMarkers) -> bytes:
+    """What chance is made of here: nobody can tell it without the key, and other counts have other noise.
 
-
-def _secret(
-    key: bytes, settings: NoisyCounts, cells: _Cells, lines: Sequence[int], words: Sequence[Sequence[str]]
-) -> bytes:
-    """What chance is made of here: nobody can tell it without the key, and other counts have other noise."""
-    document = [settings.model_dump(mode="json"), cells.words, lines, words]
-    return hmac.digest(key, json.dumps(document).encode(), "sha256")
+    It is the key's HMAC of a JSON list of the settings, the counted words, and the line and the words of each marker.
+    """
+    digest = hmac.new(key, digestmod="sha256")
+    digest.update(json.dumps([settings.model_dump(mode="json"), cells.words]).removesuffix("]").encode() + b", ")
+    for piece in behind.json_pieces():
+        digest.update(piece.encode())
+    digest.update(b"]")
+    return digest.digest()
 
 
 def _derived(secret: bytes, purpose: str, length: int) -> bytes:

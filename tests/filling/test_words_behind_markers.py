@@ -1,0 +1,42 @@
+import json
+import tracemalloc
+
+from tasks.corpora.sidecar import MaskedSpan
+from tasks.filling.words_behind_markers import WordsBehindMarkers
+
+
+def span(original: str, marker: int) -> MaskedSpan:
+    return MaskedSpan(0, len(original), "MASK", "list", original, marker)
+
+
+LINES = [
+    [span("Zoë", 0), span('the "Queue"', 1)],
+    [],
+    [span("Jane", 0), span("Doe", 0), span("...", 1)],
+    [span("zoë", 0)],
+]
+WORDS = [["zoë"], ["the", "queue"], ["jane", "doe"], ["..."], ["zoë"]]
+
+
+def test_each_marker_has_its_line_and_its_words():
+    found = WordsBehindMarkers(LINES)
+    assert found.lines.tolist() == [0, 0, 2, 2, 3]
+    assert [found.of(marker) for marker in range(5)] == WORDS
+
+
+def test_the_pieces_are_the_json_of_both_lists():
+    assert "".join(WordsBehindMarkers(LINES).json_pieces()) == json.dumps([[0, 0, 2, 2, 3], WORDS])[1:-1]
+    assert "".join(WordsBehindMarkers([[]]).json_pieces()) == json.dumps([[], []])[1:-1]
+
+
+def test_a_marker_takes_twenty_bytes():
+    """And as much again at most, for room to grow."""
+    number = 100_000
+    tracemalloc.start()
+    found = WordsBehindMarkers(
+        [span(f"word{(line + place) % 500}", place) for place in range(2)] for line in range(number)
+    )
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(found.lines) == 2 * number
+    assert held < 2 * number * 40
