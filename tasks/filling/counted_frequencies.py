@@ -7,10 +7,11 @@ sidecar once, counts, adds noise, and sees nothing but the noisy counts.
 - **What is counted**: words of the public word counts that are off the list of kept words. A word that nobody but the
   private text has is never counted, so it cannot come out. With ``names: leave_out`` words that public text writes with
   a capital are not counted one by one either: noise hides that a line has a name, not that a thousand lines have it.
-- **What a line adds**: at most L = ``words_per_line`` of its masked words, drawn at random, one for each marker.
+- **What a unit adds**: the unit of privacy is a line, or a document: a conversation, or what one person wrote. At most
+  L = ``words_per_unit`` of its masked words are counted, drawn at random, one for each marker.
 - **The noise**: each count c becomes c + X with P(X = k) proportional to exp(-|k| / b), b = 2 L / epsilon, in whole
   numbers: the geometric mechanism (Ghosh, Roughgarden and Sundararajan 2009). Putting other words behind the markers of
-  one line moves the counts by 2 L at most in sum, and so changes the probability of no outcome by more than a factor of
+  one unit moves the counts by 2 L at most in sum, and so changes the probability of no outcome by more than a factor of
   exp(epsilon). The number of markers counts as known: the masked text shows it.
 - **What becomes of them**: what noisy counts say and what is expected without counts (``prior: domain``) are weighed
   word by word (``count_posterior``). This reads no private text, so it costs nothing.
@@ -21,7 +22,7 @@ sidecar once, counts, adds noise, and sees nothing but the noisy counts.
 The noise comes from a secret key (``noise_key``) and from all that is counted: the same fill has the same noise, so
 repeating it tells nothing new, and whoever knows seeds and parameters cannot take it off again. Counts of another
 technique, another epsilon or a changed corpus are another release, and the epsilons of all releases add up. So they do
-over lines: what a person says in n lines is protected by n times epsilon.
+over units: what a person says in n lines, or in n documents, is protected by n times epsilon.
 """
 
 import hashlib
@@ -36,6 +37,7 @@ import numpy as np
 
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold
+from tasks.errors import CorpusError
 from tasks.filling.casing import usual_forms
 from tasks.filling.count_posterior import posterior_rates
 from tasks.filling.kept_words import KeptWords
@@ -66,23 +68,26 @@ def counted_frequencies(
     lines: Iterable[Sequence[MaskedSpan]],
     settings: NoisyCounts,
     key: bytes,
+    documents: Iterable[str] = (),
 ) -> CountedFrequencies:
     """Frequencies by the noisy counts of what was masked.
 
     ``before`` says which words are counted and how frequent those are that are not taken; its counts are public.
-    ``lines``: the spans of every line of the sidecar; ``key``: the secret that noise is made of.
+    ``lines``: the spans of every line of the sidecar; ``key``: the secret that noise is made of; ``documents``: the
+    document of each line by any name, read where the unit is one. Raises ``CorpusError`` where they are more or fewer.
     """
     cells = _Cells(before, kept, count_names=settings.names == "count")
     behind = WordsBehindMarkers(lines)
-    secret = _secret(key, settings, cells, behind)
+    units = behind.lines if settings.unit == "line" else _documents(documents, behind.line_count)[behind.lines]
+    secret = _secret(key, settings, cells, behind, units)
     random = np.random.default_rng(np.frombuffer(_derived(secret, "choice", 32), dtype=np.uint64))
-    chosen = _some_of_each(behind.lines, settings.words_per_line, random).tolist()
+    chosen = _some_of_each(units, settings.words_per_unit, random).tolist()
     total = len(chosen)
     added = np.empty(total, dtype=np.int64)
     for index, marker in enumerate(chosen):
         words = behind.of(marker)
         added[index] = cells.of(words[random.integers(len(words))])
-    ratio = math.exp(-settings.epsilon / (2 * settings.words_per_line))
+    ratio = math.exp(-settings.epsilon / (2 * settings.words_per_unit))
     counts = np.bincount(added, minlength=len(cells)) + _noise(len(cells), ratio, secret)
     threshold = _threshold(cells.counted, ratio)
     taken = counts >= threshold
@@ -92,7 +97,8 @@ def counted_frequencies(
         WordFrequencies(before.words, _as_counts(before, cells, places), _groups(cells, taken)),
         {
             "epsilon": settings.epsilon,
-            "words_per_line": settings.words_per_line,
+            "unit": settings.unit,
+            "words_per_unit": settings.words_per_unit,
             "names": settings.names,
             "counted_words": cells.counted,
             "threshold": threshold,
@@ -131,16 +137,27 @@ class _Cells:
         return self._index.get(word, self.counted if word in self._names else self.counted + 1)
 
 
-def _secret(key: bytes, settings: NoisyCounts, cells: _Cells, behind: WordsBehindMarkers) -> bytes:
+def _documents(names: Iterable[str], lines: int) -> np.ndarray:
+    """``(lines,)`` int64: a number for each line's document, the same for the same name."""
+    numbers: dict[str, int] = {}
+    found = np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
+    if len(found) != lines:
+        raise CorpusError(
+            f"the sidecar has {lines:,} lines and the documents file {len(found):,}; give the document of every line"
+        )
+    return found
+
+
+def _secret(key: bytes, settings: NoisyCounts, cells: _Cells, behind: WordsBehindMarkers, units: np.ndarray) -> bytes:
     """What chance is made of here: nobody can tell it without the key, and other counts have other noise.
 
-    It is the key's HMAC of a JSON list of the settings, the counted words, and the line and the words of each marker.
+    It is the key's HMAC of the settings, the counted words, the unit of each marker and the words behind it.
     """
     digest = hmac.new(key, digestmod="sha256")
-    digest.update(json.dumps([settings.model_dump(mode="json"), cells.words]).removesuffix("]").encode() + b", ")
+    digest.update(json.dumps([settings.model_dump(mode="json"), cells.words]).encode())
+    digest.update(units.astype("<i8").tobytes())
     for piece in behind.json_pieces():
         digest.update(piece.encode())
-    digest.update(b"]")
     return digest.digest()
 
 
@@ -148,11 +165,11 @@ def _derived(secret: bytes, purpose: str, length: int) -> bytes:
     return hashlib.shake_256(secret + purpose.encode()).digest(length)
 
 
-def _some_of_each(line: np.ndarray, most: int, random: np.random.Generator) -> np.ndarray:
-    """Indices of at most ``most`` markers of each line, drawn at random."""
-    order = np.lexsort((random.random(len(line)), line))
-    first = np.searchsorted(line[order], line[order], side="left")
-    return np.sort(order[np.arange(len(line)) - first < most])
+def _some_of_each(unit: np.ndarray, most: int, random: np.random.Generator) -> np.ndarray:
+    """Indices of at most ``most`` markers of each unit, drawn at random."""
+    order = np.lexsort((random.random(len(unit)), unit))
+    first = np.searchsorted(unit[order], unit[order], side="left")
+    return np.sort(order[np.arange(len(unit)) - first < most])
 
 
 def _noise(number: int, ratio: float, secret: bytes) -> np.ndarray:

@@ -84,8 +84,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--documents",
         metavar="FILE",
         help="the document of each line, by any name, one a line, such as a private corpus's train.documents; needs "
-        "--sidecar: within a document the same word has the same surrogate (surrogate, and --classes match); with "
-        "--params only where 'consistent_within: document' says so",
+        "--sidecar: within a document the same word has the same surrogate (surrogate, and --classes match), and noisy "
+        "counts protect it with --privacy-unit document; with --params only where 'consistent_within: document' or "
+        "'unit: document' says so",
     )
     parser.add_argument(
         "--tuning-text",
@@ -145,7 +146,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     settings.add_argument(
         "--epsilon",
         type=float,
-        help="prior counted: of differential privacy, for a line (default: 4)",
+        help="prior counted: of differential privacy, for a line or a document (default: 4)",
+    )
+    settings.add_argument(
+        "--privacy-unit",
+        help="prior counted: whose words epsilon protects: of a line (default), or of a document (by --documents)",
+    )
+    settings.add_argument(
+        "--words-per-unit",
+        type=int,
+        help="prior counted: so many words of a line or document are counted at most (default: 1)",
     )
     settings.add_argument(
         "--prior-steps",
@@ -224,8 +234,10 @@ def _settings(arguments: argparse.Namespace) -> Any:
             f"--method {arguments.method!r} is not known{nearest(arguments.method, METHODS)}; "
             f"allowed: {', '.join(METHODS)}"
         )
-    if arguments.epsilon is not None:
-        overrides["counts"] = {**(values.get("counts") or {}), "epsilon": arguments.epsilon}
+    counts = {"epsilon": arguments.epsilon, "unit": arguments.privacy_unit, "words_per_unit": arguments.words_per_unit}
+    counts = {name: value for name, value in counts.items() if value is not None}
+    if counts:
+        overrides["counts"] = {**(values.get("counts") or {}), **counts}
     elif overrides.get("prior", "counted") != "counted":
         values.pop("counts", None)
     return check_settings(FillingSettings, {**values, **overrides}, f"--method {arguments.method}")

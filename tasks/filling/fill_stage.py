@@ -22,7 +22,12 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
     from tasks.filling.filled_corpus import FillingTally, read_shards
     from tasks.filling.filler_setup import corpus_filler, model_folders
     from tasks.filling.kept_words import KeptWords
-    from tasks.filling.log_linear.options import KINDS, counts_masked_words, has_domain_prior
+    from tasks.filling.log_linear.options import (
+        KINDS,
+        counts_masked_words,
+        has_domain_prior,
+        protects_documents,
+    )
     from tasks.filling.restoration import Restoration
     from tasks.filling.shards.fill_key import fill_key
     from tasks.filling.shards.filled_shards import fill_corpus
@@ -36,8 +41,10 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
     devices = devices_of(arguments.devices, uses_model=settings.uses_filler)
     weighs = settings.kind in KINDS
     by_domain = has_domain_prior(settings)
-    documents_file = arguments.documents if _reads_documents(arguments, settings) else None
-    beside = (arguments.kept_words, arguments.word_counts, arguments.sidecar, documents_file)
+    for_surrogates = _surrogates_of_documents(arguments, settings)
+    beside = [arguments.kept_words, arguments.word_counts, arguments.sidecar]
+    if for_surrogates or protects_documents(settings):
+        beside.append(arguments.documents)
     optional = [path for path in beside if path]
     optional += [path for path in (arguments.tuning_text, arguments.language_model) if path and weighs]
     optional += [arguments.generic_text] if by_domain else []
@@ -63,7 +70,7 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
             prepared, learned = learn(arguments, settings, threads)
             report.measure(**learned)
             records = read_sidecar(arguments.sidecar) if arguments.sidecar else None
-            documents = read_lines(documents_file) if documents_file else None
+            documents = read_lines(arguments.documents) if for_surrogates else None
             shards = read_shards(read_lines(arguments.input), records, documents)
             first = list(itertools.islice(shards, 2))
             several = len(first) > 1
@@ -127,7 +134,7 @@ def learn(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[A
     ``None`` and nothing for methods that learn nothing.
     """
     from tasks.filling.domain_frequencies import read_domain_frequencies
-    from tasks.filling.log_linear.options import KINDS, counts_masked_words, has_domain_prior
+    from tasks.filling.log_linear.options import KINDS, counts_masked_words, has_domain_prior, protects_documents
 
     prepared: Any = None
     measured: dict[str, Any] = {}
@@ -139,12 +146,14 @@ def learn(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[A
         prepared = domain.frequencies
     if counts_masked_words(settings):
         from tasks.corpora.sidecar import read_sidecar
+        from tasks.corpora.text_lines import read_lines
         from tasks.filling.counted_frequencies import counted_frequencies
         from tasks.filling.kept_words import KeptWords
         from tasks.filling.noise_key import noise_key
 
         kept, spans = KeptWords.read(arguments.kept_words), read_sidecar(arguments.sidecar)
-        counted = counted_frequencies(prepared, kept, spans, settings.counts, noise_key())
+        documents = read_lines(arguments.documents) if protects_documents(settings) else ()
+        counted = counted_frequencies(prepared, kept, spans, settings.counts, noise_key(), documents)
         measured["counted_frequencies"] = counted.measured
         prepared = counted.frequencies
     if settings.kind in KINDS:
@@ -174,7 +183,7 @@ def _check(arguments: argparse.Namespace, settings: Any) -> None:
         )
 
 
-def _reads_documents(arguments: argparse.Namespace, settings: Any) -> bool:
+def _surrogates_of_documents(arguments: argparse.Namespace, settings: Any) -> bool:
     """Whether the same surrogate is to be written within a document; a graph gives every method the documents."""
     if settings.kind == "surrogate":
         return bool(settings.consistent_within == "document")
@@ -182,7 +191,9 @@ def _reads_documents(arguments: argparse.Namespace, settings: Any) -> bool:
 
 
 def _check_documents(arguments: argparse.Namespace, settings: Any) -> None:
-    if _reads_documents(arguments, settings):
+    from tasks.filling.log_linear.options import protects_documents
+
+    if _surrogates_of_documents(arguments, settings):
         for option in ("documents", "sidecar"):
             if not getattr(arguments, option):
                 raise ParameterError(
@@ -190,11 +201,11 @@ def _check_documents(arguments: argparse.Namespace, settings: Any) -> None:
                     f"{'the document of each line' if option == 'documents' else 'what was masked'}; give it, or "
                     "leave --documents and consistent_within=document out"
                 )
-    elif arguments.documents and not arguments.params:
+    elif arguments.documents and not arguments.params and not protects_documents(settings):
         raise ParameterError(
-            f"--documents is for surrogates that are the same within a document, which method {arguments.method!r} "
-            "does not write as it is set; leave it out, or use --method surrogate without --consistent-within, or "
-            "--classes match"
+            "--documents is for surrogates that are the same within a document and for noisy counts that protect one, "
+            f"and method {arguments.method!r} as it is set does neither; leave it out, or use --method surrogate "
+            "without --consistent-within, --classes match, or --privacy-unit document"
         )
 
 

@@ -98,10 +98,13 @@ class NoisyCounts(Settings):
     """How the masked words are counted where ``prior`` is ``counted`` (see ``counted_frequencies``)."""
 
     epsilon: float = Field(default=4.0, gt=0, le=64)
-    """Of differential privacy, for a line: other words behind its markers change the probability of no noisy counts by
+    """Of differential privacy, for a unit: other words behind its markers change the probability of no noisy counts by
     more than a factor of exp(epsilon)."""
-    words_per_line: int = Field(default=1, ge=1)
-    """L: so many masked words of a line are counted at most. More of them need more noise."""
+    unit: Literal["line", "document"] = "line"
+    """Whose words epsilon protects: those of a line, or of all lines of a document (``--documents``), which may be a
+    conversation or what one person wrote."""
+    words_per_unit: int = Field(default=1, ge=1)
+    """L: so many masked words of a unit are counted at most. More of them need more noise."""
     names: Literal["leave_out", "count"] = "leave_out"
     """Whether words that public text writes with a capital nearly always are counted one by one. What a thousand lines
     name is not hidden by the noise that hides one of them."""

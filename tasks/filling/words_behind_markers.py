@@ -20,8 +20,10 @@ class WordsBehindMarkers:
     def __init__(self, lines: Iterable[Sequence[MaskedSpan]]) -> None:
         """``lines``: the spans of every line of a sidecar; read once."""
         self._lines, self._ends, self._words = array("q"), array("q"), array("i")
+        self.line_count = 0
         numbers: dict[str, int] = {}
         for number, spans in enumerate(lines):
+            self.line_count += 1
             behind: dict[int, list[str]] = {}
             for span in spans:
                 behind.setdefault(span.marker, []).extend(map(fold, words_of(span.original) or [span.original]))
@@ -42,15 +44,10 @@ class WordsBehindMarkers:
         return [self._texts[word] for word in self._words[begin : self._ends[marker]]]
 
     def json_pieces(self) -> Iterator[str]:
-        """The pieces of two JSON lists, the line of each marker and the words of each marker, with a comma between."""
-        for index, line in enumerate(self._lines):
-            yield f", {line}" if index else f"[{line}"
-        yield "], " if self._lines else "[], "
+        """The pieces of a JSON list of the words behind each marker."""
         quoted = list(map(json.dumps, self._texts))
         begin = 0
         for end in self._ends:
-            yield ", [" if begin else "[["
-            yield ", ".join(quoted[word] for word in self._words[begin:end])
-            yield "]"
+            yield f"{', ' if begin else '['}[{', '.join(quoted[word] for word in self._words[begin:end])}]"
             begin = end
         yield "]" if self._ends else "[]"

@@ -9,7 +9,7 @@ from scipy.stats import chisquare
 
 import tasks.filling.counted_frequencies as counted_frequencies_module
 from tasks.corpora.sidecar import MaskedSpan
-from tasks.errors import ParameterError
+from tasks.errors import CorpusError, ParameterError
 from tasks.filling.counted_frequencies import _noise, _threshold, counted_frequencies
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.noise_key import noise_key
@@ -87,7 +87,7 @@ def test_noise_is_as_wide_as_what_one_line_can_move() -> None:
     """Two counts of L each may change, so b is 2 L / epsilon: by the spread of a word that nobody said."""
     for per_line, epsilon in ((1, 4.0), (3, 1.0)):
         ratio = math.exp(-epsilon / (2 * per_line))
-        found = counted([line("queue")] * 5, words_per_line=per_line, epsilon=epsilon)
+        found = counted([line("queue")] * 5, words_per_unit=per_line, epsilon=epsilon)
         assert found.measured["threshold"] == _threshold(3, ratio)
 
 
@@ -130,14 +130,48 @@ def test_words_without_a_count_share_what_is_left_as_public_text_has_them() -> N
 def test_a_line_adds_so_many_words_and_no_more() -> None:
     lines = [line(*["spectral"] * 400)] + [line("digits", "digits")] * 40
     assert counted(lines, epsilon=8.0).measured["counted_places"] == 41
-    assert counted(lines, epsilon=8.0, words_per_line=3).measured["counted_places"] == 83
+    assert counted(lines, epsilon=8.0, words_per_unit=3).measured["counted_places"] == 83
     assert shares(counted(lines, epsilon=8.0))["spectral"] < 0.05
+
+
+def test_a_document_adds_so_many_words_and_no_more() -> None:
+    """Forty lines of one document, mixed with forty documents of a line each."""
+    lines = [line("spectral"), line("digits")] * 40
+    documents = [name for number in range(40) for name in ("long", f"short {number}")]
+
+    def of(unit: str, most: int = 1):
+        settings = NoisyCounts(epsilon=16.0, unit=unit, words_per_unit=most)
+        return counted_frequencies(PUBLIC, KEPT, lines, settings, KEY, documents)
+
+    assert of("line").measured["counted_places"] == 80
+    assert of("document").measured["counted_places"] == 41
+    assert of("document", 5).measured["counted_places"] == 45
+    assert shares(of("line"))["spectral"] > 0.4
+    assert shares(of("document"))["spectral"] < 0.1
+    assert of("document").measured["unit"] == "document"
+
+
+def test_other_documents_have_other_noise() -> None:
+    """Whoever could have the same noise for two divisions would learn the difference of the counts."""
+    lines = [line("spectral"), line("digits"), line("queue")] * 20
+    settings = NoisyCounts(epsilon=0.1, unit="document", words_per_unit=60)
+    one, other, same = (
+        counted_frequencies(PUBLIC, KEPT, lines, settings, KEY, documents).frequencies.counts.tolist()
+        for documents in (["a"] * 60, ["a", "b"] * 30, ["other name"] * 60)
+    )
+    assert one == same != other
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_every_line_has_a_document(number: int) -> None:
+    with pytest.raises(CorpusError, match=f"the sidecar has 2 lines and the documents file {number}"):
+        counted_frequencies(PUBLIC, KEPT, [line("queue")] * 2, NoisyCounts(unit="document"), KEY, ["a"] * number)
 
 
 def test_one_word_of_a_marker_counts() -> None:
     """Spans that share a marker: that there are several is not what the masked text shows."""
     merged = [MaskedSpan(0, 6, "MASK", "list", "digits", 0), MaskedSpan(7, 15, "MASK", "list", "spectral", 0)]
-    found = counted([merged] * 200 + [line("digits spectral")] * 200, epsilon=64.0, words_per_line=2)
+    found = counted([merged] * 200 + [line("digits spectral")] * 200, epsilon=64.0, words_per_unit=2)
     assert found.measured["counted_places"] == 400
     both = shares(found)
     assert both["digits"] + both["Digits"] == pytest.approx(0.5, abs=0.08)
@@ -205,7 +239,7 @@ def test_the_key_is_made_once_and_private(tmp_path) -> None:
 
 def test_a_long_corpus_overflows_nothing(recwarn) -> None:
     lines = [line("digits", "queue", "spectral")] * 50_000
-    found = counted(lines, epsilon=4.0, words_per_line=2)
+    found = counted(lines, epsilon=4.0, words_per_unit=2)
     assert found.measured["counted_places"] == 100_000
     assert np.isfinite(found.frequencies.counts).all()
     assert shares(found)["queue"] == pytest.approx(1 / 3, abs=0.02)

@@ -143,12 +143,32 @@ def test_noisy_counts_bring_the_masked_words(corpus, filler, monkeypatch, method
     assert share("domain") < 0.4 < 0.8 < share("counted")
     assert words_of(corpus, "again") == words_of(corpus, "counted")
     counted = measured(corpus, "counted")["counted_frequencies"]
-    assert (counted["epsilon"], counted["words_per_line"], counted["counted_places"]) == (16.0, 1, LINES)
+    assert (counted["epsilon"], counted["words_per_unit"], counted["counted_places"]) == (16.0, 1, LINES)
     assert "counted_frequencies" not in measured(corpus, "domain")
     report = (corpus / "counted.json").read_text(encoding="utf-8")
     key = (corpus / ".palimpsest" / "noise_key").read_bytes()
     assert "dog" not in report
     assert key.hex() not in report
+
+
+def test_noisy_counts_may_protect_documents(corpus, capsys, monkeypatch):
+    """All lines but the last ten are of one document, which adds two words."""
+    monkeypatch.chdir(corpus)
+    (corpus / "documents.txt").write_text(
+        "one\n" * (LINES - 10) + "".join(f"{n}\n" for n in range(10)), encoding="utf-8"
+    )
+    options = ["--prior", "counted", "--generic-text", corpus / "generic.txt", "--sidecar", corpus / "sidecar.jsonl"]
+    options += ["--privacy-unit", "document", "--words-per-unit", "2"]
+    assert fill(corpus, "unigram", *options) == 1
+    assert "with counts.unit='document' protects all lines of a document together" in capsys.readouterr().err
+    assert fill(corpus, "unigram", *options, "--documents", corpus / "documents.txt") == 0
+    found = measured(corpus)
+    assert found["counted_frequencies"]["unit"] == "document"
+    assert found["counted_frequencies"]["counted_places"] == 2 + 10 * 2
+    inputs = json.loads((corpus / "filled.json").read_text(encoding="utf-8"))["inputs"]
+    assert str(corpus / "documents.txt") in inputs
+    assert fill(corpus, "unigram", "--documents", corpus / "documents.txt") == 1
+    assert "noisy counts that protect one, and method 'unigram' as it is set does neither" in capsys.readouterr().err
 
 
 def test_counts_that_nothing_reads_are_refused(corpus, capsys, monkeypatch):

@@ -26,6 +26,11 @@ def counts_masked_words(settings: Any) -> bool:
     return getattr(settings, "prior", None) == "counted"
 
 
+def protects_documents(settings: Any) -> bool:
+    """Whether a method counts masked words so that documents are protected, not lines, and has to know them."""
+    return counts_masked_words(settings) and settings.counts.unit == "document"
+
+
 def check_weighing(arguments: argparse.Namespace, settings: Any) -> None:
     """``ParameterError`` where an option is missing that the method needs, or one is given that it has no use for.
 
@@ -49,6 +54,11 @@ def check_weighing(arguments: argparse.Namespace, settings: Any) -> None:
     if counts_masked_words(settings) and not arguments.sidecar:
         raise ParameterError(
             f"method {method!r} with prior='counted' counts what was masked; give --sidecar, or prior: domain"
+        )
+    if protects_documents(settings) and not arguments.documents:
+        raise ParameterError(
+            f"method {method!r} with counts.unit='document' protects all lines of a document together; give "
+            "--documents, or unit: line"
         )
     if settings.kind not in KINDS:
         return
