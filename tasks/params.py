@@ -54,11 +54,11 @@ class CompareSettings(Settings):
     large_techniques: list[str] = Field(default_factory=list)
     """Those of ``techniques`` that the large fillers are for, which are too slow for all."""
     large_fillers: list[str] = Field(default_factory=list)
-    """Other models that fill, keys of ``fillers``."""
+    """Other models that fill or are tuned, keys of ``fillers``."""
     large_methods: list[str] = Field(default_factory=list)
     """Ways to choose among their candidates, keys of ``filling``."""
     tunings: list[Tuning]
-    """Fillers to fine-tune on each masked corpus (paper 3.2), from a base among ``fillers``."""
+    """Fillers to fine-tune on each masked corpus (paper 3.2), from a base among ``fillers`` and ``large_fillers``."""
     tunings_again: list[Tuning]
     """Further rounds: the base is itself the filler of one of ``tunings`` or ``tunings_again``."""
     tuned_fillers: list[str]

@@ -16,14 +16,15 @@ class Tuning(Settings):
     filler: str
     """The filler that comes out, a key of ``tuned_fillers``; its base's name with ``_tuned`` or ``_round_2`` behind."""
     base: str
-    """The filler that it starts from."""
+    """The filler that it starts from; a large one may be there to be tuned alone (``large_techniques: []``)."""
 
 
 def tuning_problems(parameters: "Parameters") -> list[str]:
     """What is wrong with ``compare.tunings`` and ``compare.tunings_again``, and with the names of tuned fillers."""
     compare = parameters.compare
     problems = []
-    kinds = {name: parameters.fillers[name].kind for name in compare.fillers if name in parameters.fillers}
+    made = [*compare.fillers, *compare.large_fillers]
+    kinds = {name: parameters.fillers[name].kind for name in made if name in parameters.fillers}
     roots = {name: name for name in kinds}
     for dimension, tunings in (("tunings", compare.tunings), ("tunings_again", compare.tunings_again)):
         # A further round may start from another one of the same list; a first round starts from a filler.

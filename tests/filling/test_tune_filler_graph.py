@@ -86,6 +86,23 @@ def test_a_second_round_depends_on_the_first_of_its_cell(document, tmp_path):
     assert "entity_tagger" not in edges
 
 
+def test_a_large_filler_may_be_there_to_be_tuned_alone(document, tmp_path):
+    """No cell of its own: it is made, tuned for each technique, and what comes out fills."""
+    shutil.copy(ROOT / "dvc.yaml", tmp_path)
+    tuning = {"filler": "smollm2_tuned", "base": "smollm2"}
+    changes = {"tunings": [tuning], "tunings_again": [], "tuned_fillers": ["smollm2_tuned"], "large_techniques": []}
+    path = write(with_compare(document, large_fillers=["smollm2"], **changes), tmp_path)
+    assert read_parameters(path).compare.tunings[0].base == "smollm2"
+    subprocess.run([sys.executable, "-m", "dvc", "init", "--no-scm", "--quiet"], cwd=tmp_path, check=True)
+    listed = subprocess.run(
+        [sys.executable, "-m", "dvc", "stage", "list", "--name-only"],
+        cwd=tmp_path, check=True, capture_output=True, text=True,
+    ).stdout.split()  # fmt: skip
+    assert "train_filler_large@smollm2" in listed
+    assert "fill_tuned@chat-allow_list-smollm2_tuned-top_1-1" in listed
+    assert not [name for name in listed if name.startswith("fill_large")]
+
+
 def test_any_number_of_rounds(document, tmp_path):
     document["tuned_fillers"]["minilm_tuned_round_3"] = document["tuned_fillers"]["minilm_tuned_round_2"]
     third = {"filler": "minilm_tuned_round_3", "base": "minilm_tuned_round_2"}
