@@ -8,7 +8,7 @@ from dashboards.plot_panel import Panel, label_width, scale_round, spread
 from dashboards.series import series_of
 from tasks.reports.curve import curve_points
 from tasks.reports.expected_cells import training_report
-from tasks.reports.summary_rows import summarised_cell
+from tasks.reports.summary_file import summarised_cell
 from tasks.reports.summary_table import Line, Table, technique_name
 
 

@@ -36,7 +36,7 @@ def estimate(rows: Sequence[Mapping[str, Any]], field: str) -> Estimate | None:
     values = [row[field] for row in rows]
     if not values or any(value is None for value in values):
         return None
-    together = _over_seeds(rows, field)
+    together = over_seeds(rows, field)
     if together is not None:
         deviation = statistics.stdev(values) if len(values) > 1 else None
         low, high = together[f"{field}_ci"]
@@ -47,10 +47,13 @@ def estimate(rows: Sequence[Mapping[str, Any]], field: str) -> Estimate | None:
     return Estimate(statistics.fmean(values), min(values), max(values), statistics.stdev(values), len(values))
 
 
-def _over_seeds(rows: Sequence[Mapping[str, Any]], field: str) -> Mapping[str, Any] | None:
-    """What the rows of a condition say of all its seeds together, where that has an interval of ``field``."""
+def over_seeds(rows: Sequence[Mapping[str, Any]], field: str) -> Mapping[str, Any] | None:
+    """What the rows of a condition say of all its seeds together, where that has an interval of ``field`` and is of
+    the seeds at hand."""
     together = rows[0].get("over_seeds") if rows else None
-    return together if together and together.get(f"{field}_ci") else None
+    if not together or not together.get(f"{field}_ci"):
+        return None
+    return together if set(together.get("seeds") or ()) == {row.get("seed") for row in rows} else None
 
 
 def direction(rows: Sequence[Mapping[str, Any]], field: str, neutral: float = 1.0) -> int:
@@ -58,7 +61,7 @@ def direction(rows: Sequence[Mapping[str, Any]], field: str, neutral: float = 1.
 
     Of several seeds it is their common interval, and where the rows hold none, that of every seed.
     """
-    together = _over_seeds(rows, field)
+    together = over_seeds(rows, field)
     intervals = [row.get(f"{field}_ci") for row in ([together] if together else rows)]
     if not intervals or any(interval is None for interval in intervals):
         return 0

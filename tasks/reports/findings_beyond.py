@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from tasks.reports.findings_claims import is_of_the_paper
 from tasks.reports.findings_comparison import Comparison, Condition, Experiment, Outcome, Row, ShareOfGap
+from tasks.reports.summary_table import technique_name
 
-_KNOWN, _ALL = "perplexity_known", "perplexity"
 GOAL = 0.2
 """A method is as good as wished where it leaves at most this share of the gap to Oracle that Top-K leaves, over words
 of the vocabulary."""
@@ -23,8 +23,9 @@ of the vocabulary."""
 class Share:
     """A share of a gap."""
 
-    mean: float
-    """Over the seeds."""
+    value: float
+    """Of the geometric means over the seeds; of several seeds not the mean of their shares, since seeds with a narrow
+    gap would weigh more."""
     smallest: float
     largest: float
     """Of a seed."""
@@ -107,6 +108,8 @@ class Beyond:
     """Over words of the vocabulary."""
     best_all_words: tuple[Best, ...]
     restored: tuple[Restored, ...]
+    other_protocol: tuple[str, ...]
+    """Fills that are in none of these but the last, since their perplexities do not compare with Oracle's."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -115,28 +118,32 @@ class Beyond:
             "best": [asdict(best) for best in self.best],
             "best_all_words": [asdict(best) for best in self.best_all_words],
             "restored": [{**asdict(r), "beside_guessing": r.beside_guessing} for r in self.restored],
+            "other_protocol": list(self.other_protocol),
         }
 
 
 def beyond(experiment: Experiment) -> Beyond:
     """What a summary says beyond the paper's claims."""
     filled = list(experiment.filled())
+    apart = [condition for condition in filled if experiment.follows_other_protocol(condition)]
+    together = [condition for condition in filled if condition not in apart]
     return Beyond(
-        tuple(_gap(experiment, condition, filled) for condition in filled),
-        tuple(_best_fills(experiment, filled, _KNOWN)),
-        tuple(_best_fills(experiment, filled, _ALL)),
+        tuple(_gap(experiment, condition, together) for condition in together),
+        tuple(_best_fills(experiment, together, known=True)),
+        tuple(_best_fills(experiment, together, known=False)),
         tuple(restored for condition in filled if (restored := _restored(experiment, condition)) is not None),
+        tuple(f"{c.label} ({c.dataset}, {technique_name(c.technique)})" for c in apart),
     )
 
 
 def _gap(experiment: Experiment, condition: Condition, filled: Sequence[Condition]) -> Gap:
     oracle, baseline = experiment.beside(condition, "oracle"), experiment.beside(condition, "baseline1")
     shares = []
-    for field in (_KNOWN, _ALL):
-        top_k = _top_k_of(experiment, condition, filled, field)
+    for known in (True, False):
+        top_k = _top_k_of(experiment, condition, filled, known)
         shares += [
-            _share(experiment, "closed", condition, baseline, oracle, field),
-            _share(experiment, "left", condition, top_k, oracle, field),
+            _share(experiment, "closed", condition, baseline, oracle, known),
+            _share(experiment, "left", condition, top_k, oracle, known),
         ]
     seeds = len(experiment.by_condition[condition])
     return Gap(condition.dataset, str(condition.technique), condition.label, seeds, *shares)
@@ -158,25 +165,31 @@ def _share(
     condition: Condition,
     worse: Condition | None,
     better: Condition | None,
-    field: str,
+    known: bool,
 ) -> Share | None:
-    """A share computed for every seed of the condition; ``None`` where a number or a condition is missing."""
-    if worse is None or better is None:
+    """The share over all seeds of the condition; ``None`` where a number or a condition is missing, the better end is
+    not better for one of them, or one follows another protocol."""
+    if worse is None or better is None or any(map(experiment.follows_other_protocol, (worse, better))):
         return None
-    of_seed = _closed if share == "closed" else _left
-    values = []
-    for seed in experiment.by_condition[condition]:
-        fill, high, low = (experiment.by_condition[c].get(seed, {}).get(field) for c in (condition, worse, better))
-        value = of_seed(fill, high, low) if fill and high and low else None
-        if value is None:
-            return None
-        values.append(value)
-    interval = experiment.share_interval(share, condition, worse, better, known=field == _KNOWN)
-    return Share(statistics.fmean(values), min(values), max(values), interval) if values else None
+    field = "perplexity_known" if known else "perplexity"
+    seeds = [
+        [experiment.by_condition[c].get(seed, {}).get(field) for c in (condition, worse, better)]
+        for seed in experiment.by_condition[condition]
+    ]
+    if not all(all(numbers) for numbers in seeds):
+        return None
+    of_perplexities = _closed if share == "closed" else _left
+    values = [of_perplexities(*numbers) for numbers in seeds]
+    together = of_perplexities(*map(statistics.geometric_mean, zip(*seeds, strict=True)))
+    found = [value for value in values if value is not None]
+    if together is None or len(found) < len(values):
+        return None
+    interval = experiment.share_interval(share, condition, worse, better, known=known)
+    return Share(together, min(found), max(found), interval)
 
 
 def _top_k_of(
-    experiment: Experiment, condition: Condition, filled: Iterable[Condition], field: str
+    experiment: Experiment, condition: Condition, filled: Iterable[Condition], known: bool
 ) -> Condition | None:
     found = [
         (number, other)
@@ -184,22 +197,21 @@ def _top_k_of(
         if (other.dataset, other.technique, other.method) == (condition.dataset, condition.technique, "top_k")
         and is_of_the_paper(other)
         and condition.filler in (None, other.filler)
-        and (number := experiment.number(other, field)) is not None
+        and (number := experiment.perplexity(other, known=known)) is not None
     ]
     return min(found, key=lambda pair: pair[0])[1] if found else None
 
 
-def _best_fills(experiment: Experiment, filled: Sequence[Condition], field: str) -> list[Best]:
+def _best_fills(experiment: Experiment, filled: Sequence[Condition], *, known: bool) -> list[Best]:
     places = list(dict.fromkeys((condition.dataset, condition.technique) for condition in filled))
     best = []
-    known = field == _KNOWN
     for place in places:
         ranked = sorted(
             (
                 (number, index, condition)
                 for index, condition in enumerate(filled)
                 if (condition.dataset, condition.technique) == place
-                and (number := experiment.number(condition, field)) is not None
+                and (number := experiment.perplexity(condition, known=known)) is not None
             ),
         )
         if not ranked:
@@ -213,11 +225,16 @@ def _best_fills(experiment: Experiment, filled: Sequence[Condition], field: str)
                 str(first.technique),
                 first.label,
                 perplexity,
-                experiment.compare(first, following, "below", known=known),
-                experiment.compare(first, control, "below", known=known) if first.filler is not None else None,
+                _compared(experiment, first, following, known),
+                _compared(experiment, first, control, known) if first.filler is not None else None,
             )
         )
     return best
+
+
+def _compared(experiment: Experiment, first: Condition, second: Condition | None, known: bool) -> Comparison | None:
+    found = experiment.compare(first, second, "below", known=known) if second is not None else None
+    return found if isinstance(found, Comparison) else None
 
 
 def _restored(experiment: Experiment, condition: Condition) -> Restored | None:

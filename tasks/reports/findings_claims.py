@@ -2,7 +2,9 @@
 
 A claim is a set of comparisons. It is *confirmed* where every comparison is for it by an interval that excludes the
 limit, *contradicted* where more are against it than for it (for a claim on *every* method: where any is against it),
-and *not confirmed* otherwise. *Not tested*: its methods are not part of the experiment, or there are no intervals.
+and *not confirmed* otherwise. *Not tested*: its methods are not part of the experiment, or there are no intervals. A
+comparison that the claim is about and that cannot be made (a baseline is not part of the experiment, two numbers follow
+different protocols) is named, and keeps the claim from being confirmed.
 
 Methods and fillers are known by their names in ``params.yaml``, all that a summary has: ``top_1`` and ``top_k`` (and
 names that begin with these) are the paper's methods; a filler with ``roberta`` or ``llama`` in its name is one of that
@@ -13,11 +15,11 @@ fine-tuned; without that part it is the name of its pretrained counterpart.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from tasks.reports.estimate import estimate
-from tasks.reports.findings_comparison import Comparison, Condition, Experiment
+from tasks.reports.findings_comparison import Comparison, Condition, Experiment, Incomparable
+from tasks.reports.findings_speech import rate_of
 from tasks.reports.fine_tuned_names import pretrained_counterpart
 from tasks.reports.summary_table import technique_name
 
@@ -37,6 +39,8 @@ class Finding:
     """One of ``CONFIRMED``, ``NOT_CONFIRMED``, ``CONTRADICTED``, ``NOT_TESTED``."""
     evidence: str
     comparisons: tuple[Comparison, ...] = ()
+    missing: tuple[Incomparable, ...] = ()
+    """What the claim is about too, and cannot be compared."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, comparisons with their outcomes."""
@@ -46,6 +50,7 @@ class Finding:
             "verdict": self.verdict,
             "evidence": self.evidence,
             "comparisons": [comparison.as_dict() for comparison in self.comparisons],
+            "missing": [asdict(incomparable) for incomparable in self.missing],
         }
 
 
@@ -64,25 +69,28 @@ def is_fine_tuned(condition: Condition) -> bool:
     return any(pretrained_counterpart(name) != name for name in (str(condition.filler), condition.method))
 
 
-_Judgement = tuple[str, str, tuple[Comparison, ...]]
+_Compared = Sequence[Comparison | Incomparable]
+_Judgement = tuple[str, str, tuple[Comparison, ...], tuple[Incomparable, ...]]
 
 
-def _decide(
-    comparisons: Sequence[Comparison | None], absent: str, *, every: bool = False, note: str = ""
-) -> _Judgement:
-    made = tuple(comparison for comparison in comparisons if comparison is not None)
+def _decide(compared: _Compared, absent: str, *, every: bool = False, note: str = "") -> _Judgement:
+    made = tuple(each for each in compared if isinstance(each, Comparison))
+    missing = tuple(each for each in compared if isinstance(each, Incomparable))
+    left_out = f" Not compared: {_some(_reasons(missing))}." if missing else ""
     if not made:
-        return NOT_TESTED, absent, ()
+        return NOT_TESTED, absent + left_out, (), missing
     if all(comparison.low is None for comparison in made):
-        return NOT_TESTED, "Without scores of sentences no interval of the differences can be made.", made
+        return NOT_TESTED, "Without scores of sentences no interval of the differences can be made.", made, missing
     outcomes = [comparison.outcome for comparison in made]
     agree, against = outcomes.count("for"), outcomes.count("against")
+    without = sum(comparison.low is None for comparison in made)
     ratios = [comparison.ratio for comparison in made]
     text = (
-        f"{agree} of {len(made)} comparisons are for it, {against} against it, {len(made) - agree - against} within "
-        f"their interval; ratios from {min(ratios):.3f} to {max(ratios):.3f}."
+        f"{agree} of {len(made)} comparisons are for it, {against} against it, {len(made) - agree - against - without} "
+        f"within their interval{f', {without} without one' if without else ''}; ratios from {min(ratios):.3f} to "
+        f"{max(ratios):.3f}."
     )
-    if agree == len(made):
+    if agree == len(made) and not missing:
         verdict = CONFIRMED
     elif against > (0 if every else agree):
         verdict = CONTRADICTED
@@ -94,9 +102,17 @@ def _decide(
         for c in made
         if c.outcome == "against"
     ]
-    if failing and agree:
+    if failing:
         text += f" Against it: {_some(failing)}."
-    return verdict, text + note, made
+    return verdict, text + left_out + note, made, missing
+
+
+def _reasons(missing: Sequence[Incomparable]) -> list[str]:
+    """``Top-1, minilm against Baseline0 (reddit, allow list): Baseline0 is not in the summary``."""
+    return [
+        f"{each.first} against {each.second} ({each.dataset}, {technique_name(each.technique)}): {each.reason}"
+        for each in missing
+    ]
 
 
 def _some(names: Sequence[str], most: int = 4) -> str:
@@ -105,7 +121,7 @@ def _some(names: Sequence[str], most: int = 4) -> str:
 
 def _fills_beat_baselines(experiment: Experiment, known: bool) -> _Judgement:
     comparisons = [
-        experiment.compare(condition, experiment.beside(condition, baseline), "below", known=known)
+        experiment.compare(condition, replace(condition, method=baseline, filler=None), "below", known=known)
         for condition in _fills_of_the_paper(experiment)
         for baseline in ("baseline0", "baseline1")
     ]
@@ -114,14 +130,11 @@ def _fills_beat_baselines(experiment: Experiment, known: bool) -> _Judgement:
 
 def _top_k_beats_top_1(experiment: Experiment, known: bool) -> _Judgement:
     comparisons = [
-        experiment.compare(
-            condition,
-            experiment.beside(condition, condition.method.replace("top_k", "top_1", 1), condition.filler),
-            "below",
-            known=known,
-        )
+        experiment.compare(condition, other, "below", known=known)
         for condition in _fills_of_the_paper(experiment)
         if condition.method.startswith("top_k")
+        and (other := replace(condition, method=condition.method.replace("top_k", "top_1", 1)))
+        in experiment.by_condition
     ]
     return _decide(comparisons, "It takes Top-1 and Top-K by the same filler.")
 
@@ -131,8 +144,9 @@ def _tuned_beats_pretrained(experiment: Experiment, known: bool) -> _Judgement:
     for condition in _fills_of_the_paper(experiment):
         if is_fine_tuned(condition):
             filler = pretrained_counterpart(str(condition.filler))
-            other = experiment.beside(condition, pretrained_counterpart(condition.method), filler)
-            comparisons.append(experiment.compare(condition, other, "below", known=known))
+            other = replace(condition, method=pretrained_counterpart(condition.method), filler=filler)
+            if other in experiment.by_condition:
+                comparisons.append(experiment.compare(condition, other, "below", known=known))
     return _decide(comparisons, "It takes a fine-tuned filler, called as such, beside the same one pretrained.")
 
 
@@ -164,7 +178,7 @@ def _roberta_is_best(experiment: Experiment, known: bool) -> _Judgement:
 def _llama_is_behind(experiment: Experiment, known: bool) -> _Judgement:
     """Competitive: below Baseline1. Behind: above the best fill of the paper's by another filler."""
     fills = list(_fills_of_the_paper(experiment))
-    comparisons: list[Comparison | None] = []
+    comparisons: list[Comparison | Incomparable] = []
     names = set()
     for condition in fills:
         is_top_1 = condition.method.startswith("top_1")
@@ -180,7 +194,7 @@ def _llama_is_behind(experiment: Experiment, known: bool) -> _Judgement:
         if best is None:
             continue
         names.add(str(condition.filler))
-        baseline = experiment.beside(condition, "baseline1")
+        baseline = replace(condition, method="baseline1", filler=None)
         comparisons.append(experiment.compare(condition, baseline, "below", known=known))
         comparisons.append(experiment.compare(condition, best, "above", known=known))
     note = f" LLaMA's architecture is here: {', '.join(sorted(names))}." if names else ""
@@ -189,31 +203,39 @@ def _llama_is_behind(experiment: Experiment, known: bool) -> _Judgement:
 
 
 def _best(experiment: Experiment, conditions: Sequence[Condition], known: bool) -> Condition | None:
-    field = "perplexity_known" if known else "perplexity"
-    numbers = [(number, c) for c in conditions if (number := experiment.number(c, field)) is not None]
+    numbers = [(number, c) for c in conditions if (number := experiment.perplexity(c, known=known)) is not None]
     return min(numbers, key=lambda pair: pair[0])[1] if numbers else None
 
 
 def _wer_falls(experiment: Experiment, known: bool) -> _Judgement:
     """Against the pretrained model: Oracle, and the best fill of each technique."""
-    adapted = [*_best_wers(experiment), *(c for c in experiment.by_condition if c.method == "oracle")]
+    oracles = [Condition(dataset, None, "oracle", None) for dataset in _spoken(experiment)]
     comparisons = [
-        _compare_wer(experiment, condition, experiment.beside(condition, "pretrained"), _LESS_BY)
-        for condition in adapted
+        _compare_wer(experiment, condition, Condition(condition.dataset, None, "pretrained", None), _LESS_BY)
+        for condition in [*_best_wers(experiment), *oracles]
     ]
     return _decide(comparisons, "It takes word error rates with the pretrained model and with an adapted one.")
 
 
 def _wer_near_oracle(experiment: Experiment, known: bool) -> _Judgement:
+    best = {(condition.dataset, condition.technique): condition for condition in _best_wers(experiment)}
     comparisons = [
-        _compare_wer(experiment, condition, experiment.beside(condition, "oracle"), limit)
-        for condition in _best_wers(experiment)
-        if (limit := _ABOVE_ORACLE.get(str(condition.technique))) is not None
+        _compare_wer(experiment, best[dataset, technique], Condition(dataset, None, "oracle", None), limit)
+        if (dataset, technique) in best
+        else Incomparable(dataset, technique, "the best fill", "Oracle", "no fill of this technique has a rate")
+        for dataset in _spoken(experiment)
+        for technique, limit in _ABOVE_ORACLE.items()
     ]
     absent = (
         "It takes word error rates of Oracle, and of Top-1 or Top-K for the vocabulary threshold or the entity tagger."
     )
     return _decide(comparisons, absent)
+
+
+def _spoken(experiment: Experiment) -> list[str]:
+    """Data sets with word error rates of an adapted model."""
+    adapted = [c for c in experiment.by_condition if c.method == "oracle" or is_of_the_paper(c)]
+    return list(dict.fromkeys(c.dataset for c in adapted if experiment.number(c, "wer") is not None))
 
 
 def _best_wers(experiment: Experiment) -> list[Condition]:
@@ -227,23 +249,22 @@ def _best_wers(experiment: Experiment) -> list[Condition]:
     return [condition for _, condition in best.values()]
 
 
-def _compare_wer(experiment: Experiment, first: Condition, second: Condition | None, limit: float) -> Comparison | None:
+def _compare_wer(
+    experiment: Experiment, first: Condition, second: Condition, limit: float
+) -> Comparison | Incomparable:
     """The ratio of two word error rates; its interval is that of their paired difference by the second's rate."""
-    if second is None:
-        return None
+    place = first.dataset, first.technique or second.technique or "", first.label, second.label
+    for condition in (first, second):
+        if condition not in experiment.by_condition:
+            return Incomparable(*place, f"{condition.label} is not in the summary")
     rows, reference = (list(experiment.by_condition[condition].values()) for condition in (first, second))
-    mine, others = estimate(rows, "wer"), estimate(reference, "wer")
+    mine, others = rate_of(rows, "wer"), rate_of(reference, "wer")
     if mine is None or others is None or not others.value:
-        return None
-    column = f"wer_difference_to_{second.method}"
-    difference = estimate(rows, column) if all(column in row for row in rows) else None
+        return Incomparable(*place, "one of them has no word error rate")
+    difference = rate_of(rows, f"wer_difference_to_{second.method}")
     low, high = (difference.low, difference.high) if difference is not None else (None, None)
-    technique = first.technique or second.technique or ""
     return Comparison(
-        first.dataset,
-        technique,
-        first.label,
-        second.label,
+        *place,
         mine.value / others.value,
         None if low is None else 1 + low / others.value,
         None if high is None else 1 + high / others.value,

@@ -13,7 +13,6 @@ example:
 """
 
 import argparse
-import sys
 
 from tasks.reports.result_options import add_summary_option
 
@@ -54,7 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.reports.findings_comparison import Experiment
     from tasks.reports.findings_page import findings_page
     from tasks.reports.findings_speech import spoken_datasets
-    from tasks.reports.summary_rows import read_summary
+    from tasks.reports.summary_file import read_summary
 
     if arguments.json and arguments.output == "-":
         raise ParameterError("--json and --output '-' both write to standard output; give one of them")
@@ -85,8 +84,7 @@ def run(arguments: argparse.Namespace) -> None:
             "word_error_rates": [found.as_dict() for found in spoken],
             "beyond": more.as_dict(),
         }
-        json.dump(document, sys.stdout, indent=1, allow_nan=False)
-        print()
+        print(json.dumps(document, indent=1, allow_nan=False))
         return
     width = max(len(finding.verdict) for finding in claims)
     for finding in claims:

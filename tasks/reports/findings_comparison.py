@@ -14,9 +14,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from tasks.errors import CorpusError
 from tasks.language_model.settings import EvaluationSettings
 from tasks.reports.expected_cells import score_file
-from tasks.reports.summary_rows import summarised_cell
+from tasks.reports.summary_file import summarised_cell
 from tasks.reports.summary_table import method_name
 
 Row = Mapping[str, Any]
@@ -25,6 +26,8 @@ Outcome = Literal["for", "against", "open"]
 ShareOfGap = Literal["closed", "left"]
 """Closed: from the worse end, in log perplexity. Left: to the better end, in perplexity."""
 REFERENCES = ("pretrained", "oracle", "baseline0", "baseline1")
+_SAME = 1e-6
+"""Scores are rounded to a millionth of a nat a sentence, so that a perplexity from them differs by less than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +78,47 @@ class Comparison:
         return {**asdict(self), "outcome": self.outcome}
 
 
+@dataclass(frozen=True, slots=True)
+class Incomparable:
+    """A comparison that is asked for and cannot be made."""
+
+    dataset: str
+    technique: str
+    first: str
+    second: str
+    reason: str
+    """What is wrong with the two, as the rest of a sentence."""
+
+
 class Experiment:
     """The rows of a summary, by condition and seed, and the scores of sentences that they were measured by."""
 
     def __init__(self, rows: Sequence[Row], scores: str | Path | None, evaluation: EvaluationSettings) -> None:
-        """``scores``: the folder that evaluation wrote; ``None`` or a missing file leaves the intervals of the rows
-        themselves, which compare with Oracle and Baseline1 alone."""
-        self._scores = Path(scores) if scores is not None else None
+        """``scores``: the folder that evaluation wrote; without it there are the intervals of the rows themselves,
+        which compare with Oracle and Baseline1 alone. Raises ``CorpusError`` where a file of a row is missing in it.
+        """
+        self._scores = Path(scores) if scores is not None and Path(scores).is_dir() else None
+        self._checked: set[Path] = set()
         self._evaluation = evaluation
         self._compared: dict[tuple[Path, Path, bool], tuple[float, float | None, float | None]] = {}
         self.by_condition: dict[Condition, dict[int | None, Row]] = {}
         for row in rows:
             condition = Condition(row["dataset"], row["technique"], row["method"], row["filler"])
             self.by_condition.setdefault(condition, {})[row["seed"]] = row
+        self._refuse_missing_scores(rows)
+        self._signatures = _reference_signatures(rows)
+
+    def _refuse_missing_scores(self, rows: Sequence[Row]) -> None:
+        if self._scores is None:
+            return
+        wanted = [score_file(summarised_cell(row)) for row in rows if row["perplexity"] is not None]
+        missing = [str(path) for path in wanted if not (self._scores / path).is_file()]
+        if missing:
+            shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+            raise CorpusError(
+                f"{len(missing)} of the {len(wanted)} files of sentence scores that the summary was made from are not "
+                f"in {str(self._scores)!r}: {shown}; give their folder with --scores, or run 'dvc repro' again"
+            )
 
     def filled(self) -> Iterator[Condition]:
         """Conditions whose corpus was filled, by a filler or by a control."""
@@ -105,34 +136,49 @@ class Experiment:
         known = [value for value in values if value is not None and value > 0]
         return statistics.geometric_mean(known) if known and len(known) == len(values) else None
 
-    def compare(
-        self, first: Condition, second: Condition | None, expected: Side, *, known: bool = False
-    ) -> Comparison | None:
-        """The ratio of two conditions' perplexities over the seeds that both have; ``None`` where there are none.
+    def perplexity(self, condition: Condition, *, known: bool) -> float | None:
+        """Its perplexity over the seeds, to be ranked with others; ``None`` too where it follows another protocol than
+        its data set's Oracle."""
+        if self.follows_other_protocol(condition):
+            return None
+        return self.number(condition, "perplexity_known" if known else "perplexity")
 
-        Neither is there a ratio of numbers that follow different protocols.
-        ``known`` counts only words of the vocabulary. Raises ``CorpusError`` where scores cannot be compared.
+    def follows_other_protocol(self, condition: Condition) -> bool:
+        """Whether its perplexities do not compare with those of its data set's Oracle (of the first cell, if none)."""
+        rows = self.by_condition[condition].values()
+        return any(row.get("signature") != self._signatures[condition.dataset] for row in rows)
+
+    def compare(
+        self, first: Condition, second: Condition, expected: Side, *, known: bool = False
+    ) -> Comparison | Incomparable:
+        """The ratio of two conditions' perplexities over the seeds that both have.
+
+        ``known`` counts only words of the vocabulary. Raises ``CorpusError`` where scores are not those of the rows.
         """
-        if second is None:
-            return None
-        seeds = [seed for seed in self.by_condition[first] if seed in self.by_condition[second]]
-        ratios = [self._of_seed(first, second, seed, known) for seed in seeds]
-        found = [ratio for ratio in ratios if ratio is not None]
-        if not found or len(found) < len(ratios):
-            return None
-        mean, low, high = combined(found, self._evaluation.confidence)
         techniques = list(dict.fromkeys(c.technique for c in (first, second) if c.technique is not None))
-        return Comparison(
-            first.dataset, " / ".join(techniques), first.label, second.label, mean, low, high, len(found), expected
-        )
+        place = first.dataset, " / ".join(techniques), first.label, second.label
+        if second not in self.by_condition:
+            return Incomparable(*place, f"{second.label} is not in the summary")
+        seeds = [seed for seed in self.by_condition[first] if seed in self.by_condition[second]]
+        if not seeds:
+            return Incomparable(*place, "they have no seed in common")
+        pairs = [(self.by_condition[first][seed], self.by_condition[second][seed]) for seed in seeds]
+        if any(mine.get("signature") != others.get("signature") for mine, others in pairs):
+            return Incomparable(*place, "their perplexities follow different protocols")
+        ratios = [self._of_seed(second.method, mine, others, known=known) for mine, others in pairs]
+        found = [ratio for ratio in ratios if ratio is not None]
+        if len(found) < len(ratios):
+            return Incomparable(*place, "one of them has no perplexity")
+        mean, low, high = combined(found, self._evaluation.confidence)
+        return Comparison(*place, mean, low, high, len(found), expected)
 
     def share_interval(
         self, share: ShareOfGap, model: Condition, worse: Condition, better: Condition, *, known: bool = False
     ) -> tuple[float, float] | None:
         """The interval of a share of the gap between two conditions, by a bootstrap over test sentences and seeds.
 
-        ``None`` without the scores of all seeds of ``model``, where they follow different protocols, and where
-        ``better`` is not better. Raises ``CorpusError`` where scores cannot be compared.
+        ``None`` without scores, where a seed of ``model`` is missing of the others, where they follow different
+        protocols, and where ``better`` is not better. Raises ``CorpusError`` where scores cannot be compared.
         """
         from tasks.language_model.evaluation.bootstrap import gap_closed, gap_left
         from tasks.language_model.evaluation.sentence_scores import ALL, KNOWN
@@ -154,22 +200,25 @@ class Experiment:
         return None if low is None or high is None else (low, high)
 
     def _score_file(self, row: Row) -> Path | None:
-        """Where the scores of a row's sentences are; ``None`` where they are not."""
-        path = self._scores / score_file(summarised_cell(row)) if self._scores is not None else None
-        return path if path is not None and path.is_file() else None
+        """Where the scores of a row's sentences are; ``None`` without a folder of them.
 
-    def _of_seed(
-        self, first: Condition, second: Condition, seed: int | None, known: bool
-    ) -> tuple[float, float | None, float | None] | None:
-        rows = self.by_condition[first][seed], self.by_condition[second][seed]
-        if rows[0].get("signature") != rows[1].get("signature"):
+        Raises ``CorpusError`` where they are another model's, so that their perplexity is not the row's.
+        """
+        if self._scores is None or row.get("perplexity") is None:
             return None
+        path = self._scores / score_file(summarised_cell(row))
+        if path not in self._checked:
+            _refuse_other_scores(path, row)
+            self._checked.add(path)
+        return path
+
+    def _of_seed(self, reference: str, *rows: Row, known: bool) -> tuple[float, float | None, float | None] | None:
         mine, others = map(self._score_file, rows)
         if mine is not None and others is not None:
             return self._paired(mine, others, known)
         suffix = "_known" if known else ""
-        column = f"ratio_to_{second.method}{suffix}"
-        if second.method in ("oracle", "baseline1") and rows[0].get(f"{column}_ci"):
+        column = f"ratio_to_{reference}{suffix}"
+        if reference in ("oracle", "baseline1") and rows[0].get(f"{column}_ci"):
             return rows[0][column], *rows[0][f"{column}_ci"]
         numbers = [row.get(f"perplexity{suffix}") for row in rows]
         return (numbers[0] / numbers[1], None, None) if numbers[0] and numbers[1] else None
@@ -184,6 +233,32 @@ class Experiment:
                 first, second, settings.bootstrap_samples, settings.confidence, settings.seed, known=known
             )
         return self._compared[key]
+
+
+def _reference_signatures(rows: Sequence[Row]) -> dict[str, str | None]:
+    """The protocol of each data set: that of its Oracle, or of its first row."""
+    signatures: dict[str, str | None] = {}
+    for row in sorted(rows, key=lambda row: row["method"] != "oracle"):
+        if row.get("perplexity") is not None:
+            signatures.setdefault(row["dataset"], row.get("signature"))
+    for row in rows:
+        signatures.setdefault(row["dataset"], None)
+    return signatures
+
+
+def _refuse_other_scores(path: Path, row: Row) -> None:
+    from tasks.language_model.evaluation.bootstrap import perplexity_of
+    from tasks.language_model.evaluation.sentence_scores import read_scores
+
+    scores, signature = read_scores(path)
+    found = perplexity_of(scores.log_probability, scores.targets)
+    same = found is not None and math.isclose(found, row["perplexity"], rel_tol=_SAME)
+    if not same or signature != row.get("signature", signature):
+        raise CorpusError(
+            f"the scores in {str(path)!r} give a perplexity of {found} ({signature}), and the summary says "
+            f"{row['perplexity']} ({row.get('signature')}): they are not of the same evaluation; give the scores that "
+            "the summary was made from, or run 'palimpsest summarise' again"
+        )
 
 
 def combined(

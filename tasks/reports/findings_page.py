@@ -31,7 +31,8 @@ def findings_page(
         f"A difference counts where its {confidence:.0%} interval excludes the limit: a paired bootstrap over the test "
         "sentences, widened by the spread over seeds where there are several. *Confirmed*: every comparison is for the "
         "claim. *Contradicted*: more are against it than for it; for a claim on every method, any is. *Not confirmed*: "
-        "anything between. *Not tested*: the methods are not part of the experiment.",
+        "anything between, or a part of the claim that could not be compared. *Not tested*: the methods are not part "
+        "of the experiment.",
         "## The paper's eight claims",
         markdown_table(
             ["", "claim", "all words", "known words"],
@@ -46,9 +47,9 @@ def findings_page(
             f"### {finding.number}. {finding.claim}",
             f"All words: **{finding.verdict}**. {finding.evidence}",
         ]
-        if other.comparisons and other.comparisons != finding.comparisons:
+        if (other.comparisons, other.missing) != (finding.comparisons, finding.missing):
             parts.append(f"Known words: **{other.verdict}**. {other.evidence}")
-        if finding.comparisons:
+        if finding.comparisons or other.comparisons:
             parts.append(_comparisons(finding, other))
     parts += speech_parts(spoken)
     parts += [
@@ -56,6 +57,11 @@ def findings_page(
         f"In brackets the {confidence:.0%} interval over test sentences and seeds, in parentheses the smallest and the "
         "largest of several seeds. Over known words alone a fill gains by never writing a word that the language model "
         "does not know; over all words it pays for that.",
+        "Left out, since their perplexities follow another protocol than Oracle's: "
+        + "; ".join(more.other_protocol)
+        + "."
+        if more.other_protocol
+        else "",
         "### How much of the gap is closed",
         "*Closed*: the share of the way from Baseline1 (0 %) to Oracle (100 %), in log perplexity. *Of Top-K's gap*: "
         "the distance from Oracle that is left, per that of the paper's Top-K by the same filler (for a fill without "
@@ -77,23 +83,19 @@ def findings_page(
 
 
 def _comparisons(finding: Finding, known: Finding) -> str:
-    by_place = {(c.dataset, c.technique, c.first, c.second): c for c in known.comparisons}
+    over_all, over_known = (
+        {(c.dataset, c.technique, c.first, c.second): c for c in each.comparisons} for each in (finding, known)
+    )
     rows = []
-    for comparison in finding.comparisons:
-        other = by_place.get((comparison.dataset, comparison.technique, comparison.first, comparison.second))
-        rows.append(
-            [
-                comparison.dataset,
-                technique_name(comparison.technique),
-                comparison.first,
-                comparison.second,
-                str(comparison.seeds),
-                ratio_text(comparison),
-                _SIDES[comparison.outcome],
-                ratio_text(other),
-                _SIDES[other.outcome] if other else ABSENT,
-            ]
-        )
+    # Over known words another fill may be the best, so that a comparison stands on one side alone.
+    for place in dict.fromkeys([*over_all, *over_known]):
+        both = over_all.get(place), over_known.get(place)
+        dataset, technique, first, second = place
+        seeds = next(comparison.seeds for comparison in both if comparison)
+        row = [dataset, technique_name(technique), first, second, str(seeds)]
+        for comparison in both:
+            row += [ratio_text(comparison), _SIDES[comparison.outcome] if comparison else ABSENT]
+        rows.append(row)
     headings = ["dataset", "technique", "first", "second", "seeds", "ratio", "claim", "ratio, known words", "claim"]
     return markdown_table(headings, rows)
 
@@ -130,7 +132,7 @@ def _share(share: Share | None) -> str:
     """``16% [11%, 21%] (14% to 18%)``."""
     if share is None:
         return ABSENT
-    text = _percent(share.mean)
+    text = _percent(share.value)
     if share.interval and share.interval[0] != share.interval[1]:
         text += f" [{_percent(share.interval[0])}, {_percent(share.interval[1])}]"
     if share.smallest != share.largest:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tasks.reports.estimate import estimate
+from tasks.reports.estimate import estimate, over_seeds
 from tasks.reports.expected_cells import NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
 from tasks.reports.summary_table import Line, Row, Table, tables
 
@@ -44,7 +44,7 @@ class System:
     differences: dict[str, Rate | None]
     """To the recogniser alone, to the one with the pretrained model and to Oracle."""
     difference_to_insertion_bonus_alone: Rate | None
-    """Of lists: to an insertion bonus without a language model. Its interval is that of the first seed."""
+    """Of lists: to an insertion bonus without a language model; several seeds have no interval together."""
     lm_weight: float | None
     """Chosen on dev; the mean over seeds, as with the two others."""
     insertion_bonus: float | None
@@ -130,7 +130,7 @@ def _is_of(line: Line, technique: str) -> bool:
 
 def _system(line: Line, techniques: Sequence[str], technique: str | None) -> System | None:
     rows = line.by_technique[techniques[0]]
-    wer = _rate(rows, "wer")
+    wer = rate_of(rows, "wer")
     if wer is None:
         return None
     return System(
@@ -138,9 +138,9 @@ def _system(line: Line, techniques: Sequence[str], technique: str | None) -> Sys
         technique=technique,
         seeds=len(rows),
         wer=wer,
-        wer_masked={name: _rate(line.by_technique[name], "wer_masked") for name in techniques},
-        differences={name: _rate(rows, f"wer_difference_to_{name}") for name in REFERENCES},
-        difference_to_insertion_bonus_alone=_first_interval(rows, "wer_difference_to_insertion_bonus_alone"),
+        wer_masked={name: rate_of(line.by_technique[name], "wer_masked") for name in techniques},
+        differences={name: rate_of(rows, f"wer_difference_to_{name}") for name in REFERENCES},
+        difference_to_insertion_bonus_alone=rate_of(rows, "wer_difference_to_insertion_bonus_alone"),
         lm_weight=_mean(rows, "lm_weight"),
         insertion_bonus=_mean(rows, "insertion_bonus"),
         source_weight=_mean(rows, "source_weight"),
@@ -150,25 +150,20 @@ def _system(line: Line, techniques: Sequence[str], technique: str | None) -> Sys
 def _room(row: Row) -> Room | None:
     if row.get("wer_best_of_lists") is None:
         return None
-    bonus = _rate([row], "wer_insertion_bonus_alone")
+    bonus = rate_of([row], "wer_insertion_bonus_alone")
     return None if bonus is None else Room(bonus, row["wer_best_of_lists"], row["best_first_share"])
 
 
-def _rate(rows: Sequence[Row], field: str) -> Rate | None:
+def rate_of(rows: Sequence[Row], field: str) -> Rate | None:
+    """A rate, or a difference of rates, over the rows of one condition; ``None`` where a row has none."""
     if not rows or any(row.get(field) is None for row in rows):
         return None
     found = estimate(rows, field)
     if found is None:
         return None
     # Of several seeds the summary has intervals over utterances and seeds, or none: their range is no interval.
-    together = len(rows) == 1 or (rows[0].get("over_seeds") or {}).get(f"{field}_ci")
+    together = len(rows) == 1 or over_seeds(rows, field) is not None
     return Rate(found.value, found.low, found.high) if together else Rate(found.value, None, None)
-
-
-def _first_interval(rows: Sequence[Row], field: str) -> Rate | None:
-    value = _mean(rows, field)
-    low, high = rows[0].get(f"{field}_ci") or (None, None)
-    return None if value is None else Rate(value, low, high)
 
 
 def _mean(rows: Sequence[Row], field: str) -> float | None:

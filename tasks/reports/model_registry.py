@@ -17,7 +17,7 @@ from tasks.reports.curve import curve_of
 from tasks.reports.expected_cells import NO_LANGUAGE_MODEL, training_report
 from tasks.reports.settings import TrackingSettings
 from tasks.reports.stage_report import content_hash, read_report
-from tasks.reports.summary_rows import summarised_cell
+from tasks.reports.summary_file import summarised_cell
 from tasks.reports.tracking_store import TrackingStore
 
 CHAMPION = "champion"

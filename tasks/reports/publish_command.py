@@ -22,7 +22,7 @@ from tasks.reports.publication import publish
 from tasks.reports.result_options import add_reports_option, add_summary_option
 from tasks.reports.run_record import run_records
 from tasks.reports.stage_report import write_json
-from tasks.reports.summary_rows import read_summary
+from tasks.reports.summary_file import read_summary
 
 SUMMARY = "bring MLflow to the state of the reports"
 

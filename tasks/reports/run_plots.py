@@ -8,7 +8,7 @@ from typing import Any
 
 from tasks.reports.cell import Cell
 from tasks.reports.expected_cells import PRETRAINED
-from tasks.reports.summary_rows import summarised_cell
+from tasks.reports.summary_file import summarised_cell
 
 _WIDTH, _LEFT, _RIGHT, _TOP = 720, 64, 24, 34
 _OWN, _OTHER, _VALID, _GRID = "#0b5cad", "#8a8f98", "#b3430c", "#e3e5e8"

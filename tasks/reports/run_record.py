@@ -23,7 +23,7 @@ from tasks.reports.run_artifacts import ARTIFACTS_TAG, fingerprint, run_artifact
 from tasks.reports.run_key import lineage_of, run_key
 from tasks.reports.settings import TrackingSettings
 from tasks.reports.stage_report import read_report
-from tasks.reports.summary_rows import summarised_cell
+from tasks.reports.summary_file import summarised_cell
 from tasks.reports.tracking_store import CURRENT_TAG, cell_tags
 
 DIGEST_CHARACTERS = 10

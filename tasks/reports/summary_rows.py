@@ -3,7 +3,6 @@
 Rows hold no timings and nothing of the machine, so the same experiment gives the same rows.
 """
 
-import json
 import math
 import statistics
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -261,21 +260,3 @@ def _filling(cell: Cell, reader: _Reader) -> dict[str, Any]:
     row = {column: reader.measured(filled, field, kind) for column, (field, kind) in columns.items()}
     restored = reader.measured(filled, "restoration", "record?")
     return row | {"restoration_rate_ci": ((restored or {}).get("overall") or {}).get("rate_ci")}
-
-
-def summarised_cell(row: Mapping[str, Any]) -> Cell:
-    """The cell that a row of the summary belongs to."""
-    return Cell(**{name: row[name] for name in Cell.__dataclass_fields__})
-
-
-def read_summary(path: str | Path) -> list[dict[str, Any]]:
-    """The rows of ``summary.json``; ``CorpusError`` where it is missing or no list of rows."""
-    try:
-        rows = json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise CorpusError(f"summary {str(path)!r} does not exist; run 'palimpsest summarise' first") from None
-    except ValueError:
-        rows = None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) and "key" in row for row in rows):
-        raise CorpusError(f"summary {str(path)!r} is no list of rows; run 'palimpsest summarise' again")
-    return rows

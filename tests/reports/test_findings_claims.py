@@ -15,6 +15,8 @@ from tasks.reports.findings_claims import (
 )
 from tasks.reports.findings_comparison import Comparison, Condition, Experiment
 
+EVALUATION = EvaluationSettings()
+
 
 class Sharp(Experiment):
     """An experiment whose ratios are known to one per cent, so that the numbers of the rows decide."""
@@ -23,8 +25,8 @@ class Sharp(Experiment):
         super().__init__(rows, None, EvaluationSettings())
 
     def compare(self, first, second, expected, *, known=False):
-        if second is None:
-            return None
+        if second not in self.by_condition:
+            return super().compare(first, second, expected, known=known)
         field = "perplexity_known" if known else "perplexity"
         ratio = self.number(first, field) / self.number(second, field)
         place = first.dataset, f"{first.technique}", first.label, second.label
@@ -92,6 +94,31 @@ def test_one_fill_above_a_baseline_contradicts_every_but_not_a_tendency():
     assert found[1].evidence.startswith("3 of 4 comparisons are for it, 1 against it, 0 within")
 
 
+def test_a_claim_that_is_compared_in_part_is_not_confirmed():
+    """*Both* baselines: without one of them the claim stands for the other alone, and can still be contradicted."""
+    one = [row for row in REFERENCES if row["method"] != "baseline1"]
+    (found, *_) = findings(Sharp([*one, *fills("bert", (190, 170), (130, 125))]))
+    assert (found.verdict, len(found.comparisons), len(found.missing)) == (NOT_CONFIRMED, 4, 4)
+    assert (
+        "Not compared: Top-1, bert against Baseline1 (chat, allow list): Baseline1 is not in the su" in found.evidence
+    )
+    (found, *_) = findings(Sharp([*one, *fills("bert", (190, 170), (430, 125))]))
+    assert found.verdict == CONTRADICTED
+
+
+def test_numbers_of_another_protocol_are_named_and_in_no_table():
+    rows = [{**each, "signature": "a"} for each in [*REFERENCES, *fills("bert", (150, 140), (130, 125))]]
+    other = {**row("log_linear", "allow_list", 50.0, "bert"), "signature": "b"}
+    experiment = Sharp([*rows, other])
+    found = beyond(experiment)
+    assert found.other_protocol == ("Log-linear, bert (chat, allow list)",)
+    assert {best.label for best in found.best} == {"Top-K, bert"}
+    assert "Log-linear, bert" not in {gap.label for gap in found.gaps}
+    moved = [{**each, "signature": "b" if each["method"] == "baseline1" else "a"} for each in rows]
+    first = findings(Experiment(moved, None, EvaluationSettings()))[0]
+    assert [each.reason for each in first.missing] == ["their perplexities follow different protocols"] * 4
+
+
 def test_methods_of_our_own_are_not_the_papers():
     assert verdicts(row("sample", "allow_list", 900.0, "bert"), row("unigram", "allow_list", 900.0))[0] == NOT_TESTED
 
@@ -143,6 +170,33 @@ def test_word_error_rates():
     assert [c.limit for c in near.comparisons] == [1.01, 1.05]
     # 10.65 / 10.6, and half a tenth of a point to both sides.
     assert (near.comparisons[0].low, near.comparisons[0].high) == pytest.approx((1.0, 1.00943), abs=1e-5)
+    # Without a rate for one of the two techniques half of the claim is open.
+    (near,) = findings(Experiment(rows[:3], None, EvaluationSettings()))[7:]
+    assert (near.verdict, len(near.comparisons)) == (NOT_CONFIRMED, 1)
+    assert near.missing[0].reason == "no fill of this technique has a rate"
+
+
+def test_the_range_of_seeds_is_no_interval_of_word_error_rates():
+    """Two seeds that agree by chance say nothing of their utterances; only what the summary has for both counts."""
+
+    def speech(method, technique, rate, filler=None, seed=1, over_seeds=None):
+        columns = {"wer": rate, "wer_ci": [rate - 0.02, rate + 0.02], "over_seeds": over_seeds}
+        difference = {"wer_difference_to_pretrained": rate - 0.3, "wer_difference_to_pretrained_ci": [-0.1, 0.1]}
+        return row(method, technique, 100.0, filler, seed, **columns, **difference)
+
+    alone = speech("pretrained", None, 0.3, seed=None)
+    (cut,) = findings(Experiment([alone, *(speech("oracle", None, 0.25, seed=s) for s in (1, 2))], None, EVALUATION))[
+        6:7
+    ]
+    assert (cut.verdict, cut.comparisons[0].low) == (NOT_TESTED, None)
+    both = {"seeds": [1, 2], "wer": 0.25, "wer_ci": [0.24, 0.26]}
+    both |= {"wer_difference_to_pretrained": -0.05, "wer_difference_to_pretrained_ci": [-0.06, -0.04]}
+    rows = [speech("oracle", None, rate, seed=seed, over_seeds=both) for seed, rate in ((1, 0.24), (2, 0.26))]
+    (cut,) = findings(Experiment([alone, *rows], None, EVALUATION))[6:7]
+    assert (cut.verdict, cut.comparisons[0].ratio) == (NOT_CONFIRMED, pytest.approx(0.25 / 0.3))
+    # A summary of one of the two seeds is of this one.
+    (cut,) = findings(Experiment([alone, rows[0]], None, EVALUATION))[6:7]
+    assert cut.comparisons[0].ratio == pytest.approx(0.24 / 0.3)
 
 
 def test_the_gap_that_is_closed_and_what_is_left_of_top_k():
@@ -154,12 +208,12 @@ def test_the_gap_that_is_closed_and_what_is_left_of_top_k():
     ]
     found = beyond(Sharp([*REFERENCES, *rows]))
     gaps = {gap.label: gap for gap in found.gaps}
-    assert gaps["Sample, bert"].closed.mean == pytest.approx(0.5)
-    assert gaps["Sample, bert"].of_top_k.mean == pytest.approx(0.828428)
-    assert gaps["Top-K, bert"].of_top_k.mean == pytest.approx(1.0)
-    assert gaps["Unigram"].of_top_k.mean == pytest.approx(0.2)
-    assert gaps["Unigram"].of_top_k_all_words.mean == pytest.approx(0.1)
-    assert gaps["Unigram"].closed_all_words.mean == pytest.approx(math.log(200 / 105) / math.log(2))
+    assert gaps["Sample, bert"].closed.value == pytest.approx(0.5)
+    assert gaps["Sample, bert"].of_top_k.value == pytest.approx(0.828428)
+    assert gaps["Top-K, bert"].of_top_k.value == pytest.approx(1.0)
+    assert gaps["Unigram"].of_top_k.value == pytest.approx(0.2)
+    assert gaps["Unigram"].of_top_k_all_words.value == pytest.approx(0.1)
+    assert gaps["Unigram"].closed_all_words.value == pytest.approx(math.log(200 / 105) / math.log(2))
     (best,) = found.best_all_words
     assert (best.label, best.perplexity, best.to_next.second) == ("Unigram", pytest.approx(105), "Sample, bert")
     (best,) = found.best
@@ -183,7 +237,7 @@ def test_gaps_over_seeds():
         )
     ]
     (gap,) = beyond(Sharp(rows)).gaps
-    assert (gap.seeds, gap.closed.mean, gap.closed.smallest, gap.closed.largest) == (2, 0.5, 0.0, 1.0)
+    assert (gap.seeds, gap.closed.value, gap.closed.smallest, gap.closed.largest) == pytest.approx((2, 0.5, 0.0, 1.0))
     assert gap.closed.interval is None
 
 

@@ -53,3 +53,44 @@ def test_wrong_options_are_one_line(summarised, capsys, options, message):
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: rows.clear(), "is no list of rows"),
+        (lambda rows: rows[3].pop("filler"), "row 4 has no 'filler'"),
+        (lambda rows: rows[3].pop("seed"), "row 4 has no 'seed'"),
+        (lambda rows: rows[3].update(perplexity="abc"), "'perplexity' is 'abc', not a number"),
+        (lambda rows: rows[3].update(perplexity_known=float("inf")), "'perplexity_known' is inf, not a number"),
+        (lambda rows: rows[3].update(perplexity=-3.0), "'perplexity' is -3.0, not above 0"),
+        (lambda rows: rows[3].update(restoration_rate_ci=[0.1]), "'restoration_rate_ci' is [0.1], not an interval"),
+        (lambda rows: rows[3].update(dataset=None), "'dataset' is None, not a text"),
+        (lambda rows: rows[3].update(seed=True), "'seed' is True, not a whole number"),
+        (lambda rows: rows.append(dict(rows[3])), "rows 4 and "),
+    ],
+)
+def test_a_damaged_summary_is_one_line_that_names_the_row(summarised, capsys, change, message):
+    path = summarised / "results" / "summary.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    change(rows)
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    capsys.readouterr()
+    assert main(["findings"]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert "run 'palimpsest summarise' again" in error
+    assert error.count("\n") == 1
+
+
+def test_a_folder_is_no_summary(summarised, capsys):
+    capsys.readouterr()
+    assert main(["findings", "--summary", "results"]) == 1
+    assert "summary 'results' is a folder; give the file" in capsys.readouterr().err
+
+
+def test_a_score_file_that_is_missing_is_named(summarised, capsys):
+    next((summarised / "results" / "scores").rglob("minilm-top_k-1.tsv")).unlink()
+    capsys.readouterr()
+    assert main(["findings"]) == 1
+    assert "minilm-top_k-1.tsv; give their folder with --scores" in capsys.readouterr().err

@@ -1,7 +1,9 @@
 import math
+from dataclasses import replace
 
 import pytest
 
+from tasks.errors import CorpusError
 from tasks.language_model.evaluation.sentence_scores import SentenceScores, write_scores
 from tasks.language_model.settings import EvaluationSettings
 from tasks.reports.findings_comparison import Comparison, Condition, Experiment, combined, student_t
@@ -19,11 +21,13 @@ def row(condition, seed, perplexity):
         "seed": seed,
         "perplexity": perplexity,
         "perplexity_known": perplexity,
+        "signature": "ppl",
     }
 
 
 def scores(folder, name, nats_per_word, sentences=40):
-    """Every sentence has ten targets; its nats a word are the mean and, in turn, a little more and less."""
+    """Every sentence has ten targets; its nats a word are the mean and, in turn, a little more and less: the mean's
+    exponential is their perplexity."""
     import numpy as np
 
     lines = np.arange(1, sentences + 1)
@@ -37,7 +41,7 @@ def scores(folder, name, nats_per_word, sentences=40):
 def test_one_seed_has_the_interval_of_the_paired_bootstrap(tmp_path):
     scores(tmp_path, "minilm-top_1-1", 5.0)
     scores(tmp_path, "minilm-top_k-1", 4.9)
-    experiment = Experiment([row(TOP_1, 1, 150.0), row(TOP_K, 1, 140.0)], tmp_path, EVALUATION)
+    experiment = Experiment([row(TOP_1, 1, math.exp(5.0)), row(TOP_K, 1, math.exp(4.9))], tmp_path, EVALUATION)
     found = experiment.compare(TOP_K, TOP_1, "below")
     # Both models err alike from sentence to sentence, so the ratio is the same in every resample.
     assert found.ratio == pytest.approx(math.exp(-0.1))
@@ -47,10 +51,11 @@ def test_one_seed_has_the_interval_of_the_paired_bootstrap(tmp_path):
 
 
 def test_seeds_that_disagree_leave_it_open(tmp_path):
+    rows = []
     for seed, difference in ((1, -0.1), (2, 0.08), (3, -0.05)):
         scores(tmp_path, f"minilm-top_1-{seed}", 5.0)
         scores(tmp_path, f"minilm-top_k-{seed}", 5.0 + difference)
-    rows = [row(condition, seed, 150.0) for condition in (TOP_1, TOP_K) for seed in (1, 2, 3)]
+        rows += [row(TOP_1, seed, math.exp(5.0)), row(TOP_K, seed, math.exp(5.0 + difference))]
     found = Experiment(rows, tmp_path, EVALUATION).compare(TOP_K, TOP_1, "below")
     assert found.seeds == 3
     assert found.ratio == pytest.approx(math.exp(-0.07 / 3))
@@ -73,9 +78,8 @@ def test_equal_seeds_are_as_sure_as_one():
 
 
 def test_without_scores_there_is_a_ratio_and_no_interval(tmp_path):
-    found = Experiment([row(TOP_1, 1, 150.0), row(TOP_K, 1, 120.0)], tmp_path, EVALUATION).compare(
-        TOP_K, TOP_1, "below"
-    )
+    rows = [row(TOP_1, 1, 150.0), row(TOP_K, 1, 120.0)]
+    found = Experiment(rows, tmp_path / "scores", EVALUATION).compare(TOP_K, TOP_1, "below")
     assert (found.ratio, found.low, found.outcome) == (0.8, None, "open")
 
 
@@ -86,7 +90,8 @@ def test_the_share_of_a_gap_has_an_interval_over_sentences_and_seeds(tmp_path):
         scores(tmp_path, f"minilm-top_1-{seed}", 5.0)
         scores(tmp_path, f"minilm-top_k-{seed}", 4.5)
         scores(tmp_path, f"../oracle-{seed}", 4.0)
-    rows = [row(condition, seed, 1.0) for condition in (TOP_1, TOP_K, oracle) for seed in (1, 2)]
+    nats = ((TOP_1, 5.0), (TOP_K, 4.5), (oracle, 4.0))
+    rows = [row(condition, seed, math.exp(mean)) for condition, mean in nats for seed in (1, 2)]
     experiment = Experiment(rows, tmp_path, EVALUATION)
     assert experiment.share_interval("closed", TOP_K, TOP_1, oracle) == pytest.approx((0.5, 0.5))
     left = math.expm1(0.5) / math.expm1(1.0)
@@ -95,14 +100,39 @@ def test_the_share_of_a_gap_has_an_interval_over_sentences_and_seeds(tmp_path):
         (math.expm1(-0.5) / math.expm1(0.5),) * 2
     )
     assert experiment.share_interval("left", TOP_K, oracle, TOP_1) is None
+    assert Experiment(rows, None, EVALUATION).share_interval("closed", TOP_K, TOP_1, oracle) is None
     (tmp_path / "chat" / "oracle-2.tsv").unlink()
-    assert experiment.share_interval("closed", TOP_K, TOP_1, oracle) is None
+    with pytest.raises(CorpusError, match=r"1 of the 6 files of sentence scores .* chat/oracle-2.tsv"):
+        Experiment(rows, tmp_path, EVALUATION)
 
 
-def test_no_common_seed_is_no_comparison(tmp_path):
-    experiment = Experiment([row(TOP_1, 1, 150.0), row(TOP_K, 2, 120.0)], tmp_path, EVALUATION)
-    assert experiment.compare(TOP_K, TOP_1, "below") is None
-    assert experiment.compare(TOP_K, None, "below") is None
+def test_scores_of_another_evaluation_are_refused(tmp_path):
+    """A file that was copied over another, or is of another protocol, would change verdicts without a word."""
+    scores(tmp_path, "minilm-top_1-1", 5.0)
+    scores(tmp_path, "minilm-top_k-1", 4.9)
+    rows = [row(TOP_1, 1, math.exp(5.0)), row(TOP_K, 1, math.exp(4.8))]
+    with pytest.raises(CorpusError, match=r"minilm-top_k-1.tsv' give a perplexity of 134.*the summary says 121"):
+        Experiment(rows, tmp_path, EVALUATION).compare(TOP_K, TOP_1, "below")
+    rows[1] |= {"perplexity": math.exp(4.9), "signature": "another"}
+    with pytest.raises(CorpusError, match="not of the same evaluation"):
+        Experiment([rows[1], {**rows[0], "signature": "another"}], tmp_path, EVALUATION).compare(TOP_K, TOP_1, "below")
+
+
+def test_perplexities_of_another_protocol_than_oracles_are_not_ranked():
+    oracle = Condition("chat", None, "oracle", None)
+    rows = [{**row(TOP_K, 1, 50.0), "signature": "other"}, row(TOP_1, 1, 150.0), row(oracle, 1, 100.0)]
+    experiment = Experiment(rows, None, EVALUATION)
+    assert (experiment.perplexity(TOP_K, known=False), experiment.perplexity(TOP_1, known=True)) == (
+        None,
+        pytest.approx(150.0),
+    )
+
+
+def test_no_common_seed_is_no_comparison():
+    experiment = Experiment([row(TOP_1, 1, 150.0), row(TOP_K, 2, 120.0)], None, EVALUATION)
+    assert experiment.compare(TOP_K, TOP_1, "below").reason == "they have no seed in common"
+    absent = replace(TOP_1, filler="bert")
+    assert experiment.compare(TOP_K, absent, "below").reason == "Top-1, bert is not in the summary"
 
 
 @pytest.mark.parametrize(
@@ -123,6 +153,7 @@ def test_what_an_interval_says(low, high, expected, limit, outcome):
 def test_numbers_of_different_protocols_have_no_ratio():
     first, second = row(TOP_1, 1, 150.0), row(TOP_K, 1, 140.0)
     rows = [{**first, "signature": "ppl|vocab=1"}, {**second, "signature": "ppl|vocab=2"}]
-    assert Experiment(rows, None, EVALUATION).compare(TOP_K, TOP_1, "below") is None
+    found = Experiment(rows, None, EVALUATION).compare(TOP_K, TOP_1, "below")
+    assert found.reason == "their perplexities follow different protocols"
     rows = [{**first, "signature": "ppl|vocab=1"}, {**second, "signature": "ppl|vocab=1"}]
     assert Experiment(rows, None, EVALUATION).compare(TOP_K, TOP_1, "below").ratio == pytest.approx(140 / 150)

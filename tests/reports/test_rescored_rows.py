@@ -10,7 +10,7 @@ from tasks.cli import main
 from tasks.reports.findings_speech import Rate, spoken_datasets
 from tasks.reports.findings_speech_page import speech_parts
 from tasks.reports.summary_document import markdown
-from tasks.reports.summary_rows import read_summary
+from tasks.reports.summary_file import read_summary
 
 
 @pytest.fixture(scope="module")
