@@ -120,6 +120,7 @@ class _Cells:
         names = {word for word in candidates if word in capitals and not is_letter(word)}
         self._names = set() if count_names else names
         self.words = sorted(candidates - self._names)
+        self.names = sorted(self._names)
         self.counted = len(self.words)
         """Words that are counted one by one: the first so many cells."""
         self._index = {word: index for index, word in enumerate(self.words)}
@@ -151,10 +152,10 @@ def _documents(names: Iterable[str], lines: int) -> np.ndarray:
 def _secret(key: bytes, settings: NoisyCounts, cells: _Cells, behind: WordsBehindMarkers, units: np.ndarray) -> bytes:
     """What chance is made of here: nobody can tell it without the key, and other counts have other noise.
 
-    It is the key's HMAC of the settings, the counted words, the unit of each marker and the words behind it.
+    It is the key's HMAC of the settings, the counted words and names, the unit of each marker and the words behind it.
     """
     digest = hmac.new(key, digestmod="sha256")
-    digest.update(json.dumps([settings.model_dump(mode="json"), cells.words]).encode())
+    digest.update(json.dumps([settings.model_dump(mode="json"), cells.words, cells.names]).encode())
     digest.update(units.astype("<i8").tobytes())
     for piece in behind.json_pieces():
         digest.update(piece.encode())

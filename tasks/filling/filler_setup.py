@@ -41,6 +41,16 @@ def corpus_filler(arguments: argparse.Namespace, settings: Any, threads: int, pr
     return CorpusFiller(filler, casing, kept, settings.merge_markers, generic, originals)
 
 
+def _secret(arguments: argparse.Namespace, settings: Any) -> bytes:
+    """What draws are made of besides the seed: nothing, unless they keep clear of what was masked."""
+    from tasks.filling.fill_secret import fill_secret
+    from tasks.filling.noise_key import noise_key
+
+    if not settings.forbid_original:
+        return b""
+    return fill_secret(arguments.sidecar, noise_key() if counts_masked_words(settings) else b"")
+
+
 def _filler(
     arguments: argparse.Namespace,
     settings: Any,
@@ -56,7 +66,7 @@ def _filler(
     from tasks.filling.casing import Casing, usual_forms
     from tasks.filling.marker_randomness import MarkerRandomness
 
-    randomness = MarkerRandomness(arguments.seed)
+    randomness = MarkerRandomness(arguments.seed, _secret(arguments, settings))
     if settings.kind == "surrogate":
         from tasks.filling.surrogates.surrogate import surrogate_filler
 

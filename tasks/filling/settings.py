@@ -48,14 +48,28 @@ class _MaskedLanguageModelMethod(_ClassAware):
     right_context: RightContext = RightContext()
     """What a causal language model does besides reading from left to right."""
     forbid_original: bool = False
-    """Whether the word that was masked may never be its own substitute; needs the sidecar, and leaks a little (see
-    ``slot_originals``)."""
+    """Whether the word that was masked may never be its own substitute; needs the sidecar and a method that draws, and
+    leaks a little (see ``slot_originals``)."""
+
+
+def _refuse_forbidding(what: str) -> None:
+    raise ValueError(
+        f"forbid_original is for methods that draw their words, and {what}, so that anyone who fills the masked text "
+        "again sees at which places another word stands, and which word was avoided there: the masked one; leave "
+        "forbid_original out, or use top_k, sample, log_linear or unigram"
+    )
 
 
 class Top1(_MaskedLanguageModelMethod):
     """The filler's best word."""
 
     kind: Literal["top_1"]
+
+    @model_validator(mode="after")
+    def _hides_what_is_forbidden(self) -> "Top1":
+        if self.forbid_original:
+            _refuse_forbidding("top_1 takes the best one")
+        return self
 
 
 class TopK(_MaskedLanguageModelMethod):
@@ -206,6 +220,12 @@ class Downstream(_LogLinearMethod):
     following_words: int = Field(default=3, ge=0)
     """So many words behind a marker are scored behind each candidate."""
 
+    @model_validator(mode="after")
+    def _hides_what_is_forbidden(self) -> "Downstream":
+        if self.forbid_original and self.choose == "best":
+            _refuse_forbidding("downstream with choose 'best' takes the best one")
+        return self
+
 
 class Free(_ClassAware):
     """A causal language model writes the whole sentence, and its words at the markers are taken (paper 3.2)."""
@@ -226,8 +246,8 @@ class Free(_ClassAware):
     list of kept words by their frequency in the word counts."""
     right_context: RightContext = RightContext()
     """Of the constrained fallback."""
-    forbid_original: bool = False
-    """Whether the word that was masked may never be its own substitute: a sentence that has it counts as failed."""
+    forbid_original: ClassVar[bool] = False
+    """The first sentence is written without chance: that another one was taken would say which word was avoided."""
 
 
 class Unigram(_CountingMethod):

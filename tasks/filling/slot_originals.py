@@ -5,6 +5,10 @@ that it was set knows of every substitute that it is *not* the original, which r
 rules out more where only few words fit. Without it a substitute may be the original by chance, so that it proves
 nothing; a restoration rate near that of guessing is often the better protection, and forbidding the one for text whose
 readers would take a substitute for the truth.
+
+It must not leak more than that. Whoever can repeat the fill without the sidecar sees where another word came out, and
+which word was avoided there. So draws come from a secret then (``fill_secret``), methods without chance refuse it, and
+Top-K passes an original over instead of letting a word beyond the K best move up.
 """
 
 from collections import Counter
@@ -17,6 +21,7 @@ from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
 from tasks.filling.choices.choice import Choice, Chosen, Forbidden
+from tasks.filling.choices.top_k import OneOfTheBest
 from tasks.filling.marker_randomness import Place
 from tasks.filling.masked_sentence import MaskedSentence
 
@@ -96,6 +101,7 @@ class ChoiceWithoutOriginals:
     def __init__(self, choice: Choice, words: Sequence[str], originals: ForbiddenOriginals) -> None:
         """``words``: the ``W`` candidates, in whatever case."""
         self._choice, self._originals = choice, originals
+        self._passes_over = choice if isinstance(choice, OneOfTheBest) else None
         self._candidates: dict[str, list[int]] = {}
         for index, word in enumerate(words):
             self._candidates.setdefault(fold(word), []).append(index)
@@ -114,6 +120,8 @@ class ChoiceWithoutOriginals:
         )
         for row, candidate in zip(rows, free.candidates.tolist(), strict=True):
             self._originals.note(places[row], would_restore=candidate in taken[row])
+        if self._passes_over is not None:
+            return self._passes_over.choose(scores, places, forbidden, skipped=taken)
         if forbidden is not None:
             taken = [
                 np.union1d(mine, np.flatnonzero(other) if other.dtype == bool else other)

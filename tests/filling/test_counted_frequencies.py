@@ -214,6 +214,22 @@ def test_noise_belongs_to_the_key_and_to_all_that_is_counted() -> None:
     assert any(counts(lines, key)[digits] != counts(changed, key)[digits] for key in keys)
 
 
+def test_other_names_have_other_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were it the same, two releases would differ by the exact count of a word that is a name in one of them alone."""
+    secrets = []
+
+    def noted(number: int, ratio: float, secret: bytes) -> np.ndarray:
+        secrets.append(secret)
+        return _noise(number, ratio, secret)
+
+    monkeypatch.setattr(counted_frequencies_module, "_noise", noted)
+    words = [("the", 900), ("digits", 10)]
+    for public in (words, [*words, ("London", 20)], words):
+        counted_frequencies(WordFrequencies.of(public), KEPT, [line("london"), line("digits")], NoisyCounts(), KEY)
+    assert secrets[0] != secrets[1]
+    assert secrets[0] == secrets[2]
+
+
 def test_text_without_markers_and_lists_that_hold_everything() -> None:
     found = counted([[], []], epsilon=64.0)
     assert found.measured["counted_places"] == 0

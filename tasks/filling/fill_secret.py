@@ -1,0 +1,29 @@
+"""A secret for chance that must not be drawn again by others: where a fill keeps clear of the words that were masked.
+
+Seeds are public: they stand in ``params.yaml`` and in reports. Whoever has the masked text, the filler and the seed can
+fill the text once more without the sidecar; wherever that gives another word than the published fill, the word that was
+avoided, the masked one, is the one it gives. So what is drawn there comes from the seed and from the masked words
+themselves, by HMAC-SHA256 of the sidecar: the same text and parameters give the same fill everywhere, and nobody
+without the sidecar can repeat the draws. *Who knows all masked words of a corpus but a few can try these few out.*
+Counts with noise promise to withstand that, so there the secret is keyed by the clone's noise key too.
+"""
+
+import hmac
+from pathlib import Path
+
+from tasks.errors import CorpusError
+
+_KEY = b"palimpsest: draws of a fill"
+_BLOCK = 1 << 20
+
+
+def fill_secret(sidecar: str | Path, noise_key: bytes = b"") -> bytes:
+    """32 bytes of what was masked; ``CorpusError`` where the sidecar does not exist."""
+    digest = hmac.new(_KEY + noise_key, digestmod="sha256")
+    try:
+        with open(sidecar, "rb") as stream:
+            while block := stream.read(_BLOCK):
+                digest.update(block)
+    except FileNotFoundError:
+        raise CorpusError(f"sidecar {str(sidecar)!r} does not exist; give the one of the masked text") from None
+    return digest.digest()
