@@ -132,7 +132,7 @@ def beyond(experiment: Experiment) -> Beyond:
         tuple(_best_fills(experiment, together, known=True)),
         tuple(_best_fills(experiment, together, known=False)),
         tuple(restored for condition in filled if (restored := _restored(experiment, condition)) is not None),
-        tuple(f"{c.label} ({c.dataset}, {technique_name(c.technique)})" for c in apart),
+        tuple(f"{c.label} ({c.dataset}, {technique_name(str(c.technique))})" for c in apart),
     )
 
 
@@ -172,7 +172,7 @@ def _share(
     if worse is None or better is None or any(map(experiment.follows_other_protocol, (worse, better))):
         return None
     field = "perplexity_known" if known else "perplexity"
-    seeds = [
+    seeds: list[list[Any]] = [
         [experiment.by_condition[c].get(seed, {}).get(field) for c in (condition, worse, better)]
         for seed in experiment.by_condition[condition]
     ]
