@@ -8,6 +8,13 @@ from tasks.filling.filler_settings import LoraTraining, MaskedTraining
 from tasks.filling.settings import FillingSettings
 from tasks.settings_base import Settings
 
+_OF_ANOTHER_KIND = {
+    ("free", "masked_lm"): "causal",
+    ("log_linear", "causal_lm"): "masked",
+    ("downstream", "causal_lm"): "masked",
+}
+"""Methods with the kinds of filler that they never run with, and the one that they need."""
+
 
 class _Tuning(Settings):
     """How a filler is fine-tuned on in-domain text that is masked (paper 3.2, FT); no original is ever read."""
@@ -29,6 +36,24 @@ class _Tuning(Settings):
             raise ValueError("text 'unmasked' fills nothing; leave method out, or set text: filled")
         if getattr(self.method, "forbid_original", False):
             raise ValueError("method.forbid_original needs the originals, which tuning never reads; leave it out")
+        if getattr(self.method, "prior", None) == "counted":
+            raise ValueError(
+                "method.prior 'counted' counts the masked words, which tuning never reads; take prior: domain or "
+                "word_counts"
+            )
+        if getattr(self.method, "consistent_within", None) == "document":
+            raise ValueError(
+                "method.consistent_within 'document' needs the originals and their documents, which tuning never "
+                "reads; leave it out"
+            )
+        # ``kind`` is the base's, and belongs to the classes below.
+        kind = getattr(self, "kind", None)
+        if self.method is not None and (self.method.kind, kind) in _OF_ANOTHER_KIND:
+            needed = _OF_ANOTHER_KIND[self.method.kind, kind]
+            raise ValueError(
+                f"method {self.method.kind!r} needs a {needed} language model, and kind is {kind!r}; take top_1, top_k "
+                "or sample"
+            )
         return self
 
 

@@ -19,7 +19,7 @@ from tasks.filling.masked_lm.in_domain_tuning import _pieces
 from tasks.filling.masked_lm.masked_batches import WordMasker
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.tuning_settings import MaskedLanguageModelTuning
+from tasks.filling.tuning_settings import CausalLanguageModelTuning, MaskedLanguageModelTuning
 from tasks.filling.tuning_text import tuning_text
 
 TOKENIZER = word_piece_tokenizer()
@@ -274,9 +274,38 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(corpus, base, llama, c
     assert not (corpus / "out").exists()
 
 
-def test_originals_are_never_read(capsys):
-    with pytest.raises(ValueError, match="forbid_original needs the originals, which tuning never reads"):
-        settings(text="filled", method={"kind": "top_1", "forbid_original": True})
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (
+            {"kind": "top_1", "forbid_original": True},
+            "forbid_original needs the originals, which tuning never reads; leave",
+        ),
+        (
+            {"kind": "log_linear", "prior": "counted"},
+            "prior 'counted' counts the masked words, which tuning never reads; take prior: domain",
+        ),
+        (
+            {"kind": "unigram", "prior": "counted"},
+            "prior 'counted' counts the masked words, which tuning never reads; take prior: domain",
+        ),
+        (
+            {"kind": "surrogate", "consistent_within": "document"},
+            "consistent_within 'document' needs the originals and their documents, .* leave it out",
+        ),
+        ({"kind": "free"}, "method 'free' needs a causal language model, and kind is 'masked_lm'; take top_1"),
+    ],
+)
+def test_methods_that_tuning_can_never_run_are_refused_with_the_parameters(method, message):
+    with pytest.raises(ValueError, match=message):
+        settings(text="filled", method=method)
+
+
+def test_methods_of_masked_fillers_are_none_of_a_causal_one():
+    with pytest.raises(ValueError, match="method 'log_linear' needs a masked language model, and kind is 'causal_lm'"):
+        CausalLanguageModelTuning(kind="causal_lm", text="filled", method={"kind": "log_linear"})
+    for method in ("unigram", "surrogate", "free"):
+        CausalLanguageModelTuning(kind="causal_lm", text="filled", method={"kind": method})
 
 
 def test_an_adapter_alone_is_no_base_for_another_adapter_alone(tmp_path, monkeypatch, llama, capsys):
