@@ -146,7 +146,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     settings.add_argument(
         "--epsilon",
         type=float,
-        help="prior counted: of differential privacy, for a line or a document (default: 4)",
+        help="prior counted: of differential privacy, for a line or a document: from 0.02 to 64 (default: 4)",
     )
     settings.add_argument(
         "--privacy-unit",
@@ -155,7 +155,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     settings.add_argument(
         "--words-per-unit",
         type=int,
-        help="prior counted: so many words of a line or document are counted at most (default: 1)",
+        help="prior counted: so many words of a line or document are counted at most: 50 times epsilon, 1000 at most "
+        "(default: 1)",
     )
     settings.add_argument(
         "--prior-steps",

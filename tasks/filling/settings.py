@@ -108,20 +108,41 @@ class DownstreamWeights(LogLinearWeights):
     """Of the downstream language model's log-probability of the word and of what follows it."""
 
 
-class NoisyCounts(Settings):
-    """How the masked words are counted where ``prior`` is ``counted`` (see ``counted_frequencies``)."""
+_MOST_NOISE = 100.0
 
-    epsilon: float = Field(default=4.0, gt=0, le=64)
+
+class NoisyCounts(Settings):
+    """How the masked words are counted where ``prior`` is ``counted`` (see ``counted_frequencies``).
+
+    Noise moves a count by 2 L / epsilon places on the average, by 100 at most: with more of it only words that hundreds
+    of units have stand out, which ``prior: domain`` knows as well, and reckoning with it takes time that grows as it
+    does: at 100, a minute or two for 76,000 words.
+    """
+
+    epsilon: float = Field(default=4.0, ge=0.02, le=64)
     """Of differential privacy, for a unit: other words behind its markers change the probability of no noisy counts by
-    more than a factor of exp(epsilon)."""
+    more than a factor of exp(epsilon). At 0.02 one word of a unit has all the noise that is allowed; at 64 there
+    is as good as none."""
     unit: Literal["line", "document"] = "line"
     """Whose words epsilon protects: those of a line, or of all lines of a document (``--documents``), which may be a
     conversation or what one person wrote."""
-    words_per_unit: int = Field(default=1, ge=1)
-    """L: so many masked words of a unit are counted at most. More of them need more noise."""
+    words_per_unit: int = Field(default=1, ge=1, le=1000)
+    """L: so many masked words of a unit are counted at most. More of them need more noise: L is 50 epsilon at most."""
     names: Literal["leave_out", "count"] = "leave_out"
     """Whether words that public text writes with a capital nearly always are counted one by one. What a thousand lines
     name is not hidden by the noise that hides one of them."""
+
+    @model_validator(mode="after")
+    def _noise_leaves_something(self) -> "NoisyCounts":
+        noise = 2 * self.words_per_unit / self.epsilon
+        if noise > _MOST_NOISE * (1 + 1e-9):
+            raise ValueError(
+                f"words_per_unit={self.words_per_unit} with epsilon={self.epsilon:g} moves each count by {noise:,.0f} "
+                f"places on the average, and {_MOST_NOISE:.0f} are allowed; lower words_per_unit to "
+                f"{max(1, int(self.epsilon * _MOST_NOISE / 2 + 1e-9))}, or raise epsilon to "
+                f"{2 * self.words_per_unit / _MOST_NOISE:g}"
+            )
+        return self
 
 
 class _CountingMethod(_ClassAware):

@@ -151,10 +151,19 @@ def test_a_document_adds_so_many_words_and_no_more() -> None:
     assert of("document").measured["unit"] == "document"
 
 
+@pytest.mark.parametrize(("epsilon", "most"), [(0.02, 1), (0.58, 29), (20.0, 1000)])
+def test_all_the_noise_that_is_allowed_is_reckoned_with(epsilon: float, most: int) -> None:
+    found = counted([line("digits")] * 60, epsilon=epsilon, words_per_unit=most)
+    assert found.measured["counted_places"] == 60
+    assert found.frequencies.counts.min() > 0
+    with pytest.raises(ValueError, match="words_per_unit"):
+        NoisyCounts(epsilon=epsilon, words_per_unit=most + 1)
+
+
 def test_other_documents_have_other_noise() -> None:
     """Whoever could have the same noise for two divisions would learn the difference of the counts."""
     lines = [line("spectral"), line("digits"), line("queue")] * 20
-    settings = NoisyCounts(epsilon=0.1, unit="document", words_per_unit=60)
+    settings = NoisyCounts(epsilon=1.2, unit="document", words_per_unit=60)
     one, other, same = (
         counted_frequencies(PUBLIC, KEPT, lines, settings, KEY, documents).frequencies.counts.tolist()
         for documents in (["a"] * 60, ["a", "b"] * 30, ["other name"] * 60)

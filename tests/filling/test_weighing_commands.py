@@ -183,8 +183,16 @@ def test_counts_that_nothing_reads_are_refused(corpus, capsys, monkeypatch):
     for method in ("top_1", "surrogate"):
         assert fill(corpus, method, "--epsilon", "3") == 1
         assert "counts" in capsys.readouterr().err
-    assert fill(corpus, "unigram", "--prior", "counted", "--epsilon", "0", *generic) == 1
-    assert "epsilon" in capsys.readouterr().err
+    for option, value, message in (
+        ("--epsilon", "0", "counts.epsilon"),
+        ("--epsilon", "1e-17", "counts.epsilon"),
+        ("--words-per-unit", str(10**17), "counts.words_per_unit"),
+        ("--words-per-unit", "201", "lower words_per_unit to 200, or raise epsilon to 4.02"),
+    ):
+        assert fill(corpus, "unigram", "--prior", "counted", option, value, *generic) == 1
+        error = capsys.readouterr().err
+        assert message in error
+        assert error.count("\n") == 1
     assert not (corpus / ".palimpsest").exists()
 
 
