@@ -121,7 +121,7 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
             store.remove()
     print(
         f"filled {tally.fills:,} places ({tally.markers:,} markers) in {tally.lines:,} lines with {len(tally.words):,} "
-        f"different words in {done.seconds:.1f} s; {tally.fallbacks:,} against the off-list rule"
+        f"different words in {done.seconds:.1f} s; {tally.fallbacks:,} {_of_fallbacks(settings)}"
         + (f"; {done.resumed_shards:,} of {done.shards:,} shards were finished before" if done.resumed_shards else ""),
         file=sys.stderr,
     )
@@ -207,6 +207,13 @@ def _check_documents(arguments: argparse.Namespace, settings: Any) -> None:
             f"and method {arguments.method!r} as it is set does neither; leave it out, or use --method surrogate "
             "without --consistent-within, --classes match, or --privacy-unit document"
         )
+
+
+def _of_fallbacks(settings: Any) -> str:
+    """What the places are that a method's own rule gave no word."""
+    if settings.kind == "free":
+        return f"in sentences that were handed over to fallback={settings.fallback!r}"
+    return "against the off-list rule"
 
 
 def _class_match_rates(counts: Mapping[str, int]) -> dict[str, float | None]:

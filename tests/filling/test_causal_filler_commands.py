@@ -76,6 +76,14 @@ def test_tuning_lowers_the_loss_of_the_output_and_is_repeatable():
     assert before["valid_masked_words"] == after["valid_masked_words"] == 3
 
 
+def test_sentences_are_counted_as_they_are_seen():
+    """38 sentences in batches of 16 are 16, 16 and 6: seven steps have two epochs and one batch more."""
+    settings = SETTINGS.model_copy(update={"steps": 7, "batch_sentences": 16})
+    _, measured = train_lora(language_model(), LINES[:38], settings)
+    assert measured["sentences"] in (2 * 38 + 6, 2 * 38 + 16)
+    assert measured["different_sentences"] == 38
+
+
 def test_only_the_update_learns():
     model = language_model()
     before = {name: weight.clone() for name, weight in model.model.state_dict().items()}
@@ -133,9 +141,12 @@ def test_a_model_is_copied_as_it_is(texts, model_folder):
     assert "model.embed_tokens.weight" in load_file(texts / "copy" / "model.safetensors")
 
 
-def test_the_report_of_a_free_fill_counts_what_failed(texts, model_folder):
+def test_the_report_of_a_free_fill_counts_what_failed(texts, model_folder, capsys):
     status, _ = fill(texts, model_folder, "--method", "free", "--report", texts / "fill.json")
     assert status == 0
+    said = capsys.readouterr().err
+    assert "in sentences that were handed over to fallback='constrained'" in said
+    assert "off-list rule" not in said
     measured = json.loads((texts / "fill.json").read_text(encoding="utf-8"))["measured"]
     assert measured["free_sentences"] == 2
     assert measured["free_malformed"] == measured["free_rewritten"] + measured["free_handed_over"]

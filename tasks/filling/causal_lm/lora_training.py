@@ -118,12 +118,13 @@ def train_lora(
     tuned.train()
     batches = _batches(prompts, settings.batch_sentences, random)
     losses: list[float] = []
-    targets = 0
+    targets = seen = 0
     with plain_attention(inner):
         for step in tqdm(range(settings.steps), desc="tuning", unit=" steps", disable=None):
             for group in optimiser.param_groups:
                 group["lr"] = settings.learning_rate * rate_factor(step, settings.steps, settings.warm_up_share)
-            scores, expected = _output_scores(language_model, inner, next(batches))
+            batch = next(batches)
+            scores, expected = _output_scores(language_model, inner, batch)
             loss = torch.nn.functional.cross_entropy(scores, expected)
             if not math.isfinite(loss.item()):
                 raise ModelError(f"the loss is no number at step {step + 1}; lower learning_rate")
@@ -133,11 +134,12 @@ def train_lora(
             optimiser.zero_grad()
             losses.append(loss.item())
             targets += len(expected)
+            seen += len(batch)  # the last batch of an epoch may be a smaller one
     tuned.eval()
     return tuned, {
         "steps": settings.steps,
-        "sentences": settings.steps * settings.batch_sentences,
-        "different_sentences": min(len(prompts), settings.steps * settings.batch_sentences),
+        "sentences": seen,
+        "different_sentences": min(len(prompts), seen),
         "lines_left_out": left_out,
         "output_pieces": targets,
         "tuned_parameters": sum(weight.numel() for weight in weights),
