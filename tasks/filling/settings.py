@@ -115,8 +115,8 @@ class NoisyCounts(Settings):
     """How the masked words are counted where ``prior`` is ``counted`` (see ``counted_frequencies``).
 
     Noise moves a count by 2 L / epsilon places on the average, by 100 at most: with more of it only words that hundreds
-    of units have stand out, which ``prior: domain`` knows as well, and reckoning with it takes time that grows as it
-    does: at 100, a minute or two for 76,000 words.
+    of units have stand out at all, and the time that ``count_posterior`` takes grows as it does: at 100, a minute or
+    two for 76,000 words.
     """
 
     epsilon: float = Field(default=4.0, ge=0.02, le=64)
