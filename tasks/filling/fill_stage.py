@@ -22,12 +22,7 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
     from tasks.filling.filled_corpus import FillingTally, read_shards
     from tasks.filling.filler_setup import corpus_filler, model_folders
     from tasks.filling.kept_words import KeptWords
-    from tasks.filling.log_linear.options import (
-        KINDS,
-        counts_masked_words,
-        has_domain_prior,
-        protects_documents,
-    )
+    from tasks.filling.log_linear.options import counts_masked_words
     from tasks.filling.restoration import Restoration
     from tasks.filling.shards.fill_key import fill_key
     from tasks.filling.shards.filled_shards import fill_corpus
@@ -39,15 +34,7 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
 
     _check(arguments, settings)
     devices = devices_of(arguments.devices, uses_model=settings.uses_filler)
-    weighs = settings.kind in KINDS
-    by_domain = has_domain_prior(settings)
-    for_surrogates = _surrogates_of_documents(arguments, settings)
-    beside = [arguments.kept_words, arguments.word_counts, arguments.sidecar]
-    if for_surrogates or protects_documents(settings):
-        beside.append(arguments.documents)
-    optional = [path for path in beside if path]
-    optional += [path for path in (arguments.tuning_text, arguments.language_model) if path and weighs]
-    optional += [arguments.generic_text] if by_domain else []
+    optional = read_beside(arguments, settings)
     cell = Cell(
         arguments.dataset,
         arguments.technique,
@@ -70,6 +57,7 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
             prepared, learned = learn(arguments, settings, threads)
             report.measure(**learned)
             records = read_sidecar(arguments.sidecar) if arguments.sidecar else None
+            for_surrogates = _surrogates_of_documents(arguments, settings)
             documents = read_lines(arguments.documents) if for_surrogates else None
             shards = read_shards(read_lines(arguments.input), records, documents)
             first = list(itertools.islice(shards, 2))
@@ -126,6 +114,20 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
         file=sys.stderr,
     )
     return report.measured
+
+
+def read_beside(arguments: argparse.Namespace, settings: Any) -> list[str]:
+    """The files and folders that a fill reads besides masked text and filler; others may be given and are not read."""
+    from tasks.filling.log_linear.options import KINDS, has_domain_prior, protects_documents
+
+    beside = [arguments.kept_words, arguments.word_counts, arguments.sidecar]
+    if _surrogates_of_documents(arguments, settings) or protects_documents(settings):
+        beside.append(arguments.documents)
+    if settings.kind in KINDS:
+        beside += [arguments.tuning_text, arguments.language_model]
+    if has_domain_prior(settings):
+        beside.append(arguments.generic_text)
+    return [path for path in beside if path]
 
 
 def learn(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[Any, dict[str, Any]]:

@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.corpora.text_lines import STANDARD_STREAM, read_corpus
     from tasks.filling.filler_setup import model_folders
     from tasks.filling.masked_lm.filler_folder import check_filler_folder
-    from tasks.filling.tuning_text import OPTIONS_OF_FILL, filled_by_base, tuning_text
+    from tasks.filling.tuning_text import filled_by_base, read_by_fill, tuning_text
     from tasks.params import as_plain
     from tasks.reports.cell import Cell
     from tasks.reports.stage_report import recorded_stage
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> None:
     if Path(arguments.output).resolve() == Path(arguments.base).resolve():
         raise ParameterError(f"--output {arguments.output!r} is the base; name another folder, a round of its own")
     _check_base(arguments.base, settings)
-    optional = [path for option in OPTIONS_OF_FILL if (path := getattr(arguments, option)) is not None]
+    optional = read_by_fill(arguments, settings)
     with recorded_stage(
         "tune_filler",
         arguments.report,

@@ -18,7 +18,7 @@ import numpy as np
 
 from tasks.atomic_file import make_folder
 from tasks.corpora.masked_text import count_markers, unescape
-from tasks.errors import CorpusError
+from tasks.errors import CorpusError, ParameterError
 from tasks.filling.masked_sentence import MaskedSentence, read_masked_line
 
 _HELD_OUT_SEED = 1
@@ -26,17 +26,8 @@ _MOST_HELD_OUT_TESTED = 2000
 """A test of so many sentences is exact enough; more may be held out."""
 OPTIONS_OF_FILL = ("kept_words", "word_counts", "tuning_text", "generic_text", "language_model")
 """Options of ``palimpsest fill`` that ``palimpsest tune-filler`` has too, for methods that need them."""
-_OF_THE_FILL = (
-    "markers",
-    "fills",
-    "fallback_count",
-    "distinct_fills",
-    "off_list_share",
-    "class_slots",
-    "class_match_rate",
-    "log_linear",
-    "filling_seconds",
-)
+_NEEDS_SIDECAR = "restoration"
+"""In the name of every number of a fill that only the sidecar tells."""
 
 
 @dataclass(frozen=True)
@@ -96,33 +87,61 @@ def _too_few(found: int, of: int, settings: Any) -> str:
 
 
 def filled_by_base(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[list[str], dict[str, Any]]:
-    """The whole corpus filled as ``palimpsest fill`` does it, without a sidecar, and what was measured.
+    """The whole corpus filled as ``palimpsest fill`` does it, without a sidecar, and all that its report would say.
 
     ``arguments`` are those of ``palimpsest tune-filler``. The filled text lies in a private folder and is removed in
     the end; a long fill that was interrupted goes on with what it had finished.
     """
     from tasks.corpora.text_lines import read_lines
-    from tasks.filling import fill_command, fill_stage
+    from tasks.filling import fill_stage
 
-    parser = argparse.ArgumentParser()
-    fill_command.configure(parser)
     folder = Path(arguments.work_folder or fill_stage.DEFAULT_WORK_FOLDER)
     name = hashlib.sha256(str(Path(arguments.output).resolve()).encode()).hexdigest()[:12]
     private = make_folder(folder / f"tuning-{name}", private=True)
     filled = private / "filled.txt"
+    try:
+        measured = fill_stage.fill_text(_fill_options(arguments, settings, filled, folder), settings.method, threads)
+        lines = list(read_lines(filled))
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
+    return lines, {name: value for name, value in measured.items() if _NEEDS_SIDECAR not in name}
+
+
+def read_by_fill(arguments: argparse.Namespace, settings: Any) -> list[str]:
+    """The files and folders besides masked text and base that the tuning reads: those that its fill does.
+
+    Raises ``ParameterError`` where one of ``OPTIONS_OF_FILL`` is given and nothing is filled. A graph, which names its
+    parameters by ``--params``, gives all tunings the same options: there they are not read.
+    """
+    from tasks.filling import fill_stage
+
+    if settings.text == "filled":
+        options = _fill_options(arguments, settings, arguments.output, fill_stage.DEFAULT_WORK_FOLDER)
+        return fill_stage.read_beside(options, settings.method)
+    given = [option.replace("_", "-") for option in OPTIONS_OF_FILL if getattr(arguments, option)]
+    if given and not arguments.params:
+        raise ParameterError(
+            f"--{given[0]} is for filling, and text 'unmasked' fills nothing; leave it out, or add --text filled with "
+            "--method"
+        )
+    return []
+
+
+def _fill_options(
+    arguments: argparse.Namespace, settings: Any, output: str | Path, folder: str | Path
+) -> argparse.Namespace:
+    """Options of ``palimpsest fill`` for the arguments of ``palimpsest tune-filler``."""
+    from tasks.filling import fill_command
+
+    parser = argparse.ArgumentParser()
+    fill_command.configure(parser)
     given = {
         "input": arguments.input,
-        "output": filled,
+        "output": output,
         "method": settings.method.kind,
         "filler": arguments.base if settings.method.uses_filler else None,
         "seed": settings.seed,
         "work-folder": folder,
         **{option.replace("_", "-"): getattr(arguments, option) for option in OPTIONS_OF_FILL},
     }
-    options = parser.parse_args([f"--{option}={value}" for option, value in given.items() if value is not None])
-    try:
-        measured = fill_stage.fill_text(options, settings.method, threads)
-        lines = list(read_lines(filled))
-    finally:
-        shutil.rmtree(private, ignore_errors=True)
-    return lines, {name: measured[name] for name in _OF_THE_FILL if name in measured}
+    return parser.parse_args([f"--{option}={value}" for option, value in given.items() if value is not None])

@@ -2,10 +2,12 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import yaml
 from tiny_causal_models import causal_tokenizer, random_gpt2, random_llama
 from tiny_causal_models import save as save_causal
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
@@ -22,6 +24,7 @@ from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.tuning_settings import CausalLanguageModelTuning, MaskedLanguageModelTuning
 from tasks.filling.tuning_text import tuning_text
 
+ROOT = Path(__file__).parent.parent.parent
 TOKENIZER = word_piece_tokenizer()
 PAIRS = ["red cat", "dog ran", "tom sat", "paris mat"]
 """Each word tells the other one: after tuning every word can be guessed."""
@@ -59,6 +62,13 @@ def corpus(tmp_path, monkeypatch):
 def tune(base, output, *options, text="masked.txt"):
     arguments = ["--base", base, "--input", text, "--output", output, "--minimum-sentences", 10, *options]
     return main(["tune-filler", *map(str, arguments)])
+
+
+def write_parameters(**changes):
+    """The shipped parameters, those of the causal filler that is tuned changed as asked for."""
+    parameters = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    parameters["tuned_fillers"]["smollm2_tuned"] |= changes
+    Path("params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
 
 
 def measured(path):
@@ -196,6 +206,51 @@ def test_filling_without_a_model_needs_no_model(corpus, base):
     options = ["--text", "filled", "--method", "unigram", "--word-counts", "counts.tsv", "--steps", 2]
     assert tune(base, "tiny_tuned", *options, "--report", "report.json") == 0
     assert measured(corpus / "report.json")["distinct_fills"] == 1
+
+
+def test_the_report_of_a_tuning_has_all_that_the_fill_says(corpus, llama):
+    """But what the sidecar tells, which tuning never reads."""
+    (corpus / "counts.tsv").write_text("mat\t5\ncat\t3\n", encoding="utf-8")
+    (corpus / "generic.txt").write_text("the red cat\nthe dog ran\n", encoding="utf-8")
+    given = ["--kept-words", "kept_words.txt", "--word-counts", "counts.tsv", "--generic-text", "generic.txt"]
+    write_parameters(text="filled", method={"kind": "unigram", "prior": "domain"})
+    tunings = {
+        "free": ["--text", "filled", "--method", "free"],
+        "domain": ["--params", "params.yaml", "--filler", "smollm2_tuned"],
+    }
+    for method, options in tunings.items():
+        lora = ["--steps", 2, "--batch-sentences", 2]
+        assert tune(llama, method, *options, *given, *lora, "--report", f"{method}.json") == 0
+    found = measured(corpus / "free.json")
+    fill = ["--input", "masked.txt", "--output", "filled.txt", "--filler", llama, "--method", "free", *given]
+    assert main(["fill", *fill, "--report", "fill.json"]) == 0
+    said = measured(corpus / "fill.json")
+    names = {name for name in said if "restoration" not in name}
+    assert names <= set(found)
+    assert {"free_sentences", "free_handed_over", "windowed_slots", "fallback_count"} <= names
+    counted = [name for name in names if not name.endswith(("seconds", "per_second"))]
+    assert {name: found[name] for name in counted} == {name: said[name] for name in counted}
+    by_domain = json.loads((corpus / "domain.json").read_text(encoding="utf-8"))
+    assert by_domain["measured"]["domain_frequencies"]
+    assert set(by_domain["inputs"]) == {"counts.tsv", "generic.txt", "kept_words.txt", llama, "masked.txt"}
+    # Given as the graph does, and not read.
+    free = json.loads((corpus / "free.json").read_text(encoding="utf-8"))
+    assert "generic.txt" not in free["inputs"]
+
+
+@pytest.mark.parametrize("option", ["kept-words", "word-counts", "tuning-text", "generic-text", "language-model"])
+def test_what_only_a_fill_reads_is_refused_where_nothing_is_filled(corpus, base, capsys, option):
+    assert tune(base, "tuned", "--steps", 1, f"--{option}", "kept_words.txt") == 1
+    assert f"--{option} is for filling, and text 'unmasked' fills nothing; leave it out" in capsys.readouterr().err
+    assert not (corpus / "tuned").exists()
+
+
+def test_a_graph_gives_all_tunings_the_same_options(corpus, base):
+    write_parameters()
+    given = ["--kept-words", "kept_words.txt", "--params", "params.yaml", "--filler", "minilm_tuned", "--steps", 1]
+    assert tune(base, "tuned", *given, "--report", "report.json") == 0
+    inputs = json.loads((corpus / "report.json").read_text(encoding="utf-8"))["inputs"]
+    assert set(inputs) == {base, "masked.txt"}
 
 
 def test_a_causal_filler_is_tuned_with_lora_round_after_round(tmp_path, monkeypatch, llama):
