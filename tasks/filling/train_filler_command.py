@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> None:
     settings, threads = _settings(arguments), threads_of(arguments)
     training = settings.lora if settings.kind == "causal_lm" else settings.train_head
     check_filler_folder(arguments.output)
-    texts = [path for path in (arguments.text, arguments.valid) if path]
+    texts = [path for path in (arguments.text if training else None, arguments.valid) if path]
     with recorded_stage(
         "train_filler",
         arguments.report,
@@ -164,6 +164,9 @@ def _settings(arguments: argparse.Namespace) -> Any:
         name = next(iter(overrides)).replace("_", "-")
         what = "tuning with LoRA" if training == "lora" else "the training of a head"
         raise ParameterError(f"--{name} belongs to {what}; add {option} or leave it out")
+    elif arguments.text and not arguments.params:
+        # A graph gives all fillers the same text, those too that are taken as they are.
+        raise ParameterError(f"--text is to train on, and nothing is trained; add {option} or leave it out")
     return check_settings(FillerSettings, values, "train-filler")
 
 

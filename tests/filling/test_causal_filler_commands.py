@@ -3,9 +3,11 @@
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file
 from tiny_causal_models import causal_tokenizer, random_gpt2, random_llama, save
 from tiny_masked_models import random_bert, word_piece_tokenizer
@@ -19,6 +21,7 @@ from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.lora_training import PromptMaker, held_out_accuracy, train_lora
 from tasks.filling.filler_settings import LoraTraining
 
+ROOT = Path(__file__).parent.parent.parent
 TOKENIZER = causal_tokenizer()
 LINES = ["the red cat sat on the mat", "Tom ran to the red house", "Ann saw the dog in Paris"] * 40
 SETTINGS = LoraTraining(steps=40, batch_sentences=6, rank=8, learning_rate=0.02, dropout=0.0)
@@ -141,6 +144,18 @@ def test_a_model_is_copied_as_it_is(texts, model_folder):
     assert "model.embed_tokens.weight" in load_file(texts / "copy" / "model.safetensors")
 
 
+def test_text_that_a_graph_gives_to_a_model_that_is_not_tuned_is_no_input(texts, model_folder):
+    parameters = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    parameters["fillers"]["smollm2"] = {"kind": "causal_lm", "model": model_folder, "lora": None}
+    (texts / "params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
+    output = ["--output", str(texts / "copy"), "--report", str(texts / "report.json")]
+    given = ["--text", str(texts / "train.txt"), "--valid", str(texts / "valid.txt")]
+    named = ["--params", str(texts / "params.yaml"), "--filler", "smollm2"]
+    assert main(["train-filler", *named, *given, *output]) == 0
+    report = json.loads((texts / "report.json").read_text(encoding="utf-8"))
+    assert list(report["inputs"]) == [str(texts / "valid.txt")]
+
+
 def test_the_report_of_a_free_fill_counts_what_failed(texts, model_folder, capsys):
     status, _ = fill(texts, model_folder, "--method", "free", "--report", texts / "fill.json")
     assert status == 0
@@ -184,6 +199,8 @@ def test_four_bits_need_a_gpu(model_folder):
         (["--model", "{bert}", "--lora", "--text", "x"], "--lora is for causal language models"),
         (["--model", "{model}", "--lora"], "--lora needs generic text"),
         (["--model", "{model}", "--steps", "5"], "--steps belongs to tuning with LoRA"),
+        (["--model", "{model}", "--text", "{text}"], "--text is to train on, and nothing is trained; add --lora"),
+        (["--model", "{bert}", "--text", "{text}"], "--text is to train on, and nothing is trained; add --train-head"),
         (["--model", "{model}", "--lora", "--text", "{text}", "--batch-pieces", "9"], "batch_pieces: unknown key"),
         (["--model", "{model}", "--precision", "8bit"], "precision"),
         (["--model", "{model}", "--kind", "masked_lm"], "is no masked language model"),
