@@ -24,7 +24,8 @@ class _Tuning(Settings):
     method: FillingSettings | None = None
     """How the corpus is filled, as a section of ``filling`` says it: ``{kind: top_k}``; with ``text: filled`` only."""
     held_out_share: float = Field(default=0.05, gt=0, le=0.5)
-    """Share of the sentences that are never trained on, the same ones in every round and with every seed."""
+    """Share of the sentences that are never trained on, nor their repeats; the same ones in every round and with every
+    seed."""
     minimum_sentences: int = Field(default=200, ge=1)
     """Fewer sentences to train on are an error."""
 
@@ -47,9 +48,8 @@ class _Tuning(Settings):
                 "reads; leave it out"
             )
         # ``kind`` is the base's, and belongs to the classes below.
-        kind = getattr(self, "kind", None)
-        if self.method is not None and (self.method.kind, kind) in _OF_ANOTHER_KIND:
-            needed = _OF_ANOTHER_KIND[self.method.kind, kind]
+        kind = str(getattr(self, "kind", None))
+        if self.method is not None and (needed := _OF_ANOTHER_KIND.get((self.method.kind, kind))):
             raise ValueError(
                 f"method {self.method.kind!r} needs a {needed} language model, and kind is {kind!r}; take top_1, top_k "
                 "or sample"

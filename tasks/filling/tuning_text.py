@@ -3,7 +3,8 @@
 A masked corpus gives two kinds of text (paper 3.2): the sentences without any marker, or the whole corpus with its
 markers filled by the filler as it is. What is held out is the same in both, in every round and with every seed, and is
 shown to the model as the masked corpus has it, markers as mask tokens: only words that were never masked are guessed,
-and no fill helps.
+and no fill helps. Sentences that are equal to a held-out one in the masked corpus are not trained on either; corpora of
+``palimpsest corpora`` have hardly any, since that leaves repeats out.
 """
 
 import argparse
@@ -54,14 +55,19 @@ def tuning_text(
     order = np.random.default_rng(_HELD_OUT_SEED).permutation(len(numbers)).tolist()
     aside = [numbers[index] for index in order[: max(1, round(settings.held_out_share * len(numbers)))]]
     held_out = set(aside)
-    training = [number for number in numbers if number not in held_out]
+    told = {masked[number] for number in aside}
+    others = [number for number in numbers if number not in held_out]
+    # What is told twice would be held out in name alone.
+    training = [number for number in others if masked[number] not in told]
+    repeats = len(others) - len(training)
     unmarked = [number for number in training if not count_markers(masked[number])]
     chosen = unmarked if settings.text == "unmasked" else training
     if len(chosen) < settings.minimum_sentences:
-        raise CorpusError(_too_few(len(chosen), len(training), settings))
+        raise CorpusError(_too_few(len(chosen), len(training), repeats, settings))
     measured: dict[str, Any] = {
         "corpus_sentences": len(numbers),
         "held_out_sentences": len(held_out),
+        "held_out_repeats": repeats,
         "training_sentences": len(chosen),
         "sentences_with_markers_left_out": len(training) - len(chosen),
     }
@@ -76,8 +82,10 @@ def tuning_text(
     return TuningText(lines, sentences, measured)
 
 
-def _too_few(found: int, of: int, settings: Any) -> str:
+def _too_few(found: int, of: int, repeats: int, settings: Any) -> str:
     least = f"fewer than minimum_sentences={settings.minimum_sentences!r}"
+    if repeats:
+        least += f" ({repeats} more are equal to sentences that are held out)"
     if settings.text == "filled":
         return f"there are {found} sentences to train on, {least}; take a larger corpus, or lower minimum_sentences"
     return (

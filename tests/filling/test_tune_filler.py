@@ -28,7 +28,7 @@ ROOT = Path(__file__).parent.parent.parent
 TOKENIZER = word_piece_tokenizer()
 PAIRS = ["red cat", "dog ran", "tom sat", "paris mat"]
 """Each word tells the other one: after tuning every word can be guessed."""
-TUNING = ["--steps", 120, "--batch-pieces", 64, "--learning-rate", 0.02, "--masked-share", 0.25]
+TUNING = ["--steps", 240, "--batch-pieces", 64, "--learning-rate", 0.02, "--masked-share", 0.25]
 
 
 def settings(**values):
@@ -54,9 +54,18 @@ def llama(tmp_path_factory):
 def corpus(tmp_path, monkeypatch):
     """160 sentences without marker and 40 with one; the tests run in its folder."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "masked.txt").write_text("\n".join([*PAIRS * 40, *["red [MASK]"] * 40]) + "\n", encoding="utf-8")
+    write_different(tmp_path / "masked.txt", [*PAIRS * 40, *["red [MASK]"] * 40])
     (tmp_path / "kept_words.txt").write_text("the\n", encoding="utf-8")
     return tmp_path
+
+
+def different(lines):
+    """The lines with a number behind each, which the tiny models have no word for: no line is another one's repeat."""
+    return [f"{line} {number}" for number, line in enumerate(lines)]
+
+
+def write_different(path, lines):
+    path.write_text("\n".join(different(lines)) + "\n", encoding="utf-8")
 
 
 def tune(base, output, *options, text="masked.txt"):
@@ -81,6 +90,7 @@ def test_unmasked_text_is_every_sentence_without_marker_that_is_not_held_out():
     assert text.measured == {
         "corpus_sentences": 101,
         "held_out_sentences": 20,
+        "held_out_repeats": 0,
         "training_sentences": len(text.lines),
         "sentences_with_markers_left_out": 81 - len(text.lines),
     }
@@ -94,7 +104,7 @@ def test_unmasked_text_is_every_sentence_without_marker_that_is_not_held_out():
 
 
 def test_filled_text_is_the_whole_corpus_less_what_is_held_out():
-    masked = ["a [MASK] b", "c", "[MASK]"] * 10
+    masked = different(["a [MASK] b", "c", "[MASK]"] * 10)
     filled = [f"{number} filled" for number in range(30)]
     method = {"kind": "top_k"}
     text = tuning_text(
@@ -121,13 +131,18 @@ def test_what_is_held_out_depends_on_the_corpus_alone():
 @pytest.mark.parametrize(
     ("masked", "values", "message"),
     [
-        (["[MASK] a"] * 40, {}, r"0 of the 38 sentences to train on have no marker.*text: filled"),
-        (["a"] * 20 + ["[MASK]"] * 20, {"minimum_sentences": 39}, r"\d+ of the 38 .* fewer than minimum_sentences=39"),
+        (different(["[MASK] a"] * 40), {}, r"0 of the 38 sentences to train on have no marker.*text: filled"),
         (
-            ["[MASK]"] * 40,
-            {"minimum_sentences": 39, "text": "filled", "method": {"kind": "top_1"}},
-            "there are 38 sentences to train on",
+            different(["a"] * 20 + ["[MASK]"] * 20),
+            {"minimum_sentences": 39},
+            r"\d+ of the 38 .* fewer than minimum_sentences=39",
         ),
+        (
+            different(["[MASK]"] * 40),
+            {"minimum_sentences": 39, "text": "filled", "method": {"kind": "top_1"}},
+            "there are 38 sentences to train on, fewer than minimum_sentences=39;",
+        ),
+        (["a"] * 40, {}, r"0 of the 0 .* minimum_sentences=1 \(38 more are equal to sentences that are held out\)"),
     ],
 )
 def test_too_few_sentences_are_counted_and_the_remedy_named(masked, values, message):
@@ -156,13 +171,13 @@ def test_a_masked_filler_learns_the_domain_and_leaves_its_base(corpus, base):
     assert found["base_held_out_loss"] > 1.0
     assert found["base_held_out_top_1_accuracy"] < 1.0
     assert found["held_out_loss"] < found["base_held_out_loss"] / 3
-    assert found["steps"] == 120
+    assert found["steps"] == 240
     assert len(found["loss_curve"]) == 40
     assert found["loss_curve"][-1]["loss"] < found["loss_curve"][0]["loss"] / 3
-    (corpus / "ask.txt").write_text("red [MASK]\n[MASK] ran\n", encoding="utf-8")
+    (corpus / "ask.txt").write_text("red [MASK] 7\n[MASK] ran 8\n", encoding="utf-8")
     fill = ["--input", "ask.txt", "--output", "answer.txt", "--filler", "tiny_tuned", "--method", "top_1"]
     assert main(["fill", *fill]) == 0
-    assert (corpus / "answer.txt").read_text(encoding="utf-8").lower() == "red cat\ndog ran\n"
+    assert (corpus / "answer.txt").read_text(encoding="utf-8").lower() == "red cat 7\ndog ran 8\n"
     after = AutoModelForMaskedLM.from_pretrained(base).state_dict()
     tuned = AutoModelForMaskedLM.from_pretrained(corpus / "tiny_tuned").state_dict()
     assert all(torch.equal(before[name], after[name]) for name in before)
@@ -256,8 +271,8 @@ def test_a_graph_gives_all_tunings_the_same_options(corpus, base):
 def test_a_causal_filler_is_tuned_with_lora_round_after_round(tmp_path, monkeypatch, llama):
     monkeypatch.chdir(tmp_path)
     lines = ["the red cat sat on the mat", "Tom ran to the red house", "Ann saw the dog in Paris"] * 30
-    (tmp_path / "masked.txt").write_text("\n".join([*lines, *["Ann [MASK]"] * 10]) + "\n", encoding="utf-8")
-    lora = ["--steps", 15, "--batch-sentences", 6, "--learning-rate", 0.02, "--dropout", 0.0]
+    write_different(tmp_path / "masked.txt", [*lines, *["Ann [MASK]"] * 10])
+    lora = ["--steps", 25, "--batch-sentences", 6, "--learning-rate", 0.02, "--dropout", 0.0]
     assert tune(llama, "llama_tuned", *lora, "--report", "1.json") == 0
     assert tune("llama_tuned", "llama_tuned_round_2", *lora, "--no-merge", "--report", "2.json") == 0
     first, second = measured(tmp_path / "1.json"), measured(tmp_path / "2.json")
@@ -276,12 +291,20 @@ def test_a_causal_filler_is_tuned_with_lora_round_after_round(tmp_path, monkeypa
 
 def test_without_an_unmarked_held_out_sentence_a_causal_fillers_numbers_are_undefined(tmp_path, monkeypatch, llama):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "masked.txt").write_text("Tom [MASK] to Paris\n" * 40, encoding="utf-8")
+    write_different(tmp_path / "masked.txt", ["Tom [MASK] to Paris"] * 40)
     options = ["--text", "filled", "--method", "top_1", "--steps", 2, "--batch-sentences", 2]
     assert tune(llama, "llama_tuned", *options, "--report", "report.json") == 0
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert report["measured"]["held_out_loss"] is None
     assert "no held-out sentence is without markers" in report["warnings"][0]
+
+
+def test_a_line_that_stands_everywhere_is_held_out_everywhere():
+    text = tuning_text([*["how are you ?"] * 50, *different(["a"] * 50)], settings(held_out_share=0.1), no_fill)
+    assert "how are you ?" in {sentence.texts[0] for sentence in text.held_out}
+    assert "how are you ?" not in text.lines
+    assert text.measured["held_out_repeats"] >= 40
+    assert text.measured["training_sentences"] == len(text.lines)
 
 
 @pytest.mark.parametrize(
@@ -319,7 +342,8 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(corpus, base, llama, c
     (corpus / "torn" / "model.safetensors").unlink()
     places["body"] = save(BertModel(random_bert(TOKENIZER).config), TOKENIZER, corpus / "body")
     for name, text in (("empty", "\n"), ("marked", "[MASK] ran\n" * 40), ("signs", ", .\n" * 300)):
-        (corpus / f"{name}.txt").write_text(text, encoding="utf-8")
+        lines = text.splitlines()
+        (corpus / f"{name}.txt").write_text("\n".join(different(lines) if any(lines) else lines), encoding="utf-8")
     given = ["--input", "masked.txt", "--output", "out", "--minimum-sentences", "10"]
     capsys.readouterr()  # what saving the models has shown
     assert main(["tune-filler", *given, *[option.format(**places) for option in options]]) == 1
@@ -365,7 +389,7 @@ def test_methods_of_masked_fillers_are_none_of_a_causal_one():
 
 def test_an_adapter_alone_is_no_base_for_another_adapter_alone(tmp_path, monkeypatch, llama, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "masked.txt").write_text("the red cat\n" * 40, encoding="utf-8")
+    write_different(tmp_path / "masked.txt", ["the red cat"] * 40)
     lora = ["--steps", 2, "--batch-sentences", 2]
     assert tune(llama, "first", *lora, "--no-merge") == 0
     assert tune("first", "merged", *lora) == 0
@@ -376,7 +400,7 @@ def test_an_adapter_alone_is_no_base_for_another_adapter_alone(tmp_path, monkeyp
 def test_gpt2_takes_the_update_as_well(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tokenizer = causal_tokenizer()
-    (tmp_path / "masked.txt").write_text("the red cat\n" * 40, encoding="utf-8")
+    write_different(tmp_path / "masked.txt", ["the red cat"] * 40)
     base = save_causal(random_gpt2(tokenizer), tokenizer, tmp_path / "gpt2")
     assert tune(base, "gpt2_tuned", "--steps", 8, "--batch-sentences", 4, "--report", "report.json") == 0
     assert (
