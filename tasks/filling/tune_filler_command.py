@@ -119,7 +119,9 @@ def run(arguments: argparse.Namespace) -> None:
             report.measure(**tune_masked_filler(arguments.base, text, settings, arguments.output))
         report.measure(training_seconds=round(time.perf_counter() - started, 3))
         if report.measured["held_out_loss"] is None:
-            report.warn("no held-out sentence is without markers: nothing says how well held-out words are guessed")
+            report.warn(
+                "no held-out sentence without markers has a word to guess: nothing says how well such words are guessed"
+            )
         if report.measured.get("fills") and report.measured.get("class_slots") == 0:
             report.warn("no marker says its class: classes=match changed nothing in the filling; mask by class")
     _say(arguments.output, report.measured)

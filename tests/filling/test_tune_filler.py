@@ -296,7 +296,36 @@ def test_without_an_unmarked_held_out_sentence_a_causal_fillers_numbers_are_unde
     assert tune(llama, "llama_tuned", *options, "--report", "report.json") == 0
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert report["measured"]["held_out_loss"] is None
-    assert "no held-out sentence is without markers" in report["warnings"][0]
+    assert "no held-out sentence without markers has a word to guess" in report["warnings"][0]
+
+
+def test_held_out_signs_leave_a_causal_fillers_numbers_undefined(tmp_path, monkeypatch, llama):
+    """Both held-out sentences are signs alone; the others have words."""
+    monkeypatch.chdir(tmp_path)
+    lines = different(["the red cat sat on the mat"] * 40)
+    held_out = [sentence.number for sentence in tuning_text(lines, settings(), no_fill).held_out]
+    for count, number in enumerate(held_out, start=1):
+        lines[number - 1] = "!" * count
+    (tmp_path / "masked.txt").write_text("\n".join(lines), encoding="utf-8")
+    assert tune(llama, "llama_tuned", "--steps", 2, "--batch-sentences", 2, "--report", "report.json") == 0
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert report["measured"]["held_out_sentences"] == 2
+    assert report["measured"]["held_out_loss"] is report["measured"]["base_held_out_loss"] is None
+    assert "no held-out sentence without markers has a word to guess" in report["warnings"][0]
+
+
+def test_a_causal_filler_is_not_tuned_on_strings_like_markers_and_says_so(tmp_path, monkeypatch, llama, capsys):
+    monkeypatch.chdir(tmp_path)
+    lines = different([*["write [\\MASK] on the mat"] * 20, *["the red cat sat"] * 20])
+    (tmp_path / "masked.txt").write_text("\n".join(lines), encoding="utf-8")
+    lora = ["--steps", 20, "--batch-sentences", 2]
+    assert tune(llama, "llama_tuned", *lora, "--report", "report.json") == 0
+    found = measured(tmp_path / "report.json")
+    assert found["training_sentences"] == 38
+    assert found["lines_with_marker_strings"] == found["lines_left_out"] >= 18
+    (tmp_path / "masked.txt").write_text("\n".join(lines[:20]), encoding="utf-8")
+    assert tune(llama, "never", *lora) == 1
+    assert "(19 of 19 lines have such a string)" in capsys.readouterr().err
 
 
 def test_a_line_that_stands_everywhere_is_held_out_everywhere():

@@ -5,7 +5,7 @@ from typing import Any
 from tasks.errors import ModelError
 from tasks.filling.causal_lm.filler_folder import CausalFillerRecord
 from tasks.filling.causal_lm.language_model import CausalLanguageModel, load_filler
-from tasks.filling.causal_lm.lora_training import held_out_accuracy, train_lora
+from tasks.filling.causal_lm.lora_training import held_out_accuracy, held_out_prompts, train_lora
 from tasks.filling.causal_lm.preparation import save_causal_filler
 from tasks.filling.causal_lm.prompt import INSTRUCTION
 from tasks.filling.tuning_settings import CausalLanguageModelTuning
@@ -16,9 +16,9 @@ from tasks.filling.tuning_text import TuningText
 def tune_causal_filler(base: str, text: TuningText, settings: CausalLanguageModelTuning, output: str) -> dict[str, Any]:
     """Tune, write the filler's folder, and return what was measured.
 
-    Held-out sentences with markers are left out: the output of a prompt would be one with markers. Without any other
-    the held-out numbers are ``None``. Raises ``ModelError`` where the base cannot be loaded, is in 4 bits, or has no
-    layer for the update, and where the loss stops being a number.
+    Held-out sentences with markers are left out: the output of a prompt would be one with markers. Where no other has a
+    word to mask, the held-out numbers are ``None``. Raises ``ModelError`` where the base cannot be loaded, is in 4
+    bits, or has no layer for the update, and where the loss stops being a number.
     """
     model, tokenizer, record = load_filler(base)
     if record.precision == "4bit":
@@ -33,11 +33,12 @@ def tune_causal_filler(base: str, text: TuningText, settings: CausalLanguageMode
         )
     language_model = CausalLanguageModel(model, tokenizer, base, instruction=record.instruction)
     held_out = [sentence.texts[0] for sentence in text.held_out if not sentence.slots]
-    before = held_out_accuracy(language_model, held_out) if held_out else None
+    testable = bool(held_out_prompts(language_model, held_out))
+    before = held_out_accuracy(language_model, held_out) if testable else None
     tuned, measured = train_lora(language_model, text.lines, settings)
     written = tuned.merge_and_unload() if settings.merge else tuned
     after = None
-    if held_out:
+    if testable:
         inner = written if settings.merge else model
         after = held_out_accuracy(CausalLanguageModel(inner, tokenizer, output), held_out)
     named = None if settings.merge else base

@@ -55,7 +55,11 @@ class PromptMaker:
         self._masked_share = masked_share
 
     def prompts(self, lines: Sequence[str], random: np.random.Generator) -> list[PromptedSentence]:
-        """One prompt for each line that has a word to mask; lines with markers are left out."""
+        """One prompt for each line that has a word to mask.
+
+        Lines with markers, or with strings of their own that look like them, are left out: in a prompt such a string
+        looks like a place to fill, and the output would teach the model to write markers.
+        """
         divided = [parts for line in lines if not count_markers(line) and (parts := self._mask(line, random))]
         inputs = self._prompt.inputs([parts[::2] for parts in divided])
         flat = [text for parts in divided for text in _with_spaces_moved(parts)]
@@ -102,6 +106,8 @@ def train_lora(
 ) -> tuple[Any, dict[str, Any]]:
     """Tune; returns the model with its update (peft's) and what was measured.
 
+    Of ``lines_left_out`` so many are ``lines_with_marker_strings``: they hold markers, or strings that look like them.
+
     Raises ``CorpusError`` where no line makes a prompt, and ``ModelError`` where peft cannot place the update or the
     loss stops being a number. The result depends on the seed alone, on one machine.
     """
@@ -109,7 +115,7 @@ def train_lora(
     from tqdm import tqdm
 
     random = np.random.default_rng(settings.seed)
-    prompts, left_out = _prompts(language_model, lines, settings, random)
+    prompts, left_out, like_markers = _prompts(language_model, lines, settings, random)
     torch.manual_seed(settings.seed)
     tuned = _with_update(language_model, settings)
     inner = tuned.get_base_model()
@@ -141,11 +147,22 @@ def train_lora(
         "sentences": seen,
         "different_sentences": min(len(prompts), seen),
         "lines_left_out": left_out,
+        "lines_with_marker_strings": like_markers,
         "output_pieces": targets,
         "tuned_parameters": sum(weight.numel() for weight in weights),
         "loss_curve": loss_curve(losses),
         "loss": sum(losses[-10:]) / len(losses[-10:]),
     }
+
+
+def held_out_prompts(language_model: CausalLanguageModel, lines: Sequence[str]) -> list[PromptedSentence]:
+    """The prompts that held-out lines are tested by, short ones first, the same every time; none where no line has a
+    word to mask."""
+    random = np.random.default_rng(_VALID_SEED)
+    chosen = [lines[index] for index in random.permutation(len(lines))[:_VALID_SENTENCES].tolist()]
+    made = PromptMaker(language_model, LoraTraining().masked_share).prompts(chosen, random)
+    fitting = (prompt for prompt in made if len(prompt.pieces) <= language_model.positions)
+    return sorted(fitting, key=lambda p: len(p.pieces))
 
 
 def held_out_accuracy(language_model: CausalLanguageModel, lines: Sequence[str]) -> dict[str, Any]:
@@ -158,13 +175,11 @@ def held_out_accuracy(language_model: CausalLanguageModel, lines: Sequence[str])
     """
     import torch
 
-    random = np.random.default_rng(_VALID_SEED)
-    chosen = [lines[index] for index in random.permutation(len(lines))[:_VALID_SENTENCES].tolist()]
-    limit = language_model.positions
-    made = PromptMaker(language_model, LoraTraining().masked_share).prompts(chosen, random)
-    prompts = sorted((prompt for prompt in made if len(prompt.pieces) <= limit), key=lambda p: len(p.pieces))
+    prompts = held_out_prompts(language_model, lines)
     if not prompts:
-        raise CorpusError("the validation text has no line with a word to mask")
+        raise CorpusError(
+            "the validation text has no line with a word to mask and without markers; give other text, or none"
+        )
     loss, pieces, words, right = 0.0, 0, 0, 0
     for start in range(0, len(prompts), 8):
         batch = prompts[start : start + 8]
@@ -189,12 +204,13 @@ def held_out_accuracy(language_model: CausalLanguageModel, lines: Sequence[str])
 
 def _prompts(
     language_model: CausalLanguageModel, lines: Sequence[str], settings: LoraTraining, random: np.random.Generator
-) -> tuple[list[PromptedSentence], int]:
-    """Enough prompts for all steps, or all there are, and how many lines were left out on the way."""
+) -> tuple[list[PromptedSentence], int, int]:
+    """Enough prompts for all steps, or all there are; how many lines were left out on the way, and how many of them for
+    markers or strings that look like them."""
     wanted = settings.steps * settings.batch_sentences
     maker = PromptMaker(language_model, settings.masked_share)
     prompts: list[PromptedSentence] = []
-    left_out = 0
+    left_out = like_markers = 0
     order = random.permutation(len(lines))
     for start in range(0, len(order), 1024):
         some = [lines[index] for index in order[start : start + 1024].tolist()]
@@ -205,15 +221,17 @@ def _prompts(
             and len(prompt.pieces) <= language_model.positions
         ]
         left_out += len(some) - len(made)
+        like_markers += sum(count_markers(line) > 0 for line in some)
         prompts += made
         if len(prompts) >= wanted:
             break
     if not prompts:
         raise CorpusError(
-            "the training text has no line without markers that has a word to mask and at most "
-            f"{settings.longest_sentence} pieces"
+            "the training text has no line without markers, or strings that look like them, that has a word to mask "
+            f"and at most {settings.longest_sentence} pieces ({like_markers} of {len(lines)} lines have such a string);"
+            " take other text, or raise longest_sentence"
         )
-    return prompts[:wanted], left_out
+    return prompts[:wanted], left_out, like_markers
 
 
 def _with_update(language_model: CausalLanguageModel, settings: LoraTraining) -> Any:
