@@ -22,7 +22,8 @@ sidecar once, counts, adds noise, and sees nothing but the noisy counts.
 The noise comes from a secret key (``noise_key``) and from all that is counted: the same fill has the same noise, so
 repeating it tells nothing new, and whoever knows seeds and parameters cannot take it off again. Counts of another
 technique, another epsilon or a changed corpus are another release, and the epsilons of all releases add up. So they do
-over units: what a person says in n lines, or in n documents, is protected by n times epsilon.
+over units: what a person says in n lines, or in n documents, is protected by n times epsilon. The promise is about the
+counts: a fill with ``forbid_original`` or ``classes: match`` reads more of the sidecar than these.
 """
 
 import hashlib

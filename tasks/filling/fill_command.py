@@ -23,7 +23,8 @@ as if nothing had happened. With several GPUs, --devices shares the lines among 
 
 With the sidecar (--sidecar, private) the report says how often a substitute is the very word that was masked, beside
 what guessing by frequency would restore; --forbid-original keeps it from ever being so. That leaks a little: whoever
-knows of it knows one word that was not masked at each place.
+knows of it knows one word that was not masked at each place. It is for methods that draw, from a secret that only the
+sidecar tells: without chance, filling again without the sidecar would show where a word was avoided, and which.
 
 Example:
   palimpsest fill --input masked.txt --output filled.txt --filler bert-base-uncased --method top_k
