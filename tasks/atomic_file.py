@@ -8,10 +8,27 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from tasks.errors import ParameterError
+
 PRIVATE_MODE = 0o600
 PRIVATE_FOLDER_MODE = 0o700
 PUBLIC_MODE = 0o644
 PUBLIC_FOLDER_MODE = 0o755
+
+
+def is_pipe_or_device(path: str | Path) -> bool:
+    """Whether a path is there and is neither a regular file nor a folder: a pipe, a socket, a terminal, ``/dev/null``.
+
+    A symbolic link is what it points to; ``/dev/stdout`` is thus a pipe where standard output is one.
+    """
+    path = Path(path)
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def refuse_folder(path: str | Path) -> None:
+    """Raise ``ParameterError`` where a file is to be written and the path is a folder's."""
+    if Path(path).is_dir():
+        raise ParameterError(f"cannot write to {str(path)!r}: it is a folder; give the path of a file")
 
 
 @contextmanager
@@ -21,16 +38,19 @@ def atomic_writer(path: str | Path, *, private: bool = False, binary: bool = Fal
     On any error (a full disk, an exception in the block, a signal turned into an exception) the earlier file
     stays as it was. Text is UTF-8 with ``\\n`` line ends. A ``private`` file has mode 0600 from its first byte,
     and a folder made for it 0700. What is no regular file (``/dev/null``, a pipe) is written to directly, and behind a
-    symbolic link the file it points to is replaced, not the link.
+    symbolic link the file it points to is replaced, not the link. A folder raises ``ParameterError``.
     """
-    target = Path(path).resolve()
-    if target.exists() and not target.is_file() and not target.is_dir():
+    refuse_folder(path)
+    if is_pipe_or_device(path):
+        # By the name that was given: behind ``/dev/stdout`` there may be a pipe that has no name.
+        given = Path(path)
         with (
-            _errors_name(target),
-            open(target, "wb") if binary else open(target, "w", encoding="utf-8", newline="\n") as stream,
+            _errors_name(given),
+            open(given, "wb") if binary else open(given, "w", encoding="utf-8", newline="\n") as stream,
         ):
             yield stream
         return
+    target = Path(path).resolve()
     make_folder(target.parent, private=private)
     # mkstemp creates with mode 0600, so a private file is never readable by others, not even for a moment.
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".partial")

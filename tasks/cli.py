@@ -18,6 +18,7 @@ import traceback
 from types import ModuleType
 
 from tasks import telemetry
+from tasks.corpora.text_lines import forget_pipes
 from tasks.errors import PalimpsestError
 
 COMMANDS: dict[str, str] = {
@@ -139,6 +140,7 @@ def main(argv: list[str] | None = None) -> int:
             known = [*COMMANDS, *plugin_commands()]
             return _fail(f"unknown command {name!r}{nearest(name, known)}; 'palimpsest --help' lists them")
         parsed = command_parser(name, module).parse_args(rest)
+        forget_pipes()
         return int(module.run(parsed) or 0)
     except PalimpsestError as error:
         return _fail(str(error))

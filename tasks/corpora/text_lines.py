@@ -1,27 +1,50 @@
 """A corpus on disk: UTF-8 text, one sentence a line, the line number (from 1) its stable sentence id.
 
-``-`` stands for standard input or standard output. Lines end at ``\\n`` alone: other Unicode line separators
-belong to the sentence. Reading streams: memory does not grow with the corpus.
+``-`` stands for standard input or standard output; a pipe or a device is a stream like these, read once and never
+hashed. Lines end at ``\\n`` alone: other Unicode line separators belong to the sentence. Reading streams: memory does
+not grow with the corpus.
 """
 
+import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from tasks.atomic_file import atomic_writer
+from tasks.atomic_file import atomic_writer, is_pipe_or_device
 from tasks.errors import CorpusError
 
 STANDARD_STREAM = "-"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_read_pipes: set[tuple[int, int]] = set()
+"""Device and number of each pipe that this command has opened."""
+
+
+def is_stream(path: str | Path) -> bool:
+    """Whether a path is ``-``, a pipe or a device: what it gives can be read once, and what it takes is gone."""
+    return str(path) == STANDARD_STREAM or is_pipe_or_device(path)
+
+
+def refuse_stream(path: str | Path, why: str) -> None:
+    """Raise ``CorpusError`` where a path is a stream; ``why`` says which step reads it more than once."""
+    if is_stream(path):
+        raise CorpusError(
+            f"{str(path)!r} can be read only once, and {why}; write it to a file first, and give the file"
+        )
+
+
+def forget_pipes() -> None:
+    """Begin a new command in this process: a pipe of an earlier one may have had the same number."""
+    _read_pipes.clear()
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
     """Yield each line without its line end (``\\n`` or ``\\r\\n``); a leading byte order mark is removed.
 
-    Raises ``CorpusError`` where the file is missing, is a folder, or holds a line that is not UTF-8 (naming file,
-    line and byte; the text itself is never quoted).
+    Raises ``CorpusError`` where the file is missing, is a folder, is a pipe that this command has read before, or holds
+    a line that is not UTF-8 (naming file, line and byte; the text itself is never quoted).
     """
     if str(path) == STANDARD_STREAM:
         yield from decode_lines(sys.stdin.buffer, "standard input")
@@ -30,8 +53,19 @@ def read_lines(path: str | Path) -> Iterator[str]:
         raise CorpusError(f"corpus file {str(path)!r} does not exist; give the path of a UTF-8 text file")
     if Path(path).is_dir():
         raise CorpusError(f"{str(path)!r} is a folder; give the path of a UTF-8 text file")
+    _note_pipe(path)
     with open(path, "rb") as stream:
         yield from decode_lines(stream, str(path))
+
+
+def _note_pipe(path: str | Path) -> None:
+    """A pipe that was read is empty, or waits for ever: neither may pass for a text."""
+    state = os.stat(path)
+    if stat.S_ISFIFO(state.st_mode) or stat.S_ISSOCK(state.st_mode):
+        identity = (state.st_dev, state.st_ino)
+        if identity in _read_pipes:
+            refuse_stream(path, "this command reads it again")
+        _read_pipes.add(identity)
 
 
 def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
@@ -62,7 +96,7 @@ def read_corpus(path: str | Path) -> list[str]:
 
 @contextmanager
 def line_writer(path: str | Path, *, private: bool = False) -> Iterator[IO[str]]:
-    """A text stream to ``path`` (complete or not there at all) or to standard output."""
+    """A text stream to ``path`` (complete or not there at all), or to standard output, a pipe or a device."""
     if str(path) == STANDARD_STREAM:
         # Text mode would fail on surrogates and translate line ends by locale.
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]

@@ -17,7 +17,7 @@ DEFAULT_WORK_FOLDER = ".palimpsest/fills"
 def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dict[str, Any]:
     """Fill ``--input`` into ``--output`` by a method's settings, and return what was measured."""
     from tasks.corpora.sidecar import read_sidecar
-    from tasks.corpora.text_lines import STANDARD_STREAM, read_lines
+    from tasks.corpora.text_lines import is_stream, read_lines
     from tasks.filling import noise_key
     from tasks.filling.filled_corpus import FillingTally, read_shards
     from tasks.filling.filler_setup import corpus_filler, model_folders
@@ -63,7 +63,7 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
             first = list(itertools.islice(shards, 2))
             several = len(first) > 1
             # One shard is all or nothing, so there is nothing to keep of it.
-            if several and STANDARD_STREAM not in (arguments.input, arguments.output):
+            if several and not any(map(is_stream, (arguments.input, arguments.output, *optional))):
                 noise = [noise_key.DEFAULT_PATH] if counts_masked_words(settings) else []
                 key = fill_key(arguments, settings, threads, [arguments.input, *optional, *noise], report.inputs)
                 store = ShardStore(
@@ -168,8 +168,11 @@ def learn(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[A
 
 def _check(arguments: argparse.Namespace, settings: Any) -> None:
     """``ParameterError`` where options are missing that the method needs, or given that it does not use."""
+    from tasks.atomic_file import refuse_folder
     from tasks.filling.log_linear.options import check_weighing
 
+    # Not after hours, when everything is filled.
+    refuse_folder(arguments.output)
     if settings.uses_filler and not arguments.filler:
         raise ParameterError(f"method {arguments.method!r} needs a filler; give --filler with a hub name or folder")
     if not settings.uses_filler and arguments.filler:

@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Fine-tune a filler."""
     from pathlib import Path
 
-    from tasks.corpora.text_lines import STANDARD_STREAM, read_corpus
+    from tasks.corpora.text_lines import read_corpus, refuse_stream
     from tasks.filling.filler_setup import model_folders
     from tasks.filling.masked_lm.filler_folder import check_filler_folder
     from tasks.filling.tuning_text import filled_by_base, read_by_fill, tuning_text
@@ -85,8 +85,7 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.reports.stage_report import recorded_stage
 
     settings, threads = _settings(arguments), threads_of(arguments)
-    if arguments.input == STANDARD_STREAM:
-        raise ParameterError("--input '-' cannot be read twice; give a file")
+    refuse_stream(arguments.input, "--input is read twice")
     check_filler_folder(arguments.output)
     if Path(arguments.output).resolve() == Path(arguments.base).resolve():
         raise ParameterError(f"--output {arguments.output!r} is the base; name another folder, a round of its own")

@@ -15,10 +15,12 @@ examples:
 
 import argparse
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tasks.corpora.text_lines import STANDARD_STREAM, is_stream
 from tasks.errors import ParameterError
 from tasks.language_model.setting_options import add_setting_options, overridden
 from tasks.language_model.settings import EvaluationSettings
@@ -102,8 +104,10 @@ def run(arguments: argparse.Namespace) -> None:
         from tasks.language_model.evaluation.sentence_scores import write_scores
 
         ranks = word_ranks(arguments.word_counts) if arguments.word_counts else None
-        if arguments.text == "-" and plan.world_size > 1:
-            raise ParameterError("--text - is read by one process, and torchrun started several; give a file")
+        if is_stream(arguments.text) and plan.world_size > 1:
+            raise ParameterError(
+                f"--text {arguments.text} is read by one process, and torchrun started several; give a file"
+            )
         with _file_of(arguments.text) as path:
             text = read_reference_text(path, sidecars)
             scores, protocol = score_text(arguments.model, path, settings.markers)
@@ -123,14 +127,18 @@ def run(arguments: argparse.Namespace) -> None:
 
 @contextmanager
 def _file_of(text: str) -> Iterator[str]:
-    """The path itself, or that of a private copy of standard input, since the text is read more than once."""
-    if text != "-":
+    """The path itself, or that of a private copy of a stream, since the text is read more than once."""
+    if not is_stream(text):
         yield text
         return
     from tempfile import NamedTemporaryFile
 
     with NamedTemporaryFile(suffix=".txt") as copy:
-        copy.write(sys.stdin.buffer.read())
+        if text == STANDARD_STREAM:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+        else:
+            with open(text, "rb") as stream:
+                shutil.copyfileobj(stream, copy)
         copy.flush()
         yield copy.name
 

@@ -20,7 +20,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tasks.atomic_file import atomic_writer
+from tasks.atomic_file import atomic_writer, is_pipe_or_device, refuse_folder
+from tasks.corpora.text_lines import is_stream
 from tasks.errors import CorpusError
 
 REPORT_VERSION = 1
@@ -62,16 +63,19 @@ def recorded_stage(
 ) -> Iterator[StageReport]:
     """Time a stage, hash its inputs before and its outputs after, and write ``report_path`` when it succeeds.
 
-    Inputs and outputs are files or folders; ``-`` (a standard stream) is left out. Without ``report_path`` nothing
-    is hashed or written, so a command used alone pays nothing.
+    Inputs and outputs are files or folders; streams (``-``, a pipe, a device) are left out, since reading them would
+    empty them. Without ``report_path`` nothing is hashed or written, so a command used alone pays nothing. A
+    ``report_path`` that is a folder raises ``ParameterError`` before the work.
     """
+    if report_path is not None:
+        refuse_folder(report_path)
     hashing = report_path is not None
     report = StageReport(
         stage=stage,
         cell=dict(cell or {}),
         parameters=dict(parameters or {}),
         seed=seed,
-        inputs={str(path): content_hash(path) for path in inputs if hashing and str(path) != "-"},
+        inputs={str(path): content_hash(path) for path in inputs if hashing and not is_stream(path)},
     )
     started = datetime.now(UTC)
     clock, processor = time.perf_counter(), time.process_time()
@@ -79,7 +83,7 @@ def recorded_stage(
     wall_seconds, processor_seconds = time.perf_counter() - clock, time.process_time() - processor
     if report_path is None:
         return
-    report.outputs = {str(path): content_hash(path) for path in outputs if str(path) != "-"}
+    report.outputs = {str(path): content_hash(path) for path in outputs if not is_stream(path)}
     document = {
         "version": REPORT_VERSION,
         "stage": report.stage,
@@ -125,10 +129,15 @@ def read_report(path: str | Path) -> dict[str, Any]:
 
 
 def content_hash(path: str | Path) -> str:
-    """SHA-256 of a file, or of the sorted relative names and hashes of the files of a folder."""
+    """SHA-256 of a file, or of the sorted relative names and hashes of the files of a folder.
+
+    Raises ``CorpusError`` where it is missing, or is a pipe or a device, which this would empty.
+    """
     path = Path(path)
     if not path.exists():
         raise CorpusError(f"input {str(path)!r} does not exist; run the stage that makes it, or mend the path")
+    if is_pipe_or_device(path):
+        raise CorpusError(f"input {str(path)!r} is a pipe or a device and cannot be hashed; write it to a file first")
     if path.is_dir():
         digest = hashlib.sha256()
         for file in sorted(file for file in path.rglob("*") if file.is_file()):

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from tasks.corpora.text_lines import STANDARD_STREAM
+from tasks.corpora.text_lines import refuse_stream
 from tasks.errors import ParameterError
 
 KINDS = ("log_linear", "downstream")
@@ -46,11 +46,7 @@ def check_weighing(arguments: argparse.Namespace, settings: Any) -> None:
                 f"method {method!r} with prior={settings.prior!r} weighs generic text; give --generic-text, such as "
                 "data/generic/train.txt, or prior: word_counts"
             )
-        if arguments.input == STANDARD_STREAM:
-            raise ParameterError(
-                f"method {method!r} with prior={settings.prior!r} reads the masked text twice, and standard input can "
-                "be read once; give a file as --input, or prior: word_counts"
-            )
+        refuse_stream(arguments.input, f"method {method!r} with prior={settings.prior!r} reads the masked text twice")
     if counts_masked_words(settings) and not arguments.sidecar:
         raise ParameterError(
             f"method {method!r} with prior='counted' counts what was masked; give --sidecar, or prior: domain"
@@ -72,10 +68,10 @@ def check_weighing(arguments: argparse.Namespace, settings: Any) -> None:
         )
     if settings.kind == "downstream" and not arguments.language_model:
         raise ParameterError(f"method {method!r} needs --language-model; 'palimpsest pretrain' makes one")
-    if settings.prior_steps and arguments.input == STANDARD_STREAM:
-        raise ParameterError(
-            f"method {method!r} with prior_steps={settings.prior_steps!r} reads the masked text twice, and standard "
-            "input can be read once; give a file as --input, or prior_steps=0"
+    if settings.prior_steps:
+        refuse_stream(
+            arguments.input,
+            f"method {method!r} with prior_steps={settings.prior_steps!r} (not 0) reads the masked text twice",
         )
 
 

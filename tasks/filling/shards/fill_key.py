@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import tasks
+from tasks.atomic_file import is_pipe_or_device
 from tasks.model_source import PACKAGE_PREFIX, locate_model
 from tasks.params import as_plain
 from tasks.reports.stage_report import content_hash
@@ -34,7 +35,8 @@ def fill_key(
     arguments: argparse.Namespace, settings: Any, threads: int, inputs: Sequence[str], hashes: Mapping[str, str]
 ) -> str:
     """The key of a fill that reads ``inputs``; ``hashes`` are those of files and folders that are known already, by
-    path."""
+    path. None of ``inputs`` is a pipe or a device; where an option that is not used names one, its name is all of it.
+    """
     options = {name: value for name, value in vars(arguments).items() if name not in _CHANGE_NOTHING}
     paths = {*inputs, *_paths(options), *_paths(as_plain(settings))}
     document = {
@@ -44,7 +46,11 @@ def fill_key(
         "threads": threads,
         "device": _device(threads) if arguments.filler else None,
         "filler": _model_state(arguments.filler, hashes),
-        "content": {path: hashes.get(path) or content_hash(path) for path in sorted(paths)},
+        "content": {
+            path: hashes.get(path) or content_hash(path)
+            for path in sorted(paths)
+            if path in inputs or not is_pipe_or_device(path)
+        },
         "code": _code_hash(),
         "language_model_code": _code_hash(_LANGUAGE_MODEL_STEP) if options.get("language_model") else None,
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in _LIBRARIES}},

@@ -20,6 +20,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from tasks.corpora.text_lines import is_stream
 from tasks.errors import ParameterError
 from tasks.language_model.downstream_model import RESOURCE_OPTIONS, check_options
 from tasks.language_model.kind_settings import Kind, NgramSettings
@@ -70,8 +71,9 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 def run(arguments: argparse.Namespace) -> None:
     """Divide the text into units, count them or train on them, write the model."""
     check_options(arguments, arguments.kind, _OPTIONS)
-    if "-" in (arguments.text, arguments.valid):
-        raise ParameterError("--text - : this command reads files alone; give the text as a file")
+    for path in (arguments.text, arguments.valid):
+        if path and is_stream(path):
+            raise ParameterError(f"{path!r} is a stream, and this command reads files alone; give the text as a file")
     if arguments.kind == "ngram":
         _count(arguments)
     else:

@@ -1,0 +1,143 @@
+"""A pipe as an input or output: read and written once, never hashed, and never lost in part."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from tasks.cli import main
+from tasks.corpora.text_lines import forget_pipes, is_stream, read_lines
+from tasks.errors import CorpusError, ParameterError
+from tasks.filling import filled_corpus
+from tasks.reports.stage_report import content_hash, recorded_stage
+
+MASKED = "the [MASK] sat\n" * 7
+COUNTS = "the\t90\ndog\t3\n"
+COMMAND = [sys.executable, "-c", "import sys; from tasks.cli import main; sys.exit(main(sys.argv[1:]))"]
+
+
+@contextmanager
+def process_substitution(content):
+    """A path as the shell's ``<(...)`` gives it: the reading end of a pipe that has no name."""
+    reading, writing = os.pipe()
+
+    def write():
+        with open(writing, "w", encoding="utf-8") as stream:
+            stream.write(content)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    yield f"/dev/fd/{reading}"
+    os.close(reading)
+    writer.join()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(filled_corpus, "SHARD_LINES", 2)
+    (tmp_path / "masked.txt").write_text(MASKED, encoding="utf-8")
+    (tmp_path / "counts.tsv").write_text(COUNTS, encoding="utf-8")
+    return tmp_path
+
+
+def fill(*options):
+    given = {"--method": "unigram", "--word-counts": "counts.tsv", "--report": "report.json"}
+    given.update(zip(options[::2], options[1::2], strict=True))
+    return main(["fill", *(word for pair in given.items() for word in pair)])
+
+
+def test_what_is_a_stream(tmp_path):
+    (tmp_path / "text").touch()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    assert [name for name in ("text", "pipe", "link", ".", "none") if is_stream(tmp_path / name)] == ["pipe", "link"]
+    assert is_stream("-")
+    assert is_stream("/dev/null")
+
+
+def test_every_line_of_a_pipe_is_filled(folder):
+    assert fill("--input", "masked.txt", "--output", "file.txt") == 0
+    with process_substitution(MASKED) as path:
+        assert fill("--input", path, "--output", "pipe.txt") == 0
+    assert (folder / "pipe.txt").read_bytes() == (folder / "file.txt").read_bytes()
+    report = json.loads((folder / "report.json").read_text())
+    assert set(report["inputs"]) == {"counts.tsv"}
+    assert report["measured"]["lines"] == 7
+    assert not any((folder / ".palimpsest").rglob("*.shard"))
+
+
+def test_a_pipe_beside_the_input_is_read_whole(folder):
+    with process_substitution(COUNTS) as path:
+        assert fill("--input", "masked.txt", "--output", "pipe.txt", "--word-counts", path) == 0
+    assert fill("--input", "masked.txt", "--output", "file.txt") == 0
+    assert (folder / "pipe.txt").read_bytes() == (folder / "file.txt").read_bytes()
+
+
+def test_every_line_of_a_named_pipe_is_masked(folder):
+    os.mkfifo(folder / "pipe")
+    writer = threading.Thread(target=(folder / "pipe").write_text, args=["Ask Zoltan, ok?\n" * 7])
+    writer.start()
+    options = ["--technique", "allow_list", "--report", "report.json"]
+    assert main(["mask", "--input", "pipe", "--output", "out.txt", *options]) == 0
+    writer.join()
+    assert (folder / "out.txt").read_text(encoding="utf-8") == "Ask [MASK], ok?\n" * 7
+    report = json.loads((folder / "report.json").read_text())
+    assert report["inputs"] == {}
+    assert set(report["outputs"]) == {"out.txt"}
+
+
+@pytest.mark.parametrize("output", ["/dev/stdout", "-"])
+def test_standard_output_by_either_name(folder, output):
+    given = ["--input", "masked.txt", "--output", output, "--method", "unigram", "--word-counts", "counts.tsv"]
+    command = [*COMMAND, "fill", *given, "--report", "report.json"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 0, result.stderr
+    assert len(result.stdout.splitlines()) == 7
+    assert json.loads((folder / "report.json").read_text())["outputs"] == {}
+
+
+def test_what_reads_its_input_twice_refuses_a_pipe(folder, capsys):
+    options = ["--method", "log_linear", "--prior", "domain", "--generic-text", "masked.txt", "--filler", "none"]
+    with process_substitution(MASKED) as path:
+        assert fill("--input", path, "--output", "out.txt", *options) == 1
+    error = capsys.readouterr().err
+    assert f"'{path}' can be read only once" in error
+    assert "reads the masked text twice; write it to a file first" in error
+    assert error.count("\n") == 1
+
+
+def test_a_pipe_that_was_read_is_no_empty_text():
+    with process_substitution("one\n") as path:
+        assert list(read_lines(path)) == ["one"]
+        with pytest.raises(CorpusError, match="can be read only once, and this command reads it again; write it to a"):
+            list(read_lines(path))
+        forget_pipes()
+        assert list(read_lines(path)) == []
+
+
+def test_a_pipe_is_not_hashed():
+    with process_substitution("one\n") as path:
+        with pytest.raises(CorpusError, match="cannot be hashed; write it to a file first"):
+            content_hash(path)
+        forget_pipes()
+        assert list(read_lines(path)) == ["one"]
+
+
+@pytest.mark.parametrize("command", ["fill", "mask", "count-words"])
+def test_a_folder_as_output_is_one_line(folder, capsys, command):
+    options = {"fill": ["--method", "unigram", "--word-counts", "counts.tsv"], "mask": ["--technique", "allow_list"]}
+    assert main([command, "--input", "masked.txt", "--output", ".", *options.get(command, [])]) == 1
+    error = capsys.readouterr().err
+    assert "cannot write to '.': it is a folder; give the path of a file" in error
+    assert error.count("\n") == 1
+    assert sorted(path.name for path in folder.iterdir()) == ["counts.tsv", "masked.txt"]
+
+
+def test_a_folder_as_report_is_refused_before_the_work(folder):
+    with pytest.raises(ParameterError, match="is a folder"), recorded_stage("x", folder):
+        pytest.fail("the work has begun")
