@@ -1,11 +1,16 @@
 import json
+import weakref
 
+import numpy as np
 import pytest
 import torch
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
 
 from tasks.cli import main
 from tasks.errors import ResourceError
+from tasks.filling.log_linear.candidate_scores import candidate_log_probabilities
+from tasks.filling.log_linear.tuning_places import OpenPlace
+from tasks.filling.masked_lm.candidate_words import candidate_words
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.shards.batch_halving import BatchHalving
 
@@ -61,11 +66,11 @@ def filler(tmp_path_factory):
     return save(random_bert(TOKENIZER), TOKENIZER, tmp_path_factory.mktemp("fillers") / "tiny")
 
 
-def fill(folder, filler, name):
+def fill(folder, filler, name, *options):
     lines = ["the [MASK] sat", "[MASK] ran on the red mat", "tom's [MASK]-re [MASK] .", "a", "[MASK]"] * 12
     (folder / "masked.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     output = ["--input", folder / "masked.txt", "--output", folder / f"{name}.txt", "--report", folder / f"{name}.json"]
-    return main(["fill", *map(str, output), "--filler", filler, "--method", "sample"])
+    return main(["fill", *map(str, output), "--filler", filler, "--method", "sample", *options])
 
 
 def little_memory(monkeypatch, most_pieces):
@@ -95,6 +100,42 @@ def test_a_fill_with_little_memory_is_that_with_plenty(tmp_path, filler, monkeyp
     }
     assert halved["plenty"] == 0
     assert halved["little"] > 0
+
+
+def memory_for_scores(monkeypatch, most_markers):
+    """Let models run out of memory where the vocabulary scores of more markers are there at the same time."""
+    logits = MaskedLanguageModel.logits
+    there = weakref.WeakSet()
+
+    def with_little_memory(self, windows):
+        found = logits(self, windows)
+        if len(found) + sum(len(scores) for scores in there) > most_markers:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+        there.add(found)
+        return found
+
+    monkeypatch.setattr(MaskedLanguageModel, "logits", with_little_memory)
+
+
+@pytest.mark.parametrize("order", ["left_to_right", "most_confident_first"])
+def test_the_scores_of_one_part_are_gone_before_the_next(tmp_path, filler, monkeypatch, order):
+    assert fill(tmp_path, filler, "plenty", "--order", order) == 0
+    memory_for_scores(monkeypatch, 5)
+    assert fill(tmp_path, filler, "little", "--order", order) == 0
+    assert (tmp_path / "little.txt").read_bytes() == (tmp_path / "plenty.txt").read_bytes()
+    assert json.loads((tmp_path / "little.json").read_text())["measured"]["halved_batches"] > 0
+
+
+def test_a_table_of_candidates_is_made_with_little_memory(monkeypatch):
+    model = MaskedLanguageModel(random_bert(TOKENIZER), TOKENIZER, "tiny").prepared()
+    candidates = candidate_words(TOKENIZER, name="tiny")
+    places = [OpenPlace(("the ", f" sat on the {word}"), 0) for word in ("mat", "red mat", "dog .")] * 6
+    given = (candidates, np.ones(len(candidates), dtype=bool), places)
+    plenty = candidate_log_probabilities(model, *given)
+    memory_for_scores(monkeypatch, 5)
+    little = candidate_log_probabilities(model, *given)
+    assert np.allclose(little, plenty, atol=1e-5)  # sums of another batch may be rounded otherwise
+    assert model.halving.counts["halved_batches"] > 0
 
 
 def test_a_fill_without_memory_for_one_sentence_is_one_line(tmp_path, filler, monkeypatch, capsys):

@@ -8,7 +8,7 @@ from tasks.errors import ModelError
 from tasks.filling.log_linear.tuning_places import OpenPlace
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-from tasks.filling.masked_lm.windows import window_batches
+from tasks.filling.masked_lm.windows import Window, padded_pieces, window_batches
 from tasks.filling.masked_sentence import read_masked_line
 
 _WINDOWS = 64
@@ -21,7 +21,8 @@ def candidate_log_probabilities(
     """``(N, A)`` float32 log-probabilities in nats of the ``A`` allowed candidates (``(W,)`` booleans), which share
     all probability among themselves, at ``N`` places.
 
-    Raises ``ModelError`` where the model's scores are not numbers.
+    Raises ``ModelError`` where the model's scores are not numbers. Where a GPU runs out of memory the places go in
+    smaller batches; ``ResourceError`` where one alone does not fit.
     """
     import torch
 
@@ -32,8 +33,9 @@ def candidate_log_probabilities(
         positions = [position for position, piece in enumerate(pieces) if piece == model.mask_entry]
         (window,) = model.frame.windows(pieces, [positions[place.slot]])
         items.append((index, window))
-    on_gpu = model.model.device.type == "cuda"
-    for batch in window_batches(items, most_windows=_WINDOWS, vocabulary_size=model.vocabulary_size, on_gpu=on_gpu):
+
+    def enter(batch: Sequence[tuple[int, Window]]) -> None:
+        """Enter the places of a batch, or of a part of one: nothing of it stays on a GPU."""
         logits = model.logits([window for _, window in batch])  # (B, V)
         if not bool(torch.isfinite(logits.sum())):
             raise ModelError(
@@ -50,6 +52,10 @@ def candidate_log_probabilities(
             if chosen:
                 scores = logits[chosen].index_select(1, entries[kind])  # (n, A)
                 table[[rows[number] for number in chosen]] = scores.log_softmax(dim=1).cpu().numpy()
+
+    on_gpu = model.model.device.type == "cuda"
+    for batch in window_batches(items, most_windows=_WINDOWS, vocabulary_size=model.vocabulary_size, on_gpu=on_gpu):
+        model.halving.run(batch, enter, padded_pieces)
     return table
 
 

@@ -9,8 +9,9 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from tasks.filling.marker_randomness import Place
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_lm.order_of_filling import ORDERS, OrderName
-from tasks.filling.masked_lm.windows import Window, window_batches
+from tasks.filling.masked_lm.windows import Window, padded_pieces, window_batches
 from tasks.filling.masked_sentence import Fill, MaskedSentence
 
 if TYPE_CHECKING:
@@ -48,6 +49,16 @@ class _Progress:
 
 _Asked = tuple[_Progress, list[int]]
 """A sentence and those of its slots that share a window, ascending."""
+
+
+class _Scored(NamedTuple):
+    """What is known of the ``N`` slots of a batch, or of a part of one."""
+
+    scores: "torch.Tensor"
+    """``(N, W)``, of the candidates alone."""
+    confidences: list[float]
+    glued: list[bool]
+    """Whether a slot wants the entries for words that follow no space."""
 
 
 class MaskedFiller:
@@ -85,7 +96,8 @@ class MaskedFiller:
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot; ``advance`` is called with the number of slots just filled.
 
-        Raises ``ModelError`` where the model's scores are not numbers, naming the line.
+        Raises ``ModelError`` where the model's scores are not numbers, naming the line. Where a GPU runs out of memory
+        the sentences go in smaller batches; ``ResourceError`` where one alone does not fit.
         """
         with_slots = [sentence for sentence in sentences if sentence.slots]
         states = [
@@ -134,19 +146,11 @@ class MaskedFiller:
         """Score the ``N`` slots that are asked for, and fill those that the order says; how many these are."""
         import torch
 
-        asked = [(state, slot) for (state, slots), _ in batch for slot in slots]
-        started = time.perf_counter()
-        logits = self._model.logits([window for _, window in batch])  # (N, V)
-        sound = bool(torch.isfinite(logits.sum()))  # one number that is none makes the sum none
-        self.forward_seconds += time.perf_counter() - started
-        if not sound:
-            self._refuse_what_is_no_number(logits, asked)
-        glued = [
-            not self._candidates.follows_space(state.sentence.texts[slot], line_start=slot == 0)
-            for state, slot in asked
-        ]
-        scores = self._candidate_scores(logits, glued)  # (N, W)
-        confidences = self._confidences(scores) if self._order.needs_confidence else [0.0] * len(asked)
+        asked = _slots(batch)
+        parts = self._model.halving.run(batch, partial(self._scored, whole=len(batch)), padded_pieces)
+        scores = parts[0].scores if len(parts) == 1 else torch.cat([part.scores for part in parts])  # (N, W)
+        confidences = [confidence for part in parts for confidence in part.confidences]
+        glued = [is_glued for part in parts for is_glued in part.glued]
         settled = self._settled([owner for owner, _ in batch], confidences)
         if not settled:
             return 0
@@ -162,6 +166,28 @@ class MaskedFiller:
             state.pieces[state.positions[slot]] = int(entries[candidate])
             state.fills[slot] = Fill(self._candidates.words[candidate], fallback)
         return len(settled)
+
+    def _scored(self, batch: Sequence[tuple[_Asked, Window]], *, whole: int) -> _Scored:
+        """The candidates' scores in a batch, or in a part of one of ``whole`` windows.
+
+        The vocabulary's scores end here: on a GPU those of several parts would take the memory that the batch had not.
+        """
+        import torch
+
+        asked = _slots(batch)
+        started = time.perf_counter()
+        logits = self._model.logits([window for _, window in batch])  # (N, V)
+        sound = bool(torch.isfinite(logits.sum()))  # one number that is none makes the sum none
+        self.forward_seconds += time.perf_counter() - started
+        if not sound:
+            self._refuse_what_is_no_number(logits, asked)
+        glued = [
+            not self._candidates.follows_space(state.sentence.texts[slot], line_start=slot == 0)
+            for state, slot in asked
+        ]
+        scores = self._candidate_scores(logits, glued)  # (N, W)
+        confidences = self._confidences(scores) if self._order.needs_confidence else [0.0] * len(asked)
+        return _Scored(scores if len(batch) == whole else scores.cpu(), confidences, glued)
 
     def _settled(self, owners: Sequence[_Asked], confidences: Sequence[float]) -> list[int]:
         """Which of the slots of a batch are filled now, as ascending indices; a sentence's windows come in order."""
@@ -205,3 +231,7 @@ class MaskedFiller:
                 f"filler {self._model.name!r} gives scores that are not numbers (NaN or infinity) in line "
                 f"{min(lines)}; its weights are damaged: fetch the model again, or train it with a lower learning rate"
             )
+
+
+def _slots(batch: Sequence[tuple[_Asked, Window]]) -> list[tuple[_Progress, int]]:
+    return [(state, slot) for (state, slots), _ in batch for slot in slots]

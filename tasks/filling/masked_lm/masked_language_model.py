@@ -115,15 +115,9 @@ class MaskedLanguageModel:
     def logits(self, windows: Sequence[Window]) -> "torch.Tensor":
         """Float32 scores ``(N, V)`` of all vocabulary entries at the ``N`` positions of ``B`` windows, in their order.
 
-        They are not checked: a damaged model's may be no numbers. Where a GPU runs out of memory the windows go in
-        smaller batches; ``ResourceError`` where one alone does not fit.
+        They are not checked: a damaged model's may be no numbers. A GPU may have too little memory for them, so ask for
+        them within ``halving.run``, and keep nothing so wide of one part while the next is computed.
         """
-        import torch
-
-        parts = self.halving.run(windows, self._logits_of_batch, _cells)
-        return parts[0] if len(parts) == 1 else torch.cat(parts)
-
-    def _logits_of_batch(self, windows: Sequence[Window]) -> "torch.Tensor":
         import torch
 
         from tasks.filling.masked_lm.marker_scores import scores_at
@@ -180,11 +174,6 @@ class MaskedLanguageModel:
             if special in text:
                 text = text.replace(special, f"{special[0]} {special[1:]}")
         return text
-
-
-def _cells(windows: Sequence[Window]) -> int:
-    """Pieces of a batch, padding included."""
-    return len(windows) * max(len(window.pieces) for window in windows)
 
 
 def load_masked_model(name: str) -> tuple[Any, Any, list[str]]:

@@ -66,6 +66,11 @@ class Frame:
 Owner = TypeVar("Owner")
 
 
+def padded_pieces(batch: Sequence[tuple[Owner, Window]]) -> int:
+    """Pieces of a batch, padding included."""
+    return len(batch) * max(len(window.pieces) for _, window in batch)
+
+
 def window_batches(
     items: Sequence[tuple[Owner, Window]], *, most_windows: int, vocabulary_size: int, on_gpu: bool = False
 ) -> Iterator[list[tuple[Owner, Window]]]:
