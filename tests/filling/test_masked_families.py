@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 import torch
 from tiny_families import FAMILIES, ROBERTA_SPECIAL, byte_pairs, model_of_bias, random_model, tokenizer_of
@@ -14,6 +15,7 @@ from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import SENTENCE_PIECE_SIGN, candidate_words, space_sign
 from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
+from tasks.filling.masked_lm.masked_batches import WordMasker
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_lm.order_of_filling import ORDERS
@@ -86,6 +88,26 @@ def test_pieces_specials_and_punctuation_are_never_written_however_likely(family
     language_model = ready(family, writer(family, "cat", tempting))
     for order in ORDERS:
         assert filled(language_model, ["the [MASK] sat [MASK]"], order=order) == ["the cat sat cat"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_part_of_a_word_is_masked_in_training(family):
+    tokenizer = tokenizer_of(family)
+    masker = WordMasker(tokenizer, candidate_words(tokenizer, name=family), len(tokenizer))
+    whole = ["cat likes the red dog", "(cat) dog, it!"]
+    parts = ["the redcat and underdog like it", "catmat, dogcat and itcat", "bobcat écat cat́cat dog1"]
+    found = set()
+    for line in [*whole, *parts]:
+        encoded = tokenizer(line, return_offsets_mapping=True)
+        maskable = masker.maskable(np.array([encoded["input_ids"]]))[0]
+        for (start, end), is_maskable in zip(encoded["offset_mapping"], maskable, strict=True):
+            if is_maskable:
+                start += len(line[start:end]) - len(line[start:end].lstrip())
+                assert not re.search(r"[\w\u0301]$", line[:start]), line
+                assert not re.match(r"[\w\u0301]", line[end:]), line
+                found.add((line, line[start:end]))
+    # At the start of a line, within a line and behind a bracket.
+    assert {(whole[0], "cat"), (whole[0], "dog"), (whole[1], "cat"), (whole[1], "dog")} <= found
 
 
 ROUND_TRIPS = {

@@ -161,3 +161,34 @@ def continues_word(tokenizer: Any) -> list[int]:
         for piece, entry in vocabulary.items()
         if entry not in excluded and not piece.startswith(sign) and piece[:1].isalnum()
     ]
+
+
+def without_sign(tokenizer: Any) -> list[int]:
+    """The entries that may stand within a word, as its space sign is missing; none in a vocabulary without such signs,
+    where those that carry on a word have a sign of their own."""
+    sign = space_sign(tokenizer)
+    if sign is None:
+        return []
+    return [entry for piece, entry in tokenizer.get_vocab().items() if not piece.startswith(sign)]
+
+
+def holds_word(tokenizer: Any) -> list[int]:
+    """The entries with a letter or digit, with a part of one, or with what may be one (the unknown piece): what follows
+    them without a space is of their word."""
+    excluded = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
+    sign = space_sign(tokenizer)
+    byte_level = sign not in (None, SENTENCE_PIECE_SIGN)
+    found = []
+    for piece, entry in tokenizer.get_vocab().items():
+        text = piece.removeprefix(sign or "")
+        if byte_level and not text.isascii():
+            # Such vocabularies spell every byte outside ASCII with a sign of its own.
+            text = tokenizer.convert_tokens_to_string([piece])
+        if entry == tokenizer.unk_token_id or (entry not in excluded and any(map(_is_of_word, text))):
+            found.append(entry)
+    return found
+
+
+def _is_of_word(character: str) -> bool:
+    """Whether it is a letter or a digit, a mark upon one, or bytes that are no character by themselves."""
+    return character.isalnum() or character == "\ufffd" or unicodedata.category(character).startswith("M")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tasks.filling.masked_lm.candidate_words import CandidateWords, continues_word
+from tasks.filling.masked_lm.candidate_words import CandidateWords, continues_word, holds_word, without_sign
 
 if TYPE_CHECKING:
     import torch
@@ -46,6 +46,13 @@ class WordMasker:
         self._maskable[candidates.glued] = True
         self._continues = np.zeros(vocabulary_size, dtype=bool)  # (V,)
         self._continues[continues_word(tokenizer)] = True
+        self._without_sign = np.zeros(vocabulary_size, dtype=bool)  # (V,)
+        self._without_sign[without_sign(tokenizer)] = True
+        if self._without_sign.any() and tokenizer.unk_token_id is not None:
+            # It stands for a character in such a vocabulary, and that may be a letter.
+            self._continues[tokenizer.unk_token_id] = True
+        self._holds_word = np.zeros(vocabulary_size, dtype=bool)  # (V,)
+        self._holds_word[holds_word(tokenizer)] = True
 
     def encode(self, lines: Sequence[str], longest_sentence: int) -> list[list[int]]:
         """Pieces of each line with special ones at its ends, cut to ``longest_sentence``; only lines with a word to
@@ -63,7 +70,9 @@ class WordMasker:
         """``(B, T)`` booleans: which of ``(B, T)`` pieces are a whole word by themselves."""
         following = np.zeros_like(pieces)
         following[:, :-1] = pieces[:, 1:]
-        return self._maskable[pieces] & ~self._continues[following]
+        inside = np.zeros(pieces.shape, dtype=bool)
+        inside[:, 1:] = self._without_sign[pieces[:, 1:]] & self._holds_word[pieces[:, :-1]]
+        return self._maskable[pieces] & ~inside & ~self._continues[following]
 
     def batch(self, sentences: Sequence[Sequence[int]], share: float, random: np.random.Generator) -> MaskedBatch:
         """Mask about ``share`` of all pieces, and at least one word of every sentence."""
