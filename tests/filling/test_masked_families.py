@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from tiny_families import FAMILIES, ROBERTA_SPECIAL, byte_pairs, model_of_bias, random_model, tokenizer_of
-from transformers import RobertaTokenizer, pipeline
+from transformers import RobertaTokenizer, SqueezeBertConfig, SqueezeBertForMaskedLM, pipeline
 
 from tasks.filling.casing import Casing, usual_forms
 from tasks.filling.choices.methods import choice_of
@@ -108,6 +108,19 @@ def test_no_part_of_a_word_is_masked_in_training(family):
                 found.add((line, line[start:end]))
     # At the start of a line, within a line and behind a bracket.
     assert {(whole[0], "cat"), (whole[0], "dog"), (whole[1], "cat"), (whole[1], "dog")} <= found
+
+
+def test_an_attention_that_gives_a_dictionary_is_no_cut():
+    tokenizer = tokenizer_of("bert")
+    torch.manual_seed(0)
+    configuration = SqueezeBertConfig(
+        vocab_size=len(tokenizer), hidden_size=16, embedding_size=16, num_hidden_layers=2, num_attention_heads=2,
+        intermediate_size=32, max_position_embeddings=64,
+    )  # fmt: skip
+    model = SqueezeBertForMaskedLM(configuration).eval()
+    assert earliest_cut(model) is model.base_model
+    (line,) = filled(MaskedLanguageModel(model, tokenizer, "squeezebert").prepared(), ["the [MASK] sat"])
+    assert re.fullmatch(r"the \w+ sat", line)
 
 
 ROUND_TRIPS = {

@@ -65,7 +65,9 @@ def earliest_cut(model: Any) -> torch.nn.Module:
         with torch.inference_mode():
             expected = scores_at(model, pieces, None, rows, positions)
             found = scores_at(model, pieces, None, rows, positions, cut=attention)
-    except (RuntimeError, IndexError, TypeError, ValueError):
+    except Exception:
+        # An attention may give anything (SqueezeBERT's gives a dictionary); what is wrong with the model itself shows
+        # when the body is the cut.
         return body
     finally:
         model.train(training)
