@@ -24,6 +24,7 @@ class ScriptedModel:
         self.name, self.mask_entry, self.vocabulary_size = "script", 0, len(self.words)
         self.frame = Frame([], [], room)
         self.model = SimpleNamespace(device=torch.device("cpu"))
+        self.equal_lengths = False
         self.halving = BatchHalving(self.name)
         self.script = script
         self.asked: list[tuple[list[str], list[int]]] = []

@@ -120,7 +120,7 @@ def memory_for_scores(monkeypatch, most_markers):
 @pytest.mark.parametrize("order", ["left_to_right", "most_confident_first"])
 def test_the_scores_of_one_part_are_gone_before_the_next(tmp_path, filler, monkeypatch, order):
     assert fill(tmp_path, filler, "plenty", "--order", order) == 0
-    memory_for_scores(monkeypatch, 5)
+    memory_for_scores(monkeypatch, 12)
     assert fill(tmp_path, filler, "little", "--order", order) == 0
     assert (tmp_path / "little.txt").read_bytes() == (tmp_path / "plenty.txt").read_bytes()
     assert json.loads((tmp_path / "little.json").read_text())["measured"]["halved_batches"] > 0
@@ -132,7 +132,7 @@ def test_a_table_of_candidates_is_made_with_little_memory(monkeypatch):
     places = [OpenPlace(("the ", f" sat on the {word}"), 0) for word in ("mat", "red mat", "dog .")] * 6
     given = (candidates, np.ones(len(candidates), dtype=bool), places)
     plenty = candidate_log_probabilities(model, *given)
-    memory_for_scores(monkeypatch, 5)
+    memory_for_scores(monkeypatch, 12)
     little = candidate_log_probabilities(model, *given)
     assert np.allclose(little, plenty, atol=1e-5)  # sums of another batch may be rounded otherwise
     assert model.halving.counts["halved_batches"] > 0

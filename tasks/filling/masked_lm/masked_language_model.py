@@ -32,6 +32,8 @@ class MaskedLanguageModel:
         self.name = name
         self.model = model.eval()
         self._cut: torch.nn.Module | None = None
+        self.equal_lengths = False
+        """Whether only windows of one length may share a batch, as the model mixes padding into the sentence."""
         self.tokenizer = tokenizer
         self.mask_entry: int = tokenizer.mask_token_id
         self._padding: int = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.mask_entry
@@ -75,10 +77,14 @@ class MaskedLanguageModel:
         return cls(model, tokenizer, name).prepared()
 
     def prepared(self) -> "MaskedLanguageModel":
-        """Itself, on the GPU where there is one and with the processor's fastest float32 products where not."""
+        """Itself, on the GPU where there is one and with the processor's fastest float32 products where not.
+
+        Raises ``ModelError`` where it cannot score a sentence, or scores it otherwise each time.
+        """
         import torch
 
         from tasks.filling.masked_lm.marker_scores import earliest_cut
+        from tasks.filling.masked_lm.padding_probe import mixes_padding
         from tasks.packed_linear import pack_linear_layers
 
         if torch.cuda.is_available():
@@ -86,6 +92,7 @@ class MaskedLanguageModel:
         else:
             pack_linear_layers(self.model)
         self._cut = earliest_cut(self.model)
+        self.equal_lengths = mixes_padding(self)
         return self
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[list[int]]:

@@ -72,9 +72,15 @@ def padded_pieces(batch: Sequence[tuple[Owner, Window]]) -> int:
 
 
 def window_batches(
-    items: Sequence[tuple[Owner, Window]], *, most_windows: int, vocabulary_size: int, on_gpu: bool = False
+    items: Sequence[tuple[Owner, Window]],
+    *,
+    most_windows: int,
+    vocabulary_size: int,
+    on_gpu: bool = False,
+    equal_lengths: bool = False,
 ) -> Iterator[list[tuple[Owner, Window]]]:
-    """The windows, each with whatever it belongs to, in batches of about equal length, short ones first."""
+    """The windows, each with whatever it belongs to, in batches of about equal length, short ones first; with
+    ``equal_lengths`` no batch has any padding."""
     factor = _GPU_FACTOR if on_gpu else 1
     batch: list[tuple[Owner, Window]] = []
     places = 0
@@ -86,7 +92,8 @@ def window_batches(
             or (places + len(item[1].positions)) * vocabulary_size > _MOST_SCORES * factor
         )
         wasteful = len(batch) * length >= _ENOUGH_PIECES and length > _MOST_PADDING * len(batch[0][1].pieces)
-        if batch and (full or (wasteful and not on_gpu)):
+        unequal = equal_lengths and len(batch) > 0 and length > len(batch[0][1].pieces)
+        if batch and (full or unequal or (wasteful and not on_gpu)):
             yield batch
             batch, places = [], 0
         batch.append(item)
