@@ -103,7 +103,9 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
                 forward_seconds=None if done.forward_seconds is None else round(done.forward_seconds, 3),
             )
             if tally.fills and tally.counts.get("class_slots") == 0:
-                report.warn("no marker says its class: classes=match changed nothing; give --sidecar, or mask by class")
+                warning = "no marker says its class: classes=match changed nothing; give --sidecar, or mask by class"
+                report.warn(warning)
+                print(f"warning: {warning}", file=sys.stderr)
         if store is not None:
             # Only now: a run that ends before its report is written can still be resumed.
             store.remove()

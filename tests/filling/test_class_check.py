@@ -202,7 +202,7 @@ CITY_NAMES = (
 )
 
 
-def test_the_command_with_a_masked_model_and_a_real_tagger(tmp_path):
+def test_the_command_with_a_masked_model_and_a_real_tagger(tmp_path, capsys):
     """The model would write ``house`` at every marker; the best city is the one that it likes second."""
     from tiny_masked_models import WORDS as COMMON_WORDS
     from tiny_masked_models import bert_of_bias, save, word_piece_tokenizer
@@ -228,6 +228,9 @@ def test_the_command_with_a_masked_model_and_a_real_tagger(tmp_path):
     assert main(["fill", *map(str, options + outputs), "--classes", "match"]) == 0
     (warning,) = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["warnings"]
     assert "no marker says its class" in warning
+    capsys.readouterr()
+    assert main(["fill", *map(str, [*options, *outputs[:-2]]), "--classes", "match"]) == 0
+    assert f"warning: {warning}\n" in capsys.readouterr().err
 
 
 @pytest.mark.slow
