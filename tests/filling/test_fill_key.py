@@ -71,6 +71,17 @@ def test_a_file_that_a_later_option_names_is_in_it(files):
     assert fill_key.fill_key(arguments, SETTINGS, 1, ["masked"], {}) != before
 
 
+def test_a_tagger_in_a_folder_with_a_bare_name_is_in_it(files):
+    (files / "mytagger").mkdir()
+    (files / "mytagger" / "weights").write_text("weights\n")
+    settings = TopK(
+        kind="top_k", classes="match", class_check={"tagger": {"kind": "transformers", "model": "mytagger"}}
+    )
+    before = key(settings=settings)
+    (files / "mytagger" / "weights").write_text("changed\n")
+    assert key(settings=settings) != before
+
+
 def test_the_code_of_the_language_model_is_in_it_where_one_is_asked(files, monkeypatch):
     before = key(), key("--language-model", "filler")
     code = fill_key._code_hash

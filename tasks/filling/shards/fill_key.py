@@ -8,6 +8,7 @@ arithmetic is done. Whatever is added to the command later is in the key without
 import argparse
 import hashlib
 import json
+import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -59,7 +60,8 @@ def fill_key(
 
 
 def _paths(value: Any) -> Iterator[str]:
-    """Files and folders that a value names; a bare word such as a method is no path, even where a file is called so."""
+    """Files and folders that a value names. A bare word is one where there is something of that name: a model may lie
+    in the folder that the command was started in, and content that decides nothing costs no more than a fresh start."""
     if isinstance(value, Mapping):
         for inner in value.values():
             yield from _paths(inner)
@@ -68,7 +70,7 @@ def _paths(value: Any) -> Iterator[str]:
             yield from _paths(inner)
     elif isinstance(value, str) and value.startswith(PACKAGE_PREFIX):
         yield locate_model(value)
-    elif isinstance(value, str) and ("/" in value or "." in value) and Path(value).exists():
+    elif isinstance(value, str) and value and os.path.exists(value):
         yield value
 
 
