@@ -106,6 +106,8 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
                 warning = "no marker says its class: classes=match changed nothing; give --sidecar, or mask by class"
                 report.warn(warning)
                 print(f"warning: {warning}", file=sys.stderr)
+            for warning in _beyond_epsilon(settings):
+                report.warn(warning)
         if store is not None:
             # Only now: a run that ends before its report is written can still be resumed.
             store.remove()
@@ -233,6 +235,18 @@ def _class_match_rates(counts: Mapping[str, int]) -> dict[str, float | None]:
         "class_match_rate_first": counts["class_matches_first"] / slots if slots else None,
         "class_match_rate": counts["class_matches"] / slots if slots else None,
     }
+
+
+def _beyond_epsilon(settings: Any) -> Iterator[str]:
+    """What a fill with noisy counts reads of the sidecar besides them (decision 0037)."""
+    from tasks.filling.log_linear.options import counts_masked_words
+
+    if not counts_masked_words(settings):
+        return
+    if settings.forbid_original:
+        yield "epsilon is of the counts: with forbid_original each place also says one word that was not masked there"
+    if settings.classes == "match":
+        yield "epsilon is of the counts: classes=match also reads the class, and surrogates the form, of a masked word"
 
 
 @contextlib.contextmanager

@@ -149,6 +149,12 @@ def test_noisy_counts_bring_the_masked_words(corpus, filler, monkeypatch, method
     key = (corpus / ".palimpsest" / "noise_key").read_bytes()
     assert "dog" not in report
     assert key.hex() not in report
+    assert json.loads(report)["warnings"] == []
+    # What epsilon is not about is said.
+    forbidding = [*options, "--prior", "counted", "--epsilon", "16", "--forbid-original"]
+    assert fill(corpus, method, *forbidding, name="forbidding") == 0
+    (warning,) = json.loads((corpus / "forbidding.json").read_text(encoding="utf-8"))["warnings"]
+    assert warning.startswith("epsilon is of the counts: with forbid_original")
 
 
 def test_noisy_counts_may_protect_documents(corpus, capsys, monkeypatch):
