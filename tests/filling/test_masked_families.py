@@ -1,11 +1,14 @@
 """Every family of masked LMs is filled alike: word pieces, byte pairs and SentencePiece, under their own classes."""
 
+import copy
+import json
 import re
 
 import numpy as np
 import pytest
 import torch
 from tiny_families import FAMILIES, ROBERTA_SPECIAL, byte_pairs, model_of_bias, random_model, tokenizer_of
+from tokenizers import Tokenizer
 from transformers import RobertaTokenizer, SqueezeBertConfig, SqueezeBertForMaskedLM, pipeline
 
 from tasks.filling.casing import Casing, usual_forms
@@ -108,6 +111,27 @@ def test_no_part_of_a_word_is_masked_in_training(family):
                 found.add((line, line[start:end]))
     # At the start of a line, within a line and behind a bracket.
     assert {(whole[0], "cat"), (whole[0], "dog"), (whole[1], "cat"), (whole[1], "dog")} <= found
+
+
+@pytest.mark.parametrize("family", ["bert", "albert", "xlm-roberta"])
+def test_a_mask_token_that_is_looked_for_in_normalised_text(family):
+    """Such a tokenizer finds it in other spellings of the user's too."""
+    tokenizer = copy.deepcopy(tokenizer_of(family))
+    described = json.loads(tokenizer.backend_tokenizer.to_str())
+    for token in described["added_tokens"]:
+        token["normalized"] = True
+    if family == "xlm-roberta" or not described["normalizer"]:
+        described["normalizer"] = {"type": "Lowercase"}
+    tokenizer._tokenizer = Tokenizer.from_str(json.dumps(described))
+    model = MaskedLanguageModel(writer(family, "cat"), tokenizer, family).prepared()
+    other = tokenizer.mask_token.swapcase()
+    assert tokenizer(other, add_special_tokens=False)["input_ids"] == [tokenizer.mask_token_id]
+    line = f"the {other} sat on {{}}, it {other}{{}} likes ({other} {{}})"
+    assert filled(model, [line.format(*["[MASK]"] * 3)]) == [line.format(*["cat"] * 3)]
+    # What the model sees of a sentence without such a string is what it saw before.
+    texts = ["the ", " sat on (", ") mats, ", "s!"]
+    whole = tokenizer(tokenizer.mask_token.join(texts), add_special_tokens=False)["input_ids"]
+    assert model._text_by_text(texts) == whole
 
 
 def test_an_attention_that_gives_a_dictionary_is_no_cut():

@@ -103,8 +103,7 @@ class MaskedLanguageModel:
         the model sees is changed, not the text. In vocabularies with space signs the space before a marker belongs to
         the word behind it, so it is no piece of its own; and what follows a marker directly has no space sign, though
         SentencePiece tokenizers put one behind every mask token: the pieces are those of a sentence with a word there.
-        Raises ``ModelError`` where the tokenizer splits its mask
-        token.
+        Raises ``ModelError`` where the tokenizer splits its mask token.
         """
         if not sentences:
             return []
@@ -112,9 +111,9 @@ class MaskedLanguageModel:
         encoded: list[list[int]] = self.tokenizer(views, add_special_tokens=False, return_attention_mask=False)[
             "input_ids"
         ]
-        for pieces, texts in zip(encoded, sentences, strict=True):
-            if pieces.count(self.mask_entry) != len(texts) - 1:
-                raise self._splits_the_mask()
+        for index, texts in enumerate(sentences):
+            if encoded[index].count(self.mask_entry) != len(texts) - 1:
+                encoded[index] = self._text_by_text(texts)
         if self._unspaced:
             return [self._without_added_signs(pieces, texts) for pieces, texts in zip(encoded, sentences, strict=True)]
         return encoded
@@ -153,6 +152,22 @@ class MaskedLanguageModel:
         if self._strips_space:
             before = map(str.rstrip, before)
         return str(self.tokenizer.mask_token).join([*before, self._defused(texts[-1])])
+
+    def _text_by_text(self, texts: Sequence[str]) -> list[int]:
+        """Pieces of a sentence in which the tokenizer takes more for its mask token than what was put in the slots.
+
+        Tokenizers that look for it behind their normaliser find it in ``[mask]`` and ``[MÁSK]`` too.
+        """
+        before = [text.rstrip() if self._strips_space else text for text in texts[:-1]]
+        parts = self.tokenizer(
+            [*before, texts[-1]], add_special_tokens=False, return_attention_mask=False, split_special_tokens=True
+        )["input_ids"]
+        pieces = list(parts[0])
+        for part in parts[1:]:
+            pieces += [self.mask_entry, *part]
+        if pieces.count(self.mask_entry) != len(texts) - 1:
+            raise self._splits_the_mask()
+        return pieces
 
     def _without_added_signs(self, pieces: Sequence[int], texts: Sequence[str]) -> list[int]:
         """The pieces less the space sign behind each mask token that text follows directly."""
