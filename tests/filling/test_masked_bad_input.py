@@ -6,7 +6,14 @@ import pytest
 import torch
 from tiny_families import random_model, tokenizer_of
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
-from transformers import BertModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import (
+    BertModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+    XmodConfig,
+    XmodForMaskedLM,
+)
 from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegacy
 
 from tasks.cli import main
@@ -72,6 +79,16 @@ def test_a_causal_model_given_as_masked(tmp_path, capsys):
 def test_a_masked_model_that_is_set_up_as_a_decoder(tmp_path, filler, capsys):
     change(filler, "config.json", is_decoder=True)
     assert "is_decoder in config.json" in refused(tmp_path, filler, capsys)
+
+
+def test_a_model_of_several_languages_that_is_not_told_which(tmp_path):
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    configuration = XmodConfig(vocab_size=len(WORD_PIECES), languages=["de_DE", "en_XX"], **sizes)
+    folder = save(XmodForMaskedLM(configuration), WORD_PIECES, tmp_path / "xmod")
+    with pytest.raises(ModelError, match=r'is not told which .* "default_language" .* one of de_DE, en_XX'):
+        MaskedLanguageModel.load(folder)
+    change(tmp_path / "xmod", "config.json", default_language="en_XX")
+    assert MaskedLanguageModel.load(folder).vocabulary_size == len(WORD_PIECES)
 
 
 def test_a_tokenizer_that_splits_the_marker(tmp_path, filler, capsys):
