@@ -1,0 +1,198 @@
+"""The surrogates of one line: what stands for what in it, and what must not be written there."""
+
+import hmac
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tasks.corpora.masked_text import MASK
+from tasks.corpora.words import fold, words_of
+from tasks.errors import CorpusError
+from tasks.filling.casing import Casing, starts_sentence
+from tasks.filling.marker_randomness import MarkerRandomness
+from tasks.filling.masked_sentence import MaskedSentence
+from tasks.filling.surrogates.marked_slots import MarkedSlot
+from tasks.filling.surrogates.surrogate_forms import figure, figure_by_class, like, other_characters
+from tasks.filling.surrogates.surrogate_frequencies import WordsByFrequency
+from tasks.filling.surrogates.surrogate_values import SurrogateValues, gender_of_text, is_one_word
+
+_ATTEMPTS = 60
+_AS_THEY_ARE = ("CONTACT", "IDENTIFIER")
+"""Classes whose words are not cased as the line is."""
+_TITLES = ("mr", "mrs", "ms", "miss", "dr", "prof", "sir", "madam")
+_CASING = Casing({}, filler_is_cased=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SurrogateSources:
+    """What the surrogates of all lines are drawn from."""
+
+    randomness: MarkerRandomness
+    key: bytes
+    """Of the HMAC that draws what is the same beyond a line."""
+    in_corpus: bool
+    """Whether the same original gets the same surrogate in the whole corpus."""
+    values: SurrogateValues
+    by_frequency: WordsByFrequency | None
+    """For markers without any class."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """What was drawn from where."""
+
+
+class SurrogateLine:
+    """One sentence while it is filled: what stands for what in it."""
+
+    def __init__(self, sources: SurrogateSources, sentence: MaskedSentence) -> None:
+        self._sources, self._sentence = sources, sentence
+        self._known: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._taken: set[str] = set()
+        self._female = gender_of_text(sentence.texts)
+        # What is the same beyond the line is drawn by the original alone, and by nothing that only this line knows.
+        self._beyond_line = sources.in_corpus or sentence.document is not None
+
+    def fill(self, run: Sequence[MarkedSlot]) -> list[str]:
+        """Words for slots that stand side by side and are one thing, or may be."""
+        label = run[0].label
+        if label in ("LOCATION", "ORGANISATION", "WORK", "MISCELLANEOUS"):
+            return self._draw(run, run, lambda random_numbers: self._thing(label, run, random_numbers))
+        return [
+            word
+            for index, slot in enumerate(run)
+            for word in self._draw([slot], run, lambda r, slot=slot, index=index: [self._one(slot, index, run, r)])  # type: ignore[misc]
+        ]
+
+    def _draw(
+        self, slots: Sequence[MarkedSlot], run: Sequence[MarkedSlot], make: Callable[[random.Random], list[str]]
+    ) -> list[str]:
+        """Words for the slots: those that the same originals have already, or new ones."""
+        sources, label = self._sources, slots[0].label
+        originals = tuple(fold(slot.original) for slot in slots if slot.original is not None)
+        whole = len(originals) == len(slots)
+        kind = "frequency" if label == MASK else "original" if whole else "class"
+        sources.counts[{"original": "surrogates_with_original"}.get(kind, f"surrogates_by_{kind}")] += len(slots)
+        if whole and (label, *originals) in self._known:
+            sources.counts["surrogates_repeated"] += len(slots)
+            return self._cased_as([*self._known[label, *originals]], slots)
+        random_numbers = self._random(slots, originals if whole else ())
+        words = make(random_numbers)
+        for _ in range(_ATTEMPTS):
+            if self._fits(words, slots):
+                break
+            words = make(random_numbers)
+        else:
+            words = [self._last_resort(word, slot, random_numbers) for word, slot in zip(words, slots, strict=True)]
+        if whole:
+            self._known[label, *originals] = tuple(words)
+            if not self._beyond_line:
+                for original, word in zip(originals, words, strict=True):
+                    # Part of a name may come again alone. Elsewhere it may stand in a line without the whole name.
+                    self._known.setdefault((label, original), (word,))
+        self._taken.update(map(fold, words))
+        return self._cased_as(words, slots)
+
+    def _random(self, slots: Sequence[MarkedSlot], originals: tuple[str, ...]) -> random.Random:
+        sources = self._sources
+        if self._beyond_line and originals:
+            document = self._sentence.document
+            scope = () if sources.in_corpus or document is None else ("document", document)
+            message = "\0".join((*scope, slots[0].label, *originals)).encode()
+            return random.Random(int.from_bytes(hmac.digest(sources.key, message, "sha256")))
+        return random.Random(int(sources.randomness.at(slots[0].place).integers(2**63)))
+
+    def _fits(self, words: Sequence[str], slots: Sequence[MarkedSlot]) -> bool:
+        for word, slot in zip(words, slots, strict=True):
+            folded = fold(word)
+            if folded in slot.forbidden or not is_one_word(word):
+                return False
+            # Two persons of a line must not become one; beyond it that cannot be known.
+            if folded in self._taken and slot.label in ("PERSON", "LOCATION") and not self._beyond_line:
+                return False
+        return True
+
+    def _last_resort(self, word: str, slot: MarkedSlot, random_numbers: random.Random) -> str:
+        """Other letters and figures of the same form, where nothing drawn could be taken."""
+        form = slot.original if slot.original and is_one_word(slot.original) else word
+        while fold(word) in slot.forbidden or not is_one_word(word):
+            word = other_characters(form, random_numbers, letters=True)
+            form += random_numbers.choice("ae") if form.isalpha() else "1"
+        return word
+
+    def _cased_as(self, words: list[str], slots: Sequence[MarkedSlot]) -> list[str]:
+        """Words in the case of their originals, or of the line."""
+        texts = self._sentence.texts
+        cased = []
+        for word, slot in zip(words, slots, strict=True):
+            if slot.label in _AS_THEY_ARE:
+                cased.append(word)
+            elif slot.original is not None:
+                cased.append(like(slot.original, word))
+            else:
+                around = ["x"] * len(self._sentence.slots)
+                around[slot.index] = word
+                cased.append(_CASING.write(texts, around)[slot.index])
+        return cased
+
+    def _thing(self, label: str, run: Sequence[MarkedSlot], random_numbers: random.Random) -> list[str]:
+        originals = [slot.original for slot in run if slot.original is not None]
+        originals = originals if len(originals) == len(run) else []
+        values = self._sources.values
+        if label == "LOCATION":
+            return values.place(random_numbers, originals, len(run))
+        if label == "ORGANISATION":
+            return values.organisation(random_numbers, originals, len(run))
+        return values.named_thing(random_numbers, label, originals, len(run))
+
+    def _one(self, slot: MarkedSlot, index: int, run: Sequence[MarkedSlot], random_numbers: random.Random) -> str:
+        values, before = self._sources.values, self._sentence.texts[run[0].index]
+        match slot.label:
+            case "PERSON":
+                return self._name(slot, index, len(run), random_numbers)
+            case "GROUP":
+                return values.people_of(random_numbers, slot.original)
+            case "CONTACT":
+                return values.contact(random_numbers, slot.original, before)
+            case "MASK":
+                return self._word(slot, random_numbers)
+        if slot.original is None:
+            return figure_by_class(slot.label, random_numbers, index, len(run))
+        return figure(slot.label, random_numbers, slot.original)
+
+    def _name(self, slot: MarkedSlot, index: int, count: int, random_numbers: random.Random) -> str:
+        values, original = self._sources.values, slot.original
+        words = words_of(self._sentence.texts[slot.index])
+        titled = count == 1 and bool(words) and fold(words[-1]) in _TITLES
+        last_in_place = titled or (count > 1 and index == count - 1)
+        female = self._female
+        if original is None:
+            is_last = last_in_place
+        else:
+            if original.startswith("@"):
+                return values.contact(random_numbers, original, "")
+            if max(map(len, original.split("."))) == 1 or any(map(str.isdigit, original)):
+                return other_characters(original, random_numbers, letters=True)
+            gender = values.gender_of_name(original)
+            female = gender if gender is not None or self._beyond_line else female
+            known = values.is_last_name(original)
+            # Beyond the line the same word must get the same surrogate wherever it stands.
+            is_last = bool(known)
+            if (count > 1 or titled) and not self._beyond_line:
+                is_last = last_in_place
+        return values.last_name(random_numbers) if is_last else values.first_name(random_numbers, female)
+
+    def _word(self, slot: MarkedSlot, random_numbers: random.Random) -> str:
+        """A word for a marker without a class."""
+        original = slot.original
+        if original is not None and any(map(str.isdigit, original)):
+            return other_characters(original, random_numbers, letters=not original.isascii() or "@" in original)
+        by_frequency = self._sources.by_frequency
+        if by_frequency is None:
+            raise CorpusError(
+                f"line {self._sentence.number}: a marker has no class, so its surrogate is drawn by frequency; give "
+                "--word-counts ('palimpsest count-words' makes them), or a text masked by classes"
+            )
+        shape: Literal["small", "capital"] | None = None
+        if original is not None and not starts_sentence(self._sentence.texts, slot.index):
+            shape = "small" if original == original.lower() else "capital"
+        return by_frequency.draw(random_numbers, shape)
