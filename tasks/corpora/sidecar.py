@@ -13,9 +13,14 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from tasks.corpora.masked_text import CLASSES
 from tasks.corpora.text_lines import line_writer, read_lines
 from tasks.errors import CorpusError
+from tasks.spelling import nearest
+
+_WHOLE_NUMBERS, _TEXTS = ("start", "end", "marker"), ("label", "source", "original")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,30 @@ def read_sidecar(path: str | Path) -> Iterator[list[MaskedSpan]]:
             record = json.loads(line)
             if record["line"] != number:
                 raise ValueError
-            yield [MaskedSpan(**span) for span in record["spans"]]
-        except (ValueError, TypeError, KeyError):
-            raise CorpusError(f"{str(path)!r}: line {number} is not a sidecar record of line {number}") from None
+            spans = [_checked_span(span) for span in record["spans"]]
+        except (ValueError, TypeError, KeyError) as error:
+            wrong = f": {error}" if isinstance(error, _WrongField) else ""
+            raise CorpusError(f"{str(path)!r}: line {number} is not a sidecar record of line {number}{wrong}") from None
+        yield spans
+
+
+class _WrongField(ValueError):
+    """A field of a span has a value that it cannot have."""
+
+
+def _checked_span(record: dict[str, Any]) -> MaskedSpan:
+    span = MaskedSpan(**record)
+    for name in _WHOLE_NUMBERS:
+        # JSON's true and false are whole numbers to Python.
+        if type(getattr(span, name)) is not int or getattr(span, name) < 0:
+            raise _WrongField(f"{name!r} is not a whole number from 0")
+    for name in _TEXTS:
+        if not isinstance(getattr(span, name), str):
+            raise _WrongField(f"{name!r} is no text")
+    if span.end < span.start:
+        raise _WrongField(f"'end' {span.end} is before 'start' {span.start}")
+    if span.label not in CLASSES:
+        raise _WrongField(
+            f"'label' {span.label!r} is not known{nearest(span.label, CLASSES)}; allowed: {', '.join(CLASSES)}"
+        )
+    return span
