@@ -111,6 +111,8 @@ def test_a_name_of_several_words_is_first_name_first():
         ("{ORGANISATION:IBM}", r"[A-Z]{3}"),
         ("{CONTACT:@tommy}", r"@\w+"),
         ("{CONTACT:https://www.foo.com/x}", r"https://www\.[a-z0-9-]+(\.[a-z]+)+/\w+"),
+        ("{CONTACT:bit.ly/abc}", r"[a-z0-9-]+(\.[a-z]+)+/\w+"),
+        ("{CONTACT:http://foo.com}", r"http://[a-z0-9-]+(\.[a-z]+)+"),
         ("{CONTACT:555-1234}", r"\d{3}-\d{4}"),
         ("{MONEY:5,000}", r"[1-9],\d{3}"),
         ("{NUMBER:3.14}", r"[1-9]\.\d\d"),

@@ -214,7 +214,7 @@ class SurrogateValues:
         if "/" in original or ("." in original and any(map(str.isalpha, original))):
             start = re.match(r"(?:https?://)?(?:www\.)?", original, re.IGNORECASE)
             host = organisations.web_host(random_numbers)
-            path = "/" + names.user_name(person, random_numbers) if "/" in original.removeprefix("//")[8:] else ""
+            path = "/" + names.user_name(person, random_numbers) if "/" in original.split("://")[-1] else ""
             return f"{start.group() if start else ''}{host}{path}"
         if any(map(str.isalpha, original)):
             return names.user_name(person, random_numbers).strip("_")
