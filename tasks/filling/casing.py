@@ -8,6 +8,8 @@ What the unmasked part of a line shows decides, nothing else:
 - in any other line a fill at the start of a sentence begins with a capital, ``i`` is ``I``, and another word is
   written as the word list writes it nearly always (``London``, ``NASA``). Without a word list it stays as it is.
 
+No fill becomes another word by its case (``same_word``).
+
 A fill starts a sentence where nothing stands before it in the line but opening signs, or where a sentence's end
 (``. ! ?``) and white space do.
 """
@@ -38,17 +40,23 @@ class Casing:
         letters = [character for character in line if character.isalpha()]
         capitals = sum(character.isupper() for character in letters)
         if letters and capitals == len(letters) and len(line.split()) > 1 and len(letters) > 3:
-            return [word.upper() for word in words]
+            return [same_word(word, word.upper()) for word in words]
         if _writes_lower_case(texts, capitals):
-            return [word.lower() for word in words]
+            return [same_word(word, word.lower()) for word in words]
         cased = []
         for index, word in enumerate(words):
             if not self._filler_is_cased:
                 word = self._forms.get(word, "I" if word == "i" else word)
             if starts_sentence(texts, index):
-                word = word[0].upper() + word[1:]
+                word = same_word(word, word[0].upper() + word[1:])
             cased.append(word)
         return cased
+
+
+def same_word(word: str, cased: str) -> str:
+    """``cased``, unless it is another word than ``word`` (folded): a capital ``ı`` is an ``I``, so ``SINIF`` is also
+    what becomes of ``sinif``. A word that may be written must not become one that may not, such as the masked one."""
+    return cased if word.isascii() or fold(cased) == fold(word) else word
 
 
 def starts_sentence(texts: Sequence[str], index: int) -> bool:

@@ -1,5 +1,8 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tasks.corpora.words import fold
 from tasks.filling.casing import Casing, usual_forms
 from tasks.filling.masked_sentence import read_masked_line
 
@@ -38,3 +41,15 @@ def test_a_cased_filler_is_believed_but_at_the_start():
 def test_usual_forms_are_those_hardly_ever_in_lower_case():
     counts = [("London", 95), ("LONDON", 2), ("london", 3), ("However", 60), ("however", 40), ("cat", 5), ("NASA", 9)]
     assert usual_forms(counts) == {"london": "London", "nasa": "NASA"}
+
+
+@pytest.mark.parametrize("line", ["IT WAS [MASK] AGAIN", "it was [MASK]", "[MASK] it was, Tom"])
+@given(word=st.sampled_from(["sınıf", "ışık", "İzmir", "straße"]) | st.text(min_size=1, max_size=5))
+def test_no_case_makes_another_word(line, word):
+    texts = tuple(line.split("[MASK]"))
+    (written,) = Casing({}, filler_is_cased=True).write(texts, [word])
+    assert fold(written) == fold(word)
+
+
+def test_a_dotless_letter_stays_small_among_capitals():
+    assert write("IT WAS [MASK] AND [MASK]", "sınıf", "straße", cased=True) == "IT WAS sınıf AND STRASSE"

@@ -10,10 +10,12 @@ from tiny_masked_models import bert_of_bias, save, word_piece_tokenizer
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.errors import CorpusError, ModelError
+from tasks.filling.casing import Casing
 from tasks.filling.choices.sample import DrawOffList
 from tasks.filling.choices.top_1 import BestWord
 from tasks.filling.choices.top_k import OneOfTheBest
 from tasks.filling.choices.unigram import UnigramFiller
+from tasks.filling.filled_corpus import FillingTally, fill_lines
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import read_masked_line
@@ -128,6 +130,23 @@ def test_what_else_is_forbidden_is_so_too(other):
     choice, _ = without(BestWord(), 1, "cat")
     assert choice.choose(scores(1), places(1), [other]).candidates.tolist() == [4]
     assert BestWord().choose(scores(1), places(1), [other]).candidates.tolist() == [1]
+
+
+def test_capitals_do_not_make_the_original_of_another_word():
+    """A capital dotless ı is an I: SINIF is also what the capitals of another word are."""
+    frequencies = WordFrequencies.of([("sınıf", 1)])
+    forbidden = ForbiddenOriginals()
+    filler = UnigramFiller(frequencies, np.ones(1, dtype=bool), MarkerRandomness(5), forbidden)
+    (filled,) = fill_lines(
+        ["IT WAS [MASK]"],
+        filler,
+        Casing({}, filler_is_cased=True),
+        FillingTally(KeptWords()),
+        merge_markers=True,
+        records=[[MaskedSpan(7, 12, "MASK", "list", "SINIF", 0)]],
+        originals=forbidden,
+    )
+    assert filled == "IT WAS sınıf"
 
 
 def test_unigram_draws_from_the_other_words():

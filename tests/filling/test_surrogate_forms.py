@@ -17,6 +17,7 @@ SEEDS = range(40)
         ("McDonald", "smith", "Smith"),
         ("iPhone", "Galaxy", "Galaxy"),
         ("1984", "Anna", "Anna"),
+        ("SINIF", "sınıf", "sınıf"),
     ],
 )
 def test_case_is_that_of_the_original(original, word, expected):

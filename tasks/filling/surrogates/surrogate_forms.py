@@ -9,6 +9,7 @@ import re
 import string
 
 from tasks.corpora.words import fold
+from tasks.filling.casing import same_word
 
 _MONTHS = "January February March April May June July August September October November December".split()
 _WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
@@ -67,10 +68,10 @@ def like(original: str, word: str) -> str:
     if not letters:
         return word
     if all(character.islower() for character in letters):
-        return word.lower()
+        return same_word(word, word.lower())
     if len(letters) > 1 and all(character.isupper() for character in letters):
-        return word.upper()
-    return word[:1].upper() + word[1:] if letters[0].isupper() else word
+        return same_word(word, word.upper())
+    return same_word(word, word[:1].upper() + word[1:]) if letters[0].isupper() else word
 
 
 def other_of_group(original: str, random_numbers: random.Random) -> str | None:
