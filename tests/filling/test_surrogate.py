@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pytest
@@ -123,8 +124,6 @@ def test_a_name_of_several_words_is_first_name_first():
     ],
 )
 def test_the_form_of_the_original(text, form):
-    import re
-
     for number in range(1, 20):
         assert re.fullmatch(form, words(text, number)[-1])
 
@@ -164,6 +163,26 @@ def test_without_any_class_words_are_drawn_by_frequency_in_the_form_of_the_origi
     assert unknown == small | capital
     assert words("in {MASK:1984}", by=by)[0].isdigit()
     assert by.counts["surrogates_by_frequency"] == 138
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("{MASK:peter1990}", r"(?!peter)[a-z]{5}\d{4}"),
+        ("{MASK:katharina_schmidt7}", r"(?!katharina)[a-z]{9}_(?!schmidt)[a-z]{7}\d"),
+        ("{MASK:иванов1985}", r"[a-z]{6}\d{4}"),
+        ("{MASK:5pm}", r"\dpm"),
+        ("{MASK:1st}", r"\dst"),
+        ("{IDENTIFIER:ИВАНОВ77}", r"[A-Z]{6}\d\d"),
+        ("{IDENTIFIER:Müller77}", r"[A-Z][a-z]{5}\d\d"),
+        ("{PERSON:Иванов1}", r"[A-Z][a-z]{5}\d"),
+        ("{PERSON:李}", r"[A-Z][A-Za-z']+|[a-z']+"),
+        ("{ORGANISATION:Рога7}", r"[A-Z][a-z]{3}\d"),
+    ],
+)
+def test_letters_beside_figures_and_letters_beyond_ascii_change_too(text, form):
+    for number in range(1, 20):
+        assert re.fullmatch(form, words(text, number, by=filler(frequencies=FREQUENCIES))[0])
 
 
 def test_without_word_counts_a_marker_without_class_is_an_error():

@@ -1,8 +1,14 @@
 import random
+import re
+import string
+import unicodedata
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tasks.filling.surrogates.surrogate_forms import like, other_characters, other_date, other_of_group
+from tasks.corpora.words import fold
+from tasks.filling.surrogates.surrogate_forms import figure, like, other_characters, other_date, other_of_group
 
 SEEDS = range(40)
 
@@ -53,9 +59,57 @@ def test_figures_for_figures(original):
 
 
 def test_letters_for_letters():
-    made = other_characters("Ab-12é", random.Random(1), letters=True)
-    assert (made[0].isupper(), made[1].islower(), made[2], made[5]) == (True, True, "-", "é")
+    made = other_characters("Ab-12éИ", random.Random(1), letters=True)
+    assert (made[0].isupper(), made[1].islower(), made[2]) == (True, True, "-")
     assert made[3:5].isdigit()
+    assert (made[5].isascii(), made[5].islower(), made[6].isascii(), made[6].isupper()) == (True, True, True, True)
+
+
+def triples(text):
+    parts = (text[index : index + 3] for index in range(len(text) - 2))
+    return {part for part in parts if part.isalpha()}
+
+
+LETTERS = st.text(alphabet="aabAB李éИ5._", min_size=3) | st.text(max_size=30)
+
+
+@given(original=LETTERS, seed=st.integers(0, 99))
+def test_no_three_letters_and_no_letter_beyond_ascii_survive(original, seed):
+    made = other_characters(original, random.Random(seed), letters=True)
+    assert triples(fold(original)) & triples(fold(made)) == set()
+    assert [character for character in made if character.isalnum() and not character.isascii()] == []
+    assert [character for character in made if unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf")] == []
+
+
+def test_a_letter_that_would_bring_three_back_is_another_one():
+    """All but ``k`` would."""
+    original = "-".join(f"qw{third}" for third in string.ascii_lowercase if third != "k")
+    for seed in range(400):
+        assert triples(original) & triples(other_characters(original, random.Random(seed), letters=True)) == set()
+
+
+@given(label=st.sampled_from(["DATE", "NUMBER", "MONEY", "IDENTIFIER"]), ending=LETTERS, seed=st.integers(0, 99))
+def test_a_figure_with_letters_keeps_none_of_them(label, ending, seed):
+    original = f"10:30{ending}" if seed % 2 else f"{ending}1990"
+    made = figure(label, random.Random(seed), original)
+    assert triples(fold(original)) & triples(fold(made)) == set()
+    assert [character for character in made if character.isalpha() and not character.isascii()] == []
+
+
+@pytest.mark.parametrize(
+    ("label", "original", "form"),
+    [
+        ("MONEY", "USD500", r"(EUR|GBP|CHF)\d{3}"),
+        ("MONEY", "20k", r"\d\dk"),
+        ("NUMBER", "1st", r"\dst"),
+        ("DATE", "12may2018", r"\d\d(?!may)[a-z]+\d{4}"),
+        ("DATE", "10:30UTC", r"\d+:\d\d(?!UTC)[A-Z]{3}"),
+        ("DATE", "10:30pm", r"\d+:\d\dpm"),
+    ],
+)
+def test_letters_of_a_figure(label, original, form):
+    for seed in SEEDS:
+        assert re.fullmatch(form, figure(label, random.Random(seed), original))
 
 
 def test_a_leading_zero_may_become_any_figure():
@@ -91,8 +145,6 @@ def test_a_card_number_still_passes_the_check_and_another_does_not_have_to():
     ],
 )
 def test_dates_and_times_stay_possible(original, form):
-    import re
-
     made = [other_date(original, random.Random(seed)) for seed in range(200)]
     assert [date for date in made if not re.fullmatch(form, date)] == []
     assert len(set(made)) > 5

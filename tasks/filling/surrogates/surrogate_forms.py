@@ -7,6 +7,8 @@ Everything here looks at one word. What a word means beyond its form (a name's g
 import random
 import re
 import string
+import unicodedata
+from collections.abc import Collection
 
 from tasks.corpora.words import fold
 from tasks.filling.casing import same_word
@@ -59,6 +61,10 @@ _ORDINAL = re.compile(r"(\d{1,2})(st|nd|rd|th)", re.IGNORECASE)
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _DECADE = re.compile(r"(\d\d)?([1-9])0'?s")
 _DATE = re.compile(r"(\d{1,4})([-/.])(\d{1,2})(?:\2(\d{1,4}))?")
+_FIGURE = re.compile(r"\d[\d.,:/\-]*[A-Za-z]{0,2}", re.ASCII)
+_LETTERS = re.compile(r"([^\W\d_]+)")
+_MAY_NAME = re.compile(r"[^\W\d_]{3}|(?![A-Za-z])[^\W\d_]")
+_PARTS_OF_LETTERS = ("Mn", "Mc", "Me", "Cf")
 _NEAR_YEARS = 9
 
 
@@ -85,28 +91,60 @@ def other_of_group(original: str, random_numbers: random.Random) -> str | None:
 
 
 def other_characters(original: str, random_numbers: random.Random, *, letters: bool) -> str:
-    """A figure for every figure and, with ``letters``, a letter of the same case for every ASCII letter.
+    """A figure for every figure and, with ``letters``, an ASCII letter of the same case for every letter.
 
-    A first figure that is not 0 does not become 0. What passes the check of payment cards (Luhn) still does.
+    With ``letters`` no three letters side by side are those of the original (whatever their case), and combining marks
+    and format characters, which would tell of its letters, are left out. A first figure that is not 0 does not become
+    0. What passes the check of payment cards (Luhn) still does.
     """
-    figures = [character for character in original if character.isdigit()]
+    figures = [character for character in original if character.isdecimal()]
+    known = _triples(fold(original)) if letters else frozenset()
     made: list[str] = []
     first = True
     for character in original:
-        if character.isdigit():
+        if character.isdigit() or (letters and character.isnumeric() and not character.isalpha()):
             made.append(random_numbers.choice("123456789" if first and character != "0" else string.digits))
             first = False
-        elif letters and character in string.ascii_uppercase:
-            made.append(random_numbers.choice(string.ascii_uppercase))
-        elif letters and character in string.ascii_lowercase:
-            made.append(random_numbers.choice(string.ascii_lowercase))
-        else:
+        elif letters and character.isalpha():
+            made.append(_letter(character.isupper(), "".join(made[-2:]).lower(), known, random_numbers))
+        elif not letters or unicodedata.category(character) not in _PARTS_OF_LETTERS:
             made.append(character)
     if len(figures) >= 13 and _luhn(figures) == 0:
         last = max(index for index, character in enumerate(made) if character.isdigit())
         made[last] = "0"
         made[last] = str(-_luhn([character for character in made if character.isdigit()]) % 10)
     return "".join(made)
+
+
+def _triples(text: str) -> frozenset[str]:
+    return frozenset(part for index in range(len(text) - 2) if (part := text[index : index + 3]).isalpha())
+
+
+def _letter(capital: bool, before: str, known: Collection[str], random_numbers: random.Random) -> str:
+    """A letter that does not end one of the known triples; ``before``: two characters before it, in small letters."""
+    letters = string.ascii_uppercase if capital else string.ascii_lowercase
+    letter = random_numbers.choice(letters)
+    if before + letter.lower() in known:
+        others = [letter for letter in letters if before + letter.lower() not in known]
+        letter = random_numbers.choice(others or letters)
+    return letter
+
+
+def is_figure(word: str) -> bool:
+    """Whether a word is a figure, with a short ending at most (``1,000``, ``5pm``, ``1st``): other letters may be a
+    name."""
+    return bool(_FIGURE.fullmatch(word)) or not any(map(str.isalpha, word))
+
+
+def _other_figures(original: str, random_numbers: random.Random) -> str:
+    """A figure for every figure; other letters than a short ending change too, words of a group (``USD500``) into
+    others of it."""
+    if is_figure(original):
+        return other_characters(original, random_numbers, letters=False)
+    return "".join(
+        other_of_group(part, random_numbers) or other_characters(part, random_numbers, letters=True)
+        for part in _LETTERS.split(original)
+    )
 
 
 def _luhn(figures: list[str]) -> int:
@@ -127,7 +165,8 @@ def other_date(original: str, random_numbers: random.Random) -> str | None:
     clock = None if date and date.group(4) else _CLOCK.fullmatch(original)
     if clock:
         hour = _within(clock.group(1), 12 if int(clock.group(1)) <= 12 else 23, random_numbers)
-        return f"{hour}{clock.group(2)}{random_numbers.randrange(12) * 5:02d}{clock.group(4) or ''}"
+        time, rest = f"{hour}{clock.group(2)}{random_numbers.randrange(12) * 5:02d}", clock.group(4) or ""
+        return time + (other_characters(rest, random_numbers, letters=True) if _MAY_NAME.search(rest) else rest)
     if date:
         parts = [date.group(1), date.group(3), *filter(None, [date.group(4)])]
         return date.group(2).join(_part_of_date(part, random_numbers) for part in parts)
@@ -139,7 +178,7 @@ def other_date(original: str, random_numbers: random.Random) -> str | None:
         return f"{day}{like(ordinal.group(2), ending)}"
     if original.isdigit() and len(original) <= 2:
         return _within(original, 28, random_numbers)
-    return other_characters(original, random_numbers, letters=False)
+    return _other_figures(original, random_numbers)
 
 
 def _part_of_date(part: str, random_numbers: random.Random) -> str:
@@ -163,7 +202,7 @@ def figure(label: str, random_numbers: random.Random, original: str) -> str:
     if label == "IDENTIFIER":
         return other_characters(original, random_numbers, letters=True)
     if any(map(str.isdigit, original)):
-        return other_characters(original, random_numbers, letters=False)
+        return _other_figures(original, random_numbers)
     found = other_of_group(original, random_numbers)
     return found or like(original, random_numbers.choice("two three four five six seven eight nine".split()))
 

@@ -14,7 +14,7 @@ from tasks.filling.casing import Casing, starts_sentence
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import MaskedSentence
 from tasks.filling.surrogates.marked_slots import MarkedSlot
-from tasks.filling.surrogates.surrogate_forms import figure, figure_by_class, like, other_characters
+from tasks.filling.surrogates.surrogate_forms import figure, figure_by_class, is_figure, like, other_characters
 from tasks.filling.surrogates.surrogate_frequencies import WordsByFrequency
 from tasks.filling.surrogates.surrogate_values import SurrogateValues, gender_of_text, is_one_word
 
@@ -170,7 +170,9 @@ class SurrogateLine:
         else:
             if original.startswith("@"):
                 return values.contact(random_numbers, original, "")
-            if max(map(len, original.split("."))) == 1 or any(map(str.isdigit, original)):
+            # A letter of a script without small and capital letters may be a whole name, and so is no initial.
+            initials = original.isascii() and max(map(len, original.split("."))) == 1
+            if initials or any(map(str.isdigit, original)):
                 return other_characters(original, random_numbers, letters=True)
             gender = values.gender_of_name(original)
             female = gender if gender is not None or self._beyond_line else female
@@ -185,7 +187,7 @@ class SurrogateLine:
         """A word for a marker without a class."""
         original = slot.original
         if original is not None and any(map(str.isdigit, original)):
-            return other_characters(original, random_numbers, letters=not original.isascii() or "@" in original)
+            return other_characters(original, random_numbers, letters=not is_figure(original))
         by_frequency = self._sources.by_frequency
         if by_frequency is None:
             raise CorpusError(
