@@ -3,13 +3,17 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from masked_sentences import masked
 
 from tasks.cli import main
+from tasks.corpora.masked_text import CLASSES
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
-from tasks.corpora.words import fold, word_spans
+from tasks.corpora.words import fold, word_spans, words_of
 from tasks.errors import CorpusError
 from tasks.filling.marker_randomness import MarkerRandomness
+from tasks.filling.masked_sentence import MaskedSentence, Slot
 from tasks.filling.surrogates.surrogate import SurrogateFiller
 from tasks.filling.surrogates.surrogate_values import SurrogateValues, gender_of_text
 from tasks.filling.word_frequencies import WordFrequencies
@@ -188,6 +192,44 @@ def test_letters_beside_figures_and_letters_beyond_ascii_change_too(text, form):
 def test_without_word_counts_a_marker_without_class_is_an_error():
     with pytest.raises(CorpusError, match="line 7: a marker has no class"):
         words("my {MASK:dog} ran", 7)
+
+
+def of_original(label, original, number=1, *, by=None, document=None, others=()):
+    """The surrogate of one marker that stands for any text, and perhaps for others too."""
+    slot = Slot(label, 0, 0)
+    spans = tuple(MaskedSpan(0, len(text), label, "test", text, 0) for text in (original, *others))
+    sentence = MaskedSentence(number, ("the ", " is"), (slot,), spans, document)
+    return (by or filler(frequencies=FREQUENCIES)).words(sentence)[0]
+
+
+def forms_of_words():
+    parts = st.sampled_from(["163", ".com", "foo", "ИВАНОВ", "-", "77", "ß", "ı", "李", "½", "²", "@", "/", "x", "A"])
+    return st.lists(parts, max_size=5).map("".join) | st.text(max_size=20)
+
+
+@pytest.mark.timeout(120)
+@settings(deadline=None)
+@given(
+    label=st.sampled_from(CLASSES), original=forms_of_words(), document=st.none() | st.just("one"),
+    others=st.lists(forms_of_words(), max_size=2),
+)  # fmt: skip
+def test_every_original_of_every_class_gets_one_word_that_is_another(label, original, document, others):
+    word = of_original(label, original, document=document, others=others)
+    assert word_spans(word) == [(0, len(word))]
+    assert fold(word) not in {fold(part) for text in (original, *others) for part in words_of(text) or [text]}
+
+
+@pytest.mark.parametrize("label", CLASSES)
+@pytest.mark.parametrize("original", ["163.com", "Cars24.com", "foo.com", "ИВАНОВ-77", "ABC-12xy", "--", ""])
+def test_an_original_whose_other_letters_are_not_one_word(label, original):
+    word = of_original(label, original)
+    assert word_spans(word) == [(0, len(word))]
+    if (
+        original.endswith(".com")
+        and label in ("MASK", "PERSON", "ORGANISATION", "IDENTIFIER")
+        and original != "foo.com"
+    ):
+        assert re.fullmatch(r"[A-Za-z0-9-]+(\.[a-z]+)+", word)
 
 
 def test_only_the_slots_that_are_asked_for():

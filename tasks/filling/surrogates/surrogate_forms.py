@@ -63,6 +63,7 @@ _DECADE = re.compile(r"(\d\d)?([1-9])0'?s")
 _DATE = re.compile(r"(\d{1,4})([-/.])(\d{1,2})(?:\2(\d{1,4}))?")
 _FIGURE = re.compile(r"\d[\d.,:/\-]*[A-Za-z]{0,2}", re.ASCII)
 _LETTERS = re.compile(r"([^\W\d_]+)")
+_DOMAIN = re.compile(r"(?:\w+://)?[\w\-]+(?:\.[\w\-]+)*\.[^\W\d_]{2,}(?:[:/].*)?", re.DOTALL)
 _MAY_NAME = re.compile(r"[^\W\d_]{3}|(?![A-Za-z])[^\W\d_]")
 _PARTS_OF_LETTERS = ("Mn", "Mc", "Me", "Cf")
 _NEAR_YEARS = 9
@@ -134,6 +135,11 @@ def is_figure(word: str) -> bool:
     """Whether a word is a figure, with a short ending at most (``1,000``, ``5pm``, ``1st``): other letters may be a
     name."""
     return bool(_FIGURE.fullmatch(word)) or not any(map(str.isalpha, word))
+
+
+def is_domain(word: str) -> bool:
+    """Whether a word looks like a domain, with or without a path (``163.com``)."""
+    return bool(_DOMAIN.fullmatch(word))
 
 
 def _other_figures(original: str, random_numbers: random.Random) -> str:

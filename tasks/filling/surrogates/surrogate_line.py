@@ -14,11 +14,18 @@ from tasks.filling.casing import Casing, starts_sentence
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import MaskedSentence
 from tasks.filling.surrogates.marked_slots import MarkedSlot
-from tasks.filling.surrogates.surrogate_forms import figure, figure_by_class, is_figure, like, other_characters
+from tasks.filling.surrogates.surrogate_forms import (
+    figure,
+    figure_by_class,
+    is_domain,
+    is_figure,
+    like,
+    other_characters,
+)
 from tasks.filling.surrogates.surrogate_frequencies import WordsByFrequency
 from tasks.filling.surrogates.surrogate_values import SurrogateValues, gender_of_text, is_one_word
 
-_ATTEMPTS = 60
+_ATTEMPTS, _LAST_ATTEMPTS = 60, 8
 _AS_THEY_ARE = ("CONTACT", "IDENTIFIER")
 """Classes whose words are not cased as the line is."""
 _TITLES = ("mr", "mrs", "ms", "miss", "dr", "prof", "sir", "madam")
@@ -103,18 +110,30 @@ class SurrogateLine:
 
     def _fits(self, words: Sequence[str], slots: Sequence[MarkedSlot]) -> bool:
         for word, slot in zip(words, slots, strict=True):
-            folded = fold(word)
-            if folded in slot.forbidden or not is_one_word(word):
+            if not _is_allowed(word, slot):
                 return False
             # Two persons of a line must not become one; beyond it that cannot be known.
-            if folded in self._taken and slot.label in ("PERSON", "LOCATION") and not self._beyond_line:
+            if fold(word) in self._taken and slot.label in ("PERSON", "LOCATION") and not self._beyond_line:
                 return False
         return True
 
     def _last_resort(self, word: str, slot: MarkedSlot, random_numbers: random.Random) -> str:
-        """Other letters and figures of the same form, where nothing drawn could be taken."""
+        """Another word of the form of the original, where nothing drawn could be taken."""
+        if _is_allowed(word, slot):
+            return word
         form = slot.original if slot.original and is_one_word(slot.original) else word
-        while fold(word) in slot.forbidden or not is_one_word(word):
+        for _ in range(_LAST_ATTEMPTS):
+            if is_domain(form):
+                # Other letters are no domain but two words: 163.com is one word, 482.qzp is not.
+                word = self._sources.values.contact(random_numbers, form, "")
+            else:
+                word = other_characters(form, random_numbers, letters=True)
+            if _is_allowed(word, slot):
+                return word
+        # This ends: ASCII letters and figures alone are one word, whatever they are, and the form grows, so that within
+        # one try more than there are forbidden words it has a length that none of them has.
+        form = "".join(filter(str.isalnum, form)) or "x"
+        while not _is_allowed(word, slot):
             word = other_characters(form, random_numbers, letters=True)
             form += random_numbers.choice("ae") if form.isalpha() else "1"
         return word
@@ -198,3 +217,8 @@ class SurrogateLine:
         if original is not None and not starts_sentence(self._sentence.texts, slot.index):
             shape = "small" if original == original.lower() else "capital"
         return by_frequency.draw(random_numbers, shape)
+
+
+def _is_allowed(word: str, slot: MarkedSlot) -> bool:
+    """Whether a word may stand in a slot: it is one, and not what the slot stands for."""
+    return is_one_word(word) and fold(word) not in slot.forbidden
