@@ -148,6 +148,17 @@ def test_merged_markers_are_one_word():
     assert fold(word) not in ("tom", "smith")
 
 
+@pytest.mark.parametrize("document", [None, "one"])
+def test_a_known_surrogate_is_not_written_where_a_merged_marker_stands_for_it(document):
+    for number in range(1, 20):
+        name = f"{document}{number}" if document else None
+        (known,) = words("{PERSON:Zorblax} came", number, document=name)
+        text = f"{{PERSON:Zorblax}} met {{PERSON:{known}}} {{PERSON:Zorblax}}, then {{PERSON:zorblax}} left"
+        first, merged, last = words(text, number, style="class", merge=True, document=name)
+        assert (first, last) == (known, known.lower())
+        assert fold(merged) not in (fold(known), "zorblax")
+
+
 def test_without_a_class_the_sidecars_label_decides():
     found = [words("in {LOCATION:Germany}", number, style="mask")[0] for number in range(1, 40)]
     assert len({"France", "Spain", "Italy", "Japan", "China", "Brazil"} & set(found)) > 1

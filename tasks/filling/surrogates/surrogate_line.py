@@ -79,9 +79,11 @@ class SurrogateLine:
         whole = len(originals) == len(slots)
         kind = "frequency" if label == MASK else "original" if whole else "class"
         sources.counts[{"original": "surrogates_with_original"}.get(kind, f"surrogates_by_{kind}")] += len(slots)
-        if whole and (label, *originals) in self._known:
+        known = self._known.get((label, *originals)) if whole else None
+        # A merged marker stands for other words too, of which the known surrogate may be one.
+        if known is not None and all(map(_is_allowed, known, slots)):
             sources.counts["surrogates_repeated"] += len(slots)
-            return self._cased_as([*self._known[label, *originals]], slots)
+            return self._cased_as([*known], slots)
         random_numbers = self._random(slots, originals if whole else ())
         words = make(random_numbers)
         for _ in range(_ATTEMPTS):
@@ -91,7 +93,7 @@ class SurrogateLine:
         else:
             words = [self._last_resort(word, slot, random_numbers) for word, slot in zip(words, slots, strict=True)]
         if whole:
-            self._known[label, *originals] = tuple(words)
+            self._known.setdefault((label, *originals), tuple(words))
             if not self._beyond_line:
                 for original, word in zip(originals, words, strict=True):
                     # Part of a name may come again alone. Elsewhere it may stand in a line without the whole name.
