@@ -80,6 +80,47 @@ def test_in_a_document_the_same_original_has_the_same_surrogate_and_in_another_o
     assert words("{PERSON:Tom}", document="") != words("{PERSON:Tom}", by=filler(consistent_within="corpus"))
 
 
+SPELLED = {
+    "MASK": ("Zebra", "london", "garden", "McDonald7", "Straße", "5pm", "peter77@web.de"),
+    "PERSON": ("Tom", "Mary", "Smith", "J", "J.R", "McDonald", "O'Brien", "Peter7", "@tommy"),
+    "LOCATION": ("Chicago", "LA", "TX", "Rio", "Abq", "UK", "U.S", "Germany", "5th"),
+    "ORGANISATION": ("Ibm", "Siemens", "NASA", "3M", "163.com", "ford"),
+    "DATE": ("Monday", "May", "5pm", "3rd", "1990s", "Ramadan", "10:30Uhr"),
+    "NUMBER": ("twelve", "Pair", "7k"),
+    "MONEY": ("USD500", "Dollars", "5m"),
+    "CONTACT": ("Tom@web.de", "@Tommy", "Https://www.foo.com/x", "tommy7", "www.Foo.com"),
+    "IDENTIFIER": ("A123", "aB3xY", "ABC12xy", "Straße77", "163.com"),
+    "GROUP": ("Germans", "Christian", "Zorgs"),
+    "WORK": ("Hamlet", "S7"),
+    "MISCELLANEOUS": ("iPhone", "Galaxy"),
+}
+
+
+@pytest.mark.parametrize("label", CLASSES)
+def test_beyond_a_line_neither_spelling_nor_place_changes_the_surrogate(label):
+    frequencies = WordFrequencies.of(
+        [("the", 90), ("homework", 30), ("garden", 20), ("wordhl", 9), ("Paris", 30), ("London", 9), ("Nameet", 20)]
+    )
+    texts = ("? is", "the ? is", "OH NO, ? IS", "Yes. ? is her mother", "Mr ?")
+    for original in SPELLED[label]:
+        forms = (original, original.lower(), original.upper(), original.title(), original.swapcase())
+        for options in ({"consistent_within": "corpus"}, {}):
+            by = filler(frequencies=frequencies, **options)
+            document = None if options else "one"
+            lines = [text.replace("?", f"{{{label}:{form}}}") for form in forms for text in texts]
+            found = {
+                fold(words(line, number, by=by, document=document)[0]) for number, line in enumerate(lines, start=1)
+            }
+            assert len(found) == 1, original
+
+
+@pytest.mark.parametrize("label", ["MASK", "PERSON", "ORGANISATION", "IDENTIFIER"])
+def test_characters_that_change_beyond_a_line_have_the_capitals_of_each_spelling(label):
+    found = [words(f"{{{label}:{form}}}", document="one")[0] for form in ("aB3xY", "ab3xy", "AB3XY")]
+    assert re.fullmatch(r"[a-z][A-Z]\d[a-z][A-Z]", found[0])
+    assert found[1:] == [found[0].lower(), found[0].upper()]
+
+
 def test_a_seed_gives_the_same_words_in_any_order():
     text = "{PERSON:Tom} {LOCATION:Chicago} {NUMBER:55}"
     by = filler(3)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tasks.corpora.masked_text import MASK
+from tasks.corpora.words import fold
 from tasks.filling.marker_randomness import Place
 from tasks.filling.masked_sentence import MaskedSentence
 from tasks.filling.slot_originals import original_words, spans_of_slots
@@ -17,19 +18,24 @@ class MarkedSlot:
     label: str
     place: Place
     original: str | None
-    """The word that it stands for (one of them where markers were merged)."""
+    """The word that it stands for (one of them where markers were merged); folded where its spelling must not decide
+    what is drawn."""
+    written: str | None
+    """The same as it is spelled."""
     forbidden: frozenset[str]
     """All words that it stands for, folded."""
 
 
-def marked_slots(sentence: MaskedSentence) -> list[MarkedSlot]:
-    """The slots of a sentence, in order. The class is the marker's, else the sidecar's."""
+def marked_slots(sentence: MaskedSentence, *, folded: bool = False) -> list[MarkedSlot]:
+    """The slots of a sentence, in order. The class is the marker's, else the sidecar's; ``folded``: originals are."""
     marked = []
     for index, (slot, spans) in enumerate(zip(sentence.slots, spans_of_slots(sentence), strict=True)):
         label = slot.label if slot.label != MASK or not spans else spans[0].label
-        original = (spans[-1] if label == "PERSON" else spans[0]).original if spans else None
+        written = (spans[-1] if label == "PERSON" else spans[0]).original if spans else None
+        original = fold(written) if folded and written is not None else written
         forbidden = frozenset().union(*map(original_words, spans))
-        marked.append(MarkedSlot(index, label, Place(sentence.number, slot.first_marker), original, forbidden))
+        place = Place(sentence.number, slot.first_marker)
+        marked.append(MarkedSlot(index, label, place, original, written, forbidden))
     return marked
 
 

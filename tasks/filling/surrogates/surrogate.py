@@ -12,7 +12,8 @@ corpus. For a line nothing but the place decides what is drawn. For a document o
 (SHA-256) of the folded original, and of the document's name, keyed by the seed and never stored, so that lines can be
 filled in any order: then *who knows the seed can try out which original gives a surrogate* (choose a seed of many
 digits and keep it), and who does not still sees which lines speak of the same thing. Two persons of a document may then
-get the same name by chance, which cannot happen within a line.
+get the same name by chance, which cannot happen within a line. How the original is spelled, and where it stands, then
+decides the case of the surrogate and nothing else: ``Zebra`` and ``zebra`` get the same word.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -91,7 +92,7 @@ class SurrogateFiller:
         """The surrogates of one sentence by the index of the slot, cased; of these slots at least, or of all."""
         line = SurrogateLine(self._sources, sentence)
         words: dict[int, str] = {}
-        for run in runs_of(sentence, marked_slots(sentence)):
+        for run in runs_of(sentence, marked_slots(sentence, folded=line.beyond_line)):
             if slots is None or any(slot.index in slots for slot in run):
                 words.update(zip((slot.index for slot in run), line.fill(run), strict=True))
         return words

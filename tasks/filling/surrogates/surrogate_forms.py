@@ -81,6 +81,13 @@ def like(original: str, word: str) -> str:
     return same_word(word, word[:1].upper() + word[1:]) if letters[0].isupper() else word
 
 
+def like_each(original: str, word: str) -> str:
+    """The word with capitals where the original has some; in its case as a whole where they are not equally long."""
+    if len(original) != len(word):
+        return like(original, word)
+    return "".join(new.upper() if old.isupper() else new for old, new in zip(original, word, strict=True))
+
+
 def other_of_group(original: str, random_numbers: random.Random) -> str | None:
     """Another month for a month, another number word for a number word; ``None`` for a word of no group."""
     folded = fold(original)

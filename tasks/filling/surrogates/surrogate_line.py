@@ -20,6 +20,7 @@ from tasks.filling.surrogates.surrogate_forms import (
     is_domain,
     is_figure,
     like,
+    like_each,
     other_characters,
 )
 from tasks.filling.surrogates.surrogate_frequencies import WordsByFrequency
@@ -57,7 +58,8 @@ class SurrogateLine:
         self._taken: set[str] = set()
         self._female = gender_of_text(sentence.texts)
         # What is the same beyond the line is drawn by the original alone, and by nothing that only this line knows.
-        self._beyond_line = sources.in_corpus or sentence.document is not None
+        self.beyond_line = sources.in_corpus or sentence.document is not None
+        """Whether the same original gets the same surrogate in other lines too; its slots are then to be folded."""
 
     def fill(self, run: Sequence[MarkedSlot]) -> list[str]:
         """Words for slots that stand side by side and are one thing, or may be."""
@@ -94,7 +96,7 @@ class SurrogateLine:
             words = [self._last_resort(word, slot, random_numbers) for word, slot in zip(words, slots, strict=True)]
         if whole:
             self._known.setdefault((label, *originals), tuple(words))
-            if not self._beyond_line:
+            if not self.beyond_line:
                 for original, word in zip(originals, words, strict=True):
                     # Part of a name may come again alone. Elsewhere it may stand in a line without the whole name.
                     self._known.setdefault((label, original), (word,))
@@ -103,7 +105,7 @@ class SurrogateLine:
 
     def _random(self, slots: Sequence[MarkedSlot], originals: tuple[str, ...]) -> random.Random:
         sources = self._sources
-        if self._beyond_line and originals:
+        if self.beyond_line and originals:
             document = self._sentence.document
             scope = () if sources.in_corpus or document is None else ("document", document)
             message = "\0".join((*scope, slots[0].label, *originals)).encode()
@@ -115,7 +117,7 @@ class SurrogateLine:
             if not _is_allowed(word, slot):
                 return False
             # Two persons of a line must not become one; beyond it that cannot be known.
-            if fold(word) in self._taken and slot.label in ("PERSON", "LOCATION") and not self._beyond_line:
+            if fold(word) in self._taken and slot.label in ("PERSON", "LOCATION") and not self.beyond_line:
                 return False
         return True
 
@@ -145,10 +147,14 @@ class SurrogateLine:
         texts = self._sentence.texts
         cased = []
         for word, slot in zip(words, slots, strict=True):
-            if slot.label in _AS_THEY_ARE:
+            changed = slot.label == "IDENTIFIER" or any(map(str.isdigit, slot.written or ""))
+            if changed and slot.label != "CONTACT" and slot.written is not None and slot.written != slot.original:
+                # Drawn from the folded word, character by character.
+                cased.append(like_each(slot.written, word))
+            elif slot.label in _AS_THEY_ARE:
                 cased.append(word)
-            elif slot.original is not None:
-                cased.append(like(slot.original, word))
+            elif slot.written is not None:
+                cased.append(like(slot.written, word))
             else:
                 around = ["x"] * len(self._sentence.slots)
                 around[slot.index] = word
@@ -158,11 +164,11 @@ class SurrogateLine:
     def _thing(self, label: str, run: Sequence[MarkedSlot], random_numbers: random.Random) -> list[str]:
         originals = [slot.original for slot in run if slot.original is not None]
         originals = originals if len(originals) == len(run) else []
-        values = self._sources.values
+        values, cased = self._sources.values, not self.beyond_line
         if label == "LOCATION":
-            return values.place(random_numbers, originals, len(run))
+            return values.place(random_numbers, originals, len(run), cased=cased)
         if label == "ORGANISATION":
-            return values.organisation(random_numbers, originals, len(run))
+            return values.organisation(random_numbers, originals, len(run), cased=cased)
         return values.named_thing(random_numbers, label, originals, len(run))
 
     def _one(self, slot: MarkedSlot, index: int, run: Sequence[MarkedSlot], random_numbers: random.Random) -> str:
@@ -196,11 +202,11 @@ class SurrogateLine:
             if initials or any(map(str.isdigit, original)):
                 return other_characters(original, random_numbers, letters=True)
             gender = values.gender_of_name(original)
-            female = gender if gender is not None or self._beyond_line else female
+            female = gender if gender is not None or self.beyond_line else female
             known = values.is_last_name(original)
             # Beyond the line the same word must get the same surrogate wherever it stands.
             is_last = bool(known)
-            if (count > 1 or titled) and not self._beyond_line:
+            if (count > 1 or titled) and not self.beyond_line:
                 is_last = last_in_place
         return values.last_name(random_numbers) if is_last else values.first_name(random_numbers, female)
 
@@ -216,7 +222,9 @@ class SurrogateLine:
                 "--word-counts ('palimpsest count-words' makes them), or a text masked by classes"
             )
         shape: Literal["small", "capital"] | None = None
-        if original is not None and not starts_sentence(self._sentence.texts, slot.index):
+        if original is not None and self.beyond_line:
+            shape = by_frequency.usual_shape(original)
+        elif original is not None and not starts_sentence(self._sentence.texts, slot.index):
             shape = "small" if original == original.lower() else "capital"
         return by_frequency.draw(random_numbers, shape)
 

@@ -47,6 +47,7 @@ _ORGANISATION_ENDINGS = (
 )
 _SHORT_PLACES = ("US", "UK", "EU", "USA", "UAE", "NYC", "LA", "DC", "SF")
 _SHORT_NAME = re.compile(r"[A-Z]{2,5}")
+_SHORT_FOLDED = re.compile(r"[a-z]{2,3}")
 _DOTTED = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
 _TELEPHONE_ASKED = re.compile(r"\b(?:call|phone|tel|telephone|text|mobile|cell|fax|number)\b[^.]*$", re.IGNORECASE)
 
@@ -148,13 +149,20 @@ class SurrogateValues:
         """A last name of one word."""
         return _one_word(lambda: self._gazetteer.people.last_name(random_numbers))
 
-    def place(self, random_numbers: random.Random, originals: list[str], count: int) -> list[str]:
-        """A place of so many words, of the kind of the original where that is given."""
+    def place(
+        self, random_numbers: random.Random, originals: list[str], count: int, *, cased: bool = True
+    ) -> list[str]:
+        """A place of so many words, of the kind of the original where that is given; without ``cased`` originals are
+        folded, and one of two or three letters is a short name unless it is known as a long one (Rio)."""
         if count == 1 and originals:
             word = originals[0]
-            if word.upper() in self._places["code"][1].values and word.isupper():
+            if word.upper() in self._places["code"][1].values and (word.isupper() or not cased):
                 return [self._places["code"][1].draw(random_numbers)]
-            if _SHORT_NAME.fullmatch(word) and len(word) < 4:
+            short = _SHORT_NAME.fullmatch(word) and len(word) < 4
+            if not cased:
+                known = word in self._kinds_of_place and word.upper() not in _SHORT_PLACES
+                short = None if known else _SHORT_FOLDED.fullmatch(word)
+            if short:
                 return [random_numbers.choice(_SHORT_PLACES)]
             if _DOTTED.fullmatch(word):
                 return [".".join(random_numbers.choice(_SHORT_PLACES[:5]))]
@@ -168,9 +176,12 @@ class SurrogateValues:
             lambda: self._places["city"][1].draw(random_numbers),
         )
 
-    def organisation(self, random_numbers: random.Random, originals: list[str], count: int) -> list[str]:
-        """An organisation of so many words; a short name in capitals for such a one."""
-        if count == 1 and originals and _SHORT_NAME.fullmatch(originals[0]):
+    def organisation(
+        self, random_numbers: random.Random, originals: list[str], count: int, *, cased: bool = True
+    ) -> list[str]:
+        """An organisation of so many words; a short name in capitals for such a one, or without ``cased``, where
+        originals are folded, for one of two or three letters."""
+        if count == 1 and originals and (_SHORT_NAME if cased else _SHORT_FOLDED).fullmatch(originals[0]):
             return [other_characters(originals[0], random_numbers, letters=True)]
         return self._several(
             lambda: self._gazetteer.organisations.any(random_numbers),
