@@ -6,6 +6,7 @@ from masked_sentences import masked
 
 from tasks.filling.casing import Casing
 from tasks.filling.choices.top_1 import BestWord
+from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Fill
 from tasks.filling.surrogates.class_check import (
@@ -73,10 +74,10 @@ CLASS_WORDS = ClassWords(ByPrefix(), VALUES, {})
 ALLOWED = CLASS_WORDS.allowed(WORDS)
 
 
-def checked(*best, attempts=3, restricted=True, frequencies=None):
+def checked(*best, attempts=3, restricted=True, frequencies=None, kept=None):
     choice = ChoiceOfClass(BestWord(), WORDS, ALLOWED if restricted else {})
     filler = Scripted(choice, *best)
-    surrogates = SurrogateFiller(MarkerRandomness(1), 1, values=VALUES)
+    surrogates = SurrogateFiller(MarkerRandomness(1), 1, kept=kept, values=VALUES)
     casing = Casing({}, filler_is_cased=True)
     by_frequency = None
     if frequencies is not None:
@@ -162,6 +163,14 @@ def test_what_stays_wrong_becomes_a_surrogate():
     assert dict(filler.counts) == {
         "class_slots": 1, "class_matches_first": 0, "class_matches": 0, "class_redraws": 1, "class_surrogates": 1,
     }  # fmt: skip
+
+
+def test_a_surrogate_on_the_list_of_kept_words_is_a_fallback():
+    kept = KeptWords("123456789")
+    sentence = masked("at {NUMBER:7} or {NUMBER:77}")
+    ((first, second),) = checked("the", restricted=False, kept=kept).fill([sentence], lambda _: None)
+    assert (first.fallback, second.fallback) == (True, False)
+    assert kept.holds(first.word)
 
 
 def test_a_filler_that_cannot_be_restricted_gets_words_of_the_class_by_frequency():

@@ -1,7 +1,6 @@
 import json
 import re
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,23 +11,25 @@ from tasks.corpora.masked_text import CLASSES
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.corpora.words import fold, word_spans, words_of
 from tasks.errors import CorpusError
+from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import MaskedSentence, Slot
 from tasks.filling.surrogates.surrogate import SurrogateFiller
 from tasks.filling.surrogates.surrogate_values import SurrogateValues, gender_of_text
 from tasks.filling.word_frequencies import WordFrequencies
 
+MONTHS = "January February March April May June July August September October November December".split()
 VALUES = SurrogateValues()
 """Pools are made once for all tests."""
 
 
-def filler(seed=1, frequencies=None, off_list=None, **options):
-    return SurrogateFiller(MarkerRandomness(seed), seed, frequencies, off_list, values=VALUES, **options)
+def filler(seed=1, frequencies=None, kept=None, **options):
+    return SurrogateFiller(MarkerRandomness(seed), seed, frequencies, kept, values=VALUES, **options)
 
 
 def words(text, number=1, *, by=None, **options):
-    found = (by or filler()).words(masked(text, number, **options))
-    return [found[slot] for slot in range(len(found))]
+    found = (by or filler()).fills(masked(text, number, **options))
+    return [found[slot].word for slot in range(len(found))]
 
 
 def test_every_class_gives_one_word_that_is_not_the_original():
@@ -206,11 +207,11 @@ def test_without_a_class_the_sidecars_label_decides():
 
 
 FREQUENCIES = WordFrequencies.of([("the", 1000), ("homework", 30), ("garden", 20), ("Paris", 30), ("Tuesday", 20)])
-OFF_LIST = np.array([False, True, True, True, True])
+KEPT = KeptWords(["the"])
 
 
 def test_without_any_class_words_are_drawn_by_frequency_in_the_form_of_the_original():
-    by = filler(frequencies=FREQUENCIES, off_list=OFF_LIST)
+    by = filler(frequencies=FREQUENCIES, kept=KEPT)
     small = {words("my {MASK:dog} ran", number, by=by)[0] for number in range(1, 40)}
     capital = {words("my {MASK:Rex} ran", number, by=by)[0] for number in range(1, 40)}
     unknown = {words("My {MASK:Rex} ran", number, by=by, sidecar=False)[0] for number in range(1, 60)}
@@ -241,6 +242,29 @@ def test_letters_beside_figures_and_letters_beyond_ascii_change_too(text, form):
         assert re.fullmatch(form, words(text, number, by=filler(frequencies=FREQUENCIES))[0])
 
 
+@pytest.mark.parametrize("document", [None, "one"])
+def test_a_surrogate_is_off_the_list_of_kept_words_where_there_is_one(document):
+    kept = KeptWords([*"123456789", *(fold(month) for month in MONTHS if month not in ("May", "June"))])
+    for number in range(1, 20):
+        by = filler(number, kept=kept)
+        fills = by.fills(masked("{NUMBER:7} or {DATE:May} or {DATE:june} {NUMBER:77}", number, document=document))
+        assert [fills[slot].fallback for slot in range(4)] == [True, False, False, False]
+        assert fills[0].word in set("12345689")
+        assert (fills[1].word, fills[2].word) == ("June", "may")
+
+
+def test_a_fallback_is_counted(tmp_path):
+    (tmp_path / "masked.txt").write_text("at [NUMBER] or [NUMBER]\n", encoding="utf-8")
+    spans = [MaskedSpan(3, 4, "NUMBER", "x", "7", 0), MaskedSpan(8, 10, "NUMBER", "x", "77", 1)]
+    write_sidecar(tmp_path / "sidecar.jsonl", [spans])
+    (tmp_path / "kept.txt").write_text("\n".join("123456789"), encoding="utf-8")
+    options = ["--input", tmp_path / "masked.txt", "--method", "surrogate", "--sidecar", tmp_path / "sidecar.jsonl"]
+    options += ["--kept-words", tmp_path / "kept.txt", "--output", tmp_path / "filled.txt"]
+    assert main(["fill", *map(str, options), "--report", str(tmp_path / "report.json")]) == 0
+    measured = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["measured"]
+    assert (measured["fallback_count"], measured["off_list_share"]) == (1, 0.5)
+
+
 def test_without_word_counts_a_marker_without_class_is_an_error():
     with pytest.raises(CorpusError, match="line 7: a marker has no class"):
         words("my {MASK:dog} ran", 7)
@@ -251,7 +275,7 @@ def of_original(label, original, number=1, *, by=None, document=None, others=())
     slot = Slot(label, 0, 0)
     spans = tuple(MaskedSpan(0, len(text), label, "test", text, 0) for text in (original, *others))
     sentence = MaskedSentence(number, ("the ", " is"), (slot,), spans, document)
-    return (by or filler(frequencies=FREQUENCIES)).words(sentence)[0]
+    return (by or filler(frequencies=FREQUENCIES)).fills(sentence)[0].word
 
 
 def forms_of_words():
@@ -286,7 +310,7 @@ def test_an_original_whose_other_letters_are_not_one_word(label, original):
 
 def test_only_the_slots_that_are_asked_for():
     sentence = masked("{PERSON:Tom} and {MASK:dog} in {LOCATION:Paris}")
-    assert set(filler().words(sentence, [2])) == {2}
+    assert set(filler().fills(sentence, [2])) == {2}
 
 
 @pytest.fixture

@@ -186,8 +186,8 @@ class ClassCheckedFiller:
             wrong = self._wrong(sentences, labels, fills, list(wrong))
         self._own["class_surrogates"] += sum(map(len, wrong.values()))
         for row, slots in wrong.items():
-            words = self._surrogates.words(sentences[row], slots)
-            fills[row] = [Fill(words[i]) if i in slots else fill for i, fill in enumerate(fills[row])]
+            surrogates = self._surrogates.fills(sentences[row], slots)
+            fills[row] = [surrogates[i] if i in slots else fill for i, fill in enumerate(fills[row])]
         wrong = self._wrong(sentences, labels, fills, list(wrong))
         self._own["class_matches"] += total - sum(map(len, wrong.values()))
         return fills

@@ -28,8 +28,7 @@ class ClassChecks:
         self._words = ClassWords(load_tagger(settings.tagger, threads), values, forms)
         self._attempts, self._kept, self._frequencies = settings.attempts, kept, frequencies
         self._randomness = MarkerRandomness(seed)
-        off_list = kept.off_list(frequencies.words) if frequencies else None
-        self._surrogates = SurrogateFiller(self._randomness, seed, frequencies, off_list, values=values)
+        self._surrogates = SurrogateFiller(self._randomness, seed, frequencies, kept, values=values)
         self._choice: ChoiceOfClass | None = None
 
     def restricted(self, choice: Choice, words: Sequence[str]) -> Choice:

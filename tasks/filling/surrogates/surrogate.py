@@ -5,7 +5,8 @@ the masked text has ``[MASK]``, the sidecar's label is the class; a word that ha
 drawn by its frequency, as by ``unigram``. With the sidecar a surrogate follows its original: the same gender by the
 first name, else by the pronouns of the line; the same kind of place; the same figures, capitals and initials; and
 markers that stand side by side get one name of as many words, first name first. It is never the original itself.
-Without the sidecar the class alone decides. Every fill is one word.
+Without the sidecar the class alone decides. Every fill is one word, and none is on the list of kept words where another
+one is found in so many attempts; where none is, it counts as a fallback.
 
 The same original gets the same surrogate within a line, within the line's document where that is known, or within the
 corpus. For a line nothing but the place decides what is drawn. For a document or the corpus it is drawn by an HMAC
@@ -18,8 +19,6 @@ decides the case of the surrogate and nothing else: ``Zebra`` and ``zebra`` get 
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Literal
-
-import numpy as np
 
 from tasks.corpora.masked_text import CLASSES
 from tasks.corpora.words import fold
@@ -57,18 +56,20 @@ class SurrogateFiller:
         randomness: MarkerRandomness,
         seed: int,
         frequencies: WordFrequencies | None = None,
-        off_list: np.ndarray | None = None,
+        kept: KeptWords | None = None,
         *,
         consistent_within: Literal["line", "document", "corpus"] = "line",
         values: SurrogateValues | None = None,
     ) -> None:
-        """``frequencies`` and ``off_list`` (``(W,)`` booleans): words for markers without any class."""
+        """``frequencies``: words for markers without any class. ``kept``: the list that no surrogate should be on."""
+        kept = kept or KeptWords()
         self._sources = SurrogateSources(
             randomness,
             str(seed).encode(),
             consistent_within == "corpus",
             values or SurrogateValues(),
-            WordsByFrequency(frequencies, off_list) if frequencies is not None else None,
+            WordsByFrequency(frequencies, kept.off_list(frequencies.words)) if frequencies is not None else None,
+            kept,
         )
         self.counts = self._sources.counts
         """``surrogates_with_original``, ``surrogates_by_class`` (no sidecar) and ``surrogates_by_frequency`` (no
@@ -84,25 +85,25 @@ class SurrogateFiller:
         there are no word counts."""
         filled = []
         for sentence in sentences:
-            filled.append([Fill(word) for _, word in sorted(self.words(sentence).items())])
+            filled.append([fill for _, fill in sorted(self.fills(sentence).items())])
             advance(len(sentence.slots))
         return filled
 
-    def words(self, sentence: MaskedSentence, slots: Collection[int] | None = None) -> dict[int, str]:
-        """The surrogates of one sentence by the index of the slot, cased; of these slots at least, or of all."""
+    def fills(self, sentence: MaskedSentence, slots: Collection[int] | None = None) -> dict[int, Fill]:
+        """The surrogates of one sentence by the index of the slot, cased; of these slots at least, or of all. One that
+        is on the list of kept words, where no other was found, is a fallback."""
         line = SurrogateLine(self._sources, sentence)
         words: dict[int, str] = {}
         for run in runs_of(sentence, marked_slots(sentence, folded=line.beyond_line)):
             if slots is None or any(slot.index in slots for slot in run):
                 words.update(zip((slot.index for slot in run), line.fill(run), strict=True))
-        return words
+        return {index: Fill(word, fallback=self._sources.kept.holds(word)) for index, word in words.items()}
 
 
 def surrogate_filler(
     settings: Surrogate, seed: int, kept: KeptWords, frequencies: WordFrequencies | None
 ) -> tuple[SurrogateFiller, AsWritten]:
     """The filler of a ``filling`` section of this kind, and its casing."""
-    off_list = kept.off_list(frequencies.words) if frequencies else None
     randomness = MarkerRandomness(seed)
-    filler = SurrogateFiller(randomness, seed, frequencies, off_list, consistent_within=settings.consistent_within)
+    filler = SurrogateFiller(randomness, seed, frequencies, kept, consistent_within=settings.consistent_within)
     return filler, AsWritten()

@@ -11,6 +11,7 @@ from tasks.corpora.masked_text import MASK
 from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
 from tasks.filling.casing import Casing, starts_sentence
+from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import MaskedSentence
 from tasks.filling.surrogates.marked_slots import MarkedSlot
@@ -45,6 +46,8 @@ class SurrogateSources:
     values: SurrogateValues
     by_frequency: WordsByFrequency | None
     """For markers without any class."""
+    kept: KeptWords
+    """Words that should not be written: what is masked is not among them."""
     counts: Counter[str] = field(default_factory=Counter)
     """What was drawn from where."""
 
@@ -88,12 +91,17 @@ class SurrogateLine:
             return self._cased_as([*known], slots)
         random_numbers = self._random(slots, originals if whole else ())
         words = make(random_numbers)
+        on_list: list[str] | None = None
         for _ in range(_ATTEMPTS):
             if self._fits(words, slots):
-                break
+                if not any(map(sources.kept.holds, words)):
+                    break
+                on_list = on_list or words
             words = make(random_numbers)
         else:
-            words = [self._last_resort(word, slot, random_numbers) for word, slot in zip(words, slots, strict=True)]
+            words = on_list or [
+                self._last_resort(word, slot, random_numbers) for word, slot in zip(words, slots, strict=True)
+            ]
         if whole:
             self._known.setdefault((label, *originals), tuple(words))
             if not self.beyond_line:
