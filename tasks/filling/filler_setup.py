@@ -7,6 +7,7 @@ from typing import Any
 from tasks.filling.filled_corpus import CorpusFiller
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.log_linear.options import counts_masked_words
+from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.order_of_filling import refuse_order
 from tasks.filling.restoration import GenericWords
 from tasks.filling.slot_originals import ChoiceWithoutOriginals, ForbiddenOriginals
@@ -27,12 +28,14 @@ def corpus_filler(arguments: argparse.Namespace, settings: Any, threads: int, pr
     if arguments.word_counts:
         frequencies = WordFrequencies.read(arguments.word_counts, letters=counts_masked_words(settings))
     originals = ForbiddenOriginals() if settings.forbid_original else None
+    secret = _secret(arguments, settings)
     classes = None
     if settings.classes == "match":
         from tasks.filling.surrogates.class_check_setup import ClassChecks
 
-        classes = ClassChecks(settings.class_check, threads, arguments.seed, kept, frequencies)
-    filler, casing = _filler(arguments, settings, threads, kept, frequencies, originals, classes, prepared)
+        randomness = MarkerRandomness(arguments.seed, secret)
+        classes = ClassChecks(settings.class_check, threads, randomness, kept, frequencies)
+    filler, casing = _filler(arguments, settings, threads, kept, frequencies, secret, originals, classes, prepared)
     if classes is not None:
         filler = classes.checked(filler, casing)
     generic = None
@@ -42,11 +45,13 @@ def corpus_filler(arguments: argparse.Namespace, settings: Any, threads: int, pr
 
 
 def _secret(arguments: argparse.Namespace, settings: Any) -> bytes:
-    """What draws are made of besides the seed: nothing, unless they keep clear of what was masked."""
+    """What draws are made of besides the seed: nothing, unless they keep clear of what was masked, as surrogates always
+    do that know it."""
     from tasks.filling.fill_secret import fill_secret
     from tasks.filling.noise_key import noise_key
 
-    if not settings.forbid_original:
+    writes_surrogates = settings.kind == "surrogate" or settings.classes == "match"
+    if not arguments.sidecar or not (settings.forbid_original or writes_surrogates):
         return b""
     return fill_secret(arguments.sidecar, noise_key() if counts_masked_words(settings) else b"")
 
@@ -57,6 +62,7 @@ def _filler(
     threads: int,
     kept: Any,
     frequencies: Any,
+    secret: bytes,
     originals: Any,
     classes: Any = None,
     prepared: Any = None,
@@ -64,13 +70,13 @@ def _filler(
     """The filler that the settings ask for, and how its words are cased; ``originals`` is what it must not write,
     ``classes`` restricts its choice to words of the marker's class."""
     from tasks.filling.casing import Casing, usual_forms
-    from tasks.filling.marker_randomness import MarkerRandomness
 
-    randomness = MarkerRandomness(arguments.seed, _secret(arguments, settings))
+    keeps_clear = settings.forbid_original or settings.kind == "surrogate"
+    randomness = MarkerRandomness(arguments.seed, secret if keeps_clear else b"")
     if settings.kind == "surrogate":
         from tasks.filling.surrogates.surrogate import surrogate_filler
 
-        return surrogate_filler(settings, arguments.seed, kept, frequencies)
+        return surrogate_filler(settings, randomness, kept, frequencies)
     if not settings.uses_filler:
         from tasks.filling.choices.unigram import UnigramFiller
 

@@ -30,6 +30,8 @@ class MarkerRandomness:
         if not 0 <= seed < 2**63:
             raise ParameterError(f"seed {seed!r} is not allowed; use a whole number from 0 to 2**63 - 1")
         self._seed, self._secret = seed, secret
+        self.key = secret + str(seed).encode()
+        """For what is drawn by a word instead of a place."""
 
     def at(self, place: Place, *, stream: int = 0, step: int = 0) -> np.random.Generator:
         """The generator of one slot; ``stream`` and ``step`` (below 2**64) give others that have nothing in common

@@ -295,8 +295,8 @@ class Surrogate(Settings):
     """Where the sidecar is read, a surrogate is never the original anyway."""
     kind: Literal["surrogate"]
     consistent_within: Literal["line", "document", "corpus"] = "line"
-    """Where the same original gets the same surrogate. ``document`` and ``corpus``: whoever knows the seed can try out
-    which original gives a surrogate (see ``surrogate``)."""
+    """Where the same original gets the same surrogate. ``document`` and ``corpus``: everybody sees which places speak
+    of the same thing (see ``surrogate``)."""
     merge_markers: bool = False
     """Whether a run of consecutive markers is merged into one; a name of two words is one surrogate of two words."""
 

@@ -24,7 +24,7 @@ VALUES = SurrogateValues()
 
 
 def filler(seed=1, frequencies=None, kept=None, **options):
-    return SurrogateFiller(MarkerRandomness(seed), seed, frequencies, kept, values=VALUES, **options)
+    return SurrogateFiller(MarkerRandomness(seed), frequencies, kept, values=VALUES, **options)
 
 
 def words(text, number=1, *, by=None, **options):
@@ -374,3 +374,23 @@ def test_documents_are_taken_from_a_file_and_held_against_the_text(corpus, capsy
     (corpus / "documents.txt").write_text("a\n" * 8999, encoding="utf-8")
     assert main([*map(str, surrogate)]) == 1
     assert "the documents file ends before line 9000" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("within", ["line", "corpus"])
+def test_nobody_without_the_sidecar_can_try_out_which_original_gives_a_surrogate(tmp_path, within):
+    """Who guesses the originals right but for one line draws other surrogates with the same seed."""
+    names = ["Tom", "Anna", "Peter", "Maria", "John", "Lucy", "Mark", "Emma", "Paul", "Jane"]
+    (tmp_path / "masked.txt").write_text("i am [PERSON]\n" * len(names), encoding="utf-8")
+
+    def surrogates(*originals):
+        spans = [[MaskedSpan(5, 9, "PERSON", "tagger", original, 0)] for original in originals]
+        write_sidecar(tmp_path / "sidecar.jsonl", spans)
+        options = ["--input", tmp_path / "masked.txt", "--method", "surrogate", "--sidecar", tmp_path / "sidecar.jsonl"]
+        options += ["--consistent-within", within, "--output", tmp_path / "filled.txt", "--seed", "1"]
+        assert main(["fill", *map(str, options)]) == 0
+        return (tmp_path / "filled.txt").read_text(encoding="utf-8").splitlines()
+
+    published = surrogates(*names)
+    assert surrogates(*names) == published
+    guessed = surrogates(*names[:-1], "Rose")
+    assert sum(map(str.__eq__, published[:-1], guessed[:-1])) <= 2

@@ -20,15 +20,20 @@ class ClassChecks:
     """What one filler needs so that its fills have the class of their markers."""
 
     def __init__(
-        self, settings: ClassCheck, threads: int, seed: int, kept: KeptWords, frequencies: WordFrequencies | None
+        self,
+        settings: ClassCheck,
+        threads: int,
+        randomness: MarkerRandomness,
+        kept: KeptWords,
+        frequencies: WordFrequencies | None,
     ) -> None:
         """Loads the tagger; ``ModelError`` where it cannot be found or used."""
         forms = usual_forms(zip(frequencies.words, frequencies.counts.tolist(), strict=True)) if frequencies else {}
         values = SurrogateValues()
         self._words = ClassWords(load_tagger(settings.tagger, threads), values, forms)
         self._attempts, self._kept, self._frequencies = settings.attempts, kept, frequencies
-        self._randomness = MarkerRandomness(seed)
-        self._surrogates = SurrogateFiller(self._randomness, seed, frequencies, kept, values=values)
+        self._randomness = randomness
+        self._surrogates = SurrogateFiller(randomness, frequencies, kept, values=values)
         self._choice: ChoiceOfClass | None = None
 
     def restricted(self, choice: Choice, words: Sequence[str]) -> Choice:

@@ -10,11 +10,11 @@ one is found in so many attempts; where none is, it counts as a fallback.
 
 The same original gets the same surrogate within a line, within the line's document where that is known, or within the
 corpus. For a line nothing but the place decides what is drawn. For a document or the corpus it is drawn by an HMAC
-(SHA-256) of the folded original, and of the document's name, keyed by the seed and never stored, so that lines can be
-filled in any order: then *who knows the seed can try out which original gives a surrogate* (choose a seed of many
-digits and keep it), and who does not still sees which lines speak of the same thing. Two persons of a document may then
-get the same name by chance, which cannot happen within a line. How the original is spelled, and where it stands, then
-decides the case of the surrogate and nothing else: ``Zebra`` and ``zebra`` get the same word.
+(SHA-256) of the folded original, and of the document's name, so that lines can be filled in any order. The key is the
+seed and a secret that only the sidecar tells (``fill_secret``): nobody else can try out which original gives a
+surrogate, but everybody sees which lines speak of the same thing. Two persons of a document may then get the same name
+by chance, which cannot happen within a line. How the original is spelled, and where it stands, then decides the case of
+the surrogate and nothing else: ``Zebra`` and ``zebra`` get the same word.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -54,7 +54,6 @@ class SurrogateFiller:
     def __init__(
         self,
         randomness: MarkerRandomness,
-        seed: int,
         frequencies: WordFrequencies | None = None,
         kept: KeptWords | None = None,
         *,
@@ -65,7 +64,7 @@ class SurrogateFiller:
         kept = kept or KeptWords()
         self._sources = SurrogateSources(
             randomness,
-            str(seed).encode(),
+            randomness.key,
             consistent_within == "corpus",
             values or SurrogateValues(),
             WordsByFrequency(frequencies, kept.off_list(frequencies.words)) if frequencies is not None else None,
@@ -101,9 +100,8 @@ class SurrogateFiller:
 
 
 def surrogate_filler(
-    settings: Surrogate, seed: int, kept: KeptWords, frequencies: WordFrequencies | None
+    settings: Surrogate, randomness: MarkerRandomness, kept: KeptWords, frequencies: WordFrequencies | None
 ) -> tuple[SurrogateFiller, AsWritten]:
     """The filler of a ``filling`` section of this kind, and its casing."""
-    randomness = MarkerRandomness(seed)
-    filler = SurrogateFiller(randomness, seed, frequencies, kept, consistent_within=settings.consistent_within)
+    filler = SurrogateFiller(randomness, frequencies, kept, consistent_within=settings.consistent_within)
     return filler, AsWritten()

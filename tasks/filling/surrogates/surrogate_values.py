@@ -158,10 +158,10 @@ class SurrogateValues:
             word = originals[0]
             if word.upper() in self._places["code"][1].values and (word.isupper() or not cased):
                 return [self._places["code"][1].draw(random_numbers)]
-            short = _SHORT_NAME.fullmatch(word) and len(word) < 4
+            short = bool(_SHORT_NAME.fullmatch(word)) and len(word) < 4
             if not cased:
                 known = word in self._kinds_of_place and word.upper() not in _SHORT_PLACES
-                short = None if known else _SHORT_FOLDED.fullmatch(word)
+                short = not known and bool(_SHORT_FOLDED.fullmatch(word))
             if short:
                 return [random_numbers.choice(_SHORT_PLACES)]
             if _DOTTED.fullmatch(word):
