@@ -201,6 +201,16 @@ def test_a_known_surrogate_is_not_written_where_a_merged_marker_stands_for_it(do
         assert fold(merged) not in (fold(known), "zorblax")
 
 
+def test_what_a_merged_marker_got_instead_stays_there():
+    for number in range(1, 20):
+        name = str(number)
+        (usual,) = words("{PERSON:Zorblax} came", number, document=name)
+        text = f"{{PERSON:{usual}}} {{PERSON:Zorblax}} came, then {{PERSON:Zorblax}} left"
+        merged, alone = words(text, number, style="class", merge=True, document=name)
+        assert fold(merged) not in (fold(usual), "zorblax")
+        assert alone == usual
+
+
 def test_without_a_class_the_sidecars_label_decides():
     found = [words("in {LOCATION:Germany}", number, style="mask")[0] for number in range(1, 40)]
     assert len({"France", "Spain", "Italy", "Japan", "China", "Brazil"} & set(found)) > 1

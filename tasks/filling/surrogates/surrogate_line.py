@@ -88,7 +88,9 @@ class SurrogateLine:
         # A merged marker stands for other words too, of which the known surrogate may be one.
         if known is not None and all(map(_is_allowed, known, slots)):
             sources.counts["surrogates_repeated"] += len(slots)
-            return self._cased_as([*known], slots)
+            # Beyond the line it is drawn anew, by the original: what is known may be what a merged marker got instead.
+            if not self.beyond_line:
+                return self._cased_as([*known], slots)
         random_numbers = self._random(slots, originals if whole else ())
         words = make(random_numbers)
         on_list: list[str] | None = None
