@@ -9,7 +9,7 @@ import pytest
 import torch
 import yaml
 from safetensors.torch import load_file
-from tiny_causal_models import causal_tokenizer, random_gpt2, random_llama, save
+from tiny_causal_models import causal_tokenizer, random_gpt2, random_llama, random_opt, save
 from tiny_masked_models import random_bert, word_piece_tokenizer
 from transformers import AutoModelForCausalLM
 
@@ -134,6 +134,17 @@ def test_merged_weights_and_the_update_alone_fill_alike(texts, model_folder):
         assert fill(texts, texts / "update", "--method", method) == (0, merged)
         assert merged.startswith("the ")
         assert merged.splitlines()[1].startswith("Ann ")
+
+
+def test_a_model_that_never_calls_its_body_is_tuned_and_fills(texts):
+    opt = save(random_opt(TOKENIZER), TOKENIZER, texts / "opt")
+    assert train(texts, opt, "tuned", *LORA, "--report", texts / "report.json") == 0
+    measured = json.loads((texts / "report.json").read_text(encoding="utf-8"))["measured"]
+    assert measured["valid_loss"] < measured["untuned_valid_loss"]
+    for method in ("top_1", "sample", "free"):
+        status, text = fill(texts, texts / "tuned", "--method", method)
+        assert status == 0
+        assert text.startswith("the ")
 
 
 def test_a_model_is_copied_as_it_is(texts, model_folder):

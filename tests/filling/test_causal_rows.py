@@ -1,14 +1,16 @@
 """Rows with kept keys and values give the scores of the whole sequence, whatever was read beside them."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 import torch
-from tiny_causal_models import causal_tokenizer, random_gpt2, random_llama
+from tiny_causal_models import causal_tokenizer, random_causal_model, random_gpt2, random_llama, random_opt
 
 from tasks.errors import ModelError
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.rows import CausalRows, ForwardClock, joined, length_groups
+from tasks.filling.masked_lm.marker_scores import chosen_scores
 
 TOKENIZER = causal_tokenizer()
 ROUNDING = 1e-4
@@ -16,9 +18,17 @@ ROUNDING = 1e-4
 LONG, SHORT = [5, 9, 12, 7, 30, 8], [5, 11, 40]
 
 
-@pytest.fixture(params=[random_llama, random_gpt2], ids=["llama", "gpt2"])
+MODELS = {
+    "llama": random_llama,
+    "gpt2": random_gpt2,
+    "opt": random_opt,
+    "qwen2": partial(random_causal_model, model_type="qwen2"),
+}
+
+
+@pytest.fixture(params=MODELS)
 def language_model(request):
-    return CausalLanguageModel(request.param(TOKENIZER), TOKENIZER, "tiny")
+    return CausalLanguageModel(MODELS[request.param](TOKENIZER), TOKENIZER, "tiny")
 
 
 def alone(language_model, pieces):
@@ -77,6 +87,23 @@ def test_joined_rows_read_on(language_model):
     scores = joined(parts).read([[3], [4]], [1, 1])
     assert close(scores[0], alone(language_model, [*SHORT, *[7] * 6, 3])[-1])
     assert close(scores[1], alone(language_model, [*LONG, 4])[-1])
+
+
+def test_only_the_wanted_places_are_projected_to_the_vocabulary(language_model):
+    projected = []
+    head = language_model.model.get_output_embeddings()
+    head.register_forward_hook(lambda module, given, output: projected.append(output.shape))
+    CausalRows(language_model, 2, ForwardClock()).read([LONG, SHORT], [2, 1])
+    assert projected == [(3, 1, len(TOKENIZER))]
+
+
+def test_a_model_whose_body_cannot_be_told_gives_the_scores_of_the_wanted_places(monkeypatch):
+    model = random_llama(TOKENIZER)
+    expected = model(torch.tensor([LONG, LONG[::-1]])).logits[[0, 1], [3, 5]]
+    monkeypatch.setattr(type(model), "base_model_prefix", "no_such_part")
+    rows, columns = torch.tensor([0, 1]), torch.tensor([3, 5])
+    found = chosen_scores(model, rows, columns, input_ids=torch.tensor([LONG, LONG[::-1]]))
+    assert close(found, expected)
 
 
 def test_the_clock_counts_pieces_without_padding(language_model):

@@ -1,11 +1,20 @@
 """Causal LMs that are small enough to know their right answers, and tokenizers for them."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from tiny_masked_models import byte_pair_tokenizer
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+)
 
 TEXT = (
     "Predict the [MASK] tokens in the given sentence Input: Output: [ MASK ] the cat sat on the mat . Tom ran to Paris "
@@ -60,6 +69,25 @@ def random_gpt2(tokenizer: PreTrainedTokenizerFast, *, positions: int = 256, see
         bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
     )  # fmt: skip
     return GPT2LMHeadModel(configuration).eval()
+
+
+def random_causal_model(
+    tokenizer: PreTrainedTokenizerFast, model_type: str, *, positions: int = 256, seed: int = 0, **options: Any
+) -> torch.nn.Module:
+    """A model of any architecture with random weights; ``options`` are those of its configuration."""
+    torch.manual_seed(seed)
+    sizes = dict(
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=positions, initializer_range=0.3, pad_token_id=None,
+        bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
+    )  # fmt: skip
+    return AutoModelForCausalLM.from_config(AutoConfig.for_model(model_type, **sizes | options)).eval()
+
+
+def random_opt(tokenizer: PreTrainedTokenizerFast, *, positions: int = 256, seed: int = 0) -> torch.nn.Module:
+    """An OPT with random weights: a causal model that calls the decoder inside its body, and never the body."""
+    options = {"ffn_dim": 48, "word_embed_proj_dim": 32, "init_std": 0.3, "num_key_value_heads": 4}
+    return random_causal_model(tokenizer, "opt", positions=positions, seed=seed, **options)
 
 
 def llama_of_last_piece(

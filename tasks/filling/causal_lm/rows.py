@@ -15,6 +15,7 @@ from transformers import DynamicCache
 from tasks.causal_model import NO_NUMBERS
 from tasks.errors import ModelError
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
+from tasks.filling.masked_lm.marker_scores import chosen_scores
 
 
 class CausalRows:
@@ -63,7 +64,7 @@ class CausalRows:
         )
         started = time.perf_counter()
         with torch.inference_mode():
-            scores = _scores_at(
+            scores = chosen_scores(
                 self._model,
                 rows.to(self._device),
                 columns.to(self._device),
@@ -169,22 +170,3 @@ class ForwardClock:
         """Pieces read, without padding."""
         self.cells = 0
         """Pieces read, with padding."""
-
-
-def _scores_at(model: Any, rows: torch.Tensor, columns: torch.Tensor, **inputs: Any) -> torch.Tensor:
-    """Vocabulary scores ``(N, V)`` at the places ``(rows[n], columns[n])``; no others are computed."""
-
-    def keep_places(_module: Any, _arguments: Any, output: Any) -> Any:
-        hidden = output[0]
-        chosen = hidden[rows, columns].unsqueeze(1)  # (N, 1, H)
-        if isinstance(output, tuple):
-            return (chosen, *output[1:])
-        output.last_hidden_state = chosen
-        return output
-
-    handle = model.base_model.register_forward_hook(keep_places)
-    try:
-        scores: torch.Tensor = model(**inputs).logits.squeeze(1)
-    finally:
-        handle.remove()
-    return scores
