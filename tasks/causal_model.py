@@ -168,7 +168,7 @@ def check_causal(model: Any, name: str) -> None:
     pieces = torch.arange(1, 6).repeat(2, 1) % size  # (2, 5)
     pieces[1, 4] = (pieces[1, 4] + size // 2) % size
     with torch.inference_mode():
-        scores = model(input_ids=pieces.to(model.device)).logits[:, :4].float()  # (2, 4, V)
+        scores = model(input_ids=pieces.to(model.device), use_cache=False).logits[:, :4].float()  # (2, 4, V)
     if not torch.isfinite(scores).all():
         raise ModelError(f"model {name!r} {NO_NUMBERS}")
     if not torch.allclose(scores[0], scores[1], atol=_SAME * float(scores.abs().max()), rtol=0):

@@ -8,6 +8,7 @@ import torch
 from tiny_causal_models import (
     causal_tokenizer,
     llama_of_last_piece,
+    random_causal_model,
     random_gpt2,
     random_llama,
     sentence_piece_tokenizer,
@@ -83,6 +84,18 @@ def test_the_right_context_overrules_the_left():
     lines = ["the [MASK] sat", "the [MASK] ran"]
     assert filled(model, lines, Top1(kind="top_1")) == ["the dog sat", "the cat ran"]
     assert filled(model, lines, Top1(kind="top_1", right_context=LEFT_ONLY)) == ["the cat sat", "the cat ran"]
+
+
+@pytest.mark.parametrize(
+    ("model_type", "options"),
+    [("mistral", {"sliding_window": 8}), ("mpt", {"d_model": 32, "n_heads": 4, "n_layers": 2})],
+)
+def test_a_model_that_counts_columns_fills_a_line_the_same_in_any_batch(model_type, options):
+    model = random_causal_model(TOKENIZER, model_type, **options)
+    lines = ["the cat sat on the mat and Tom ran to the [MASK] house of Rome", *LINES]
+    for settings in (Top1(kind="top_1"), Sample(kind="sample")):
+        alone = settings.model_copy(update={"batch_sentences": 1})
+        assert filled(model, lines, settings, instruction="P") == filled(model, lines, alone, instruction="P")
 
 
 def test_a_word_of_several_pieces_is_written_whole():

@@ -9,7 +9,7 @@ import pytest
 import torch
 import yaml
 from safetensors.torch import load_file
-from tiny_causal_models import causal_tokenizer, random_gpt2, random_llama, random_opt, save
+from tiny_causal_models import causal_tokenizer, random_causal_model, random_gpt2, random_llama, random_opt, save
 from tiny_masked_models import random_bert, word_piece_tokenizer
 from transformers import AutoModelForCausalLM
 
@@ -194,6 +194,16 @@ def test_a_masked_model_given_as_causal_is_refused(tmp_path):
     model, loaded = load_causal_model(folder)
     with pytest.raises(ModelError, match="sees what comes later, so it is no causal language model"):
         CausalLanguageModel(model, loaded, folder)
+
+
+def test_a_recurrent_model_is_refused_before_anything_is_written(texts, capsys):
+    folder = save(random_causal_model(TOKENIZER, "mamba", state_size=4), TOKENIZER, texts / "mamba")
+    assert fill(texts, folder, "--method", "top_1")[0] == 1
+    assert train(texts, folder, "tuned", *LORA) == 1
+    errors = capsys.readouterr().err
+    assert errors.count("(model_type 'mamba') cannot fill") == 2
+    assert not (texts / "filled.txt").exists()
+    assert not (texts / "tuned").exists()
 
 
 def test_four_bits_need_a_gpu(model_folder):

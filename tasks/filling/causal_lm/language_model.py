@@ -1,7 +1,8 @@
 """A causal language model of Hugging Face's as a filler: loading it from wherever it is, and its pieces.
 
-Any architecture that reads from left to right works: by hub name, folder, a file in GGUF, or an adapter with its base.
-All text is encoded as if it stood behind a line end, so that a piece of text has the same pieces wherever it stands.
+By hub name, folder, a file in GGUF, or an adapter with its base. Any architecture works that keeps the keys and values
+of what it has read; whether one does is tried on a few pieces (``columns``), and the others are refused. All text is
+encoded as if it stood behind a line end, so that a piece of text has the same pieces wherever it stands.
 """
 
 import inspect
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.causal_model import check_causal, load_causal_model
+from tasks.filling.causal_lm.columns import check_rows, columns_that_count
 from tasks.filling.causal_lm.filler_folder import CausalFillerRecord
 from tasks.model_source import locate_model, unreachable
 
@@ -25,7 +27,7 @@ class CausalLanguageModel:
 
     def __init__(self, model: Any, tokenizer: Any, name: str, *, instruction: str | None = None) -> None:
         """``instruction``: that of the prompts the model was tuned on. Raises ``ModelError`` where the model is not
-        causal."""
+        causal, or does not read a text in parts as it reads the whole."""
         self.model: Any = model.eval()
         self.tokenizer = tokenizer
         self.name = name
@@ -37,12 +39,16 @@ class CausalLanguageModel:
         padding = tokenizer.pad_token_id
         self.padding: int = padding if padding is not None else (self.end if self.end is not None else 0)
         """Stands where nothing is; never seen by the model, so any entry will do."""
-        positions = getattr(model.config, "max_position_embeddings", None) or _MOST_POSITIONS
+        names = ("max_position_embeddings", "max_seq_len")
+        positions = next(filter(None, (getattr(model.config, name, None) for name in names)), _MOST_POSITIONS)
         self.positions: int = min(positions, _MOST_POSITIONS)
         self.enough_pieces: int = _ENOUGH_PIECES.get(self.model.device.type, _ENOUGH_PIECES["cuda"])
         """So many pieces at a time keep the device busy; a batch may end there rather than pad."""
         self.takes_positions = "position_ids" in inspect.signature(model.forward).parameters
         self.anchor: list[int] = self._plain([_ANCHOR])[0]
+        self.closed_from: int | None = columns_that_count(model.config, takes_positions=self.takes_positions)
+        """Rows of so many columns or more are read without holes; ``None`` where holes never matter."""
+        check_rows(self)
 
     @classmethod
     def load(cls, name: str) -> "CausalLanguageModel":

@@ -1,8 +1,9 @@
 """Rows of pieces that a causal LM reads on, with the keys and values of what it has read.
 
 Rows have different lengths. New pieces of all rows are appended side by side, padded on the right; where a row has
-nothing, the attention mask has a hole, and positions are counted by row. So a row's scores are those it would have
-alone, rows can be copied, and the last pieces of a row can be taken back.
+nothing, the attention mask has a hole, and positions are counted by row. To most architectures a hole is nothing; for
+those that count columns (``columns``), each row is moved together before it is read on. So a row's scores are those it
+would have alone, rows can be copied, and the last pieces of a row can be taken back.
 """
 
 import time
@@ -38,6 +39,13 @@ class CausalRows:
         """So many pieces at a time keep the device busy."""
         return self._language_model.enough_pieces
 
+    @property
+    def are_kept(self) -> bool:
+        """Whether there are keys and values of every column; a model with a recurrent state has none for some layers,
+        or for any."""
+        layers, columns = self._cache.layers, self._mask.shape[1]
+        return bool(layers) and all(layer.is_initialized and layer.keys.shape[2] == columns for layer in layers)
+
     def read(self, pieces: Sequence[Sequence[int]], wanted: Sequence[int]) -> torch.Tensor:
         """Append pieces to the rows, at least one to one of them, and return the scores behind the last ones.
 
@@ -45,6 +53,10 @@ class CausalRows:
         float32 on the model's device, row by row. Raises ``ModelError`` where they are not numbers.
         """
         longest = max(map(len, pieces))
+        if self._counts_columns(longest):
+            self._close_holes()
+            if len(self) > 1 and self._mask.shape[1] + longest > self._language_model.positions:
+                return self._read_apart(pieces, wanted)
         padding = self._language_model.padding
         ids = torch.tensor([[*new, *[padding] * (longest - len(new))] for new in pieces], dtype=torch.long)  # (B, T)
         counts = torch.tensor([len(new) for new in pieces])  # (B,)
@@ -84,6 +96,35 @@ class CausalRows:
             raise ModelError(f"filler {self._language_model.name!r} {NO_NUMBERS}")
         return scores
 
+    def _counts_columns(self, longest: int) -> bool:
+        """Whether the holes matter to the model once so many pieces more are read."""
+        closed_from = self._language_model.closed_from
+        return closed_from is not None and self._mask.shape[1] + longest >= closed_from
+
+    def _close_holes(self) -> None:
+        """Move the pieces of each row to the right, in their order, with what is left of its holes before them."""
+        if bool((self._mask[:, 1:] >= self._mask[:, :-1]).all()) and max(self.lengths) == self._mask.shape[1]:
+            return
+        longest = max(self.lengths)
+        # The columns of each row's holes, then those of its pieces.
+        order = self._mask.argsort(dim=1, stable=True)[:, self._mask.shape[1] - longest :]  # (B, P')
+        self._mask = self._mask.gather(1, order)
+        self._cache = self._gathered_cache(torch.arange(len(self), device=self._device), order)
+
+    def _read_apart(self, pieces: Sequence[Sequence[int]], wanted: Sequence[int]) -> torch.Tensor:
+        """``read`` for rows that are too long side by side: a model that counts columns has as many as positions."""
+        by_length = sorted(range(len(self)), key=lambda row: self.lengths[row] + len(pieces[row]))
+        halves = by_length[: len(self) // 2], by_length[len(self) // 2 :]
+        parts = [self.chosen(half) for half in halves]
+        scores: dict[int, torch.Tensor] = {}
+        for part, half in zip(parts, halves, strict=True):
+            if any(pieces[row] for row in half):
+                read = part.read([pieces[row] for row in half], [wanted[row] for row in half])
+                scores |= zip(half, read.split([wanted[row] for row in half]), strict=True)
+        whole = joined(parts).chosen([by_length.index(row) for row in range(len(self))])
+        self._cache, self._mask, self.lengths = whole._cache, whole._mask, whole.lengths
+        return torch.cat([scores[row] for row in sorted(scores)])
+
     def take_back(self, counts: Sequence[int]) -> None:
         """Let each row forget its last ``counts`` pieces."""
         if not any(counts):
@@ -103,11 +144,17 @@ class CausalRows:
         lengths = torch.tensor(copies.lengths, device=self._device)
         copies._mask = (torch.arange(longest, device=self._device) < lengths[:, None]).long()
         if longest:
-            for number, layer in enumerate(self._cache.layers):
-                places = _vector_places(layer.keys, index, order)
-                keys, values = (_gathered(part, places) for part in (layer.keys, layer.values))
-                copies._cache.update(keys, values, number)
+            copies._cache = self._gathered_cache(index, order)
         return copies
+
+    def _gathered_cache(self, rows: torch.Tensor, order: torch.Tensor) -> Any:
+        """Keys and values of rows ``(N,)`` at columns ``(N, P')``."""
+        cache = DynamicCache()
+        for number, layer in enumerate(self._cache.layers):
+            places = _vector_places(layer.keys, rows, order)
+            keys, values = (_gathered(part, places) for part in (layer.keys, layer.values))
+            cache.update(keys, values, number)
+        return cache
 
 
 def _vector_places(kept: torch.Tensor, rows: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
