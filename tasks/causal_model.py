@@ -178,6 +178,29 @@ def check_causal(model: Any, name: str) -> None:
         )
 
 
+def refuse_update_of_shared_weights(tuned: Any, name: str) -> None:
+    """Raise ``ModelError`` where an update of low rank stands on a weight that another layer has too.
+
+    That is the head of most small models, whose weight is that of the embeddings. Beside the weights the update changes
+    the head alone; added to them it changes the embeddings as well, and the model is not the one that was tuned.
+    ``tuned`` is peft's model, ``name`` that of the base.
+    """
+    from peft.tuners.lora import LoraLayer
+
+    weights = [
+        getattr(module, "weight", None) for module in tuned.modules() if "weight" in getattr(module, "_parameters", {})
+    ]
+    for place, layer in tuned.named_modules():
+        if isinstance(layer, LoraLayer):
+            updated = getattr(layer.get_base_layer(), "weight", None)
+            if sum(weight is updated for weight in weights) > 1:
+                raise ModelError(
+                    f"model {name!r}: layer {place.rpartition('.')[2]!r} has its weight in common with another layer "
+                    "(tied embeddings), so an update of it alone cannot be added to the weights; leave it out of "
+                    "target_modules"
+                )
+
+
 def gguf_file_in(folder: Path) -> str | None:
     """The name of a file in GGUF in a folder that has no other weights described, or ``None``."""
     if (folder / "config.json").exists():

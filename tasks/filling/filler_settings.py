@@ -60,7 +60,8 @@ class LoraTraining(Settings):
     dropout: float = Field(default=0.05, ge=0, lt=1)
     """Share of the update's inputs that are left out at random."""
     target_modules: list[str] | None = None
-    """Names of the layers that are updated; ``null`` takes all linear ones but the head."""
+    """Names of the layers that are updated; ``null`` takes all linear ones but the head. A head that shares its weight
+    with the embeddings cannot be among them."""
     learning_rate: float = Field(default=5e-4, gt=0)
     """Peak learning rate."""
     warm_up_share: float = Field(default=0.1, ge=0, lt=1)

@@ -8,8 +8,16 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file
-from tiny_causal_models import causal_tokenizer, random_causal_model, random_gpt2, random_llama, random_opt, save
+from tiny_causal_models import (
+    causal_tokenizer,
+    random_causal_model,
+    random_gpt2,
+    random_llama,
+    random_opt,
+    save,
+)
 from tiny_masked_models import random_bert, word_piece_tokenizer
 from transformers import AutoModelForCausalLM
 
@@ -229,6 +237,12 @@ def test_four_bits_need_a_gpu(model_folder):
         (["--model", "{model}", "--gguf-file", "x.gguf"], "x.gguf"),
         (["--model", "{gguf}"], "palimpsest train-filler --gguf-file model.gguf"),
         (["--model", "{model}", "--lora", "--text", "{text}", "--target-modules", "nope"], "name the layers in target"),
+        (
+            ["--model", "{model}", "--lora", "--text", "{text}", "--target-modules", "q_proj", "lm_head"],
+            "{model}': layer 'lm_head' has its weight in common with another layer (tied embeddings), so an update of "
+            "it alone cannot be added to the weights; leave it out of target_modules",
+        ),
+        (["--model", "{model}", "--lora", "--text", "{text}", "--target-modules", "embed_tokens"], "leave it out of"),
         (["--model", "{model}", "--lora", "--text", "{marked}"], "no line without markers"),
     ],
 )
@@ -241,9 +255,10 @@ def test_wrong_options_are_one_line(tmp_path, capsys, model_folder, options, mes
     places["text"].write_text("the red cat\n", encoding="utf-8")
     places["marked"].write_text("the [MASK] cat\n", encoding="utf-8")
     options = [option.format(**places) for option in options]
+    capsys.readouterr()  # the library's bars while the models above were saved
     assert main(["train-filler", "--output", str(tmp_path / "out"), *options]) == 1
     error = capsys.readouterr().err
-    assert message in error
+    assert message.format(**places) in error
     assert error.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
@@ -287,6 +302,22 @@ def test_a_damaged_record_and_a_nameless_base_are_errors(tmp_path, model_folder)
     (folder / "adapter_config.json").write_text("{}", encoding="utf-8")
     with pytest.raises(ModelError, match="does not name its base"):
         CausalLanguageModel.load(str(folder))
+
+
+def test_a_head_of_its_own_is_tuned_too(texts):
+    model = save(random_causal_model(TOKENIZER, "llama", tie_word_embeddings=False), TOKENIZER, texts / "llama")
+    for output, options in (("merged", []), ("update", ["--no-merge"])):
+        assert train(texts, model, output, *LORA, "--target-modules", "lm_head", *options) == 0
+    status, merged = fill(texts, texts / "merged", "--method", "top_1")
+    assert status == 0
+    assert fill(texts, texts / "update", "--method", "top_1") == (0, merged)
+
+
+def test_an_update_of_a_shared_weight_from_elsewhere_is_refused(tmp_path, model_folder):
+    configuration = LoraConfig(target_modules=["lm_head"], task_type="CAUSAL_LM")
+    get_peft_model(AutoModelForCausalLM.from_pretrained(model_folder), configuration).save_pretrained(tmp_path / "a")
+    with pytest.raises(ModelError, match="layer 'lm_head' has its weight in common"):
+        CausalLanguageModel.load(str(tmp_path / "a"))
 
 
 @pytest.mark.slow

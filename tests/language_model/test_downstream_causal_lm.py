@@ -221,6 +221,12 @@ def test_training_leaves_the_models_attention_as_it_was(
         assert losses[0] == pytest.approx(losses[1], rel=0.02)
 
 
+def test_an_update_of_a_head_that_is_the_embeddings_is_refused(pretrained: Path) -> None:
+    causal, _ = load(pretrained / "pretrained")
+    with pytest.raises(ModelError, match=r"layer 'lm_head' has its weight in common .* leave it out of target_modules"):
+        training.add_update(causal, LoraAdaptation(target_modules=["lm_head"]), 1)
+
+
 def test_generic_text_is_mixed_in(pretrained: Path, texts: Path, tmp_path: Path) -> None:
     generic = write(tmp_path / "generic.txt", ["a dog saw a dog"] * 50)
     options = ["--generic-text", generic, "--generic-share", "0.25", "--report", str(tmp_path / "report.json")]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tasks.causal_model import check_causal, load_causal_model
+from tasks.causal_model import check_causal, load_causal_model, refuse_update_of_shared_weights
 from tasks.filling.causal_lm.columns import check_rows, columns_that_count
 from tasks.filling.causal_lm.filler_folder import CausalFillerRecord
 from tasks.model_source import locate_model, unreachable
@@ -112,7 +112,7 @@ class CausalLanguageModel:
 def load_filler(name: str) -> tuple[Any, Any, CausalFillerRecord]:
     """Model, tokenizer and record of a filler, an adapter added to its base (but for 4 bits, where it stays beside).
 
-    Raises ``ModelError`` as ``load_causal_model``.
+    Raises ``ModelError`` as ``load_causal_model``, and where the adapter changes a weight that two layers share.
     """
     folder = locate_model(name)
     record = CausalFillerRecord.read(folder) if Path(folder).is_dir() else CausalFillerRecord()
@@ -125,5 +125,7 @@ def load_filler(name: str) -> tuple[Any, Any, CausalFillerRecord]:
         tuned = PeftModel.from_pretrained(model, folder)
     except Exception as error:
         raise unreachable(name, error) from error
+    if record.precision != "4bit":
+        refuse_update_of_shared_weights(tuned, name)
     merged = tuned.merge_and_unload() if record.precision != "4bit" else tuned.get_base_model()
     return merged, tokenizer, record

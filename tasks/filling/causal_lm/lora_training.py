@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tasks.causal_model import lower_on_processor, plain_attention
+from tasks.causal_model import lower_on_processor, plain_attention, refuse_update_of_shared_weights
 from tasks.corpora.masked_text import count_markers
 from tasks.corpora.words import word_spans
 from tasks.errors import CorpusError, ModelError
@@ -108,8 +108,9 @@ def train_lora(
 
     Of ``lines_left_out`` so many are ``lines_with_marker_strings``: they hold markers, or strings that look like them.
 
-    Raises ``CorpusError`` where no line makes a prompt, and ``ModelError`` where peft cannot place the update or the
-    loss stops being a number. The result depends on the seed alone, on one machine.
+    Raises ``CorpusError`` where no line makes a prompt, and ``ModelError`` where peft cannot place the update, where it
+    is to stand on a weight that two layers share, or where the loss stops being a number. The result depends on the
+    seed alone, on one machine.
     """
     import torch
     from tqdm import tqdm
@@ -248,12 +249,16 @@ def _with_update(language_model: CausalLanguageModel, settings: LoraTraining) ->
         with warnings.catch_warnings():
             # peft asks the model for a name that the next version of transformers will not have.
             warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
-            return get_peft_model(language_model.model, configuration)
+            # and says of tied weights less than the error below.
+            warnings.filterwarnings("ignore", message=".*tie_word_embeddings.*")
+            tuned = get_peft_model(language_model.model, configuration)
     except ValueError as error:
         raise ModelError(
             f"model {language_model.name!r}: peft cannot place the update ({' '.join(str(error).split())[:200]}); "
             "name the layers in target_modules"
         ) from None
+    refuse_update_of_shared_weights(tuned, language_model.name)
+    return tuned
 
 
 def _output_scores(

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from tasks.causal_model import lower_on_processor, plain_attention
+from tasks.causal_model import lower_on_processor, plain_attention, refuse_update_of_shared_weights
 from tasks.errors import ModelError
 from tasks.language_model.causal_lm.folder import quiet_peft
 from tasks.language_model.causal_lm.model import CausalModel
@@ -23,7 +23,7 @@ _BETAS = (0.9, 0.98)
 def add_update(causal: CausalModel, settings: LoraAdaptation, seed: int) -> CausalModel:
     """The model with a fresh update of low rank (LoRA), all that learns besides the embeddings of markers.
 
-    Raises ``ModelError`` where peft cannot place the update.
+    Raises ``ModelError`` where peft cannot place the update, or where it is to stand on a weight that two layers share.
     """
     from peft import LoraConfig, get_peft_model
 
@@ -44,6 +44,7 @@ def add_update(causal: CausalModel, settings: LoraAdaptation, seed: int) -> Caus
             f"model {causal.name!r}: peft cannot place the update ({' '.join(str(error).split())[:200]}); "
             "name the layers in target_modules"
         ) from None
+    refuse_update_of_shared_weights(tuned, causal.name)
     return CausalModel(tuned, causal.pieces, causal.name)
 
 
