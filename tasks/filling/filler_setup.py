@@ -15,8 +15,17 @@ from tasks.filling.word_frequencies import WordFrequencies
 
 
 def model_folders(filler: str | None) -> list[str]:
-    """The filler's folder, whose content a report names; a hub name has none."""
-    return [filler] if filler and Path(filler).is_dir() else []
+    """The folders of a filler and of the base that its adapter belongs to, whose content a report names; a hub name has
+    none.
+
+    Raises ``ModelError`` where an adapter does not say what it belongs to.
+    """
+    if not filler or not Path(filler).is_dir():
+        return []
+    from tasks.filling.causal_lm.filler_folder import base_of
+
+    base = base_of(filler)
+    return [filler, base] if base and Path(base).is_dir() else [filler]
 
 
 def corpus_filler(arguments: argparse.Namespace, settings: Any, threads: int, prepared: Any = None) -> CorpusFiller:

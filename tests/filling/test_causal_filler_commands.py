@@ -144,6 +144,60 @@ def test_merged_weights_and_the_update_alone_fill_alike(texts, model_folder):
         assert merged.splitlines()[1].startswith("Ann ")
 
 
+def adapter_beside_its_base(folder, monkeypatch):
+    """In ``work``: the model ``models/llama`` and its adapter ``fillers/update``, made by their paths from there."""
+    work = folder / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    save(random_llama(TOKENIZER), TOKENIZER, work / "models" / "llama")
+    options = [*LORA, "--no-merge", "--text", "../train.txt", "--output", "fillers/update"]
+    assert main(["train-filler", "--model", "models/llama", *map(str, options)]) == 0
+    return work
+
+
+def test_the_base_of_an_adapter_is_among_the_inputs_of_a_fill(texts, monkeypatch):
+    adapter_beside_its_base(texts, monkeypatch)
+    found = []
+    for seed in (0, 1):
+        save(random_llama(TOKENIZER, seed=seed), TOKENIZER, "models/llama")
+        assert fill(texts, "fillers/update", "--method", "top_1", "--report", "fill.json")[0] == 0
+        with open("fill.json", encoding="utf-8") as stream:
+            found.append(json.load(stream)["inputs"])
+    assert set(found[0]) == {str(texts / "masked.txt"), "fillers/update", "models/llama"}
+    assert [name for name in found[0] if found[0][name] != found[1][name]] == ["models/llama"]
+
+
+def test_an_adapter_finds_its_base_from_everywhere_and_moves_with_it(texts, monkeypatch):
+    work = adapter_beside_its_base(texts, monkeypatch)
+    here = fill(texts, "fillers/update", "--method", "top_1")
+    assert here[0] == 0
+    for file in (work / "fillers" / "update").iterdir():
+        assert str(texts).encode() not in file.read_bytes()
+    monkeypatch.chdir(texts)
+    assert fill(texts, "work/fillers/update", "--method", "top_1") == here
+    assert CausalFillerRecord.read("work/fillers/update").base == "work/models/llama"
+    work.rename(texts / "moved")
+    assert fill(texts, "moved/fillers/update", "--method", "top_1") == here
+    assert fill(texts, texts / "moved" / "fillers" / "update", "--method", "top_1") == here
+
+
+def test_a_base_that_is_gone_is_named_with_its_adapter(texts, monkeypatch, capsys):
+    work = adapter_beside_its_base(texts, monkeypatch)
+    (work / "models" / "llama").rename(work / "elsewhere")
+    assert fill(texts, "fillers/update", "--method", "top_1")[0] == 1
+    message = "filler 'fillers/update' is an adapter, and its base, the folder 'models/llama', does not exist"
+    assert message in capsys.readouterr().err
+    # An adapter that was not written here names its base by a path from the working folder.
+    (work / "fillers" / "update" / "causal_filler.json").unlink()
+    configuration = work / "fillers" / "update" / "adapter_config.json"
+    for name, found in (("elsewhere", 0), ("../../elsewhere", 0), ("nobody", 1)):
+        content = json.loads(configuration.read_text(encoding="utf-8"))
+        configuration.write_text(json.dumps(content | {"base_model_name_or_path": name}), encoding="utf-8")
+        assert fill(texts, "fillers/update", "--method", "top_1")[0] == found
+    message = "filler 'fillers/update' is an adapter, and its base cannot be loaded: model 'nobody' is neither"
+    assert message in capsys.readouterr().err
+
+
 def test_a_model_that_never_calls_its_body_is_tuned_and_fills(texts):
     opt = save(random_opt(TOKENIZER), TOKENIZER, texts / "opt")
     assert train(texts, opt, "tuned", *LORA, "--report", texts / "report.json") == 0

@@ -1,4 +1,5 @@
 import argparse
+import json
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,20 @@ def test_the_content_of_files_is_in_it(files, name):
     before = key()
     (files / name).write_text("changed\n")
     assert key() != before
+
+
+@pytest.mark.parametrize("record", ["causal_filler.json", "adapter_config.json"])
+def test_the_content_of_an_adapters_base_is_in_it(files, record):
+    name = {"causal_filler.json": "base", "adapter_config.json": "base_model_name_or_path"}[record]
+    (files / "models").mkdir()
+    (files / "models" / "weights").write_text("weights\n")
+    (files / "filler" / record).write_text(json.dumps({name: "models"}))
+    before = key()
+    (files / "models" / "weights").write_text("changed\n")
+    changed = key()
+    assert changed != before
+    (files / "filler" / record).write_text(json.dumps({name: "a/b/absent"}))
+    assert key() not in (before, changed)
 
 
 def test_a_file_that_a_later_option_names_is_in_it(files):

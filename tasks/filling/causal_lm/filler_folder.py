@@ -2,11 +2,13 @@
 
 A folder that ``train-filler`` writes holds ``causal_filler.json`` beside the weights: the instruction of the prompts
 that the model was tuned on (``null``: none), the precision it runs in, and, where the folder has the adapter alone, the
-model that the adapter belongs to.
+model that the adapter belongs to. A base that is a folder stands there by its path from the adapter's folder, so both
+can be moved together, and are found from everywhere.
 """
 
 import json
-from dataclasses import asdict, dataclass
+import os
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,22 +28,27 @@ class CausalFillerRecord:
     precision: str = "auto"
     """As in ``CausalLanguageModelFiller``."""
     base: str | None = None
-    """Model that the adapter of the folder belongs to; ``None`` where the folder holds whole weights."""
+    """Model that the adapter of the folder belongs to; ``None`` where the folder holds whole weights. The path of a
+    folder is one from the working folder here, and one from the adapter's folder in the file."""
     gguf_file: str | None = None
     """GGUF file of the base."""
+    base_is_folder: bool = False
+    """Whether the base was a folder when the record was written."""
 
     @classmethod
     def read(cls, folder: str | Path) -> "CausalFillerRecord":
         """The record of a folder; the defaults where it has none, as a folder from the hub.
 
-        Raises ``ModelError`` where the file is damaged, or where an adapter does not say what it belongs to.
+        Raises ``ModelError`` where the file is damaged, where an adapter does not say what it belongs to, or where it
+        belongs to a folder that is not there.
         """
         path = Path(folder) / RECORD
         if path.exists():
             try:
-                return cls(**json.loads(path.read_text(encoding="utf-8")))
+                record = cls(**json.loads(path.read_text(encoding="utf-8")))
             except (ValueError, TypeError):
                 raise ModelError(f"{str(path)!r} is damaged; run 'palimpsest train-filler' again") from None
+            return record._found_from(folder)
         if (Path(folder) / ADAPTER).exists():
             base = _json(Path(folder) / ADAPTER).get("base_model_name_or_path")
             if not base:
@@ -49,12 +56,50 @@ class CausalFillerRecord:
                     f"adapter folder {str(folder)!r} does not name its base model in {ADAPTER}; "
                     "make the filler with 'palimpsest train-filler'"
                 )
-            return cls(base=base)
+            return cls(base=base)._found_from(folder)
         return cls()
 
+    def _found_from(self, folder: str | Path) -> "CausalFillerRecord":
+        """With a base that is a folder by its path from the working folder.
+
+        One that the record does not call a folder is looked for in the working folder first: so adapters name theirs
+        that were not written here.
+        """
+        if self.base is None or (not self.base_is_folder and Path(self.base).is_dir()):
+            return self
+        beside = os.path.normpath(os.path.join(os.path.realpath(folder), self.base))
+        found = beside if Path(folder).is_absolute() else os.path.relpath(beside)
+        if os.path.isdir(beside):
+            return replace(self, base=found)
+        if self.base_is_folder:
+            raise ModelError(
+                f"filler {str(folder)!r} is an adapter, and its base, the folder {found!r}, does not exist; put the "
+                "base there, or make the filler again with merge: true"
+            )
+        return self
+
+    def moved_to(self, folder: str | Path) -> "CausalFillerRecord":
+        """As it stands in the file of a folder: with a base that is a folder by its path from there."""
+        if self.base is None or not Path(self.base).is_dir():
+            return self
+        return replace(
+            self, base=os.path.relpath(os.path.realpath(self.base), os.path.realpath(folder)), base_is_folder=True
+        )
+
     def write(self, folder: str | Path) -> None:
-        """Write the record into a folder."""
+        """Write the record into a folder as it is."""
         (Path(folder) / RECORD).write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
+
+
+def base_of(filler: str) -> str | None:
+    """The model that a filler's adapter belongs to; ``None`` where the filler is no adapter's folder.
+
+    Raises ``ModelError`` as ``CausalFillerRecord.read``, and as ``locate_model``.
+    """
+    from tasks.model_source import locate_model
+
+    folder = Path(locate_model(filler))
+    return CausalFillerRecord.read(folder).base if folder.is_dir() else None
 
 
 def is_causal(name: str) -> bool:

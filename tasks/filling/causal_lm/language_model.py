@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.causal_model import check_causal, load_causal_model, refuse_update_of_shared_weights
+from tasks.errors import ModelError
 from tasks.filling.causal_lm.columns import check_rows, columns_that_count
 from tasks.filling.causal_lm.filler_folder import CausalFillerRecord
 from tasks.model_source import locate_model, unreachable
@@ -112,13 +113,17 @@ class CausalLanguageModel:
 def load_filler(name: str) -> tuple[Any, Any, CausalFillerRecord]:
     """Model, tokenizer and record of a filler, an adapter added to its base (but for 4 bits, where it stays beside).
 
-    Raises ``ModelError`` as ``load_causal_model``, and where the adapter changes a weight that two layers share.
+    Raises ``ModelError`` as ``load_causal_model`` and ``CausalFillerRecord.read``, and where the adapter changes a
+    weight that two layers share.
     """
     folder = locate_model(name)
     record = CausalFillerRecord.read(folder) if Path(folder).is_dir() else CausalFillerRecord()
     if record.base is None:
         return *load_causal_model(name, precision=record.precision), record
-    model, tokenizer = load_causal_model(record.base, record.gguf_file, precision=record.precision)
+    try:
+        model, tokenizer = load_causal_model(record.base, record.gguf_file, precision=record.precision)
+    except ModelError as error:
+        raise ModelError(f"filler {name!r} is an adapter, and its base cannot be loaded: {error}") from error
     from peft import PeftModel
 
     try:

@@ -1,10 +1,12 @@
 """Preparing a causal filler: its weights, tuned or as they are, in a folder that loads fast."""
 
+import json
 import time
+from pathlib import Path
 from typing import Any
 
 from tasks.atomic_file import PUBLIC_MODE, atomic_folder
-from tasks.causal_model import computing_precision, load_causal_model
+from tasks.causal_model import ADAPTER, computing_precision, load_causal_model
 from tasks.corpora.text_lines import read_corpus
 from tasks.errors import ParameterError
 from tasks.filling.causal_lm.filler_folder import CausalFillerRecord
@@ -56,9 +58,20 @@ def prepare_causal_filler(
 def save_causal_filler(model: Any, tokenizer: Any, record: CausalFillerRecord, path: str) -> None:
     """Write the folder; an earlier one stays until the new one is complete."""
     check_filler_folder(path)
+    record = record.moved_to(path)
     with atomic_folder(path) as fresh:
         model.save_pretrained(fresh, safe_serialization=True)
         tokenizer.save_pretrained(fresh)
         record.write(fresh)
+        if record.base is not None:
+            _name_base(fresh, record.base)
         for file in fresh.iterdir():
             file.chmod(PUBLIC_MODE)
+
+
+def _name_base(folder: Path, base: str) -> None:
+    """Let peft's own files name the base as the record does: they have the place where it was on this machine."""
+    (folder / "README.md").unlink(missing_ok=True)
+    configuration = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
+    configuration["base_model_name_or_path"] = base
+    (folder / ADAPTER).write_text(json.dumps(configuration, indent=2, sort_keys=True) + "\n", encoding="utf-8")

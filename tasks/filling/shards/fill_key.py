@@ -17,6 +17,7 @@ from typing import Any
 
 import tasks
 from tasks.atomic_file import is_pipe_or_device
+from tasks.errors import ModelError
 from tasks.model_source import PACKAGE_PREFIX, locate_model
 from tasks.params import as_plain
 from tasks.reports.stage_report import content_hash
@@ -75,12 +76,21 @@ def _paths(value: Any) -> Iterator[str]:
 
 
 def _model_state(filler: str | None, hashes: Mapping[str, str]) -> list[str | None]:
-    """The content of a filler's folder, or the commit of a model of the hub."""
+    """The content of a filler's folder, or the commit of a model of the hub; those of an adapter's base besides."""
     if filler is None:
         return [None, None]
+    from tasks.filling.causal_lm.filler_folder import base_of
+
     source = locate_model(filler)
     if Path(source).is_dir():
-        return [filler, hashes.get(filler) or content_hash(source)]
+        state: list[str | None] = [filler, hashes.get(filler) or content_hash(source)]
+        if base := base_of(filler):
+            try:
+                state += _model_state(base, hashes)
+            except ModelError:
+                # Loading the adapter says it better.
+                state += [base, None]
+        return state
     from huggingface_hub import hf_hub_download
 
     try:
