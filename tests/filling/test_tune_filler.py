@@ -281,6 +281,9 @@ def test_a_causal_filler_is_tuned_with_lora_round_after_round(tmp_path, monkeypa
     assert second["base_held_out_loss"] == pytest.approx(first["held_out_loss"], rel=1e-5)
     assert second["held_out_masked_words"] == first["held_out_masked_words"]
     assert first["tuned_parameters"] < first["parameters"]
+    # The base's own, whether the update is added to them or not.
+    weights = random_llama(causal_tokenizer()).parameters()
+    assert first["parameters"] == second["parameters"] == sum(weight.numel() for weight in weights)
     assert CausalFillerRecord.read("llama_tuned").instruction.startswith("Predict")
     assert CausalFillerRecord.read("llama_tuned_round_2").base == "llama_tuned"
     (tmp_path / "ask.txt").write_text("the [MASK] cat\n", encoding="utf-8")

@@ -35,6 +35,8 @@ def tune_causal_filler(base: str, text: TuningText, settings: CausalLanguageMode
     held_out = [sentence.texts[0] for sentence in text.held_out if not sentence.slots]
     testable = bool(held_out_prompts(language_model, held_out))
     before = held_out_accuracy(language_model, held_out) if testable else None
+    # Behind the tuning the update may be among them.
+    parameters = sum(weight.numel() for weight in model.parameters())
     tuned, measured = train_lora(language_model, text.lines, settings)
     written = tuned.merge_and_unload() if settings.merge else tuned
     after = None
@@ -44,5 +46,4 @@ def tune_causal_filler(base: str, text: TuningText, settings: CausalLanguageMode
     named = None if settings.merge else base
     save_causal_filler(written, tokenizer, CausalFillerRecord(INSTRUCTION, record.precision, named), output)
     measured["sentences_seen"] = measured.pop("sentences")
-    parameters = sum(weight.numel() for weight in model.parameters())
     return {**measured, "parameters": parameters, **before_and_after(before, after)}
