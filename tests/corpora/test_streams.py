@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -26,7 +26,8 @@ def process_substitution(content):
     reading, writing = os.pipe()
 
     def write():
-        with open(writing, "w", encoding="utf-8") as stream:
+        # Whoever refuses the pipe does not read it.
+        with suppress(BrokenPipeError), open(writing, "w", encoding="utf-8") as stream:
             stream.write(content)
 
     writer = threading.Thread(target=write)
