@@ -79,6 +79,12 @@ class TopK(_MaskedLanguageModelMethod):
     k: int = Field(default=10, ge=1)
     """K: candidates per marker."""
 
+    @model_validator(mode="after")
+    def _hides_what_is_forbidden(self) -> "TopK":
+        if self.forbid_original and self.k == 1:
+            _refuse_forbidding("top_k with k 1 takes the best one")
+        return self
+
 
 class Sample(_MaskedLanguageModelMethod):
     """A draw from the filler's whole distribution over words that are not on the list of kept words."""

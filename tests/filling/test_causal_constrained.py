@@ -225,13 +225,17 @@ def test_too_few_positions_for_the_prompt_is_an_error():
 
 
 def test_an_original_is_never_written_where_that_is_forbidden():
-    model = llama_of_last_piece(TOKENIZER, table(he={"_cat": 3.0, "_dog": 2.0}))
+    model = llama_of_last_piece(TOKENIZER, table(he={"_cat": 3.0, "_dog": 2.0, "_mat": 1.0}))
     records = [[MaskedSpan(4, 7, MASK, "allow_list", "Cat", 0)]]
-    settings = Top1(kind="top_1", right_context=LEFT_ONLY, forbid_original=True)
-    assert filled(model, ["the [MASK] sat"], settings, records=records) == ["the dog sat"]
-    only = Top1(kind="top_1", right_context=RightContext(words=0, candidates=1), forbid_original=True)
+    # Of the two best the other one; the third does not move up.
+    settings = TopK(kind="top_k", k=2, right_context=LEFT_ONLY, forbid_original=True)
+    lines = ["the [MASK] sat"] * 20
+    assert set(filled(model, lines, settings, records=records * 20)) == {"the dog sat"}
+    # Where both are originals, the likeliest of all other words.
+    both = [[MaskedSpan(4, 11, MASK, "allow_list", "Cat dog", 0)]]
+    only = TopK(kind="top_k", k=2, right_context=RightContext(words=0, candidates=1), forbid_original=True)
     counts = {}
-    assert filled(model, ["the [MASK] sat"], only, records=records, counts=counts) == ["the dog sat"]
+    assert filled(model, ["the [MASK] sat"], only, records=both, counts=counts) == ["the mat sat"]
     assert counts["fallbacks"] == 1
 
 

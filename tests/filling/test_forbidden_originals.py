@@ -256,9 +256,11 @@ def test_who_fills_again_without_the_sidecar_learns_no_masked_word(tmp_path):
     assert words() == published
 
 
-@pytest.mark.parametrize("method", ["top_1", "free", "downstream"])
+@pytest.mark.parametrize("method", ["top_1", "top_k", "free", "downstream"])
 def test_methods_without_chance_cannot_hide_what_they_avoid(method):
-    settings = {"kind": method, "forbid_original": True} | ({"choose": "best"} if method == "downstream" else {})
+    settings = {"kind": method, "forbid_original": True} | {"downstream": {"choose": "best"}, "top_k": {"k": 1}}.get(
+        method, {}
+    )
     with pytest.raises(ValueError, match="forbid_original"):
         TypeAdapter(FillingSettings).validate_python(settings)
 

@@ -164,8 +164,8 @@ class Sharp(Experiment):
         super().__init__(rows, None, EvaluationSettings())
 
     def compare(self, first, second, expected, *, known=False):
-        if second is None:
-            return None
+        if second not in self.by_condition:
+            return super().compare(first, second, expected, known=known)
         ratio = self.number(first, "perplexity") / self.number(second, "perplexity")
         place = first.dataset, str(first.technique), first.label, second.label
         return Comparison(*place, ratio, ratio * 0.99, ratio * 1.01, 1, expected)

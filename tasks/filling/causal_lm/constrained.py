@@ -34,6 +34,7 @@ from tasks.filling.causal_lm.slots import EncodedSentence, encode_sentences
 from tasks.filling.causal_lm.words import CausalWords
 from tasks.filling.choices.choice import Choice
 from tasks.filling.choices.methods import choice_of
+from tasks.filling.choices.top_k import OneOfTheBest
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Fill, MaskedSentence
@@ -213,14 +214,29 @@ class ConstrainedFiller:
 
     def _choose(self, candidates: list[Candidate], slot: SlotContext, scores: np.ndarray) -> tuple[Candidate, bool]:
         """A candidate by the method, and whether it is a fallback."""
-        allowed = candidates
-        if self._originals is not None:
-            originals = self._originals.at(slot.place)
-            allowed = [candidate for candidate in candidates if fold(candidate.word) not in originals]
-            if len(allowed) < len(candidates):
-                free = self._by_method(candidates, slot)[0]
-                self._originals.note(slot.place, would_restore=fold(free.word) in originals)
-        return self._by_method(allowed, slot) if allowed else (self._last_resort(slot, scores), True)
+        if self._originals is None:
+            return self._by_method(candidates, slot) if candidates else (self._last_resort(slot, scores), True)
+        originals = self._originals.at(slot.place)
+        allowed = [candidate for candidate in candidates if fold(candidate.word) not in originals]
+        if len(allowed) < len(candidates):
+            free = self._by_method(candidates, slot)[0]
+            self._originals.note(slot.place, would_restore=fold(free.word) in originals)
+        if not allowed:
+            return self._last_resort(slot, scores), True
+        if isinstance(self._settings, TopK) and len(allowed) < len(candidates):
+            return self._one_of_the_best(candidates, slot, originals, self._settings.k)
+        return self._by_method(allowed, slot)
+
+    def _one_of_the_best(
+        self, candidates: list[Candidate], slot: SlotContext, originals: set[str], k: int
+    ) -> tuple[Candidate, bool]:
+        """Top-K with originals passed over, so that no word from beyond the K best says that one of them was."""
+        off_list = self._kept.off_list([candidate.word for candidate in candidates])
+        choice = OneOfTheBest(min(k, len(candidates)), off_list, self._randomness)
+        passed = np.array([index for index, each in enumerate(candidates) if fold(each.word) in originals])
+        scores = np.array([[candidate.score for candidate in candidates]], dtype=np.float32)
+        chosen = choice.choose(scores, [slot.place], skipped=[passed])
+        return candidates[int(chosen.candidates[0])], bool(chosen.fallbacks[0])
 
     def _by_method(self, candidates: list[Candidate], slot: SlotContext) -> tuple[Candidate, bool]:
         settings = self._settings

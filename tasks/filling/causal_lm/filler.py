@@ -53,8 +53,8 @@ def filler_of(
     """The filler that the settings ask for, and whether it writes capital letters."""
     if isinstance(settings, Free) and settings.fallback == "unigram" and frequencies is not None:
         off_list = kept.off_list(frequencies.words)
-        by_frequency = UnigramFiller(frequencies, off_list, randomness, originals)
-        return FreeFiller(language_model, settings, randomness, by_frequency, originals), True
+        by_frequency = UnigramFiller(frequencies, off_list, randomness)
+        return FreeFiller(language_model, settings, randomness, by_frequency), True
     size = language_model.model.get_output_embeddings().weight.shape[0]
     words = CausalWords.of(
         language_model.tokenizer,
@@ -66,8 +66,8 @@ def filler_of(
     if not isinstance(settings, Free):
         return ConstrainedFiller(language_model, words, settings, kept, randomness, originals), cased
     best = Top1(kind="top_1", batch_sentences=settings.batch_sentences, right_context=settings.right_context)
-    constrained = ConstrainedFiller(language_model, words, best, kept, randomness, originals)
-    return FreeFiller(language_model, settings, randomness, constrained, originals), cased
+    constrained = ConstrainedFiller(language_model, words, best, kept, randomness)
+    return FreeFiller(language_model, settings, randomness, constrained), cased
 
 
 def refuse_free(settings: Any, name: str) -> None:

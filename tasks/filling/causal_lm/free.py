@@ -10,14 +10,12 @@ is not, the model's own is, and what was read in vain is taken back. So a senten
 markers, and a sentence that has left its masked form is given up at once.
 """
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
-from tasks.corpora.words import fold
 from tasks.filling.causal_lm.alignment import Alignment
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.prompt import INSTRUCTION, CausalPrompt
@@ -28,7 +26,6 @@ from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Fill, MaskedSentence
 from tasks.filling.settings import Free
 from tasks.filling.shards.batch_halving import BatchHalving
-from tasks.filling.slot_originals import ForbiddenOriginals
 
 _MOST_KEPT_PIECES = 16384
 _ENOUGH_READS = 4
@@ -86,11 +83,10 @@ class FreeFiller:
         settings: Free,
         randomness: MarkerRandomness,
         fallback: Filler,
-        originals: ForbiddenOriginals | None = None,
     ) -> None:
         """``fallback`` fills the sentences that the model does not get right."""
         self._language_model, self._settings = language_model, settings
-        self._randomness, self._fallback, self._originals = randomness, fallback, originals
+        self._randomness, self._fallback = randomness, fallback
         self._prompt = CausalPrompt(language_model, language_model.instruction or INSTRUCTION)
         self._clock = ForwardClock()
         self._halving = BatchHalving(language_model.name)
@@ -124,8 +120,8 @@ class FreeFiller:
         self._counts["free_too_long"] += len(waiting) - len(fitting)
         for attempt in range(1 + self._settings.attempts):
             written = self.write(list(fitting.values()), attempt)
-            for (index, encoded), words in zip(list(fitting.items()), written, strict=True):
-                if words is None or self._is_forbidden(encoded.sentence, words):
+            for index, words in zip(list(fitting), written, strict=True):
+                if words is None:
                     continue
                 fills[index] = [Fill(word) for word in words]
                 advance(len(words))
@@ -167,15 +163,6 @@ class FreeFiller:
             indices = (index for index, _ in batch)
             result |= zip(indices, (written for part in parts for written in part), strict=True)
         return [result[index] for index in range(len(encoded))]
-
-    def _is_forbidden(self, sentence: MaskedSentence, words: Sequence[str]) -> bool:
-        if self._originals is None:
-            return False
-        places = [Place(sentence.number, slot.first_marker) for slot in sentence.slots]
-        hits = [fold(word) in self._originals.at(place) for word, place in zip(words, places, strict=True)]
-        for place in itertools.compress(places, hits):
-            self._originals.note(place, would_restore=True)
-        return any(hits)
 
     def _longest(self, encoded: EncodedSentence) -> int:
         return sum(map(len, encoded.known)) + _SPARE_PIECES * (1 + len(encoded.sentence.slots))
