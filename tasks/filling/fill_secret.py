@@ -11,6 +11,7 @@ Counts with noise promise to withstand that, so there the secret is keyed by the
 import hmac
 from pathlib import Path
 
+from tasks.corpora.text_lines import refuse_stream
 from tasks.errors import CorpusError
 
 _KEY = b"palimpsest: draws of a fill"
@@ -18,7 +19,8 @@ _BLOCK = 1 << 20
 
 
 def fill_secret(sidecar: str | Path, noise_key: bytes = b"") -> bytes:
-    """32 bytes of what was masked; ``CorpusError`` where the sidecar does not exist."""
+    """32 bytes of what was masked; ``CorpusError`` where the sidecar does not exist, or can be read only once."""
+    refuse_stream(sidecar, "a fill that keeps clear of masked words reads the sidecar twice")
     digest = hmac.new(_KEY + noise_key, digestmod="sha256")
     try:
         with open(sidecar, "rb") as stream:

@@ -1,5 +1,6 @@
 import json
 import math
+import os
 from collections import Counter
 
 import numpy as np
@@ -276,3 +277,13 @@ def test_top_k_takes_no_word_from_beyond_the_k_best():
     assert set(choice.choose(order, places(200)).candidates.tolist()) == set(best[1:].tolist())
     # Where all K are passed over another word must do.
     assert set(method.choose(order, places(200), skipped=[best] * 200).candidates.tolist()) <= {3, 4}
+
+
+def test_a_sidecar_that_can_be_read_once_is_refused(corpus, capsys):
+    pipe = corpus / "pipe"
+    os.mkfifo(pipe)
+    options = ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv", "--forbid-original"]
+    assert fill(corpus, *options, "--sidecar", pipe) == 1
+    error = capsys.readouterr().err
+    assert "can be read only once, and a fill that keeps clear of masked words reads the sidecar twice" in error
+    assert error.count("\n") == 1
