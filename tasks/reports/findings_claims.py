@@ -96,12 +96,7 @@ def _decide(compared: _Compared, absent: str, *, every: bool = False, note: str 
         verdict = CONTRADICTED
     else:
         verdict = NOT_CONFIRMED
-    several = len({comparison.dataset for comparison in made}) > 1
-    failing = [
-        f"{c.first} against {c.second} ({f'{c.dataset}, ' if several else ''}{technique_name(c.technique)})"
-        for c in made
-        if c.outcome == "against"
-    ]
+    failing = [_named(comparison) for comparison in made if comparison.outcome == "against"]
     if failing:
         text += f" Against it: {_some(failing)}."
     return verdict, text + left_out + note, made, missing
@@ -109,10 +104,12 @@ def _decide(compared: _Compared, absent: str, *, every: bool = False, note: str 
 
 def _reasons(missing: Sequence[Incomparable]) -> list[str]:
     """``Top-1, minilm against Baseline0 (reddit, allow list): Baseline0 is not in the summary``."""
-    return [
-        f"{each.first} against {each.second} ({each.dataset}, {technique_name(each.technique)}): {each.reason}"
-        for each in missing
-    ]
+    return [f"{_named(each)}: {each.reason}" for each in missing]
+
+
+def _named(compared: Comparison | Incomparable) -> str:
+    place = [compared.dataset, *([technique_name(compared.technique)] if compared.technique else [])]
+    return f"{compared.first} against {compared.second} ({', '.join(place)})"
 
 
 def _some(names: Sequence[str], most: int = 4) -> str:

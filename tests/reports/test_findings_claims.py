@@ -89,7 +89,7 @@ def test_one_fill_above_a_baseline_contradicts_every_but_not_a_tendency():
     rows = [*fills("bert", (150, 140), (130, 210)), *fills("minilm", (150, 140), (150, 140))]
     found = findings(Sharp([*REFERENCES, *rows]))
     assert found[0].verdict == CONTRADICTED
-    assert "Top-K, bert against Baseline1 (entity tagger)" in found[0].evidence
+    assert "Top-K, bert against Baseline1 (chat, entity tagger)" in found[0].evidence
     assert found[1].verdict == NOT_CONFIRMED
     assert found[1].evidence.startswith("3 of 4 comparisons are for it, 1 against it, 0 within")
 
