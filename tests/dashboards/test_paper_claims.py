@@ -45,13 +45,15 @@ def test_without_scores_only_the_intervals_of_the_rows_count():
     assert len(claims) == 8
     # Baseline1 by the rows' own intervals; for Baseline0, and for Top-K against Top-1, there are none.
     assert [claim.verdict for claim in claims[:4]] == [NOT_CONFIRMED, NOT_TESTED, NOT_TESTED, NOT_TESTED]
-    assert claims[0].evidence.startswith("4 of 8 comparisons are for it, 0 against it, 4 within")
+    assert claims[0].evidence.startswith(
+        "4 of 8 comparisons are for it, 0 against it, 0 within their interval, 4 without one"
+    )
 
 
 def test_a_fill_above_a_baseline_contradicts_a_claim_on_every_method():
     claims = verdicts(rows((150.0, 140.0, 190.0), (130.0, 220.0, 190.0)), None)
     assert claims[0].verdict == CONTRADICTED
-    assert "Top-K, minilm against Baseline1 (vocabulary threshold)" in claims[0].evidence
+    assert "Top-K, minilm against Baseline1 (chat, vocabulary threshold)" in claims[0].evidence
 
 
 def test_what_was_not_measured_is_said():

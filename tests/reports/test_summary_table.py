@@ -21,8 +21,10 @@ def test_several_seeds_have_mean_and_standard_deviation():
 
 
 def test_a_ratio_over_seeds_has_the_interval_over_sentences_and_seeds():
-    together = {"r": 1.25, "r_ci": [1.1, 1.4]}
-    rows = [{"r": value, "r_ci": [0.9, 1.6], "over_seeds": together} for value in (1.2, 1.3)]
+    together = {"seeds": [1, 2], "r": 1.25, "r_ci": [1.1, 1.4]}
+    rows = [
+        {"seed": seed, "r": value, "r_ci": [0.9, 1.6], "over_seeds": together} for seed, value in ((1, 1.2), (2, 1.3))
+    ]
     number = estimate(rows, "r")
     assert (number.value, number.low, number.high, number.seeds) == (1.25, 1.1, 1.4, 2)
     assert ratio_text(number) == "1.25 [1.10, 1.40]"

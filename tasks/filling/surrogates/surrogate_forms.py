@@ -154,10 +154,14 @@ def _other_figures(original: str, random_numbers: random.Random) -> str:
     others of it."""
     if is_figure(original):
         return other_characters(original, random_numbers, letters=False)
-    return "".join(
+    made = "".join(
         other_of_group(part, random_numbers) or other_characters(part, random_numbers, letters=True)
         for part in _LETTERS.split(original)
     )
+    if _triples(fold(made)) & _triples(fold(original)):
+        # Another word of a group has letters of the original by chance.
+        return other_characters(original, random_numbers, letters=True)
+    return made
 
 
 def _luhn(figures: list[str]) -> int:
