@@ -173,6 +173,8 @@ def learn(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[A
 def _check(arguments: argparse.Namespace, settings: Any) -> None:
     """``ParameterError`` where options are missing that the method needs, or given that it does not use."""
     from tasks.atomic_file import refuse_folder
+    from tasks.corpora.text_lines import refuse_stream
+    from tasks.filling.fill_secret import draws_from_secret
     from tasks.filling.log_linear.options import check_weighing
 
     # Not after hours, when everything is filled.
@@ -190,6 +192,8 @@ def _check(arguments: argparse.Namespace, settings: Any) -> None:
             f"method {arguments.method!r}: forbid_original=True needs to know what was masked; give --sidecar, or "
             "leave forbid_original out"
         )
+    if arguments.sidecar and draws_from_secret(settings):
+        refuse_stream(arguments.sidecar, "a fill that keeps clear of masked words reads the sidecar twice")
 
 
 def _surrogates_of_documents(arguments: argparse.Namespace, settings: Any) -> bool:

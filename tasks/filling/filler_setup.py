@@ -54,13 +54,11 @@ def corpus_filler(arguments: argparse.Namespace, settings: Any, threads: int, pr
 
 
 def _secret(arguments: argparse.Namespace, settings: Any) -> bytes:
-    """What draws are made of besides the seed: nothing, unless they keep clear of what was masked, as surrogates always
-    do that know it."""
-    from tasks.filling.fill_secret import fill_secret
+    """What draws are made of besides the seed: nothing, unless they keep clear of what was masked."""
+    from tasks.filling.fill_secret import draws_from_secret, fill_secret
     from tasks.filling.noise_key import noise_key
 
-    writes_surrogates = settings.kind == "surrogate" or settings.classes == "match"
-    if not arguments.sidecar or not (settings.forbid_original or writes_surrogates):
+    if not arguments.sidecar or not draws_from_secret(settings):
         return b""
     return fill_secret(arguments.sidecar, noise_key() if counts_masked_words(settings) else b"")
 
