@@ -153,6 +153,11 @@ def test_masked_accuracy_of_a_model_that_knows_only_frequencies():
     assert measured["valid_top_10_accuracy"] == 1.0
 
 
+def test_held_out_lines_without_a_word_are_counted_and_named():
+    with pytest.raises(CorpusError, match=r"none of the 2 held-out lines \(--valid\) has a word that filler 'tiny'"):
+        masked_accuracy(random_bert(TOKENIZER), TOKENIZER, ["?!", "..."], name="tiny")
+
+
 def test_a_saved_filler_replaces_an_earlier_one_and_nothing_else(tmp_path):
     model = random_bert(TOKENIZER)
     save_filler(model, TOKENIZER, tmp_path / "filler")

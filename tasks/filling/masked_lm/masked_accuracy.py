@@ -29,7 +29,10 @@ def masked_accuracy(model: Any, tokenizer: Any, lines: Sequence[str], *, name: s
     masker = WordMasker(tokenizer, candidate_words(tokenizer, name=name), model.config.vocab_size)
     sentences = masker.encode(lines, LONGEST_SENTENCE)
     if not sentences:
-        raise CorpusError("the validation text has no line with a word to mask")
+        raise CorpusError(
+            f"none of the {len(lines):,} held-out lines (--valid) has a word that filler {name!r} can mask; take "
+            "running text in its language and script"
+        )
     return accuracy_of_pieces(model, masker, sentences, name=name)
 
 
