@@ -42,6 +42,7 @@ METHODS = ("top_1", "top_k", "sample", "log_linear", "downstream", "free", "unig
 _OVERRIDES = (
     "classes",
     "consistent_within",
+    "copies",
     "k",
     "temperature",
     "batch_sentences",
@@ -200,6 +201,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         default=None,
         help="whether the masked word may never be its own substitute; needs --sidecar (default: it may)",
+    )
+    settings.add_argument(
+        "--copies",
+        type=int,
+        help="fill the text so many times, each time by other draws, one copy behind the other in the output, for a "
+        "model to be adapted on all of them (default: 1)",
     )
     cell = parser.add_argument_group("cell", "what the report says it belongs to; changes no result")
     cell.add_argument("--dataset", help="name of the private corpus")

@@ -19,7 +19,7 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
     from tasks.corpora.sidecar import read_sidecar
     from tasks.corpora.text_lines import is_stream, read_lines
     from tasks.filling import noise_key
-    from tasks.filling.filled_corpus import FillingTally, read_shards
+    from tasks.filling.filled_corpus import FillingTally, read_copies, read_shards
     from tasks.filling.filler_setup import corpus_filler, model_folders
     from tasks.filling.kept_words import KeptWords
     from tasks.filling.log_linear.options import counts_masked_words
@@ -56,10 +56,15 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
             kept = KeptWords.read(arguments.kept_words)
             prepared, learned = learn(arguments, settings, threads)
             report.measure(**learned)
-            records = read_sidecar(arguments.sidecar) if arguments.sidecar else None
             for_surrogates = _surrogates_of_documents(arguments, settings)
-            documents = read_lines(arguments.documents) if for_surrogates else None
-            shards = read_shards(read_lines(arguments.input), records, documents)
+            shards = read_copies(
+                settings.copies,
+                lambda: read_shards(
+                    read_lines(arguments.input),
+                    read_sidecar(arguments.sidecar) if arguments.sidecar else None,
+                    read_lines(arguments.documents) if for_surrogates else None,
+                ),
+            )
             first = list(itertools.islice(shards, 2))
             several = len(first) > 1
             # One shard is all or nothing, so there is nothing to keep of it.
@@ -70,7 +75,7 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
                     arguments.work_folder or DEFAULT_WORK_FOLDER, arguments.output, key, resume=arguments.resume
                 )
                 open_store.callback(store.close)
-            tally = FillingTally(kept, Restoration(None) if arguments.sidecar else None)
+            tally = FillingTally(kept, Restoration(None, settings.copies) if arguments.sidecar else None)
             with _progress_bar() as advance:
                 done = fill_corpus(
                     itertools.chain(first, shards),
@@ -106,7 +111,7 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
                 warning = "no marker says its class: classes=match changed nothing; give --sidecar, or mask by class"
                 report.warn(warning)
                 print(f"warning: {warning}", file=sys.stderr)
-            for warning in _beyond_epsilon(settings):
+            for warning in (*_beyond_epsilon(settings), *_beyond_one_copy(settings)):
                 report.warn(warning)
         if store is not None:
             # Only now: a run that ends before its report is written can still be resumed.
@@ -192,6 +197,9 @@ def _check(arguments: argparse.Namespace, settings: Any) -> None:
             f"method {arguments.method!r}: forbid_original=True needs to know what was masked; give --sidecar, or "
             "leave forbid_original out"
         )
+    if settings.copies > 1:
+        for path in filter(None, (arguments.input, arguments.sidecar, arguments.documents)):
+            refuse_stream(path, f"copies={settings.copies} reads it {settings.copies} times")
     if arguments.sidecar and draws_from_secret(settings):
         refuse_stream(arguments.sidecar, "a fill that keeps clear of masked words reads the sidecar twice")
 
@@ -251,6 +259,15 @@ def _beyond_epsilon(settings: Any) -> Iterator[str]:
         yield "epsilon is of the counts: with forbid_original each place also says one word that was not masked there"
     if settings.classes == "match":
         yield "epsilon is of the counts: classes=match also reads the class, and surrogates the form, of a masked word"
+
+
+def _beyond_one_copy(settings: Any) -> Iterator[str]:
+    """What several fills of one text say together (decision 0038)."""
+    if settings.copies > 1 and settings.forbid_original:
+        yield (
+            f"each of {settings.copies} copies keeps clear of the masked word: a likely word that none of them writes "
+            "is the more likely to be it"
+        )
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ and what stands in a shard, and so in a batch, does not depend on how the work i
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
 from typing import Any, Protocol, TypeVar
 
@@ -56,6 +56,8 @@ class Shard:
     """Their records of the sidecar (private), or ``None`` where no sidecar is read."""
     documents: list[str] | None = None
     """The name of each line's document, or ``None`` where these are not known."""
+    lines_before: int = 0
+    """Lines of earlier copies of the corpus, which ``first_line`` counts too."""
 
 
 Item = TypeVar("Item")
@@ -84,6 +86,25 @@ def read_shards(
     for following, what in ((spans, "sidecar"), (names, "documents file")):
         if following is not None and next(following, None) is not None:
             raise CorpusError(f"the {what} has more lines than the {count} of the masked text")
+
+
+def read_copies(copies: int, read: Callable[[], Iterable[Shard]]) -> Iterator[Shard]:
+    """The shards of a corpus that is filled several times, copy after copy; ``read`` reads it from its start.
+
+    Shards and lines are numbered on from copy to copy: chance belongs to the number of a line, so each copy has its
+    own, and the first one that of a single fill.
+    """
+    shards = lines = 0
+    for _ in range(copies):
+        first_shard, lines_before = shards, lines
+        for shard in read():
+            yield replace(
+                shard,
+                index=first_shard + shard.index,
+                first_line=lines_before + shard.first_line,
+                lines_before=lines_before,
+            )
+            shards, lines = shards + 1, lines + len(shard.lines)
 
 
 def _beside(part: Sequence[str], before: int, following: Iterator[Item] | None, what: str) -> list[Item] | None:
@@ -186,10 +207,13 @@ class CorpusFiller:
     """For the restoration by frequency."""
     originals: ForbiddenOriginals | None = None
     """The words that the filler must not write, where originals are forbidden."""
+    copies: int = 1
+    """How often the corpus is filled."""
 
     def fill_shard(self, shard: Shard, advance: Callable[[int], object] = lambda slots: None) -> FilledShard:
         """Fill a shard; ``advance`` is called with the number of slots just filled."""
-        tally = FillingTally(self.kept, Restoration(self.generic) if shard.records is not None else None)
+        restoration = Restoration(self.generic, self.copies) if shard.records is not None else None
+        tally = FillingTally(self.kept, restoration)
         counts, seconds = self._counts(), self.filler.forward_seconds or 0.0
         lines = fill_lines(
             shard.lines,
@@ -198,6 +222,7 @@ class CorpusFiller:
             tally,
             merge_markers=self.merge_markers,
             first_line=shard.first_line,
+            lines_before=shard.lines_before,
             records=shard.records,
             documents=shard.documents,
             originals=self.originals,
@@ -222,12 +247,14 @@ def fill_lines(
     *,
     merge_markers: bool,
     first_line: int = 1,
+    lines_before: int = 0,
     records: Sequence[list[MaskedSpan]] | None = None,
     documents: Sequence[str] | None = None,
     originals: ForbiddenOriginals | None = None,
     advance: Callable[[int], object] = lambda slots: None,
 ) -> list[str]:
-    """One filled line, unescaped, per masked line; ``first_line`` is the number of the first one.
+    """One filled line, unescaped, per masked line; ``first_line`` is the number of the first one, ``lines_before`` how
+    many lines of earlier copies it counts.
 
     Raises ``CorpusError`` where a record of the sidecar is of another text, and ``RuntimeError`` where a line's
     unmasked text would have changed, or a fill would be an original though that is forbidden.
@@ -251,6 +278,6 @@ def fill_lines(
             raise RuntimeError(f"line {sentence.number}: a fill is the word that was masked, which is forbidden")
         tally.add(sentence, fills)
         if tally.restoration is not None:
-            tally.restoration.add(sentence, words)
+            tally.restoration.add(sentence, words, lines_before)
         filled_lines.append(filled)
     return filled_lines

@@ -50,7 +50,7 @@ def corpus_filler(arguments: argparse.Namespace, settings: Any, threads: int, pr
     generic = None
     if arguments.sidecar and frequencies:
         generic = GenericWords(frequencies.off_list_probabilities(kept), frequencies.ranks())
-    return CorpusFiller(filler, casing, kept, settings.merge_markers, generic, originals)
+    return CorpusFiller(filler, casing, kept, settings.merge_markers, generic, originals, settings.copies)
 
 
 def _secret(arguments: argparse.Namespace, settings: Any) -> bytes:

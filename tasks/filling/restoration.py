@@ -7,6 +7,8 @@ Besides the whole, places are counted by the technique, detector or rule that as
 was masked, and by how frequent the masked word is in generic text (its rank among the word counts, by powers of ten):
 rare words tell most. A place of merged markers or of several words counts in each group that one of its words belongs
 to, and in that group it is restored if its fill is one of the group's words; so groups can sum to more than the whole.
+Where a corpus is filled several times (``copies``), a place counts once, and as restored where one copy or more has its
+word: that is what those see who are given all of them.
 
 Intervals are Wilson's score interval at 95 %, which takes places as independent; those of a conversation are not quite.
 The guess has none: it is an expectation, exact for these word counts.
@@ -14,7 +16,7 @@ The guess has none: it is an expectation, exact for these word counts.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any
 
@@ -46,26 +48,34 @@ class RestorationCount:
     restored: int = 0
     expected: float = 0.0
     """Places that drawing words off the list by frequency would restore."""
+    seen: set[tuple[int, int]] = field(default_factory=set)
+    """The restored ones, by line and slot, of a corpus that is filled several times; else nothing."""
 
     def add(self, other: "RestorationCount") -> None:
         """Count the places of another count too."""
         self.places += other.places
-        self.restored += other.restored
+        self.restored += other.restored - len(self.seen & other.seen)
         self.expected += other.expected
+        self.seen |= other.seen
 
 
 class Restoration:
     """Counts over slots. A slot is restored if its fill, folded, is one of the words that its markers replaced."""
 
-    def __init__(self, generic: GenericWords | None) -> None:
-        """Without ``generic`` nothing is expected and there are no groups by frequency."""
+    def __init__(self, generic: GenericWords | None, copies: int = 1) -> None:
+        """Without ``generic`` nothing is expected and there are no groups by frequency. ``copies``: how often the
+        corpus is filled."""
         self._generic = generic
+        self._copies = copies
         self._knows_frequency = generic is not None
         self._groups: dict[tuple[str, str], RestorationCount] = {(_OVERALL, ""): RestorationCount()}
 
-    def add(self, sentence: MaskedSentence, words: Sequence[str]) -> None:
-        """Count the fills of one line, which has its record of the sidecar (``slot_originals.with_spans``)."""
-        for spans, word in zip(spans_of_slots(sentence), words, strict=True):
+    def add(self, sentence: MaskedSentence, words: Sequence[str], lines_before: int = 0) -> None:
+        """Count the fills of one line, which has its record of the sidecar (``slot_originals.with_spans``).
+
+        ``lines_before``: how many lines of earlier copies stand before its own copy.
+        """
+        for slot, (spans, word) in enumerate(zip(spans_of_slots(sentence), words, strict=True)):
             folded = fold(word)
             groups: dict[tuple[str, str], set[str]] = {(_OVERALL, ""): set()}
             for span in spans:
@@ -79,11 +89,16 @@ class Restoration:
                         groups.setdefault((_FREQUENCY, bucket), set()).add(original)
             for group, originals in groups.items():
                 count = self._groups.setdefault(group, RestorationCount())
+                if folded in originals:
+                    seen = {(sentence.number - lines_before, slot)} if self._copies > 1 else set()
+                    count.add(RestorationCount(restored=1, seen=seen))
+                if lines_before:
+                    continue
                 count.places += 1
-                count.restored += folded in originals
                 if self._generic is not None:
                     # Sorted: the last digits of a sum depend on its order, and a set has none.
-                    count.expected += sum(self._generic.probabilities.get(word, 0.0) for word in sorted(originals))
+                    guessed = sum(self._generic.probabilities.get(word, 0.0) for word in sorted(originals))
+                    count.expected += guessed if self._copies == 1 else 1 - (1 - guessed) ** self._copies
 
     @property
     def rate(self) -> float | None:
@@ -101,15 +116,18 @@ class Restoration:
         """The counts as plain values; ``add_plain`` reads them back."""
         return {
             "knows_frequency": self._knows_frequency,
-            "groups": [[*group, count.places, count.restored, count.expected] for group, count in self._groups.items()],
+            "groups": [
+                [*group, count.places, count.restored, count.expected, sorted(count.seen)]
+                for group, count in self._groups.items()
+            ],
         }
 
     def add_plain(self, plain: Mapping[str, Any]) -> None:
         """Count what another object counted, from its ``as_plain``."""
         self._knows_frequency |= plain["knows_frequency"]
-        for dimension, name, places, restored, expected in plain["groups"]:
+        for dimension, name, places, restored, expected, seen in plain["groups"]:
             count = self._groups.setdefault((dimension, name), RestorationCount())
-            count.add(RestorationCount(places, restored, expected))
+            count.add(RestorationCount(places, restored, expected, {(line, slot) for line, slot in seen}))
 
     def measured(self) -> dict[str, Any]:
         """What the report says: the whole and each group, with counts, rate, interval and the guess."""

@@ -28,7 +28,18 @@ class ClassCheck(Settings):
     """How often a fill of another class is drawn again before it becomes a surrogate."""
 
 
-class _ClassAware(Settings):
+class _Method(Settings):
+    copies: int = Field(default=1, ge=1, le=100)
+    """How often the corpus is filled, each time by other draws, one copy behind the other: a model that is adapted on
+    it for one epoch reads another fill in each pass over the corpus (decision 0038)."""
+
+
+def _refuse_copies(copies: int, what: str, remedy: str) -> None:
+    if copies > 1:
+        raise ValueError(f"{what}, so that copies={copies} would be the same text {copies} times; {remedy}")
+
+
+class _ClassAware(_Method):
     classes: Literal["ignore", "match"] = "ignore"
     """``match``: a fill has the class of its marker, or of the sidecar's label where the marker is ``[MASK]``, checked
     by a tagger (see ``class_check``)."""
@@ -66,9 +77,10 @@ class Top1(_MaskedLanguageModelMethod):
     kind: Literal["top_1"]
 
     @model_validator(mode="after")
-    def _hides_what_is_forbidden(self) -> "Top1":
+    def _draws_nothing(self) -> "Top1":
         if self.forbid_original:
             _refuse_forbidding("top_1 takes the best one")
+        _refuse_copies(self.copies, "top_1 takes the best word", "use top_k, sample or log_linear, or leave copies out")
         return self
 
 
@@ -83,6 +95,8 @@ class TopK(_MaskedLanguageModelMethod):
     def _hides_what_is_forbidden(self) -> "TopK":
         if self.forbid_original and self.k == 1:
             _refuse_forbidding("top_k with k 1 takes the best one")
+        if self.k == 1:
+            _refuse_copies(self.copies, "top_k with k=1 takes the best word", "raise k, or leave copies out")
         return self
 
 
@@ -251,6 +265,8 @@ class Downstream(_LogLinearMethod):
     def _hides_what_is_forbidden(self) -> "Downstream":
         if self.forbid_original and self.choose == "best":
             _refuse_forbidding("downstream with choose 'best' takes the best one")
+        if self.choose == "best":
+            _refuse_copies(self.copies, "choose 'best' takes the best word", "set choose: sample, or leave copies out")
         return self
 
 
@@ -276,6 +292,15 @@ class Free(_ClassAware):
     forbid_original: ClassVar[bool] = False
     """The first sentence is written without chance: that another one was taken would say which word was avoided."""
 
+    @model_validator(mode="after")
+    def _draws_nothing(self) -> "Free":
+        _refuse_copies(
+            self.copies,
+            "free takes the model's best sentence",
+            "use top_k or sample, where the known words are forced, or leave copies out",
+        )
+        return self
+
 
 class Unigram(_CountingMethod):
     """Control without context: a word off the list, drawn by its frequency in the generic corpus."""
@@ -291,7 +316,7 @@ class Unigram(_CountingMethod):
     """Whether the word that was masked may never be its own substitute, as for the other methods."""
 
 
-class Surrogate(Settings):
+class Surrogate(_Method):
     """Names, places and figures from gazetteers by the class of the marker, as anonymisers write them; no model."""
 
     uses_filler: ClassVar[bool] = False
@@ -305,6 +330,16 @@ class Surrogate(Settings):
     of the same thing (see ``surrogate``)."""
     merge_markers: bool = False
     """Whether a run of consecutive markers is merged into one; a name of two words is one surrogate of two words."""
+
+    @model_validator(mode="after")
+    def _copies_differ(self) -> "Surrogate":
+        if self.consistent_within != "line":
+            _refuse_copies(
+                self.copies,
+                f"consistent_within={self.consistent_within!r} gives a word the same surrogate in each of them",
+                "set consistent_within: line, or leave copies out",
+            )
+        return self
 
 
 FillingSettings = Annotated[

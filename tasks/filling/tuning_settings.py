@@ -47,6 +47,8 @@ class _Tuning(Settings):
                 "method.consistent_within 'document' needs the originals and their documents, which tuning never "
                 "reads; leave it out"
             )
+        if getattr(self.method, "copies", 1) > 1:
+            raise ValueError("method.copies: a filler is tuned on one fill of each sentence; leave it out")
         # ``kind`` is the base's, and belongs to the classes below.
         kind = str(getattr(self, "kind", None))
         if self.method is not None and (needed := _OF_ANOTHER_KIND.get((self.method.kind, kind))):

@@ -1,0 +1,163 @@
+"""A corpus that is filled several times: copies that differ, each as whole as one fill, and what they give back
+together."""
+
+import json
+import os
+import random
+
+import pytest
+from interrupted_fills import SHARDS, finish, kill_at, numbers, start, write_corpus
+from pydantic import TypeAdapter, ValidationError
+
+from tasks.cli import main
+from tasks.corpora.sidecar import MaskedSpan, write_sidecar
+from tasks.filling import filled_corpus
+from tasks.filling.settings import FillingSettings
+from tasks.filling.tuning_settings import TuningSettings
+
+LINES = 41
+COUNTS = {"apple": 5, "pear": 3, "plum": 2}
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    """Each place hides one of three words; ``masked.txt``, ``sidecar.jsonl`` and ``word_counts.tsv`` in the folder."""
+    monkeypatch.setattr(filled_corpus, "SHARD_LINES", 10)
+    dice = random.Random(3)
+    lines, spans = [], []
+    for number in range(LINES):
+        words = dice.choices(list(COUNTS), k=number % 3)
+        lines.append(" ".join([f"line {number}:", *("[MASK] and" for _ in words)]))
+        spans.append([MaskedSpan(2 + 2 * i, 3 + 2 * i, "MASK", "list", word, i) for i, word in enumerate(words)])
+    (tmp_path / "masked.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (tmp_path / "word_counts.tsv").write_text("".join(f"{w}\t{n}\n" for w, n in COUNTS.items()), encoding="utf-8")
+    write_sidecar(tmp_path / "sidecar.jsonl", spans)
+    monkeypatch.chdir(tmp_path)
+    return [[span.original for span in line] for line in spans]
+
+
+def fill(output, *options):
+    arguments = ["fill", "--input", "masked.txt", "--output", output, "--method", "unigram"]
+    arguments += ["--word-counts", "word_counts.tsv", "--report", f"{output}.json", *options]
+    status = main(arguments)
+    if status:
+        return status
+    with open(output, encoding="utf-8") as lines:
+        return lines.read().splitlines()
+
+
+def fills_of(line):
+    """The words that stand in a filled line of the corpus."""
+    return [word for word in line.split(":")[1].split() if word != "and"]
+
+
+def report(name):
+    with open(f"{name}.json", encoding="utf-8") as text:
+        return json.load(text)
+
+
+def test_each_copy_is_a_fill_of_its_own_and_the_first_that_of_one(corpus):
+    one, three = fill("one.txt"), fill("three.txt", "--copies", "3")
+    copies = [three[start : start + LINES] for start in range(0, 3 * LINES, LINES)]
+    assert copies[0] == one
+    assert len({tuple(copy) for copy in copies}) == 3
+    for copy in copies:
+        assert [line.split(":")[0] for line in copy] == [f"line {number}" for number in range(LINES)]
+        assert [len(fills_of(line)) for line in copy] == [len(words) for words in corpus]
+    measured = report("three.txt")["measured"]
+    assert measured["lines"] == 3 * LINES
+    assert measured["fills"] == 3 * report("one.txt")["measured"]["fills"]
+    assert report("three.txt")["parameters"]["copies"] == 3
+
+
+def test_a_word_that_any_copy_gives_back_is_given_back(corpus):
+    three = fill("three.txt", "--copies", "3", "--sidecar", "sidecar.jsonl")
+    places = restored = guessed = 0
+    for number, originals in enumerate(corpus):
+        written = [fills_of(three[number + copy * LINES]) for copy in range(3)]
+        for slot, original in enumerate(originals):
+            places += 1
+            restored += any(words[slot] == original for words in written)
+            guessed += 1 - (1 - COUNTS[original] / 10) ** 3
+    overall = report("three.txt")["measured"]["restoration"]["overall"]
+    assert (overall["places"], overall["restored"]) == (places, restored)
+    assert places > restored > places / 2
+    assert overall["expected_by_frequency"] == pytest.approx(guessed / places)
+    low, high = overall["rate_ci"]
+    assert low < restored / places < high
+    by_class = report("three.txt")["measured"]["restoration"]["by_class"]["MASK"]
+    assert (by_class["places"], by_class["restored"]) == (places, restored)
+
+
+def test_no_copy_gives_back_what_is_forbidden_and_the_report_says_what_they_say_together(corpus):
+    three = fill("three.txt", "--copies", "3", "--sidecar", "sidecar.jsonl", "--forbid-original")
+    for number, line in enumerate(three):
+        pairs = zip(fills_of(line), corpus[number % LINES], strict=True)
+        assert not [word for word, original in pairs if word == original]
+    written = report("three.txt")
+    assert written["measured"]["restoration_rate"] == 0
+    assert any("each of 3 copies keeps clear of the masked word" in warning for warning in written["warnings"])
+    fill("one.txt", "--sidecar", "sidecar.jsonl", "--forbid-original")
+    assert not report("one.txt")["warnings"]
+
+
+def test_several_devices_write_the_same_copies(corpus, capfd):
+    alone = fill("alone.txt", "--copies", "2", "--sidecar", "sidecar.jsonl")
+    together = fill("together.txt", "--copies", "2", "--sidecar", "sidecar.jsonl", "--devices", "2")
+    assert together == alone
+    assert report("together.txt")["measured"]["restoration"] == report("alone.txt")["measured"]["restoration"]
+
+
+def test_a_fill_that_was_killed_in_its_second_copy_goes_on_there(tmp_path):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    for folder in (whole, broken):
+        folder.mkdir()
+        write_corpus(folder)
+    finish(start(whole, "out", "--copies", "2"))
+    kill_at(start(broken, "out", "--copies", "2", pause=0.02), broken, SHARDS + 3, 0.0)
+    finish(start(broken, "out", "--copies", "2"))
+    assert (broken / "out.txt").read_bytes() == (whole / "out.txt").read_bytes()
+    assert numbers(broken, "out") == numbers(whole, "out")
+    assert json.loads((broken / "out.json").read_text())["measured"]["resumed_shards"] >= SHARDS + 3
+
+
+def test_a_sidecar_that_is_too_short_is_named_before_the_second_copy(corpus, capsys):
+    with open("sidecar.jsonl", encoding="utf-8") as text:
+        lines = text.read().splitlines(keepends=True)
+    with open("short.jsonl", "w", encoding="utf-8") as text:
+        text.writelines(lines[:-1])
+    assert fill("out.txt", "--copies", "2", "--sidecar", "short.jsonl") == 1
+    assert f"the sidecar ends before line {LINES} of the masked text" in capsys.readouterr().err
+    assert not os.path.exists("out.txt")
+
+
+def test_text_that_can_be_read_once_is_refused(corpus, capsys):
+    os.mkfifo("pipe")
+    arguments = ["fill", "--input", "pipe", "--output", "out.txt", "--method", "unigram", "--copies", "2"]
+    assert main([*arguments, "--word-counts", "word_counts.tsv"]) == 1
+    assert "'pipe' can be read only once, and copies=2 reads it 2 times" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"kind": "top_k", "k": 1}, "top_k with k=1 takes the best word, so that copies=2 would be the same text 2"),
+        ({"kind": "downstream", "choose": "best"}, "choose 'best' takes the best word, so that copies=2"),
+        ({"kind": "surrogate", "consistent_within": "corpus"}, "gives a word the same surrogate in each of them"),
+        ({"kind": "surrogate", "consistent_within": "document"}, "set consistent_within: line, or leave copies out"),
+        ({"kind": "top_1"}, "top_1 takes the best word, so that copies=2 would be the same text 2 times; use"),
+        ({"kind": "free"}, "free takes the model's best sentence, so that copies=2"),
+    ],
+)
+def test_copies_that_would_be_the_same_are_refused(settings, says):
+    check = TypeAdapter(FillingSettings).validate_python
+    assert check(settings).copies == 1
+    with pytest.raises(ValidationError) as error:
+        check({**settings, "copies": 2})
+    assert says in str(error.value)
+
+
+def test_a_filler_is_tuned_on_one_fill():
+    settings = {"kind": "masked_lm", "text": "filled", "method": {"kind": "top_k", "copies": 2}}
+    with pytest.raises(ValidationError, match=r"method\.copies: a filler is tuned on one fill of each sentence"):
+        TypeAdapter(TuningSettings).validate_python(settings)
