@@ -102,7 +102,7 @@ def _filler(
         return causal_filler(arguments.filler, settings, kept, randomness, frequencies, originals)
     refuse_free(settings, arguments.filler)
     from tasks.filling.choices.downstream import DownstreamFiller
-    from tasks.filling.choices.methods import choice_of, downstream_choice
+    from tasks.filling.choices.methods import choice_of, downstream_choice, hiding_choice_of
     from tasks.filling.masked_lm.candidate_words import candidate_words
     from tasks.filling.masked_lm.masked_filler import MaskedFiller
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
@@ -117,9 +117,12 @@ def _filler(
         weighed = downstream_choice(
             settings, candidates.words, frequencies, arguments.language_model, randomness, prepared
         )
-    choice = weighed or choice_of(settings, off_list, randomness, prepared)
+    choice: Any
     if originals is not None:
-        choice = ChoiceWithoutOriginals(choice, candidates.words, originals)
+        hiding = hiding_choice_of(settings, off_list, randomness, prepared)
+        choice = ChoiceWithoutOriginals(hiding, candidates.words, originals)
+    else:
+        choice = weighed or choice_of(settings, off_list, randomness, prepared)
     if classes is not None:
         choice = classes.restricted(choice, candidates.words)
     forms = usual_forms(zip(frequencies.words, frequencies.counts.tolist(), strict=True)) if frequencies else {}

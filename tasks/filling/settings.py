@@ -59,15 +59,15 @@ class _MaskedLanguageModelMethod(_ClassAware):
     right_context: RightContext = RightContext()
     """What a causal language model does besides reading from left to right."""
     forbid_original: bool = False
-    """Whether the word that was masked may never be its own substitute; needs the sidecar and a method that draws, and
-    leaks a little (see ``slot_originals``)."""
+    """Whether the word that was masked may never be its own substitute; needs the sidecar and a method that draws from
+    all words, and leaks a bit for each place (see ``slot_originals``)."""
 
 
 def _refuse_forbidding(what: str) -> None:
     raise ValueError(
-        f"forbid_original is for methods that draw their words, and {what}, so that anyone who fills the masked text "
-        "again sees at which places another word stands, and which word was avoided there: the masked one; leave "
-        "forbid_original out, or use top_k, sample, log_linear or unigram"
+        f"forbid_original is for methods that draw from all their words, and {what}, so that anyone who fills the "
+        "masked text again sees at which places another word stands, and which word was avoided there: the masked "
+        "one; leave forbid_original out, or use sample, log_linear or unigram"
     )
 
 
@@ -93,8 +93,8 @@ class TopK(_MaskedLanguageModelMethod):
 
     @model_validator(mode="after")
     def _hides_what_is_forbidden(self) -> "TopK":
-        if self.forbid_original and self.k == 1:
-            _refuse_forbidding("top_k with k 1 takes the best one")
+        if self.forbid_original:
+            _refuse_forbidding("top_k takes the one of the k best that is off the list where there is no second")
         if self.k == 1:
             _refuse_copies(self.copies, "top_k with k=1 takes the best word", "raise k, or leave copies out")
         return self
@@ -263,8 +263,8 @@ class Downstream(_LogLinearMethod):
 
     @model_validator(mode="after")
     def _hides_what_is_forbidden(self) -> "Downstream":
-        if self.forbid_original and self.choose == "best":
-            _refuse_forbidding("downstream with choose 'best' takes the best one")
+        if self.forbid_original:
+            _refuse_forbidding("downstream weighs k of them")
         if self.choose == "best":
             _refuse_copies(self.copies, "choose 'best' takes the best word", "set choose: sample, or leave copies out")
         return self
@@ -289,11 +289,13 @@ class Free(_ClassAware):
     list of kept words by their frequency in the word counts."""
     right_context: RightContext = RightContext()
     """Of the constrained fallback."""
-    forbid_original: ClassVar[bool] = False
-    """The first sentence is written without chance: that another one was taken would say which word was avoided."""
+    forbid_original: bool = False
+    """Not allowed: the first sentence is written without chance."""
 
     @model_validator(mode="after")
     def _draws_nothing(self) -> "Free":
+        if self.forbid_original:
+            _refuse_forbidding("free writes the model's best sentence")
         _refuse_copies(
             self.copies,
             "free takes the model's best sentence",
@@ -322,9 +324,9 @@ class Surrogate(_Method):
     uses_filler: ClassVar[bool] = False
     classes: ClassVar[str] = "ignore"
     """A surrogate is of its class already."""
-    forbid_original: ClassVar[bool] = False
-    """Where the sidecar is read, a surrogate is never the original anyway."""
     kind: Literal["surrogate"]
+    forbid_original: bool = False
+    """Of no use: where the sidecar is read, a surrogate is never the original anyway."""
     consistent_within: Literal["line", "document", "corpus"] = "line"
     """Where the same original gets the same surrogate. ``document`` and ``corpus``: everybody sees which places speak
     of the same thing (see ``surrogate``)."""
@@ -333,6 +335,10 @@ class Surrogate(_Method):
 
     @model_validator(mode="after")
     def _copies_differ(self) -> "Surrogate":
+        if self.forbid_original:
+            raise ValueError(
+                "a surrogate is never the original where the sidecar is read (--sidecar); leave forbid_original out"
+            )
         if self.consistent_within != "line":
             _refuse_copies(
                 self.copies,

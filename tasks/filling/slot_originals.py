@@ -7,8 +7,14 @@ nothing; a restoration rate near that of guessing is often the better protection
 readers would take a substitute for the truth.
 
 It must not leak more than that. Whoever can repeat the fill without the sidecar sees where another word came out, and
-which word was avoided there. So draws come from a secret then (``fill_secret``), methods without chance refuse it, and
-Top-K passes an original over instead of letting a word beyond the K best move up.
+which word was avoided there. So draws come from a secret then (``fill_secret``). And where one word is nearly certain,
+its absence alone says that it was masked. So before the original is taken out, no word has a probability above 1/2:
+what stands there is then never more than twice as probable with one word masked as with another,
+
+    p(f | w was masked) / p(f | v was masked)  =  p(f) / (1 - p(w))  *  (1 - p(v)) / p(f)  <=  1 / (1 - p(w))  <=  2,
+
+one bit for each place and each fill that is published (decision 0038). For a marker that n merged markers became it is
+1/2n, since n words are taken out. Methods without chance, or with few words to choose from, refuse it.
 """
 
 from collections import Counter
@@ -20,8 +26,7 @@ import numpy as np
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
-from tasks.filling.choices.choice import Choice, Chosen, Forbidden
-from tasks.filling.choices.top_k import OneOfTheBest
+from tasks.filling.choices.choice import Chosen, Forbidden, HeldBack, HidingChoice
 from tasks.filling.marker_randomness import Place
 from tasks.filling.masked_sentence import MaskedSentence
 
@@ -64,6 +69,7 @@ class ForbiddenOriginals:
 
     def __init__(self) -> None:
         self._by_place: dict[Place, set[str]] = {}
+        self._most: dict[Place, float] = {}
         self._mattered: dict[Place, bool] = {}
         self._before: Counter[str] = Counter(forbidden_places=0, forbidden_restorations=0)
 
@@ -76,10 +82,19 @@ class ForbiddenOriginals:
             for sentence in sentences
             for slot, originals in zip(sentence.slots, originals_of_slots(sentence), strict=True)
         }
+        self._most = {
+            Place(sentence.number, slot.first_marker): 1 / (2 * (slot.last_marker - slot.first_marker + 1))
+            for sentence in sentences
+            for slot in sentence.slots
+        }
 
     def at(self, place: Place) -> set[str]:
         """The words that must not stand there, folded."""
         return self._by_place[place]
+
+    def most(self, place: Place) -> float:
+        """The largest probability that a word may have there before they are taken out."""
+        return self._most[place]
 
     def note(self, place: Place, *, would_restore: bool) -> None:
         """Count a place with an original among the candidate words; of several choices there the last one counts."""
@@ -95,39 +110,42 @@ class ForbiddenOriginals:
         return counts
 
 
-class ChoiceWithoutOriginals:
-    """A filling method whose candidates are first rid of each slot's originals."""
+def shares_of_forms(words: Sequence[str]) -> np.ndarray:
+    """``(W,)``: one through the number of words that are the same but for their case, and are taken out together."""
+    folded = [fold(word) for word in words]
+    forms = Counter(folded)
+    return np.array([1 / forms[word] for word in folded])
 
-    def __init__(self, choice: Choice, words: Sequence[str], originals: ForbiddenOriginals) -> None:
+
+class ChoiceWithoutOriginals:
+    """A filling method that draws, and each slot's originals held back from it."""
+
+    def __init__(self, choice: HidingChoice, words: Sequence[str], originals: ForbiddenOriginals) -> None:
         """``words``: the ``W`` candidates, in whatever case."""
         self._choice, self._originals = choice, originals
-        self._passes_over = choice if isinstance(choice, OneOfTheBest) else None
+        self._shares = shares_of_forms(words)
         self._candidates: dict[str, list[int]] = {}
         for index, word in enumerate(words):
             self._candidates.setdefault(fold(word), []).append(index)
 
     def choose(self, scores: np.ndarray, places: Sequence[Place], forbidden: Forbidden | None = None) -> Chosen:
         """Choose from ``(B, W)`` scores; ``forbidden`` is what else must not be chosen."""
-        taken = [self._indices(self._originals.at(place)) for place in places]
-        rows = [row for row, candidates in enumerate(taken) if candidates.size]
-        if not rows:
-            return self._choice.choose(scores, places, forbidden)
-        # Randomness belongs to the place, so this is the very choice that would have been made.
-        free = self._choice.choose(
-            scores[rows],
-            [places[row] for row in rows],
-            None if forbidden is None else [forbidden[row] for row in rows],
-        )
-        for row, candidate in zip(rows, free.candidates.tolist(), strict=True):
-            self._originals.note(places[row], would_restore=candidate in taken[row])
-        if self._passes_over is not None:
-            return self._passes_over.choose(scores, places, forbidden, skipped=taken)
-        if forbidden is not None:
-            taken = [
-                np.union1d(mine, np.flatnonzero(other) if other.dtype == bool else other)
-                for mine, other in zip(taken, forbidden, strict=True)
-            ]
-        return self._choice.choose(scores, places, taken)
+        held_back = [
+            HeldBack(self._indices(self._originals.at(place)), self._originals.most(place) * self._shares)
+            for place in places
+        ]
+        rows = [row for row, held in enumerate(held_back) if held.candidates.size]
+        if rows:
+            # Randomness belongs to the place, so this is the very choice that would have been made.
+            free = self._choice.choose(
+                scores[rows],
+                [places[row] for row in rows],
+                None if forbidden is None else [forbidden[row] for row in rows],
+                [replace(held_back[row], candidates=held_back[row].candidates[:0]) for row in rows],
+            )
+            for row, candidate in zip(rows, free.candidates.tolist(), strict=True):
+                self._originals.note(places[row], would_restore=candidate in held_back[row].candidates)
+        return self._choice.choose(scores, places, forbidden, held_back)
 
     def _indices(self, originals: set[str]) -> np.ndarray:
         found = [index for word in originals for index in self._candidates.get(word, ())]

@@ -389,7 +389,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(corpus, base, llama, c
     ("method", "message"),
     [
         (
-            {"kind": "top_k", "forbid_original": True},
+            {"kind": "sample", "forbid_original": True},
             "forbid_original needs the originals, which tuning never reads; leave",
         ),
         (

@@ -34,13 +34,13 @@ from tasks.filling.causal_lm.slots import EncodedSentence, encode_sentences
 from tasks.filling.causal_lm.words import CausalWords
 from tasks.filling.choices.choice import Choice
 from tasks.filling.choices.methods import choice_of
-from tasks.filling.choices.top_k import OneOfTheBest
+from tasks.filling.choices.sample import DrawOffList
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Fill, MaskedSentence
 from tasks.filling.settings import Sample, Top1, TopK
 from tasks.filling.shards.batch_halving import BatchHalving
-from tasks.filling.slot_originals import ForbiddenOriginals
+from tasks.filling.slot_originals import ChoiceWithoutOriginals, ForbiddenOriginals
 
 _KEPT_PIECES = 8192
 _KEPT_BYTES = 1 << 29
@@ -214,29 +214,28 @@ class ConstrainedFiller:
 
     def _choose(self, candidates: list[Candidate], slot: SlotContext, scores: np.ndarray) -> tuple[Candidate, bool]:
         """A candidate by the method, and whether it is a fallback."""
-        if self._originals is None:
-            return self._by_method(candidates, slot) if candidates else (self._last_resort(slot, scores), True)
-        originals = self._originals.at(slot.place)
-        allowed = [candidate for candidate in candidates if fold(candidate.word) not in originals]
-        if len(allowed) < len(candidates):
-            free = self._by_method(candidates, slot)[0]
-            self._originals.note(slot.place, would_restore=fold(free.word) in originals)
-        if not allowed:
-            return self._last_resort(slot, scores), True
-        if isinstance(self._settings, TopK) and len(allowed) < len(candidates):
-            return self._one_of_the_best(candidates, slot, originals, self._settings.k)
-        return self._by_method(allowed, slot)
+        if self._originals is not None:
+            return self._hiding(candidates, slot, scores, self._originals)
+        return self._by_method(candidates, slot) if candidates else (self._last_resort(slot, scores), True)
 
-    def _one_of_the_best(
-        self, candidates: list[Candidate], slot: SlotContext, originals: set[str], k: int
+    def _hiding(
+        self, candidates: list[Candidate], slot: SlotContext, scores: np.ndarray, originals: ForbiddenOriginals
     ) -> tuple[Candidate, bool]:
-        """Top-K with originals passed over, so that no word from beyond the K best says that one of them was."""
-        off_list = self._kept.off_list([candidate.word for candidate in candidates])
-        choice = OneOfTheBest(min(k, len(candidates)), off_list, self._randomness)
-        passed = np.array([index for index, each in enumerate(candidates) if fold(each.word) in originals])
-        scores = np.array([[candidate.score for candidate in candidates]], dtype=np.float32)
-        chosen = choice.choose(scores, [slot.place], skipped=[passed])
-        return candidates[int(chosen.candidates[0])], bool(chosen.fallbacks[0])
+        """A draw without the originals: of the candidates, or of all words of one piece where these are too few to hide
+        which of them is avoided."""
+        assert isinstance(self._settings, Sample)
+        found = {fold(candidate.word) for candidate in candidates}
+        few = len(found) * originals.most(slot.place) < 1 or found <= originals.at(slot.place)
+        if few:
+            candidates = self._words_of_one_piece(slot, scores)
+        words = [candidate.word for candidate in candidates]
+        off_list = self._kept.off_list(words)
+        if not off_list.any():
+            off_list = np.ones(len(words), dtype=bool)
+        draw = DrawOffList(self._settings.temperature, off_list, self._randomness)
+        among = np.array([[candidate.score for candidate in candidates]], dtype=np.float32)
+        chosen = ChoiceWithoutOriginals(draw, words, originals).choose(among, [slot.place])
+        return candidates[int(chosen.candidates[0])], few or bool(chosen.fallbacks[0])
 
     def _by_method(self, candidates: list[Candidate], slot: SlotContext) -> tuple[Candidate, bool]:
         settings = self._settings
@@ -250,19 +249,20 @@ class ConstrainedFiller:
 
     def _last_resort(self, slot: SlotContext, scores: np.ndarray) -> Candidate:
         """Where no word was found: the likeliest word of one piece, off the list if that can be."""
+        candidates = self._words_of_one_piece(slot, scores)
+        return next((each for each in candidates if not self._kept.holds(each.word)), candidates[0])
+
+    def _words_of_one_piece(self, slot: SlotContext, scores: np.ndarray) -> list[Candidate]:
+        """All of them by the ``(V,)`` scores of their pieces, the likeliest first."""
         whole = self._words.whole[slot.spaced]
         entries = np.flatnonzero(whole >= 0)
-        originals = self._originals.at(slot.place) if self._originals is not None else set()
-        texts = self._words.candidates.words
-        order = entries[np.argsort(-scores[entries], kind="stable")].tolist()
-        free = (entry for entry in order if fold(texts[whole[entry]]) not in originals)
-        allowed = list(free)
-        if not allowed:
+        if not entries.size:
             raise ModelError(
                 f"line {slot.place.line}: filler {self._language_model.name!r} has no word that may stand at a marker"
             )
-        best = next((entry for entry in allowed if not self._kept.holds(texts[whole[entry]])), allowed[0])
-        return Candidate(texts[whole[best]], (best,), float(scores[best]))
+        texts = self._words.candidates.words
+        order = entries[np.argsort(-scores[entries], kind="stable")].tolist()
+        return [Candidate(texts[whole[entry]], (entry,), float(scores[entry])) for entry in order]
 
     def _make_room(self, rows: CausalRows, states: Sequence[_Progress]) -> None:
         """Let rows that come to the end of the model's positions begin anew with what is nearest."""

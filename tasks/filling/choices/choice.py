@@ -23,6 +23,31 @@ class Chosen:
     """``(B,)`` booleans: no candidate followed the off-list rule, so a word that is on the list was taken."""
 
 
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """What is kept from one slot because it was masked there, and how its absence is hidden."""
+
+    candidates: np.ndarray
+    """Indices of the originals among the candidate words."""
+    most: np.ndarray
+    """``(W,)``: the largest probability that each candidate has there, before the originals are taken out (see
+    ``slot_originals``)."""
+
+
+class HidingChoice(Protocol):
+    """A filling method that draws from a distribution, in which no word need be certain."""
+
+    def choose(
+        self,
+        scores: np.ndarray,
+        places: Sequence[Place],
+        forbidden: Forbidden | None = None,
+        held_back: Sequence[HeldBack] | None = None,
+    ) -> Chosen:
+        """As ``Choice.choose``; words that are ``held_back`` are not chosen."""
+        ...
+
+
 class Choice(Protocol):
     """A filling method that uses a filler; one implementation per file: ``top_1``, ``top_k``, ``sample``."""
 
@@ -48,3 +73,25 @@ def without_forbidden(scores: np.ndarray, forbidden: Forbidden | None) -> np.nda
     if np.isneginf(scores.max(axis=1)).any():
         raise ModelError("every word that this filler can write is forbidden at one of the markers: nothing to choose")
     return scores
+
+
+def held_down(weights: np.ndarray, most: np.ndarray) -> np.ndarray | None:
+    """``(W,)`` float64 probabilities proportional to the ``(W,)`` weights, but for those that would be above ``most``,
+    ``(W,)``: these are at ``most``, and the others have the rest in their own proportions. ``None`` where the words
+    with a weight are too few for that.
+    """
+    if most[weights > 0].sum() < 1 - 1e-9:
+        return None
+    weights = weights.astype(np.float64)
+    if (weights <= most * weights.sum()).all():
+        return np.asarray(weights / weights.sum())
+    at_most = np.zeros(len(weights), dtype=bool)
+    while True:
+        rest = np.where(at_most, 0.0, weights)
+        total = rest.sum()
+        scale = (1 - most[at_most].sum()) / total if total else 0.0
+        probabilities = np.where(at_most, most, rest * scale)
+        above = ~at_most & (probabilities > most * (1 + 1e-9))
+        if not above.any():
+            return probabilities
+        at_most |= above

@@ -50,7 +50,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.filling.choices.choice import Chosen, Forbidden
+from tasks.filling.choices.choice import Chosen, Forbidden, HeldBack
 from tasks.filling.choices.sample import DrawOffList
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 
@@ -76,6 +76,12 @@ class DrawLogLinear:
         """``allowed``: ``(W,)`` booleans, which words are candidates."""
         self._scores, self._draw = scores, DrawOffList(1.0, allowed, randomness)
 
-    def choose(self, scores: np.ndarray, places: Sequence[Place], forbidden: Forbidden | None = None) -> Chosen:
+    def choose(
+        self,
+        scores: np.ndarray,
+        places: Sequence[Place],
+        forbidden: Forbidden | None = None,
+        held_back: Sequence[HeldBack] | None = None,
+    ) -> Chosen:
         """Choose from ``(B, W)`` scores; where every candidate is forbidden, from all words."""
-        return self._draw.choose(self._scores.of(scores), places, forbidden)
+        return self._draw.choose(self._scores.of(scores), places, forbidden, held_back)

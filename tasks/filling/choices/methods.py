@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tasks.errors import ParameterError
-from tasks.filling.choices.choice import Choice
+from tasks.filling.choices.choice import Choice, HidingChoice
 from tasks.filling.choices.sample import DrawOffList
 from tasks.filling.choices.top_1 import BestWord
 from tasks.filling.choices.top_k import OneOfTheBest
@@ -35,6 +35,18 @@ def choice_of(
             return BestWord()
         case TopK():
             return OneOfTheBest(settings.k, off_list, randomness)
+        case _:
+            return hiding_choice_of(settings, off_list, randomness, prepared)
+
+
+def hiding_choice_of(
+    settings: Sample | LogLinear,
+    off_list: np.ndarray,
+    randomness: MarkerRandomness,
+    prepared: "PreparedWeighing | None" = None,
+) -> HidingChoice:
+    """The same for the methods that can hide which word they keep clear of."""
+    match settings:
         case Sample():
             return DrawOffList(settings.temperature, off_list, randomness)
         case LogLinear():

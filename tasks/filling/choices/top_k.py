@@ -24,20 +24,8 @@ class OneOfTheBest:
             )
         self._k, self._off_list, self._randomness = k, off_list, randomness
 
-    def choose(
-        self,
-        scores: np.ndarray,
-        places: Sequence[Place],
-        forbidden: Forbidden | None = None,
-        skipped: Sequence[np.ndarray] | None = None,
-    ) -> Chosen:
-        """Choose from ``(B, W)`` scores.
-
-        ``forbidden`` words are none of the K best; ``skipped`` ones, indices for each row, keep their rank and are
-        not taken, so that no word beyond the K best says that one of them was: unless no other is among the K.
-        """
-        if skipped is not None:
-            forbidden = self._forbidden_too(scores, forbidden, skipped)
+    def choose(self, scores: np.ndarray, places: Sequence[Place], forbidden: Forbidden | None = None) -> Chosen:
+        """Choose from ``(B, W)`` scores."""
         scores = without_forbidden(scores, forbidden)
         best = best_candidates(scores, self._k)  # (B, K)
         chosen = np.empty(len(scores), dtype=np.int64)
@@ -47,24 +35,10 @@ class OneOfTheBest:
             if forbidden is not None:
                 # Where fewer than K candidates are left, the K best hold forbidden ones.
                 drawn = drawn[~np.isneginf(scores[row, drawn])]
-            if skipped is not None:
-                drawn = drawn[~np.isin(drawn, skipped[row])]
             allowed = drawn[self._off_list[drawn]]
             fallbacks[row] = allowed.size == 0
             chosen[row] = drawn[0] if fallbacks[row] else allowed[0]
         return Chosen(chosen, fallbacks)
-
-    def _forbidden_too(
-        self, scores: np.ndarray, forbidden: Forbidden | None, skipped: Sequence[np.ndarray]
-    ) -> list[np.ndarray]:
-        """What is forbidden at each row: the skipped words too where all K best are skipped."""
-        best = best_candidates(without_forbidden(scores, forbidden), self._k)
-        rows = []
-        for row, passed in enumerate(skipped):
-            mine = np.zeros(0, dtype=np.int64) if forbidden is None else forbidden[row]
-            mine = np.flatnonzero(mine) if mine.dtype == bool else mine
-            rows.append(np.union1d(mine, passed) if np.isin(best[row], passed).all() else mine)
-        return rows
 
 
 def best_candidates(scores: np.ndarray, k: int) -> np.ndarray:

@@ -4,6 +4,7 @@ Whatever a filler does better than this, it does by reading the sentence; what t
 merely giving words off the list their share of the text back.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -39,10 +40,11 @@ class UnigramFiller:
         self.candidate_count = len(allowed)
         """How many words there are to choose from."""
         self._words = [frequencies.words[index] for index in allowed]
-        self._cumulated = np.cumsum(frequencies.counts[allowed])
         self._randomness, self._stream = randomness, stream
         self._originals = originals
-        self._folded = set(map(fold, self._words)) if originals else set()
+        folded = [fold(word) for word in self._words] if originals is not None else []
+        self._folded = set(folded)
+        self._cumulated = np.cumsum(_held_down(frequencies.counts[allowed], folded))
 
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot."""
@@ -71,3 +73,17 @@ class UnigramFiller:
     def _ticket(self, generator: np.random.Generator) -> str:
         ticket = generator.integers(self._cumulated[-1])
         return self._words[int(np.searchsorted(self._cumulated, ticket, side="right"))]
+
+
+def _held_down(counts: np.ndarray, folded: Sequence[str]) -> np.ndarray:
+    """``(W,)`` counts in which no word, in whatever case, has more than all others together (see ``slot_originals``);
+    ``folded``: its ``W`` words, or nothing where the counts stay as they are."""
+    totals: Counter[str] = Counter()
+    for word, count in zip(folded, counts.tolist(), strict=False):
+        totals[word] += count
+    for word, total in totals.most_common(1):
+        others = int(counts.sum()) - total
+        if total > others > 0:
+            mine = np.array([word == other for other in folded])
+            return np.where(mine, np.maximum(counts * others // total, 1), counts)
+    return counts
