@@ -262,7 +262,7 @@ def _beyond_epsilon(settings: Any) -> Iterator[str]:
 
 
 def _beyond_one_copy(settings: Any) -> Iterator[str]:
-    """What several fills of one text say together (decision 0038)."""
+    """What several fills of one text say together (decisions 0038 and 0039)."""
     if settings.copies > 1 and settings.forbid_original:
         yield (
             f"each of {settings.copies} copies keeps clear of the masked word: a likely word that none of them writes "

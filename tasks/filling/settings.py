@@ -31,7 +31,7 @@ class ClassCheck(Settings):
 class _Method(Settings):
     copies: int = Field(default=1, ge=1, le=100)
     """How often the corpus is filled, each time by other draws, one copy behind the other: a model that is adapted on
-    it for one epoch reads another fill in each pass over the corpus (decision 0038)."""
+    it for one epoch reads another fill in each pass over the corpus (decision 0039)."""
 
 
 def _refuse_copies(copies: int, what: str, remedy: str) -> None:
