@@ -200,8 +200,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--forbid-original",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="whether the masked word may never be its own substitute; needs --sidecar, and a method that draws from all "
-        "words; what its absence says adds up over the fills of several seeds, so give away one (default: it may)",
+        help="whether the masked word may never be its own substitute; needs --sidecar, and a method that draws from "
+        "all words; what its absence says adds up over the fills of several seeds, so give away one (default: it may)",
     )
     settings.add_argument(
         "--copies",
