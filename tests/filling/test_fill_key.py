@@ -1,5 +1,7 @@
 import argparse
+import importlib
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -94,6 +96,55 @@ def test_a_tagger_in_a_folder_with_a_bare_name_is_in_it(files):
     )
     before = key(settings=settings)
     (files / "mytagger" / "weights").write_text("changed\n")
+    assert key(settings=settings) != before
+
+
+@pytest.mark.parametrize("kind", ["spacy", "presidio"])
+def test_the_version_and_content_of_an_installed_tagger_are_in_it(files, monkeypatch, kind):
+    tagger = {"kind": kind, "model": "en_mytagger"}
+
+    def install(version, content):
+        shutil.rmtree(files / "site", ignore_errors=True)
+        (files / "site" / "en_mytagger" / "__pycache__").mkdir(parents=True)
+        (files / "site" / "en_mytagger" / "__init__.py").write_text("")
+        (files / "site" / "en_mytagger" / "weights").write_text(content)
+        (files / "site" / f"en_mytagger-{version}.dist-info").mkdir()
+        metadata = f"Metadata-Version: 2.1\nName: en_mytagger\nVersion: {version}\n"
+        (files / "site" / f"en_mytagger-{version}.dist-info" / "METADATA").write_text(metadata)
+        importlib.invalidate_caches()
+
+    monkeypatch.syspath_prepend(str(files / "site"))
+    keys = []
+    for version, content in (("1.0", "weights"), ("2.0", "weights"), ("1.0", "changed"), ("1.0", "weights")):
+        install(version, content)
+        keys.append(key(settings=TopK(kind="top_k", classes="match", class_check={"tagger": tagger})))
+        unused = key(settings=TopK(kind="top_k", class_check={"tagger": tagger}))
+    assert len(set(keys)) == 3
+    assert keys[3] == keys[0]
+    (files / "site" / "en_mytagger" / "__pycache__" / "__init__.cpython-311.pyc").write_text("compiled")
+    assert key(settings=TopK(kind="top_k", classes="match", class_check={"tagger": tagger})) == keys[0]
+    install("2.0", "weights")
+    assert key(settings=TopK(kind="top_k", class_check={"tagger": tagger})) == unused
+
+
+def test_the_commit_of_a_tagger_of_the_hub_is_in_it(files, monkeypatch):
+    tagger = {"kind": "transformers", "model": "dslim/bert-base-NER"}
+    settings = TopK(kind="top_k", classes="match", class_check={"tagger": tagger})
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    keys = []
+    for commit in ("1a2b", "3c4d", "1a2b"):
+        monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda name, file, c=commit: f"/cache/{name}/{c}/{file}")
+        keys.append(key(settings=settings))
+    assert keys[0] == keys[2] != keys[1]
+
+
+def test_the_tagger_that_ships_is_in_it(files, monkeypatch):
+    settings = TopK(kind="top_k", classes="match", class_check={"tagger": {"kind": "crf"}})
+    before = key(settings=settings)
+    (files / "shipped").mkdir()
+    monkeypatch.setattr(
+        fill_key, "locate_model", lambda model: str(files / "shipped") if "crf_model" in model else model
+    )
     assert key(settings=settings) != before
 
 

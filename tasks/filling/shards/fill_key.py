@@ -7,6 +7,7 @@ arithmetic is done. Whatever is added to the command later is in the key without
 
 import argparse
 import hashlib
+import importlib.util
 import json
 import os
 import platform
@@ -18,6 +19,7 @@ from typing import Any
 import tasks
 from tasks.atomic_file import is_pipe_or_device
 from tasks.errors import ModelError
+from tasks.masking.settings import TaggerSettings
 from tasks.model_source import PACKAGE_PREFIX, locate_model
 from tasks.params import as_plain
 from tasks.reports.stage_report import content_hash
@@ -30,7 +32,8 @@ _STEPS = ("corpora", "filling", "labelled_text", "masking")
 """Packages whose code and values a fill may use, besides the modules that all steps share."""
 _LANGUAGE_MODEL_STEP = ("language_model",)
 """What a fill uses only where it asks a downstream language model."""
-_LIBRARIES = ("numpy", "torch", "transformers", "tokenizers", "peft", "spacy", "faker")
+_LIBRARIES = ("numpy", "torch", "transformers", "tokenizers", "peft", "faker", "regex")
+_TAGGER_LIBRARIES = ("spacy", "thinc", "presidio-analyzer", "phonenumbers", "tldextract", "python-crfsuite")
 
 
 def fill_key(
@@ -48,6 +51,7 @@ def fill_key(
         "threads": threads,
         "device": _device(threads) if arguments.filler else None,
         "filler": _model_state(arguments.filler, hashes),
+        "tagger": _tagger_state(settings.class_check.tagger, hashes) if settings.classes == "match" else None,
         "content": {
             path: hashes.get(path) or content_hash(path)
             for path in sorted(paths)
@@ -55,7 +59,10 @@ def fill_key(
         },
         "code": _code_hash(),
         "language_model_code": _code_hash(_LANGUAGE_MODEL_STEP) if options.get("language_model") else None,
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in _LIBRARIES}},
+        "versions": {
+            "python": platform.python_version(),
+            **{name: _version(name) for name in (*_LIBRARIES, *_TAGGER_LIBRARIES)},
+        },
     }
     return hashlib.sha256(json.dumps(document, sort_keys=True, default=str).encode()).hexdigest()
 
@@ -76,7 +83,7 @@ def _paths(value: Any) -> Iterator[str]:
 
 
 def _model_state(filler: str | None, hashes: Mapping[str, str]) -> list[str | None]:
-    """The content of a filler's folder, or the commit of a model of the hub; those of an adapter's base besides."""
+    """The content of a model's folder, or the commit of a model of the hub; those of an adapter's base besides."""
     if filler is None:
         return [None, None]
     from tasks.filling.causal_lm.filler_folder import base_of
@@ -101,6 +108,28 @@ def _model_state(filler: str | None, hashes: Mapping[str, str]) -> list[str | No
         return [filler, None]
 
 
+def _tagger_state(tagger: TaggerSettings, hashes: Mapping[str, str]) -> list[str | None]:
+    """What a tagger's name stands for where that is no folder or file, which ``_paths`` finds."""
+    if tagger.kind == "transformers":
+        return _model_state(tagger.model, hashes)
+    if tagger.kind == "crf":
+        return []
+    installed = _version(tagger.model)
+    return [installed, _package_hash(tagger.model) if installed else None]
+
+
+def _package_hash(name: str) -> str | None:
+    """The content of an installed package, such as a spaCy pipeline, but for what Python compiles of it."""
+    try:
+        specification = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        specification = None
+    if specification is None or not specification.submodule_search_locations:
+        return None
+    root = Path(specification.submodule_search_locations[0])
+    return _hash_of(root, sorted(file for file in root.rglob("*") if file.is_file() and file.suffix != ".pyc"))
+
+
 def _device(threads: int) -> str:
     """Where the arithmetic is done."""
     from tasks.torch_setup import set_up_torch
@@ -119,9 +148,13 @@ def code_files(steps: Sequence[str] = _STEPS) -> list[Path]:
 
 
 def _code_hash(steps: Sequence[str] = _STEPS) -> str:
+    return _hash_of(Path(tasks.__file__).parent, code_files(steps))
+
+
+def _hash_of(root: Path, files: Sequence[Path]) -> str:
+    """One hash of the names, seen from a folder, and the contents of files in it."""
     digest = hashlib.sha256()
-    root = Path(tasks.__file__).parent
-    for file in code_files(steps):
+    for file in files:
         digest.update(f"{file.relative_to(root).as_posix()}\0".encode())
         digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()
@@ -130,5 +163,5 @@ def _code_hash(steps: Sequence[str] = _STEPS) -> str:
 def _version(package: str) -> str | None:
     try:
         return version(package)
-    except PackageNotFoundError:
+    except (PackageNotFoundError, ValueError):
         return None
