@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from tasks.errors import ParameterError
+from tasks.partial_paths import partial_file, partial_folder
 
 PRIVATE_MODE = 0o600
 PRIVATE_FOLDER_MODE = 0o700
@@ -35,10 +36,11 @@ def refuse_folder(path: str | Path) -> None:
 def atomic_writer(path: str | Path, *, private: bool = False, binary: bool = False) -> Iterator[IO]:
     """Open a temporary file beside ``path`` and put it in place when the block ends without an error.
 
-    On any error (a full disk, an exception in the block, a signal turned into an exception) the earlier file
-    stays as it was. Text is UTF-8 with ``\\n`` line ends. A ``private`` file has mode 0600 from its first byte,
-    and a folder made for it 0700. What is no regular file (``/dev/null``, a pipe) is written to directly, and behind a
-    symbolic link the file it points to is replaced, not the link. A folder raises ``ParameterError``.
+    On any error (a full disk, an exception in the block, a signal turned into an exception) the earlier file stays as
+    it was; what a killed process had begun to write is removed when the same path is written again. Text is UTF-8 with
+    ``\\n`` line ends. A ``private`` file has mode 0600 from its first byte, and a folder made for it 0700. What is no
+    regular file (``/dev/null``, a pipe) is written to directly, and behind a symbolic link the file it points to is
+    replaced, not the link. A folder raises ``ParameterError``.
     """
     refuse_folder(path)
     if is_pipe_or_device(path):
@@ -52,8 +54,9 @@ def atomic_writer(path: str | Path, *, private: bool = False, binary: bool = Fal
         return
     target = Path(path).resolve()
     make_folder(target.parent, private=private)
-    # mkstemp creates with mode 0600, so a private file is never readable by others, not even for a moment.
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".partial")
+    # Of mode 0600, so that a private file is never readable by others, not even for a moment.
+    handle, temporary = partial_file(target)
+    lock = os.dup(handle)
     try:
         with _errors_name(target):
             # The open file owns the handle: closing it before os.replace makes a full disk show up here.
@@ -70,24 +73,27 @@ def atomic_writer(path: str | Path, *, private: bool = False, binary: bool = Fal
     finally:
         if os.path.exists(temporary):
             os.unlink(temporary)
+        os.close(lock)
 
 
 @contextmanager
 def atomic_folder(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     """Yield a new folder beside ``path`` to write into, and put it in place when the block ends without an error.
 
-    On any error the earlier folder stays as it was. The folder has mode 0755, a ``private`` one 0700; the modes of
-    the files in it are the writer's.
+    On any error, and after a kill, all is as for ``atomic_writer``. The folder has mode 0755, a ``private`` one 0700;
+    the modes of the files in it are the writer's.
     """
     folder = Path(path)
     make_folder(folder.parent, private=private)
-    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".partial"))
+    lock, partial = partial_folder(folder)
+    temporary = Path(partial)
     try:
         yield temporary
         temporary.chmod(PRIVATE_FOLDER_MODE if private else PUBLIC_FOLDER_MODE)
         _put_in_place(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+        os.close(lock)
 
 
 def _put_in_place(temporary: Path, folder: Path) -> None:
