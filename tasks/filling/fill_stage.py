@@ -108,11 +108,10 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
                 forward_seconds=None if done.forward_seconds is None else round(done.forward_seconds, 3),
             )
             if tally.fills and tally.counts.get("class_slots") == 0:
-                warning = "no marker says its class: classes=match changed nothing; give --sidecar, or mask by class"
-                report.warn(warning)
-                print(f"warning: {warning}", file=sys.stderr)
+                unclassed = "no marker says its class: classes=match changed nothing; give --sidecar, or mask by class"
+                _warn(report, unclassed)
             for warning in (*_beyond_epsilon(settings), *_beyond_one_copy(settings)):
-                report.warn(warning)
+                _warn(report, warning)
         if store is not None:
             # Only now: a run that ends before its report is written can still be resumed.
             store.remove()
@@ -268,6 +267,12 @@ def _beyond_one_copy(settings: Any) -> Iterator[str]:
             f"each of {settings.copies} copies keeps clear of the masked word: a likely word that none of them writes "
             "is the more likely to be it"
         )
+
+
+def _warn(report: Any, warning: str) -> None:
+    """Say it in the report and to whoever runs the command, who may want no report."""
+    report.warn(warning)
+    print(f"warning: {warning}", file=sys.stderr)
 
 
 @contextlib.contextmanager

@@ -89,14 +89,16 @@ def test_a_word_that_any_copy_gives_back_is_given_back(corpus):
     assert (by_class["places"], by_class["restored"]) == (places, restored)
 
 
-def test_no_copy_gives_back_what_is_forbidden_and_the_report_says_what_they_say_together(corpus):
+def test_no_copy_gives_back_what_is_forbidden_and_a_warning_says_what_they_say_together(corpus, capsys):
     three = fill("three.txt", "--copies", "3", "--sidecar", "sidecar.jsonl", "--forbid-original")
     for number, line in enumerate(three):
         pairs = zip(fills_of(line), corpus[number % LINES], strict=True)
         assert not [word for word, original in pairs if word == original]
     written = report("three.txt")
     assert written["measured"]["restoration_rate"] == 0
-    assert any("each of 3 copies keeps clear of the masked word" in warning for warning in written["warnings"])
+    (warning,) = written["warnings"]
+    assert "each of 3 copies keeps clear of the masked word" in warning
+    assert f"warning: {warning}\n" in capsys.readouterr().err
     fill("one.txt", "--sidecar", "sidecar.jsonl", "--forbid-original")
     assert not report("one.txt")["warnings"]
 

@@ -125,7 +125,7 @@ def test_a_filler_that_says_always_the_same_leaves_the_frequencies(corpus, tmp_p
 
 
 @pytest.mark.parametrize("method", ["log_linear", "unigram"])
-def test_noisy_counts_bring_the_masked_words(corpus, filler, monkeypatch, method):
+def test_noisy_counts_bring_the_masked_words(corpus, filler, monkeypatch, capsys, method):
     """Every second masked word is dog, and every other mat; public text has mostly tom. Nothing private is reported."""
     monkeypatch.chdir(corpus)
     options = ["--filler", filler] if method == "log_linear" else []
@@ -153,6 +153,7 @@ def test_noisy_counts_bring_the_masked_words(corpus, filler, monkeypatch, method
     assert fill(corpus, method, *forbidding, name="forbidding") == 0
     (warning,) = json.loads((corpus / "forbidding.json").read_text(encoding="utf-8"))["warnings"]
     assert warning.startswith("epsilon is of the counts: with forbid_original")
+    assert f"warning: {warning}\n" in capsys.readouterr().err
 
 
 def test_noisy_counts_may_protect_documents(corpus, capsys, monkeypatch):
