@@ -112,6 +112,16 @@ def test_what_reads_its_input_twice_refuses_a_pipe(folder, capsys):
     assert error.count("\n") == 1
 
 
+def test_what_counts_masked_words_refuses_a_sidecar_that_is_a_pipe_before_it_learns(folder, capsys):
+    options = ["--prior", "counted", "--generic-text", "no-such-file.txt", "--input", "masked.txt"]
+    with process_substitution("") as path:
+        assert fill(*options, "--sidecar", path, "--output", "out.txt") == 1
+    error = capsys.readouterr().err
+    assert f"'{path}' can be read only once" in error
+    assert "method 'unigram' with prior='counted' reads the sidecar twice; write it to a file first" in error
+    assert error.count("\n") == 1
+
+
 def test_a_pipe_that_was_read_is_no_empty_text():
     with process_substitution("one\n") as path:
         assert list(read_lines(path)) == ["one"]
