@@ -8,8 +8,6 @@ and no fill helps. Sentences that are equal to a held-out one in the masked corp
 """
 
 import argparse
-import hashlib
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from tasks.atomic_file import make_folder
 from tasks.corpora.masked_text import count_markers, unescape
 from tasks.errors import CorpusError, ParameterError
 from tasks.filling.masked_sentence import MaskedSentence, read_masked_line
@@ -97,21 +94,21 @@ def _too_few(found: int, of: int, repeats: int, settings: Any) -> str:
 def filled_by_base(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[list[str], dict[str, Any]]:
     """The whole corpus filled as ``palimpsest fill`` does it, without a sidecar, and all that its report would say.
 
-    ``arguments`` are those of ``palimpsest tune-filler``. The filled text lies in a private folder and is removed in
-    the end; a long fill that was interrupted goes on with what it had finished.
+    ``arguments`` are those of ``palimpsest tune-filler``. The filled text lies in a work folder and is removed in the
+    end; a long fill that was interrupted goes on with what it had finished. Raises what ``WorkFolder`` does.
     """
     from tasks.corpora.text_lines import read_lines
     from tasks.filling import fill_stage
+    from tasks.work_folder import WorkFolder
 
     folder = Path(arguments.work_folder or fill_stage.DEFAULT_WORK_FOLDER)
-    name = hashlib.sha256(str(Path(arguments.output).resolve()).encode()).hexdigest()[:12]
-    private = make_folder(folder / f"tuning-{name}", private=True)
-    filled = private / "filled.txt"
+    work = WorkFolder(folder, arguments.output, "tuning")
+    filled = work.path / "filled.txt"
     try:
         measured = fill_stage.fill_text(_fill_options(arguments, settings, filled, folder), settings.method, threads)
         lines = list(read_lines(filled))
     finally:
-        shutil.rmtree(private, ignore_errors=True)
+        work.remove()
     return lines, {name: value for name, value in measured.items() if _NEEDS_SIDECAR not in name}
 
 

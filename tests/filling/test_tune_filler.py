@@ -1,7 +1,12 @@
 """Fine-tuning fillers on masked text: what is trained on, what is held out, and what the tuned filler has learned."""
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +28,7 @@ from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.tuning_settings import CausalLanguageModelTuning, MaskedLanguageModelTuning
 from tasks.filling.tuning_text import tuning_text
+from tasks.work_folder import WorkFolder
 
 ROOT = Path(__file__).parent.parent.parent
 TOKENIZER = word_piece_tokenizer()
@@ -214,6 +220,32 @@ def test_a_second_round_starts_from_the_first_and_fills_with_it(corpus, base, ca
     report = json.loads((corpus / "2.json").read_text(encoding="utf-8"))
     assert sorted(report["inputs"]) == ["kept_words.txt", "masked.txt", "tiny_tuned"]
     assert not re.search("paris|tom", (corpus / "2.json").read_text(encoding="utf-8"))
+
+
+def test_the_filled_text_of_a_killed_tuning_goes_with_other_stale_work(corpus, base):
+    """It was killed 31 days ago, and nobody tunes that filler again."""
+    killed = (
+        "import os, pathlib, signal, sys\n"
+        "from tasks.cli import main\n"
+        "from tasks.filling import fill_stage\n"
+        "def fill_text(arguments, *_):\n"
+        "    pathlib.Path(arguments.output).write_text('filled')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "fill_stage.fill_text = fill_text\n"
+        "main(sys.argv[1:])\n"
+    )
+    options = ["--base", base, "--input", "masked.txt", "--text", "filled", "--method", "top_1", "--output", "killed"]
+    options += ["--minimum-sentences", 20]
+    command = [sys.executable, "-c", killed, "tune-filler", *map(str, options)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    assert subprocess.run(command, env=environment, timeout=60).returncode == -signal.SIGKILL
+    (left,) = (corpus / ".palimpsest" / "fills").iterdir()
+    assert (left / "filled.txt").exists()
+    assert left.stat().st_mode & 0o777 == 0o700
+    past = time.time() - 31 * 24 * 3600
+    os.utime(left, (past, past))
+    WorkFolder(left.parent, corpus / "other.txt", "key").remove()
+    assert list(left.parent.iterdir()) == []
 
 
 def test_filling_without_a_model_needs_no_model(corpus, base):
