@@ -143,7 +143,7 @@ def _fill(shard: Any, technique: str, method: str, seed: int, arguments: argpars
         options += ["--filler", arguments.filler, "--tuning-text", arguments.tuning_text]
     asked = _parsed(fill_command, options)
     prepared, _ = learn(asked, settings, threads)
-    return corpus_filler(asked, settings, threads, prepared).fill_shard(shard).lines
+    return corpus_filler(asked, settings, threads, b"", prepared).fill_shard(shard).lines
 
 
 def _parsed(module: Any, options: list[str]) -> argparse.Namespace:

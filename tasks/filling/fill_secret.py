@@ -24,12 +24,14 @@ def draws_from_secret(settings: Any) -> bool:
 
 
 def fill_secret(sidecar: str | Path, noise_key: bytes = b"") -> bytes:
-    """32 bytes of what was masked; ``CorpusError`` where the sidecar does not exist."""
+    """32 bytes of what was masked; ``CorpusError`` where the sidecar does not exist or is a folder."""
     digest = hmac.new(_KEY + noise_key, digestmod="sha256")
     try:
         with open(sidecar, "rb") as stream:
             while block := stream.read(_BLOCK):
                 digest.update(block)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise CorpusError(f"sidecar {str(sidecar)!r} does not exist; give the one of the masked text") from None
+    except IsADirectoryError:
+        raise CorpusError(f"sidecar {str(sidecar)!r} is a folder; give the file of the masked text") from None
     return digest.digest()

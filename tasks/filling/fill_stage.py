@@ -20,7 +20,7 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
     from tasks.corpora.text_lines import is_stream, read_lines
     from tasks.filling import noise_key
     from tasks.filling.filled_corpus import FillingTally, read_copies, read_shards
-    from tasks.filling.filler_setup import corpus_filler, model_folders
+    from tasks.filling.filler_setup import corpus_filler, model_folders, secret_of_draws
     from tasks.filling.kept_words import KeptWords
     from tasks.filling.log_linear.options import counts_masked_words
     from tasks.filling.restoration import Restoration
@@ -54,6 +54,7 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
             outputs=[arguments.output],
         ) as report:
             kept = KeptWords.read(arguments.kept_words)
+            secret = secret_of_draws(arguments, settings)
             prepared, learned = learn(arguments, settings, threads)
             report.measure(**learned)
             for_surrogates = _surrogates_of_documents(arguments, settings)
@@ -80,7 +81,7 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
                 done = fill_corpus(
                     itertools.chain(first, shards),
                     arguments.output,
-                    functools.partial(corpus_filler, arguments, settings, threads, prepared),
+                    functools.partial(corpus_filler, arguments, settings, threads, secret, prepared),
                     devices if several else devices[:1],
                     store,
                     tally,

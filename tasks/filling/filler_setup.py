@@ -28,16 +28,17 @@ def model_folders(filler: str | None) -> list[str]:
     return [filler, base] if base and Path(base).is_dir() else [filler]
 
 
-def corpus_filler(arguments: argparse.Namespace, settings: Any, threads: int, prepared: Any = None) -> CorpusFiller:
-    """All that one device needs to fill shards; ``arguments`` are those of ``palimpsest fill``, ``prepared`` what
-    was learned before the first line, for the methods that learn: by ``log_linear.preparation``, or the frequencies
-    of ``domain_frequencies``."""
+def corpus_filler(
+    arguments: argparse.Namespace, settings: Any, threads: int, secret: bytes, prepared: Any = None
+) -> CorpusFiller:
+    """All that one device needs to fill shards; ``arguments`` are those of ``palimpsest fill``, ``secret`` what
+    ``secret_of_draws`` says, ``prepared`` what was learned before the first line, for the methods that learn: by
+    ``log_linear.preparation``, or the frequencies of ``domain_frequencies``."""
     kept = KeptWords.read(arguments.kept_words)
     frequencies = None
     if arguments.word_counts:
         frequencies = WordFrequencies.read(arguments.word_counts, letters=counts_masked_words(settings))
     originals = ForbiddenOriginals() if settings.forbid_original else None
-    secret = _secret(arguments, settings)
     classes = None
     if settings.classes == "match":
         from tasks.filling.surrogates.class_check_setup import ClassChecks
@@ -53,8 +54,11 @@ def corpus_filler(arguments: argparse.Namespace, settings: Any, threads: int, pr
     return CorpusFiller(filler, casing, kept, settings.merge_markers, generic, originals, settings.copies)
 
 
-def _secret(arguments: argparse.Namespace, settings: Any) -> bytes:
-    """What draws are made of besides the seed: nothing, unless they keep clear of what was masked."""
+def secret_of_draws(arguments: argparse.Namespace, settings: Any) -> bytes:
+    """What draws are made of besides the seed: nothing, unless they keep clear of what was masked.
+
+    It is found once for all devices: a sidecar that is replaced meanwhile would give each of them other draws.
+    """
     from tasks.filling.fill_secret import draws_from_secret, fill_secret
     from tasks.filling.noise_key import noise_key
 

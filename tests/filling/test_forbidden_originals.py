@@ -20,6 +20,7 @@ from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.settings import FillingSettings
+from tasks.filling.shards import filled_shards
 from tasks.filling.slot_originals import ChoiceWithoutOriginals, ForbiddenOriginals, shares_of_forms, with_spans
 from tasks.filling.word_frequencies import WordFrequencies
 
@@ -312,6 +313,31 @@ def test_who_fills_again_without_the_sidecar_learns_no_masked_word(tmp_path):
     assert words() == published
 
 
+def test_a_sidecar_that_is_replaced_amid_a_fill_changes_no_draw(tmp_path, monkeypatch):
+    """The devices of one fill start at different times and draw from the same secret."""
+    number = 200
+    (tmp_path / "masked.txt").write_text("the [MASK] sat\n" * number, encoding="utf-8")
+    (tmp_path / "word_counts.tsv").write_text("dog\t6\ncat\t3\nparis\t1\n", encoding="utf-8")
+    sidecar = tmp_path / "sidecar.jsonl"
+    options = ["--method", "unigram", "--word-counts", tmp_path / "word_counts.tsv", "--forbid-original"]
+    options += ["--sidecar", sidecar]
+
+    def mask(*originals):
+        write_sidecar(sidecar, [[MaskedSpan(4, 7, "MASK", "allow_list", word, 0)] for word in originals])
+
+    def replaced_meanwhile(*given):
+        mask(*["paris"] * number)
+        return fill_corpus(*given)
+
+    mask(*["dog", "cat"] * (number // 2))
+    assert fill(tmp_path, *options) == 0
+    undisturbed = (tmp_path / "filled.txt").read_bytes()
+    fill_corpus = filled_shards.fill_corpus
+    monkeypatch.setattr(filled_shards, "fill_corpus", replaced_meanwhile)
+    assert fill(tmp_path, *options) == 0
+    assert (tmp_path / "filled.txt").read_bytes() == undisturbed
+
+
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
@@ -328,6 +354,19 @@ def test_methods_that_cannot_hide_what_they_avoid_say_so(settings, says):
     with pytest.raises(ValueError, match="leave forbid_original out") as error:
         check({**settings, "forbid_original": True})
     assert says in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("sidecar", "message"),
+    [(".", "is a folder"), ("absent.jsonl", "does not exist"), ("word_counts.tsv/absent.jsonl", "does not exist")],
+)
+def test_a_sidecar_that_is_no_file_is_one_line(corpus, capsys, sidecar, message):
+    given = ["--input", corpus / "masked.txt", "--output", corpus / "filled.txt", "--sidecar", corpus / sidecar]
+    given += ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv"]
+    assert main(["fill", *map(str, given), "--forbid-original"]) == 1
+    error = capsys.readouterr().err
+    assert f"sidecar {str(corpus / sidecar)!r} {message}; give the" in error
+    assert error.count("\n") == 1
 
 
 def test_a_sidecar_that_can_be_read_once_is_refused(corpus, capsys):
