@@ -8,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tasks.corpora.words import fold
-from tasks.filling.surrogates.surrogate_forms import figure, like, other_characters, other_date, other_of_group
+from tasks.filling.surrogates.surrogate_figures import figure, other_date
+from tasks.filling.surrogates.surrogate_forms import like, ordinal_ending, other_characters, other_of_group
 
 SEEDS = range(40)
 
@@ -102,10 +103,10 @@ def test_a_figure_with_letters_keeps_none_of_them(label, ending, seed):
     [
         ("MONEY", "USD500", r"(EUR|GBP|CHF)\d{3}"),
         ("MONEY", "20k", r"\d\dk"),
-        ("NUMBER", "1st", r"\dst"),
-        ("DATE", "12may2018", r"\d\d(?!may)[a-z]+\d{4}"),
+        ("NUMBER", "1st", r"1st|2nd|3rd|[4-9]th"),
+        ("DATE", "12may2018", r"\d+(?!may)[a-z]+\d{4}"),
         ("DATE", "10:30UTC", r"\d+:\d\d(?!UTC)[A-Z]{3}"),
-        ("DATE", "10:30pm", r"\d+:\d\dpm"),
+        ("DATE", "10:30pm", r"\d+:\d\d[ap]m"),
     ],
 )
 def test_letters_of_a_figure(label, original, form):
@@ -137,18 +138,81 @@ def test_a_card_number_still_passes_the_check_and_another_does_not_have_to():
         ("80s", r"[1-79]0s"),
         ("10:30", r"([1-9]|1[0-2]):[0-5][05]"),
         ("17:05", r"([1-9]|1\d|2[0-3]):[0-5][05]"),
-        ("5pm", r"([1-9]|1[0-2])pm"),
+        ("5pm", r"([1-9]|1[0-2])[ap]m"),
         ("2018-05-02", r"20(09|1\d|2[0-7])-(0\d|1[0-2])-(0\d|1[0-2])"),
         ("05.02.2018", r"(0\d|1[0-2])\.(0\d|1[0-2])\.20(09|1\d|2[0-7])"),
         ("5/20", r"([1-9]|1[0-2])/([1-9]|1\d|2[0-8])"),
         ("31", r"[1-9]|1\d|2[0-8]"),
         ("3rd", r"(1|21)st|(2|22)nd|(3|23)rd|([4-9]|1\d|20|2[4-8])th"),
+        ("18:05:33", r"([1-9]|1\d|2[0-3]):[0-5]\d:[0-5]\d"),
+        ("0:35", r"([1-9]|1[0-2]):[0-5][05]"),
+        ("10/2018", r"([1-9]|1[0-2])/20(09|1\d|2[0-7])"),
+        ("2018-05", r"20(09|1\d|2[0-7])-(0[1-9]|1[0-2])"),
+        ("25.12.99", r"([1-9]|1\d|2[0-8])\.([1-9]|1[0-2])\.(9[0-8]|0[0-8])"),
+        ("2001-9-11", r"(199[2-9]|2000|200[2-9]|2010)-([1-9]|1[0-2])-([1-9]|1[0-2])"),
+        ("31.12", r"([1-9]|1\d|2[0-8])\.([1-9]|1[0-2])"),
+        ("2018-05-02T10:30:00Z", r"20\d\d-(0[1-9]|1[0-2])-(0[1-9]|1[0-2])T([1-9]|1[0-2])(:[0-5]\d){2}Z"),
+        ("mid-1990s", r"(early|late)-19[1-8]0s"),
     ],
 )
 def test_dates_and_times_stay_possible(original, form):
     made = [other_date(original, random.Random(seed)) for seed in range(200)]
     assert [date for date in made if not re.fullmatch(form, date)] == []
     assert len(set(made)) > 5
+
+
+@pytest.mark.parametrize(
+    ("original", "form"),
+    [
+        ("10:30-11:45", r"(\d+):[0-5][05]-(\d+):[0-5][05]"),
+        ("12.05.1987-13.06.1990", r"\d\d\.\d\d\.(19\d\d)-\d\d\.\d\d\.(19\d\d)"),
+        ("01.02.2003/04.05.2006", r"\d\d\.\d\d\.(\d{4})/\d\d\.\d\d\.(\d{4})"),
+        ("2003-2004", r"(\d{4})-(\d{4})"),
+        ("5-7pm", r"([1-9]|1[0-2])-([1-9]|1[0-2])[ap]m"),
+        ("3rd-5th", r"(\d+)\w\w-(\d+)\w\w"),
+        ("20-25", r"(\d+)-(\d+)"),
+        ("1980s-1990s", r"(\d+)s-(\d+)s"),
+    ],
+)
+def test_a_stretch_of_time_does_not_end_before_it_begins(original, form):
+    for seed in range(200):
+        match = re.fullmatch(form, other_date(original, random.Random(seed)))
+        assert int(match.group(1)) <= int(match.group(2))
+
+
+@pytest.mark.parametrize("original", ["2018/19", "1999-00"])
+def test_two_years_that_follow_each_other(original):
+    for seed in SEEDS:
+        first, second = re.split("[/-]", other_date(original, random.Random(seed)))
+        assert (int(first) + 1) % 100 == int(second)
+
+
+PARTS_OF_DATES = st.sampled_from(["10:30", "12.05.1987", "2018", "5/20", "555", "7", "00", "1st", "5pm", "1990s", "½",
+                                  "²", "-", "/", ".", ":", "T", "h", " ", ",", "a", "0", "19"])  # fmt: skip
+
+
+@pytest.mark.timeout(120)
+@given(st.lists(PARTS_OF_DATES, min_size=1, max_size=6).map("".join), st.sampled_from(["DATE", "NUMBER", "MONEY"]))
+@example("10:30-11:45", "DATE")
+@example("12.05.1987-13.06.1990", "DATE")
+@example("18:05:33", "DATE")
+@example("01.02.2003/04.05.2006", "DATE")
+@example("12.30-555-1234", "DATE")
+@example("10:30:15.250", "DATE")
+@example("5½", "NUMBER")
+def test_no_figures_stay_as_they_were(original, label):
+    """Neither a run of figures nor a numeric sign is the same whatever is drawn."""
+    made = [figure(label, random.Random(seed), original) for seed in range(60)]
+    assert [text for text in made if set("½²") & set(text)] == []
+    if any(map(str.isdecimal, original)):
+        for runs in zip(*(re.findall(r"\d+", text) for text in made), strict=True):
+            assert len(set(runs)) > 1
+
+
+def test_months_of_years_and_ordinals_are_possible_ones():
+    assert {figure("NUMBER", random.Random(seed), "22nd")[-2:] for seed in range(100)} == {"st", "nd", "rd", "th"}
+    assert {ordinal_ending(number) for number in ("11", "12", "13", "111", "1,012", "4", "0")} == {"th"}
+    assert [ordinal_ending(number) for number in ("1", "21", "102", "3")] == ["st", "st", "nd", "rd"]
 
 
 def test_a_word_without_figures_is_no_date_in_figures():

@@ -1,7 +1,7 @@
 """The form of a surrogate: figures for figures, capitals for capitals, a month for a month.
 
-Everything here looks at one word. What a word means beyond its form (a name's gender, a place's kind) is in
-``surrogate_values``.
+Everything here looks at one word. Dates, numbers and sums as wholes are in ``surrogate_figures``; what a word means
+beyond its form (a name's gender, a place's kind) is in ``surrogate_values``.
 """
 
 import random
@@ -55,18 +55,11 @@ GROUPS: tuple[tuple[str, ...], ...] = tuple(
     )
 )
 """Words that stand for each other, in the order in which a word is looked up."""
-_CLOCK = re.compile(r"(\d{1,2})([:.])(\d\d)(\D.*)?")
-_HOUR = re.compile(r"(\d{1,2})([ap]\.?m)", re.IGNORECASE)
-_ORDINAL = re.compile(r"(\d{1,2})(st|nd|rd|th)", re.IGNORECASE)
-_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
-_DECADE = re.compile(r"(\d\d)?([1-9])0'?s")
-_DATE = re.compile(r"(\d{1,4})([-/.])(\d{1,2})(?:\2(\d{1,4}))?")
 _FIGURE = re.compile(r"\d[\d.,:/\-]*[A-Za-z]{0,2}", re.ASCII)
+_ORDINAL = re.compile(r"([\d.,]*\d)(st|nd|rd|th)", re.IGNORECASE)
 _LETTERS = re.compile(r"([^\W\d_]+)")
 _DOMAIN = re.compile(r"(?:\w+://)?[\w\-]+(?:\.[\w\-]+)*\.[^\W\d_]{2,}(?:[:/].*)?", re.DOTALL)
-_MAY_NAME = re.compile(r"[^\W\d_]{3}|(?![A-Za-z])[^\W\d_]")
 _PARTS_OF_LETTERS = ("Mn", "Mc", "Me", "Cf")
-_NEAR_YEARS = 9
 
 
 def like(original: str, word: str) -> str:
@@ -99,18 +92,19 @@ def other_of_group(original: str, random_numbers: random.Random) -> str | None:
 
 
 def other_characters(original: str, random_numbers: random.Random, *, letters: bool) -> str:
-    """A figure for every figure and, with ``letters``, an ASCII letter of the same case for every letter.
+    """A figure for every figure and numeric sign (``½``) and, with ``letters``, an ASCII letter of the same case for
+    every letter.
 
     With ``letters`` no three letters side by side are those of the original (whatever their case), and combining marks
     and format characters, which would tell of its letters, are left out. A first figure that is not 0 does not become
     0. What passes the check of payment cards (Luhn) still does.
     """
     figures = [character for character in original if character.isdecimal()]
-    known = _triples(fold(original)) if letters else frozenset()
+    known = triples(fold(original)) if letters else frozenset()
     made: list[str] = []
     first = True
     for character in original:
-        if character.isdigit() or (letters and character.isnumeric() and not character.isalpha()):
+        if is_numeric(character):
             made.append(random_numbers.choice("123456789" if first and character != "0" else string.digits))
             first = False
         elif letters and character.isalpha():
@@ -124,7 +118,13 @@ def other_characters(original: str, random_numbers: random.Random, *, letters: b
     return "".join(made)
 
 
-def _triples(text: str) -> frozenset[str]:
+def is_numeric(character: str) -> bool:
+    """Whether a character is a figure or another numeric sign (``²``, ``½``, ``Ⅷ``), and no letter as ``五`` is."""
+    return character.isdigit() or (character.isnumeric() and not character.isalpha())
+
+
+def triples(text: str) -> frozenset[str]:
+    """All three letters that stand side by side: a word that keeps some may be known by them."""
     return frozenset(part for index in range(len(text) - 2) if (part := text[index : index + 3]).isalpha())
 
 
@@ -149,93 +149,34 @@ def is_domain(word: str) -> bool:
     return bool(_DOMAIN.fullmatch(word))
 
 
-def _other_figures(original: str, random_numbers: random.Random) -> str:
-    """A figure for every figure; other letters than a short ending change too, words of a group (``USD500``) into
-    others of it."""
+def other_figures(original: str, random_numbers: random.Random) -> str:
+    """A figure for every figure, with the ending of the new one where it is an ordinal; other letters than a short
+    ending change too, words of a group (``USD500``) into others of it."""
+    if ordinal := _ORDINAL.fullmatch(original):
+        number = other_characters(ordinal.group(1), random_numbers, letters=False)
+        return number + like(ordinal.group(2), ordinal_ending(number))
     if is_figure(original):
         return other_characters(original, random_numbers, letters=False)
-    made = "".join(
-        other_of_group(part, random_numbers) or other_characters(part, random_numbers, letters=True)
-        for part in _LETTERS.split(original)
-    )
-    if _triples(fold(made)) & _triples(fold(original)):
+    made = other_letters(original, random_numbers)
+    if triples(fold(made)) & triples(fold(original)):
         # Another word of a group has letters of the original by chance.
         return other_characters(original, random_numbers, letters=True)
     return made
 
 
+def other_letters(original: str, random_numbers: random.Random) -> str:
+    """Other letters and figures, words of a group changed into others of it."""
+    return "".join(
+        other_of_group(part, random_numbers) or other_characters(part, random_numbers, letters=True)
+        for part in _LETTERS.split(original)
+    )
+
+
+def ordinal_ending(number: str) -> str:
+    """The ending of a number in figures: the original's would tell the last figure (``1st``)."""
+    return "th" if number[-2:-1] == "1" else {"1": "st", "2": "nd", "3": "rd"}.get(number[-1], "th")
+
+
 def _luhn(figures: list[str]) -> int:
     doubled = [int(figure) * (2 if place % 2 else 1) for place, figure in enumerate(reversed(figures))]
     return sum(number - 9 * (number > 9) for number in doubled) % 10
-
-
-def other_date(original: str, random_numbers: random.Random) -> str | None:
-    """Another date, time, year or day in the same figures; ``None`` for a word without figures."""
-    if not any(map(str.isdigit, original)):
-        return None
-    if _YEAR.fullmatch(original):
-        return str(int(original) + random_numbers.choice([-1, 1]) * random_numbers.randint(1, _NEAR_YEARS))
-    if decade := _DECADE.fullmatch(original):
-        figure = random_numbers.choice([d for d in "123456789" if d != decade.group(2)])
-        return original[: decade.start(2)] + figure + original[decade.end(2) :]
-    date = _DATE.fullmatch(original)
-    clock = None if date and date.group(4) else _CLOCK.fullmatch(original)
-    if clock:
-        hour = _within(clock.group(1), 12 if int(clock.group(1)) <= 12 else 23, random_numbers)
-        time, rest = f"{hour}{clock.group(2)}{random_numbers.randrange(12) * 5:02d}", clock.group(4) or ""
-        return time + (other_characters(rest, random_numbers, letters=True) if _MAY_NAME.search(rest) else rest)
-    if date:
-        parts = [date.group(1), date.group(3), *filter(None, [date.group(4)])]
-        return date.group(2).join(_part_of_date(part, random_numbers) for part in parts)
-    if hour_of_day := _HOUR.fullmatch(original):
-        return f"{_within(hour_of_day.group(1), 12, random_numbers)}{hour_of_day.group(2)}"
-    if ordinal := _ORDINAL.fullmatch(original):
-        day = int(_within(ordinal.group(1), 28, random_numbers))
-        ending = "th" if 10 < day < 14 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
-        return f"{day}{like(ordinal.group(2), ending)}"
-    if original.isdigit() and len(original) <= 2:
-        return _within(original, 28, random_numbers)
-    return _other_figures(original, random_numbers)
-
-
-def _part_of_date(part: str, random_numbers: random.Random) -> str:
-    if len(part) == 4:
-        return str(int(part) + random_numbers.randint(-_NEAR_YEARS, _NEAR_YEARS))
-    # What may be a month must stay one; so must a day that every month has.
-    return _within(part, 12 if int(part) <= 12 else 28, random_numbers)
-
-
-def _within(original: str, largest: int, random_numbers: random.Random) -> str:
-    """A number from 1 to ``largest`` with as many leading zeros as the original allows."""
-    number = random_numbers.randint(1, largest)
-    return f"{number:0{len(original)}d}" if original.startswith("0") else str(number)
-
-
-def figure(label: str, random_numbers: random.Random, original: str) -> str:
-    """A date, number, sum or identifier in the form of the original."""
-    if label == "DATE":
-        found = other_date(original, random_numbers) or other_of_group(original, random_numbers)
-        return found or like(original, random_numbers.choice(["Monday", "Tuesday", "Thursday", "Friday"]))
-    if label == "IDENTIFIER":
-        return other_characters(original, random_numbers, letters=True)
-    if any(map(str.isdigit, original)):
-        return _other_figures(original, random_numbers)
-    found = other_of_group(original, random_numbers)
-    return found or like(original, random_numbers.choice("two three four five six seven eight nine".split()))
-
-
-def figure_by_class(label: str, random_numbers: random.Random, index: int, count: int) -> str:
-    """The same without an original: word ``index`` of ``count`` that stand side by side."""
-    if label == "DATE":
-        year = str(random_numbers.randint(1990, 2025))
-        month = random_numbers.choice("January March April May June July September October".split())
-        if count == 1:
-            return random_numbers.choice([year, month, "Monday", "Friday", "Sunday"])
-        return (month, str(random_numbers.randint(1, 28)), year)[min(index, 2)]
-    if label == "IDENTIFIER":
-        return other_characters("A1000000", random_numbers, letters=True)
-    if index and label == "MONEY":
-        return "dollars" if index == count - 1 else random_numbers.choice(["hundred", "thousand", "million"])
-    if index:
-        return random_numbers.choice(["hundred", "thousand", "million"])
-    return str(random_numbers.randint(2, 60)) if count == 1 else str(random_numbers.randint(2, 9))

@@ -15,14 +15,14 @@ from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import MaskedSentence
 from tasks.filling.surrogates.marked_slots import MarkedSlot
+from tasks.filling.surrogates.surrogate_figures import figure, figure_by_class
 from tasks.filling.surrogates.surrogate_forms import (
-    figure,
-    figure_by_class,
     is_domain,
     is_figure,
     like,
     like_each,
     other_characters,
+    other_figures,
 )
 from tasks.filling.surrogates.surrogate_frequencies import WordsByFrequency
 from tasks.filling.surrogates.surrogate_values import SurrogateValues, gender_of_text, is_one_word
@@ -224,7 +224,9 @@ class SurrogateLine:
         """A word for a marker without a class."""
         original = slot.original
         if original is not None and any(map(str.isdigit, original)):
-            return other_characters(original, random_numbers, letters=not is_figure(original))
+            if is_figure(original):
+                return other_figures(original, random_numbers)
+            return other_characters(original, random_numbers, letters=True)
         by_frequency = self._sources.by_frequency
         if by_frequency is None:
             raise CorpusError(

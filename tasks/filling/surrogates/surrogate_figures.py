@@ -1,0 +1,250 @@
+"""Surrogates of dates, numbers, sums and identifiers.
+
+A word may hold several dates and clocks (``10:30-11:45``). Each becomes another one that is possible; a word with
+figures of no known form among them gets other figures altogether, so that none is left as it was.
+"""
+
+import random
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tasks.corpora.words import fold
+from tasks.filling.surrogates.surrogate_forms import (
+    is_numeric,
+    like,
+    ordinal_ending,
+    other_characters,
+    other_figures,
+    other_letters,
+    other_of_group,
+    triples,
+)
+
+_NEAR_YEARS = 9
+_YEAR = r"(?:1[5-9]|20)\d\d"
+_FIGURE = re.compile(r"\d")
+_END = r"(?![^\W_])"
+_HALF_OF_DAY = re.compile(rf"([ap])\.?m{_END}", re.IGNORECASE)
+_MAY_NAME = re.compile(r"[^\W\d_]{3}|(?![A-Za-z])[^\W\d_]")
+
+
+class _Part(NamedTuple):
+    """A date or clock in a word, and what it becomes."""
+
+    form: int
+    old: tuple[int, ...]
+    """Greater where it is later, of dates and clocks of one form."""
+    new: tuple[int, ...]
+    text: str
+
+
+_Made = tuple[tuple[int, ...], tuple[int, ...], str]
+
+
+def other_date(original: str, random_numbers: random.Random) -> str | None:
+    """Another date, time, year or day in the same form; ``None`` for a word without figures."""
+    if not any(map(str.isdigit, original)):
+        return None
+    if original.isdigit() and len(original) <= 2:
+        return _number(_within(28, random_numbers), padded=_is_padded(original))
+    made = _other_dates(original, random_numbers)
+    if made is None or triples(fold(made)) & triples(fold(original)):
+        return other_figures(original, random_numbers)
+    return made
+
+
+def _other_dates(original: str, random_numbers: random.Random) -> str | None:
+    """Every date and clock of a word changed; ``None`` where other figures are among them."""
+    parts: list[_Part] = []
+    texts: list[str] = []
+    place = 0
+    while figure := _FIGURE.search(original, place):
+        texts.append(original[place : figure.start()])
+        found = _part(original, figure.start(), random_numbers)
+        if found is None:
+            return None
+        part, place = found
+        parts.append(part)
+    texts.append(original[place:])
+    if any(map(is_numeric, "".join(texts))):
+        return None
+    if len(parts) == 2:
+        first, second = parts
+        if first.form == second.form and first.old < second.old and first.new > second.new:
+            # A stretch of time must not end before it begins.
+            parts.reverse()
+    made = [_other_text(texts[0], random_numbers)]
+    for part, text in zip(parts, texts[1:], strict=True):
+        made += [part.text, _other_text(text, random_numbers)]
+    return "".join(made)
+
+
+def _part(original: str, start: int, random_numbers: random.Random) -> tuple[_Part, int] | None:
+    for form, (pattern, make) in enumerate(_FORMS):
+        if (match := pattern.match(original, start)) and (made := make(match, random_numbers)):
+            return _Part(form, *made), match.end()
+    return None
+
+
+def _other_text(text: str, random_numbers: random.Random) -> str:
+    """What stands beside dates: signs and a letter or two (``T``, ``h``) stay, for they tell no more than the form."""
+    if half := _HALF_OF_DAY.match(text):
+        # There are but two halves of a day: the original's may be drawn too, so that nothing follows from the one here.
+        letter = random_numbers.choice("ap")
+        text = (letter.upper() if half.group(1).isupper() else letter) + text[1:]
+        return text[: half.end()] + _other_text(text[half.end() :], random_numbers)
+    return other_letters(text, random_numbers) if _MAY_NAME.search(text) else text
+
+
+def _whole_date(match: re.Match[str], random_numbers: random.Random) -> _Made | None:
+    parts, sign = [match.group(1), match.group(3), match.group(4)], match.group(2)
+    year = 0 if len(parts[0]) == 4 or int(parts[0]) > 31 else 2
+    if len(parts[year]) == 1 or len(parts[2 - year]) == 4 or (year == 0 and int(parts[1]) > 12):
+        return None
+    day_and_month = [part for index, part in enumerate(parts) if index != year]
+    made = _day_and_month(day_and_month, "-" if year == 0 else sign, random_numbers)
+    if made is None:
+        return None
+    number = _near_year(parts[year], random_numbers)
+    written = made[2].split("-" if year == 0 else sign)
+    written.insert(year, f"{number:0{len(parts[year])}d}")
+    return (int(parts[year]), *made[0]), (number, *made[1]), sign.join(written)
+
+
+def _clock(match: re.Match[str], random_numbers: random.Random) -> _Made | None:
+    hour, sign, minute, second, fraction = match.groups()
+    if int(hour) > 24 or int(minute) > 59 or int(second or 0) > 59:
+        return None
+    largest = 12 if int(hour) <= 12 else 23
+    new = [_within(largest, random_numbers), random_numbers.randrange(12) * 5, 0]
+    text = f"{_number(new[0], padded=_is_padded(hour))}{sign}{new[1]:02d}"
+    if second:
+        new[1:] = random_numbers.randrange(60), random_numbers.randrange(60)
+        text = f"{text[:-2]}{new[1]:02d}{sign}{new[2]:02d}"
+    text += other_characters(fraction, random_numbers, letters=False) if fraction else ""
+    return (int(hour), int(minute), int(second or 0)), tuple(new), text
+
+
+def _month_of_year(match: re.Match[str], random_numbers: random.Random) -> _Made | None:
+    """``2018-05`` or ``10/2018``."""
+    year_first = len(match.group(1)) == 4
+    year, month = (match.group(1), match.group(3)) if year_first else (match.group(3), match.group(1))
+    if not 1 <= int(month) <= 12:
+        return None
+    new = _near_year(year, random_numbers), _within(12, random_numbers)
+    written = [str(new[0]), _number(new[1], padded=_is_padded(month) or (year_first and len(month) == 2))]
+    return (int(year), int(month)), new, match.group(2).join(written if year_first else written[::-1])
+
+
+def _years(match: re.Match[str], random_numbers: random.Random) -> _Made:
+    """``2018/19`` or ``1990-95``; of two years that follow each other come such ones."""
+    year, sign, end = match.groups()
+    new = _near_year(year, random_numbers)
+    later = 1 if (int(year) + 1) % 100 == int(end) else random_numbers.randint(2, _NEAR_YEARS)
+    return (int(year), int(end)), (new, later), f"{new}{sign}{(new + later) % 100:02d}"
+
+
+def _month_and_day(match: re.Match[str], random_numbers: random.Random) -> _Made | None:
+    return _day_and_month([match.group(1), match.group(3)], match.group(2), random_numbers)
+
+
+def _day_and_month(parts: list[str], sign: str, random_numbers: random.Random) -> _Made | None:
+    """What may be a month stays one, so that it is one in either order; a day is one that every month has."""
+    old = [int(part) for part in parts]
+    if not (1 <= min(old) <= 12 and max(old) <= 31):
+        return None
+    new = [_within(12 if number <= 12 else 28, random_numbers) for number in old]
+    padded = any(map(_is_padded, parts))
+    text = sign.join(_number(number, padded=padded) for number in new)
+    order = -1 if sign == "." else 1
+    return tuple(old[::order]), tuple(new[::order]), text
+
+
+def _hour(match: re.Match[str], random_numbers: random.Random) -> _Made | None:
+    old, new = int(match.group()), _within(12, random_numbers)
+    return ((old,), (new,), _number(new, padded=_is_padded(match.group()))) if old <= 12 else None
+
+
+def _ordinal(match: re.Match[str], random_numbers: random.Random) -> _Made:
+    day = _within(28, random_numbers)
+    number = _number(day, padded=_is_padded(match.group(1)))
+    return (int(match.group(1)),), (day,), number + like(match.group(2), ordinal_ending(str(day)))
+
+
+def _decade(match: re.Match[str], random_numbers: random.Random) -> _Made:
+    new = random_numbers.choice([d for d in "123456789" if d != match.group(2)])
+    return (int(match.group(2)),), (int(new),), f"{match.group(1)}{new}{match.group(3)}"
+
+
+def _year(match: re.Match[str], random_numbers: random.Random) -> _Made:
+    new = _near_year(match.group(), random_numbers)
+    return (int(match.group()),), (new,), str(new)
+
+
+def _day(match: re.Match[str], random_numbers: random.Random) -> _Made | None:
+    old, new = int(match.group()), _within(28, random_numbers)
+    return ((old,), (new,), _number(new, padded=_is_padded(match.group()))) if 1 <= old <= 31 else None
+
+
+_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], random.Random], _Made | None]], ...] = (
+    (re.compile(rf"({_YEAR}|\d\d?)([-/.])(\d\d?)\2({_YEAR}|\d\d?)(?!\d)"), _whole_date),
+    (re.compile(r"(\d\d?)([:.])(\d\d)(?:\2(\d\d)([.,]\d+)?)?(?!\d)"), _clock),
+    (re.compile(rf"({_YEAR})([-/.])(\d\d?)(?!\d)"), _month_of_year),
+    (re.compile(rf"(\d\d?)([-/.])({_YEAR})(?!\d)"), _month_of_year),
+    (re.compile(rf"({_YEAR})([-/])(\d\d)(?!\d)"), _years),
+    (re.compile(r"(\d\d?)([/.])(\d\d?)(?!\d)"), _month_and_day),
+    (re.compile(rf"\d\d?(?=(?:-\d\d?)?[ap]\.?m{_END})", re.IGNORECASE), _hour),
+    (re.compile(rf"(\d\d?)(st|nd|rd|th){_END}", re.IGNORECASE), _ordinal),
+    (re.compile(rf"((?:\d\d)?)([1-9])(0'?s){_END}", re.IGNORECASE), _decade),
+    (re.compile(rf"{_YEAR}(?!\d)"), _year),
+    (re.compile(r"\d\d?(?!\d)"), _day),
+)
+"""The forms of dates and clocks, in the order in which they are tried."""
+
+
+def _near_year(year: str, random_numbers: random.Random) -> int:
+    new = int(year) + random_numbers.choice([-1, 1]) * random_numbers.randint(1, _NEAR_YEARS)
+    return new if len(year) == 4 else new % 100
+
+
+def _within(largest: int, random_numbers: random.Random) -> int:
+    return random_numbers.randint(1, largest)
+
+
+def _is_padded(number: str) -> bool:
+    return len(number) == 2 and number.startswith("0")
+
+
+def _number(number: int, *, padded: bool) -> str:
+    return f"{number:02d}" if padded else str(number)
+
+
+def figure(label: str, random_numbers: random.Random, original: str) -> str:
+    """A date, number, sum or identifier in the form of the original."""
+    if label == "DATE":
+        found = other_date(original, random_numbers) or other_of_group(original, random_numbers)
+        return found or like(original, random_numbers.choice(["Monday", "Tuesday", "Thursday", "Friday"]))
+    if label == "IDENTIFIER":
+        return other_characters(original, random_numbers, letters=True)
+    if any(map(str.isdigit, original)):
+        return other_figures(original, random_numbers)
+    found = other_of_group(original, random_numbers)
+    return found or like(original, random_numbers.choice("two three four five six seven eight nine".split()))
+
+
+def figure_by_class(label: str, random_numbers: random.Random, index: int, count: int) -> str:
+    """The same without an original: word ``index`` of ``count`` that stand side by side."""
+    if label == "DATE":
+        year = str(random_numbers.randint(1990, 2025))
+        month = random_numbers.choice("January March April May June July September October".split())
+        if count == 1:
+            return random_numbers.choice([year, month, "Monday", "Friday", "Sunday"])
+        return (month, str(random_numbers.randint(1, 28)), year)[min(index, 2)]
+    if label == "IDENTIFIER":
+        return other_characters("A1000000", random_numbers, letters=True)
+    if index and label == "MONEY":
+        return "dollars" if index == count - 1 else random_numbers.choice(["hundred", "thousand", "million"])
+    if index:
+        return random_numbers.choice(["hundred", "thousand", "million"])
+    return str(random_numbers.randint(2, 60)) if count == 1 else str(random_numbers.randint(2, 9))
