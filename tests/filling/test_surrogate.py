@@ -164,7 +164,7 @@ def test_a_name_of_several_words_is_first_name_first():
         ("{MONEY:5,000}", r"[1-9],\d{3}"),
         ("{NUMBER:3.14}", r"[1-9]\.\d\d"),
         ("{LOCATION:Main} {LOCATION:Street}", r"(Avenue|Road|Lane|Drive|Boulevard)"),
-        ("{ORGANISATION:Acme} {ORGANISATION:Inc}", r"(Corp|Ltd|LLC|Co|PLC)"),
+        ("{ORGANISATION:Acme} {ORGANISATION:Inc}", r"(Corp|Ltd|LLC|Co|PLC|GmbH|AG)"),
         ("{GROUP:Germans}", r"[A-Z][a-z]+"),
         ("{PERSON:tom}", r"[a-z']+"),
     ],
@@ -238,7 +238,7 @@ def test_without_any_class_words_are_drawn_by_frequency_in_the_form_of_the_origi
         ("{MASK:peter1990}", r"(?!peter)[a-z]{5}\d{4}"),
         ("{MASK:katharina_schmidt7}", r"(?!katharina)[a-z]{9}_(?!schmidt)[a-z]{7}\d"),
         ("{MASK:иванов1985}", r"[a-z]{6}\d{4}"),
-        ("{MASK:5pm}", r"\dpm"),
+        ("{MASK:5pm}", r"\d[ap]m"),
         ("{MASK:1st}", r"2nd|3rd|[4-9]th"),
         ("{IDENTIFIER:ИВАНОВ77}", r"[A-Z]{6}\d\d"),
         ("{IDENTIFIER:Müller77}", r"[A-Z][a-z]{5}\d\d"),
@@ -254,13 +254,14 @@ def test_letters_beside_figures_and_letters_beyond_ascii_change_too(text, form):
 
 @pytest.mark.parametrize("document", [None, "one"])
 def test_a_surrogate_is_off_the_list_of_kept_words_where_there_is_one(document):
-    kept = KeptWords([*"123456789", *(fold(month) for month in MONTHS if month not in ("May", "June"))])
+    kept = KeptWords([*"123456789", *(fold(month) for month in MONTHS if month not in ("May", "June", "July"))])
     for number in range(1, 20):
         by = filler(number, kept=kept)
         fills = by.fills(masked("{NUMBER:7} or {DATE:May} or {DATE:june} {NUMBER:77}", number, document=document))
         assert [fills[slot].fallback for slot in range(4)] == [True, False, False, False]
         assert fills[0].word in set("12345689")
-        assert (fills[1].word, fills[2].word) == ("June", "may")
+        assert fills[1].word in {"June", "July"}
+        assert fills[2].word in {"may", "july"}
 
 
 def test_a_fallback_is_counted(tmp_path):

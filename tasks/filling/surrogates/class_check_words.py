@@ -4,7 +4,7 @@
   a few carrier sentences, unless the gazetteers that the surrogates come from know them as another class only; and
   words of the gazetteers of which the tagger says nothing. Only words that are usually written with a capital are
   names, so ``will`` and ``mark`` are none.
-- DATE, NUMBER, MONEY: figures, and the words that ``surrogate_forms`` puts into groups, besides what the tagger finds.
+- DATE, NUMBER, MONEY: figures, and the words that ``surrogate_groups`` puts into groups, besides what the tagger finds.
 
 CONTACT and IDENTIFIER have no words that a vocabulary would hold.
 """
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from tasks.corpora.words import fold
-from tasks.filling.surrogates.surrogate_forms import GROUPS
+from tasks.filling.surrogates.surrogate_groups import GROUPS_OF_CLASS
 from tasks.filling.surrogates.surrogate_values import SurrogateValues
 from tasks.masking.taggers.entity_classes import classes_in_force
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
@@ -23,9 +23,6 @@ NAMES = ("PERSON", "LOCATION", "ORGANISATION", "GROUP", "WORK", "MISCELLANEOUS")
 _CARRIERS = (("They talked about ", " again."), ("I think that ", " is good."))
 _MOST_ASKED = 10_000
 """The tagger is asked about so many words with a capital, the first ones: word lists begin with the frequent words."""
-_MONTHS_AND_DAYS, _OTHER_TIMES = range(5), range(14, 24)
-_NUMBERS = range(5, 14)
-_MONEY = (10, 11, 24, 25, 26, 27)
 
 
 class ClassWords:
@@ -52,8 +49,8 @@ class ClassWords:
             tag = tagged.get(form)
             for label in labels if tag is None else {tag} & (labels or {tag}) & found.keys():
                 found[label][index] = True
-        for label, groups in (("DATE", (*_MONTHS_AND_DAYS, *_OTHER_TIMES)), ("NUMBER", _NUMBERS), ("MONEY", _MONEY)):
-            grouped = {fold(word) for group in groups for word in GROUPS[group]}
+        for label, groups in GROUPS_OF_CLASS.items():
+            grouped = {fold(word) for group in groups for word in group}
             found[label] = np.array(
                 [tagged.get(form) == label or fold(form) in grouped or _is_figure(label, form) for form in written],
                 dtype=bool,

@@ -6,7 +6,8 @@ drawn by its frequency, as by ``unigram``. With the sidecar a surrogate follows 
 first name, else by the pronouns of the line; the same kind of place; the same figures, capitals and initials; and
 markers that stand side by side get one name of as many words, first name first. It is never the original itself.
 Without the sidecar the class alone decides. Every fill is one word, and none is on the list of kept words where another
-one is found in so many attempts; where none is, it counts as a fallback.
+one is found in so many attempts; where none is, it counts as a fallback. What is never the original must not be drawn
+from two, or the one tells the other: ``surrogate_groups`` says how that is avoided.
 
 The same original gets the same surrogate within a line, within the line's document where that is known, or within the
 corpus. For a line nothing but the place decides what is drawn. For a document or the corpus it is drawn by an HMAC

@@ -16,16 +16,17 @@ from tasks.filling.surrogates.surrogate_forms import (
     ordinal_ending,
     other_characters,
     other_figures,
+    other_half_of_day,
     other_letters,
     other_of_group,
     triples,
 )
+from tasks.filling.surrogates.surrogate_groups import CURRENCIES, MONTHS, ONES, WEEKDAYS, no_list, stand_ins
 
 _NEAR_YEARS = 9
 _YEAR = r"(?:1[5-9]|20)\d\d"
 _FIGURE = re.compile(r"\d")
 _END = r"(?![^\W_])"
-_HALF_OF_DAY = re.compile(rf"([ap])\.?m{_END}", re.IGNORECASE)
 _MAY_NAME = re.compile(r"[^\W\d_]{3}|(?![A-Za-z])[^\W\d_]")
 
 
@@ -42,10 +43,8 @@ class _Part(NamedTuple):
 _Made = tuple[tuple[int, ...], tuple[int, ...], str]
 
 
-def other_date(original: str, random_numbers: random.Random) -> str | None:
-    """Another date, time, year or day in the same form; ``None`` for a word without figures."""
-    if not any(map(str.isdigit, original)):
-        return None
+def other_date(original: str, random_numbers: random.Random) -> str:
+    """Another date, time, year or day in the same form, for a word with figures."""
     if original.isdigit() and len(original) <= 2:
         return _number(_within(28, random_numbers), padded=_is_padded(original))
     made = _other_dates(original, random_numbers)
@@ -89,11 +88,7 @@ def _part(original: str, start: int, random_numbers: random.Random) -> tuple[_Pa
 
 def _other_text(text: str, random_numbers: random.Random) -> str:
     """What stands beside dates: signs and a letter or two (``T``, ``h``) stay, for they tell no more than the form."""
-    if half := _HALF_OF_DAY.match(text):
-        # There are but two halves of a day: the original's may be drawn too, so that nothing follows from the one here.
-        letter = random_numbers.choice("ap")
-        text = (letter.upper() if half.group(1).isupper() else letter) + text[1:]
-        return text[: half.end()] + _other_text(text[half.end() :], random_numbers)
+    text = other_half_of_day(text, random_numbers)
     return other_letters(text, random_numbers) if _MAY_NAME.search(text) else text
 
 
@@ -220,31 +215,30 @@ def _number(number: int, *, padded: bool) -> str:
     return f"{number:02d}" if padded else str(number)
 
 
-def figure(label: str, random_numbers: random.Random, original: str) -> str:
-    """A date, number, sum or identifier in the form of the original."""
-    if label == "DATE":
-        found = other_date(original, random_numbers) or other_of_group(original, random_numbers)
-        return found or like(original, random_numbers.choice(["Monday", "Tuesday", "Thursday", "Friday"]))
+def figure(label: str, random_numbers: random.Random, original: str, on_list: Callable[[str], bool] = no_list) -> str:
+    """A date, number, sum or identifier in the form of the original; ``on_list``: of words that are kept."""
     if label == "IDENTIFIER":
         return other_characters(original, random_numbers, letters=True)
     if any(map(str.isdigit, original)):
-        return other_figures(original, random_numbers)
-    found = other_of_group(original, random_numbers)
-    return found or like(original, random_numbers.choice("two three four five six seven eight nine".split()))
+        return (other_date if label == "DATE" else other_figures)(original, random_numbers)
+    if found := other_of_group(original, random_numbers, on_list):
+        return found
+    if label == "DATE":
+        return like(original, random_numbers.choice(stand_ins(original, on_list) or WEEKDAYS))
+    return like(original, random_numbers.choice(ONES[1:]))
 
 
 def figure_by_class(label: str, random_numbers: random.Random, index: int, count: int) -> str:
     """The same without an original: word ``index`` of ``count`` that stand side by side."""
     if label == "DATE":
-        year = str(random_numbers.randint(1990, 2025))
-        month = random_numbers.choice("January March April May June July September October".split())
+        year, month = str(random_numbers.randint(1990, 2025)), random_numbers.choice(MONTHS)
         if count == 1:
-            return random_numbers.choice([year, month, "Monday", "Friday", "Sunday"])
+            return random_numbers.choice([year, month, random_numbers.choice(WEEKDAYS)])
         return (month, str(random_numbers.randint(1, 28)), year)[min(index, 2)]
     if label == "IDENTIFIER":
         return other_characters("A1000000", random_numbers, letters=True)
-    if index and label == "MONEY":
-        return "dollars" if index == count - 1 else random_numbers.choice(["hundred", "thousand", "million"])
+    if index and label == "MONEY" and index == count - 1:
+        return random_numbers.choice(CURRENCIES)
     if index:
-        return random_numbers.choice(["hundred", "thousand", "million"])
+        return random_numbers.choice("hundred thousand million billion trillion".split())
     return str(random_numbers.randint(2, 60)) if count == 1 else str(random_numbers.randint(2, 9))

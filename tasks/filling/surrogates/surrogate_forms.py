@@ -8,55 +8,15 @@ import random
 import re
 import string
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from tasks.corpora.words import fold
 from tasks.filling.casing import same_word
+from tasks.filling.surrogates.surrogate_groups import GROUPS, no_list, others_of_group
 
-_MONTHS = "January February March April May June July August September October November December".split()
-_WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
-_ONES = "one two three four five six seven eight nine".split()
-_MULTIPLES = "hundred thousand million billion trillion dozen".split()
-_UNITS_OF_TIME = "second minute hour day week month year decade".split()
-
-GROUPS: tuple[tuple[str, ...], ...] = tuple(
-    map(
-        tuple,
-        (
-            _MONTHS,
-            [month[:3] for month in _MONTHS],
-            _WEEKDAYS,
-            [f"{day}s" for day in _WEEKDAYS],
-            [day[:3] for day in _WEEKDAYS],
-            _ONES,
-            "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split(),
-            "twenty thirty forty fifty sixty seventy eighty ninety".split(),
-            "twenties thirties forties fifties sixties seventies eighties nineties".split(),
-            "first second third fourth fifth sixth seventh eighth ninth tenth".split(),
-            _MULTIPLES,
-            [f"{word}s" for word in _MULTIPLES],
-            "once twice thrice".split(),
-            "half quarter third".split(),
-            _UNITS_OF_TIME,
-            [f"{word}s" for word in _UNITS_OF_TIME],
-            "yesterday today tomorrow tonight".split(),
-            "morning afternoon evening night noon midnight".split(),
-            "mornings afternoons evenings nights".split(),
-            "spring summer autumn winter".split(),
-            "Christmas Easter Thanksgiving Halloween".split(),
-            "last next this".split(),
-            "ago earlier later".split(),
-            "early mid late".split(),
-            "dollars euros pounds francs bucks".split(),
-            "dollar euro pound franc buck".split(),
-            "cents pence".split(),
-            "USD EUR GBP CHF".split(),
-        ),
-    )
-)
-"""Words that stand for each other, in the order in which a word is looked up."""
 _FIGURE = re.compile(r"\d[\d.,:/\-]*[A-Za-z]{0,2}", re.ASCII)
 _ORDINAL = re.compile(r"([\d.,]*\d)(st|nd|rd|th)", re.IGNORECASE)
+_HALF_OF_DAY = re.compile(r"(?<![^\W\d_])[ap](?=\.?m(?![^\W_]))", re.IGNORECASE)
 _LETTERS = re.compile(r"([^\W\d_]+)")
 _DOMAIN = re.compile(r"(?:\w+://)?[\w\-]+(?:\.[\w\-]+)*\.[^\W\d_]{2,}(?:[:/].*)?", re.DOTALL)
 _PARTS_OF_LETTERS = ("Mn", "Mc", "Me", "Cf")
@@ -81,14 +41,12 @@ def like_each(original: str, word: str) -> str:
     return "".join(new.upper() if old.isupper() else new for old, new in zip(original, word, strict=True))
 
 
-def other_of_group(original: str, random_numbers: random.Random) -> str | None:
+def other_of_group(
+    original: str, random_numbers: random.Random, on_list: Callable[[str], bool] = no_list
+) -> str | None:
     """Another month for a month, another number word for a number word; ``None`` for a word of no group."""
-    folded = fold(original)
-    for group in GROUPS:
-        others = [word for word in group if fold(word) != folded]
-        if len(others) < len(group):
-            return like(original, random_numbers.choice(others))
-    return None
+    others = others_of_group(original, GROUPS, on_list)
+    return like(original, random_numbers.choice(others)) if others else None
 
 
 def other_characters(original: str, random_numbers: random.Random, *, letters: bool) -> str:
@@ -156,7 +114,7 @@ def other_figures(original: str, random_numbers: random.Random) -> str:
         number = other_characters(ordinal.group(1), random_numbers, letters=False)
         return number + like(ordinal.group(2), ordinal_ending(number))
     if is_figure(original):
-        return other_characters(original, random_numbers, letters=False)
+        return other_half_of_day(other_characters(original, random_numbers, letters=False), random_numbers)
     made = other_letters(original, random_numbers)
     if triples(fold(made)) & triples(fold(original)):
         # Another word of a group has letters of the original by chance.
@@ -170,6 +128,12 @@ def other_letters(original: str, random_numbers: random.Random) -> str:
         other_of_group(part, random_numbers) or other_characters(part, random_numbers, letters=True)
         for part in _LETTERS.split(original)
     )
+
+
+def other_half_of_day(text: str, random_numbers: random.Random) -> str:
+    """am or pm, where a text has one of them. There are but two: the original's may be drawn too, so that nothing
+    follows from what is written."""
+    return _HALF_OF_DAY.sub(lambda half: like(half.group(), random_numbers.choice("ap")), text)
 
 
 def ordinal_ending(number: str) -> str:

@@ -174,11 +174,11 @@ class SurrogateLine:
     def _thing(self, label: str, run: Sequence[MarkedSlot], random_numbers: random.Random) -> list[str]:
         originals = [slot.original for slot in run if slot.original is not None]
         originals = originals if len(originals) == len(run) else []
-        values, cased = self._sources.values, not self.beyond_line
+        values, cased, on_list = self._sources.values, not self.beyond_line, self._sources.kept.holds
         if label == "LOCATION":
-            return values.place(random_numbers, originals, len(run), cased=cased)
+            return values.place(random_numbers, originals, len(run), cased=cased, on_list=on_list)
         if label == "ORGANISATION":
-            return values.organisation(random_numbers, originals, len(run), cased=cased)
+            return values.organisation(random_numbers, originals, len(run), cased=cased, on_list=on_list)
         return values.named_thing(random_numbers, label, originals, len(run))
 
     def _one(self, slot: MarkedSlot, index: int, run: Sequence[MarkedSlot], random_numbers: random.Random) -> str:
@@ -194,7 +194,7 @@ class SurrogateLine:
                 return self._word(slot, random_numbers)
         if slot.original is None:
             return figure_by_class(slot.label, random_numbers, index, len(run))
-        return figure(slot.label, random_numbers, slot.original)
+        return figure(slot.label, random_numbers, slot.original, self._sources.kept.holds)
 
     def _name(self, slot: MarkedSlot, index: int, count: int, random_numbers: random.Random) -> str:
         values, original = self._sources.values, slot.original

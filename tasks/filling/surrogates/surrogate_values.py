@@ -5,11 +5,12 @@ The pools are those of the labelled text (``tasks.labelled_text``): faker's name
 
 import random
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from tasks.corpora.words import fold, word_spans
 from tasks.filling.surrogates.surrogate_forms import other_characters
+from tasks.filling.surrogates.surrogate_groups import no_list, others_of_group
 from tasks.labelled_text import people as names
 from tasks.labelled_text.slots import Gazetteer
 from tasks.labelled_text.value_pools import (
@@ -23,6 +24,7 @@ from tasks.labelled_text.value_pools import (
 )
 
 _ATTEMPTS = 60
+_FEWEST_PLACES = 8
 _SURE = 0.8
 """A first name is of a gender where so large a share of those who bear it is."""
 _FEMALE_WORDS = {pair[0] for pair in names.PRONOUNS.values()} | {"hers", "mrs", "ms", "miss"}
@@ -30,21 +32,25 @@ _MALE_WORDS = {pair[1] for pair in names.PRONOUNS.values()} | {"mr"}
 _PLACE_ENDINGS = (
     ("Street", "Avenue", "Road", "Lane", "Drive", "Boulevard"),
     ("St", "Ave", "Rd", "Ln", "Dr", "Blvd"),
-    ("River", "Lake", "Bay"),
-    ("County", "District", "Province"),
-    ("Island", "Valley", "Beach", "Hills"),
-    ("Islands", "Mountains"),
+    ("River", "Lake", "Bay", "Creek", "Gulf", "Canal", "Sea"),
+    ("County", "District", "Province", "Region", "Parish", "Borough"),
+    ("Island", "Valley", "Beach", "Forest", "Cape", "Peninsula", "Mountain"),
+    ("Islands", "Mountains", "Hills", "Springs", "Falls", "Highlands"),
     ("Airport", "Station", "Bridge", "Park", "Square", "Hotel"),
 )
 _ORGANISATION_ENDINGS = (
-    ("Inc", "Corp", "Ltd", "LLC", "Co", "PLC"),
-    ("Company", "Group", "Partners", "Holdings", "Corporation"),
-    ("University", "College", "Institute", "Academy"),
-    ("Bank", "Trust", "Fund"),
-    ("Hospital", "Clinic"),
-    ("Times", "Post", "Herald", "Journal", "News"),
-    ("Department", "Ministry", "Agency", "Committee", "Commission"),
+    ("Inc", "Corp", "Ltd", "LLC", "Co", "PLC", "GmbH", "AG"),
+    ("Company", "Group", "Partners", "Holdings", "Corporation", "Industries", "Brothers"),
+    ("Systems", "Technologies", "Labs", "Solutions", "Software"),
+    ("University", "College", "Institute", "Academy", "School"),
+    ("Bank", "Trust", "Fund", "Capital", "Insurance", "Savings"),
+    ("Hospital", "Clinic", "Infirmary", "Hospice", "Surgery"),
+    ("Times", "Post", "Herald", "Journal", "News", "Tribune", "Gazette"),
+    ("Department", "Ministry", "Agency", "Committee", "Commission", "Council", "Bureau"),
 )
+_ENDING_SHARE = 0.3
+"""So many organisations of several words that are drawn freely end with a word of these groups. Were there none, such
+an ending would tell that the original has one of the same group."""
 _SHORT_PLACES = ("US", "UK", "EU", "USA", "UAE", "NYC", "LA", "DC", "SF")
 _SHORT_NAME = re.compile(r"[A-Z]{2,5}")
 _SHORT_FOLDED = re.compile(r"[a-z]{2,3}")
@@ -96,6 +102,12 @@ class SurrogateValues:
             "city": cities(),
         }
         return {kind: _by_words(values) for kind, values in kinds.items()}
+
+    def _pool_of_places(self, kind: str, count: int) -> Pool | None:
+        """Places of a kind and so many words; cities where the kind has so few that one tells another (the Isle of
+        Skye, the Gulf of Mexico)."""
+        pools = (self._places[name].get(count) for name in (kind, "city"))
+        return next((pool for pool in pools if pool is not None and len(pool.values) >= _FEWEST_PLACES), None)
 
     @cached_property
     def _kinds_of_place(self) -> Mapping[str, str]:
@@ -150,7 +162,13 @@ class SurrogateValues:
         return _one_word(lambda: self._gazetteer.people.last_name(random_numbers))
 
     def place(
-        self, random_numbers: random.Random, originals: list[str], count: int, *, cased: bool = True
+        self,
+        random_numbers: random.Random,
+        originals: list[str],
+        count: int,
+        *,
+        cased: bool = True,
+        on_list: Callable[[str], bool] = no_list,
     ) -> list[str]:
         """A place of so many words, of the kind of the original where that is given; without ``cased`` originals are
         folded, and one of two or three letters is a short name unless it is known as a long one (Rio)."""
@@ -167,9 +185,10 @@ class SurrogateValues:
             if _DOTTED.fullmatch(word):
                 return [".".join(random_numbers.choice(_SHORT_PLACES[:5]))]
         kind = self._kinds_of_place.get(fold(" ".join(originals).removeprefix("the ")), "city")
+        pool = self._pool_of_places(kind, count)
         return self._several(
-            lambda: self._places[kind][count].draw(random_numbers) if count in self._places[kind] else None,
-            _PLACE_ENDINGS,
+            lambda: pool.draw(random_numbers) if pool is not None else None,
+            others_of_group(originals[-1], _PLACE_ENDINGS, on_list) if len(originals) == count else [],
             originals,
             count,
             random_numbers,
@@ -177,15 +196,24 @@ class SurrogateValues:
         )
 
     def organisation(
-        self, random_numbers: random.Random, originals: list[str], count: int, *, cased: bool = True
+        self,
+        random_numbers: random.Random,
+        originals: list[str],
+        count: int,
+        *,
+        cased: bool = True,
+        on_list: Callable[[str], bool] = no_list,
     ) -> list[str]:
         """An organisation of so many words; a short name in capitals for such a one, or without ``cased``, where
         originals are folded, for one of two or three letters."""
         if count == 1 and originals and (_SHORT_NAME if cased else _SHORT_FOLDED).fullmatch(originals[0]):
             return [other_characters(originals[0], random_numbers, letters=True)]
+        endings = others_of_group(originals[-1], _ORGANISATION_ENDINGS, on_list) if len(originals) == count else []
+        if not endings and count > 1 and random_numbers.random() < _ENDING_SHARE:
+            endings = [*random_numbers.choice(_ORGANISATION_ENDINGS)]
         return self._several(
             lambda: self._gazetteer.organisations.any(random_numbers),
-            _ORGANISATION_ENDINGS,
+            endings,
             originals,
             count,
             random_numbers,
@@ -195,10 +223,14 @@ class SurrogateValues:
     def named_thing(self, random_numbers: random.Random, label: str, originals: list[str], count: int) -> list[str]:
         """A work, or a product or event, of so many words."""
         made = self._gazetteer.organisations
-        draw = made.work if label == "WORK" else made.product if random_numbers.random() < 0.7 else made.event
-        return self._several(
-            lambda: draw(random_numbers), (), originals, count, random_numbers, lambda: self.last_name(random_numbers)
-        )
+
+        def draw() -> str:
+            if label == "WORK":
+                return made.work(random_numbers)
+            # Each attempt draws the kind anew: few products have three words, and one would tell of another.
+            return (made.product if random_numbers.random() < 0.7 else made.event)(random_numbers)
+
+        return self._several(draw, [], originals, count, random_numbers, lambda: self.last_name(random_numbers))
 
     def people_of(self, random_numbers: random.Random, original: str | None) -> str:
         """A nationality, people or belief; of the original's kind where that is given."""
@@ -234,17 +266,15 @@ class SurrogateValues:
     def _several(
         self,
         draw: Callable[[], str | None],
-        endings: tuple[tuple[str, ...], ...],
+        endings: Sequence[str],
         originals: list[str],
         count: int,
         random_numbers: random.Random,
         word: Callable[[], str],
     ) -> list[str]:
-        """A value of ``count`` words; where none is drawn, or the original ends with a word that says what it is
-        (Street, Inc), words put together."""
-        last = originals[-1] if len(originals) == count else ""
-        ending = next((group for group in endings if fold(last) in map(fold, group)), None)
-        if ending is None and not any(character.isdigit() for original in originals for character in original):
+        """A value of ``count`` words; where none is drawn, or there are ``endings`` that say what it is (Street, Inc),
+        words put together."""
+        if not endings and not any(character.isdigit() for original in originals for character in original):
             for _ in range(_ATTEMPTS):
                 parts = (draw() or "").removeprefix("the ").split()
                 if len(parts) == count and all(map(_is_plain_word, parts)):
@@ -252,9 +282,8 @@ class SurrogateValues:
         made = []
         for index in range(count):
             original = originals[index] if index < len(originals) else ""
-            if ending is not None and index == count - 1:
-                others = [part for part in ending if fold(part) != fold(original)]
-                made.append(random_numbers.choice(others))
+            if endings and index == count - 1:
+                made.append(random_numbers.choice(endings))
             elif any(map(str.isdigit, original)):
                 made.append(other_characters(original, random_numbers, letters=True))
             else:

@@ -1,0 +1,116 @@
+"""Closed groups of words that stand for each other: a month for a month, a currency for a currency.
+
+A surrogate is never its original. So in a group of two the one tells the other, and with three each of the others is
+left: no group has fewer members than ``FEWEST``. The same holds of those members that are not on the list of kept
+words, where only such words are masked: where too few are left, the word counts as one of no group.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from tasks.corpora.words import fold
+
+FEWEST = 3
+"""So many words that may be the original a group has at least."""
+
+MONTHS = "January February March April May June July August September October November December".split()
+WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+ONES = "one two three four five six seven eight nine".split()
+MULTIPLES = "hundred thousand million billion trillion dozen".split()
+CURRENCIES = "dollars euros pounds francs bucks pesos rupees roubles crowns dinars".split()
+_UNITS_OF_TIME = "second minute hour day week month year decade".split()
+
+_DAYS = (
+    MONTHS,
+    [month[:3] for month in MONTHS],
+    WEEKDAYS,
+    [f"{day}s" for day in WEEKDAYS],
+    [day[:3] for day in WEEKDAYS],
+)
+_MANY = (MULTIPLES, [f"{word}s" for word in MULTIPLES])
+_NUMBERS = (
+    ONES,
+    "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split(),
+    "twenty thirty forty fifty sixty seventy eighty ninety".split(),
+    "twenties thirties forties fifties sixties seventies eighties nineties".split(),
+    "first second third fourth fifth sixth seventh eighth ninth tenth".split(),
+    *_MANY,
+    "once twice thrice twofold threefold fourfold".split(),
+    "half quarter third fifth sixth eighth tenth".split(),
+    "halves quarters thirds fifths sixths eighths tenths".split(),
+)
+_TIMES = (
+    [*_UNITS_OF_TIME, "century", "fortnight"],
+    [*(f"{word}s" for word in _UNITS_OF_TIME), "centuries", "fortnights", "weekends"],
+    "yesterday today tomorrow tonight".split(),
+    "morning afternoon evening night noon midnight dawn dusk".split(),
+    "mornings afternoons evenings nights weekends".split(),
+    "hourly daily nightly weekly monthly quarterly yearly annually".split(),
+    "spring summer autumn winter fall".split(),
+    "Christmas Easter Thanksgiving Halloween Hanukkah Passover Ramadan Diwali".split(),
+    "last next this past coming previous following".split(),
+    "ago earlier later beforehand afterwards".split(),
+    # The language has no fourth.
+    "early mid late".split(),
+)
+_MONEY = (
+    CURRENCIES,
+    "dollar euro pound franc buck peso rupee rouble crown dinar".split(),
+    "cents pence pennies centimes kopecks centavos".split(),
+    "cent penny centime kopeck centavo".split(),
+    "USD EUR GBP CHF JPY CAD AUD SEK".split(),
+)
+_ERAS = ("AD BC CE BCE".split(),)
+_BESIDE_AN_HOUR = "o'clock sharp today tomorrow tonight yesterday".split()
+_BETWEEN = (
+    _BESIDE_AN_HOUR,
+    "a an the each every some".split(),
+    "of in on at by from to until since during".split(),
+    "and or plus minus".split(),
+    "about around nearly almost roughly over under".split(),
+    "old long lasting".split(),
+)
+"""What stands between the words of a date or sum, as part of it."""
+
+GROUPS_OF_CLASS: Mapping[str, tuple[Sequence[str], ...]] = {
+    "DATE": (*_DAYS, *_TIMES),
+    "NUMBER": _NUMBERS,
+    "MONEY": (*_MANY, *_MONEY),
+}
+"""The groups whose words a class may have."""
+GROUPS: tuple[Sequence[str], ...] = (*_DAYS, *_NUMBERS, *_TIMES, *_MONEY, *_ERAS, *_BETWEEN)
+"""All groups, in the order in which a word is looked up."""
+STAND_INS: tuple[tuple[Sequence[str], Sequence[str]], ...] = (("am pm a.m p.m".split(), _BESIDE_AN_HOUR),)
+"""Words of a kind that has but two, whatever their spelling, and words of which any may stand for any of them: one for
+the other would tell the original."""
+
+
+def no_list(_: str) -> bool:
+    """The list of kept words of a technique that has none: no word is on it."""
+    return False
+
+
+def others_of_group(
+    original: str, groups: Iterable[Sequence[str]], on_list: Callable[[str], bool] = no_list
+) -> list[str]:
+    """What may stand for a word of one of the groups: the other words of the first; empty for a word of none.
+    ``on_list``: whether a word is on the list of kept words."""
+    folded = fold(original)
+    for group in groups:
+        others = [word for word in group if fold(word) != folded]
+        if len(others) < len(group) and _may_be_another(original, group, on_list):
+            return others
+    return []
+
+
+def stand_ins(original: str, on_list: Callable[[str], bool] = no_list) -> Sequence[str]:
+    """What may stand for a word of ``STAND_INS``; empty for another word."""
+    folded = fold(original)
+    for words, others in STAND_INS:
+        if folded in map(fold, words) and _may_be_another(original, words, on_list):
+            return others
+    return []
+
+
+def _may_be_another(original: str, group: Sequence[str], on_list: Callable[[str], bool]) -> bool:
+    """Whether enough words of a group may be the original, for who knows what is masked at all."""
+    return on_list(original) or sum(not on_list(word) for word in group) >= FEWEST
