@@ -2,9 +2,9 @@
 
 A claim is a set of comparisons. It is *confirmed* where every comparison is for it by an interval that excludes the
 limit, *contradicted* where more are against it than for it (for a claim on *every* method: where any is against it),
-and *not confirmed* otherwise. *Not tested*: its methods are not part of the experiment, or there are no intervals. A
-comparison that the claim is about and that cannot be made (a baseline is not part of the experiment, two numbers follow
-different protocols) is named, and keeps the claim from being confirmed.
+and *not confirmed* otherwise. *Not tested*: its methods are not part of the experiment, none of their numbers can be
+compared, or no comparison has an interval. A comparison that the claim is about and that cannot be made (a baseline is
+not part of the experiment, two numbers follow different protocols) is named, and keeps the claim from being confirmed.
 
 Methods and fillers are known by their names in ``params.yaml``, all that a summary has: ``top_1`` and ``top_k`` (and
 names that begin with these) are the paper's methods; a filler with ``roberta`` or ``llama`` in its name is one of that

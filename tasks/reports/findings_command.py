@@ -2,7 +2,8 @@
 
 A claim is judged by differences between cells of the same seed and their intervals: a paired bootstrap over the test
 sentences, from the scores that evaluation wrote, and the spread over seeds where there are several. The verdicts are
-confirmed, not confirmed, contradicted, and not tested where the cells that a claim is about are missing.
+confirmed, not confirmed, contradicted, and not tested where the cells that a claim is about are missing or cannot be
+compared.
 
 Beyond the claims it says how much of the gap between Baseline1 and Oracle each way of filling closes, which is the
 best for each technique, and how many masked words it gives back, beside guessing by frequency. Data sets with speech

@@ -31,8 +31,8 @@ def findings_page(
         f"A difference counts where its {confidence:.0%} interval excludes the limit: a paired bootstrap over the test "
         "sentences, widened by the spread over seeds where there are several. *Confirmed*: every comparison is for the "
         "claim. *Contradicted*: more are against it than for it; for a claim on every method, any is. *Not confirmed*: "
-        "anything between, or a part of the claim that could not be compared. *Not tested*: the methods are not part "
-        "of the experiment.",
+        "anything between, or a part of the claim that could not be compared. *Not tested*: its methods are not part "
+        "of the experiment, none of their numbers can be compared, or no comparison has an interval.",
         "## The paper's eight claims",
         markdown_table(
             ["", "claim", "all words", "known words"],

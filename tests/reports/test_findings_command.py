@@ -39,6 +39,22 @@ def test_the_page_may_go_to_standard_output(summarised, capsys):
     assert capsys.readouterr().out.startswith("# Findings\n")
 
 
+def test_the_legend_says_why_a_claim_is_not_tested(summarised, capsys):
+    """Top-K under another protocol than Top-1: both of the claim's methods are there."""
+    path = summarised / "results" / "summary.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    for row in rows:
+        row["signature"] = "another" if row["method"] == "top_k" else row["signature"]
+    (summarised / "other.json").write_text(json.dumps(rows), encoding="utf-8")
+    capsys.readouterr()
+    assert main(["findings", "--summary", "other.json", "--output", "-"]) == 0
+    page = capsys.readouterr().out
+    assert "| 2 | Top-K beats Top-1. | **not tested** |" in page
+    reasons = "its methods are not part of the experiment, none of their numbers can be compared, or no comparison has"
+    assert f"*Not tested*: {reasons} an interval.\n" in page
+    assert "against Top-1, minilm (chat, allow list): their perplexities follow different protocols" in page
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
