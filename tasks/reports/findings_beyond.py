@@ -6,7 +6,7 @@ unknown word gains by it, since its model gives ``<unk>`` no probability; over a
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -109,7 +109,8 @@ class Beyond:
     best_all_words: tuple[Best, ...]
     restored: tuple[Restored, ...]
     other_protocol: tuple[str, ...]
-    """Fills that are in none of these but the last, since their perplexities do not compare with Oracle's."""
+    """Fills that are in none of these but the last, since their perplexities do not compare with Oracle's, and
+    references that therefore leave gaps unknown. Seeds are named where not all of a condition follow another one."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -132,8 +133,27 @@ def beyond(experiment: Experiment) -> Beyond:
         tuple(_best_fills(experiment, together, known=True)),
         tuple(_best_fills(experiment, together, known=False)),
         tuple(restored for condition in filled if (restored := _restored(experiment, condition)) is not None),
-        tuple(f"{c.label} ({c.dataset}, {technique_name(str(c.technique))})" for c in apart),
+        tuple(_of_other_protocol(experiment, filled)),
     )
+
+
+def _of_other_protocol(experiment: Experiment, filled: Sequence[Condition]) -> Iterator[str]:
+    """References of gaps first; ``Oracle (chat; seed 2)``."""
+    found = (experiment.beside(condition, method) for method in ("oracle", "baseline1") for condition in filled)
+    references = dict.fromkeys(reference for reference in found if reference is not None)
+    for condition in (*references, *filled):
+        seeds = experiment.seeds_of_other_protocol(condition)
+        if len(seeds) == len(experiment.by_condition[condition]):
+            yield _named(condition)
+        elif seeds:
+            yield _named(condition, seeds)
+
+
+def _named(condition: Condition, seeds: Sequence[int | None] = ()) -> str:
+    """``Top-K, bert (chat, allow list; seed 2)``."""
+    place = condition.dataset + (f", {technique_name(condition.technique)}" if condition.technique else "")
+    of_seeds = f"; {'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}" if seeds else ""
+    return f"{condition.label} ({place}{of_seeds})"
 
 
 def _gap(experiment: Experiment, condition: Condition, filled: Sequence[Condition]) -> Gap:

@@ -145,8 +145,12 @@ class Experiment:
 
     def follows_other_protocol(self, condition: Condition) -> bool:
         """Whether its perplexities do not compare with those of its data set's Oracle (of the first cell, if none)."""
-        rows = self.by_condition[condition].values()
-        return any(row.get("signature") != self._signatures[condition.dataset] for row in rows)
+        return bool(self.seeds_of_other_protocol(condition))
+
+    def seeds_of_other_protocol(self, condition: Condition) -> list[int | None]:
+        """The seeds of which it does so."""
+        rows = self.by_condition[condition].items()
+        return [seed for seed, row in rows if row.get("signature") != self._signatures[condition.dataset]]
 
     def compare(
         self, first: Condition, second: Condition, expected: Side, *, known: bool = False

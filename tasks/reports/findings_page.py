@@ -57,9 +57,9 @@ def findings_page(
         f"In brackets the {confidence:.0%} interval over test sentences and seeds, in parentheses the smallest and the "
         "largest of several seeds. Over known words alone a fill gains by never writing a word that the language model "
         "does not know; over all words it pays for that.",
-        "Left out, since their perplexities follow another protocol than Oracle's: "
+        "Left out, since their perplexities follow another protocol than those of their data set's first Oracle: "
         + "; ".join(more.other_protocol)
-        + "."
+        + ". Gaps from or to one of them are not known."
         if more.other_protocol
         else "",
         "### How much of the gap is closed",

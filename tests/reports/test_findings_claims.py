@@ -119,6 +119,29 @@ def test_numbers_of_another_protocol_are_named_and_in_no_table():
     assert [each.reason for each in first.missing] == ["their perplexities follow different protocols"] * 4
 
 
+@pytest.mark.parametrize("method", ["oracle", "baseline1", "top_k"])
+@pytest.mark.parametrize(("other", "named"), [((2,), "; seed 2"), ((2, 3), "; seeds 2, 3")])
+def test_the_seeds_of_another_protocol_are_named(method, other, named):
+    """A gap that they leave unknown has a reason on the page."""
+    rows = [
+        row(name, technique, value, filler, seed, signature="b" if name == method and seed in other else "a")
+        for seed in (1, 2, 3)
+        for name, technique, value, filler in (
+            ("oracle", None, 100.0, None),
+            ("baseline1", "allow_list", 200.0, None),
+            ("top_k", "allow_list", 150.0, "bert"),
+        )
+    ]
+    found = beyond(Sharp(rows))
+    places = {
+        "oracle": "Oracle (chat",
+        "baseline1": "Baseline1 (chat, allow list",
+        "top_k": "Top-K, bert (chat, allow list",
+    }
+    assert found.other_protocol == (f"{places[method]}{named})",)
+    assert [gap.closed for gap in found.gaps] == ([] if method == "top_k" else [None])
+
+
 def test_methods_of_our_own_are_not_the_papers():
     assert verdicts(row("sample", "allow_list", 900.0, "bert"), row("unigram", "allow_list", 900.0))[0] == NOT_TESTED
 

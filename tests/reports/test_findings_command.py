@@ -53,6 +53,7 @@ def test_the_legend_says_why_a_claim_is_not_tested(summarised, capsys):
     reasons = "its methods are not part of the experiment, none of their numbers can be compared, or no comparison has"
     assert f"*Not tested*: {reasons} an interval.\n" in page
     assert "against Top-1, minilm (chat, allow list): their perplexities follow different protocols" in page
+    assert "protocol than those of their data set's first Oracle: Top-K, minilm (chat, allow list);" in page
 
 
 @pytest.mark.parametrize(
