@@ -2,6 +2,9 @@
 
 Both perplexities are shown. Over words of the vocabulary (``perplexity_known``) alone, a fill that never writes an
 unknown word gains by it, since its model gives ``<unk>`` no probability; over all words it pays for that.
+
+Fills are ranked, and shares of gaps divided, over the seeds that all of them have: means over different seeds do not
+compare.
 """
 
 import math
@@ -11,7 +14,16 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from tasks.reports.findings_claims import is_of_the_paper
-from tasks.reports.findings_comparison import Comparison, Condition, Experiment, Outcome, Row, ShareOfGap
+from tasks.reports.findings_comparison import (
+    PERPLEXITIES,
+    Comparison,
+    Condition,
+    Experiment,
+    Outcome,
+    Ranking,
+    Row,
+    ShareOfGap,
+)
 from tasks.reports.summary_table import technique_name
 
 GOAL = 0.2
@@ -31,6 +43,8 @@ class Share:
     """Of a seed."""
     interval: tuple[float, float] | None
     """Over test sentences and seeds, by a bootstrap; ``None`` without the scores of sentences."""
+    seeds: int
+    """How many seeds the fill and both ends of the gap have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +86,10 @@ class Best:
     """Against the next best."""
     to_control: Comparison | None
     """Against the best control, a fill without any filler; ``None`` where it is one itself."""
+    seeds: tuple[int | None, ...]
+    """That all ranked fills have: all numbers are over these."""
+    of_fewer_seeds: bool
+    """Whether one of the technique's fills has others too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +126,8 @@ class Beyond:
     """Over words of the vocabulary."""
     best_all_words: tuple[Best, ...]
     restored: tuple[Restored, ...]
+    no_common_seed: tuple[str, ...]
+    """Fills that have no seed in common with the others of their technique, or with a reference of their gaps."""
     other_protocol: tuple[str, ...]
     """Fills that are in none of these but the last, since their perplexities do not compare with Oracle's, and
     references that therefore leave gaps unknown. Seeds are named where not all of a condition follow another one."""
@@ -119,6 +139,7 @@ class Beyond:
             "best": [asdict(best) for best in self.best],
             "best_all_words": [asdict(best) for best in self.best_all_words],
             "restored": [{**asdict(r), "beside_guessing": r.beside_guessing} for r in self.restored],
+            "no_common_seed": list(self.no_common_seed),
             "other_protocol": list(self.other_protocol),
         }
 
@@ -133,8 +154,21 @@ def beyond(experiment: Experiment) -> Beyond:
         tuple(_best_fills(experiment, together, known=True)),
         tuple(_best_fills(experiment, together, known=False)),
         tuple(restored for condition in filled if (restored := _restored(experiment, condition)) is not None),
+        tuple(dict.fromkeys(_without_common_seed(experiment, together))),
         tuple(_of_other_protocol(experiment, filled)),
     )
+
+
+def _without_common_seed(experiment: Experiment, filled: Sequence[Condition]) -> Iterator[str]:
+    """``Top-1, bert (chat, allow list) beside Oracle``."""
+    for field in PERPLEXITIES.values():
+        for ranking in _rankings(experiment, filled, field):
+            yield from (f"{_named(condition)} beside the other fills" for condition in ranking.left_out)
+        for condition in filled:
+            for other in (experiment.beside(condition, "oracle"), experiment.beside(condition, "baseline1")):
+                had = other is not None and all(experiment.seeds_with(c, field) for c in (condition, other))
+                if other is not None and had and not experiment.common_seeds([condition, other], field):
+                    yield f"{_named(condition)} beside {other.label}"
 
 
 def _of_other_protocol(experiment: Experiment, filled: Sequence[Condition]) -> Iterator[str]:
@@ -160,10 +194,10 @@ def _gap(experiment: Experiment, condition: Condition, filled: Sequence[Conditio
     oracle, baseline = experiment.beside(condition, "oracle"), experiment.beside(condition, "baseline1")
     shares = []
     for known in (True, False):
-        top_k = _top_k_of(experiment, condition, filled, known)
+        nearest = _top_k_of(experiment, condition, oracle, filled, known)
         shares += [
             _share(experiment, "closed", condition, baseline, oracle, known),
-            _share(experiment, "left", condition, top_k, oracle, known),
+            _share(experiment, "left", condition, nearest.best, oracle, known, nearest.seeds),
         ]
     seeds = len(experiment.by_condition[condition])
     return Gap(condition.dataset, str(condition.technique), condition.label, seeds, *shares)
@@ -186,74 +220,78 @@ def _share(
     worse: Condition | None,
     better: Condition | None,
     known: bool,
+    seeds: Sequence[int | None] | None = None,
 ) -> Share | None:
-    """The share over all seeds of the condition; ``None`` where a number or a condition is missing, the better end is
-    not better for one of them, or one follows another protocol."""
+    """The share over the seeds that all three have, all or these; ``None`` where there is none or a condition is
+    missing, the better end is not better for one of them, or one follows another protocol."""
     if worse is None or better is None or any(map(experiment.follows_other_protocol, (worse, better))):
         return None
-    field = "perplexity_known" if known else "perplexity"
-    seeds: list[list[Any]] = [
-        [experiment.by_condition[c].get(seed, {}).get(field) for c in (condition, worse, better)]
-        for seed in experiment.by_condition[condition]
-    ]
-    if not all(all(numbers) for numbers in seeds):
+    field = PERPLEXITIES[known]
+    common = experiment.common_seeds([condition, worse, better], field)
+    seeds = [seed for seed in common if seeds is None or seed in seeds]
+    numbers = [[experiment.rows(c, [seed])[0][field] for c in (condition, worse, better)] for seed in seeds]
+    if not numbers:
         return None
     of_perplexities = _closed if share == "closed" else _left
-    values = [of_perplexities(*numbers) for numbers in seeds]
-    together = of_perplexities(*map(statistics.geometric_mean, zip(*seeds, strict=True)))
+    values = [of_perplexities(*of_seed) for of_seed in numbers]
+    together = of_perplexities(*map(statistics.geometric_mean, zip(*numbers, strict=True)))
     found = [value for value in values if value is not None]
     if together is None or len(found) < len(values):
         return None
-    interval = experiment.share_interval(share, condition, worse, better, known=known)
-    return Share(together, min(found), max(found), interval)
+    interval = experiment.share_interval(share, condition, worse, better, known=known, seeds=seeds)
+    return Share(together, min(found), max(found), interval, len(numbers))
 
 
 def _top_k_of(
-    experiment: Experiment, condition: Condition, filled: Iterable[Condition], known: bool
-) -> Condition | None:
+    experiment: Experiment, condition: Condition, oracle: Condition | None, filled: Iterable[Condition], known: bool
+) -> Ranking:
+    """Top-K by the same filler, or all of them by how near they are, over the seeds that the fill and Oracle have."""
     found = [
-        (number, other)
+        other
         for other in filled
         if (other.dataset, other.technique, other.method) == (condition.dataset, condition.technique, "top_k")
         and is_of_the_paper(other)
         and condition.filler in (None, other.filler)
-        and (number := experiment.perplexity(other, known=known)) is not None
     ]
-    return min(found, key=lambda pair: pair[0])[1] if found else None
+    beside = [condition, *([oracle] if oracle is not None else [])]
+    return experiment.ranking(found, PERPLEXITIES[known], beside)
+
+
+def _rankings(experiment: Experiment, filled: Sequence[Condition], field: str) -> list[Ranking]:
+    """The fills of each technique."""
+    places = dict.fromkeys((condition.dataset, condition.technique) for condition in filled)
+    of_place = ([c for c in filled if (c.dataset, c.technique) == place] for place in places)
+    return [experiment.ranking(conditions, field) for conditions in of_place]
 
 
 def _best_fills(experiment: Experiment, filled: Sequence[Condition], *, known: bool) -> list[Best]:
-    places = list(dict.fromkeys((condition.dataset, condition.technique) for condition in filled))
     best = []
-    for place in places:
-        ranked = sorted(
-            (
-                (number, index, condition)
-                for index, condition in enumerate(filled)
-                if (condition.dataset, condition.technique) == place
-                and (number := experiment.perplexity(condition, known=known)) is not None
-            ),
-        )
-        if not ranked:
+    for ranking in _rankings(experiment, filled, PERPLEXITIES[known]):
+        if not ranking.ranked:
             continue
-        perplexity, _, first = ranked[0]
-        following = ranked[1][2] if len(ranked) > 1 else None
-        control = next((c for _, _, c in ranked if c.filler is None and c is not first), None)
+        (perplexity, first), *others = ranking.ranked
+        following = others[0][1] if others else None
+        control = next((c for _, c in others if c.filler is None), None) if first.filler is not None else None
+        compared = [c for _, c in ranking.ranked]
         best.append(
             Best(
                 first.dataset,
                 str(first.technique),
                 first.label,
                 perplexity,
-                _compared(experiment, first, following, known),
-                _compared(experiment, first, control, known) if first.filler is not None else None,
+                _compared(experiment, first, following, known, ranking.seeds),
+                _compared(experiment, first, control, known, ranking.seeds),
+                ranking.seeds,
+                any(set(experiment.seeds_with(c, PERPLEXITIES[known])) != set(ranking.seeds) for c in compared),
             )
         )
     return best
 
 
-def _compared(experiment: Experiment, first: Condition, second: Condition | None, known: bool) -> Comparison | None:
-    found = experiment.compare(first, second, "below", known=known) if second is not None else None
+def _compared(
+    experiment: Experiment, first: Condition, second: Condition | None, known: bool, seeds: Sequence[int | None]
+) -> Comparison | None:
+    found = experiment.compare(first, second, "below", known=known, seeds=seeds) if second is not None else None
     return found if isinstance(found, Comparison) else None
 
 

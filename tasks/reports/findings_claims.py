@@ -18,13 +18,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from tasks.reports.findings_comparison import Comparison, Condition, Experiment, Incomparable
+from tasks.reports.findings_comparison import (
+    PERPLEXITIES,
+    Comparison,
+    Condition,
+    Experiment,
+    Incomparable,
+    Ranking,
+)
 from tasks.reports.findings_speech import rate_of
 from tasks.reports.fine_tuned_names import pretrained_counterpart
 from tasks.reports.summary_table import technique_name
 
 CONFIRMED, NOT_CONFIRMED, CONTRADICTED, NOT_TESTED = "confirmed", "not confirmed", "contradicted", "not tested"
 _LLAMA = re.compile(r"llama|smollm", re.IGNORECASE)
+_NO_COMMON_SEED = "it has no seed in common with what it is ranked with"
 _LESS_BY = 0.85
 _ABOVE_ORACLE = {"vocabulary_threshold": 1.01, "entity_tagger": 1.05}
 
@@ -187,42 +195,49 @@ def _llama_is_behind(experiment: Experiment, known: bool) -> _Judgement:
             if (other.dataset, other.technique) == (condition.dataset, condition.technique)
             and not _LLAMA.search(str(other.filler))
         ]
-        best = _best(experiment, others, known)
-        if best is None:
+        if not others:
             continue
         names.add(str(condition.filler))
         baseline = replace(condition, method="baseline1", filler=None)
         comparisons.append(experiment.compare(condition, baseline, "below", known=known))
-        comparisons.append(experiment.compare(condition, best, "above", known=known))
+        apart = [other for other in others if experiment.follows_other_protocol(other)]
+        comparable = [other for other in others if other not in apart]
+        ranking = experiment.ranking(comparable, PERPLEXITIES[known], beside=[condition])
+        if ranking.best is not None:
+            compared = experiment.compare(condition, ranking.best, "above", known=known, seeds=ranking.seeds)
+            comparisons.append(compared)
+        comparisons += [_cannot(condition, other, _NO_COMMON_SEED) for other in ranking.left_out]
+        comparisons += [_cannot(condition, other, "it follows another protocol than Oracle") for other in apart]
     note = f" LLaMA's architecture is here: {', '.join(sorted(names))}." if names else ""
     absent = "It takes a fine-tuned LLaMA, called as such, with Top-1, beside a masked language model."
     return _decide(comparisons, absent, note=note)
 
 
-def _best(experiment: Experiment, conditions: Sequence[Condition], known: bool) -> Condition | None:
-    numbers = [(number, c) for c in conditions if (number := experiment.perplexity(c, known=known)) is not None]
-    return min(numbers, key=lambda pair: pair[0])[1] if numbers else None
+def _cannot(first: Condition, second: Condition, reason: str) -> Incomparable:
+    return Incomparable(first.dataset, first.technique or second.technique or "", first.label, second.label, reason)
 
 
 def _wer_falls(experiment: Experiment, known: bool) -> _Judgement:
     """Against the pretrained model: Oracle, and the best fill of each technique."""
-    oracles = [Condition(dataset, None, "oracle", None) for dataset in _spoken(experiment)]
-    comparisons = [
-        _compare_wer(experiment, condition, Condition(condition.dataset, None, "pretrained", None), _LESS_BY)
-        for condition in [*_best_wers(experiment), *oracles]
-    ]
+    comparisons: list[Comparison | Incomparable] = []
+    for ranking in _by_wer(experiment, "pretrained").values():
+        comparisons += _compare_best_wer(experiment, ranking, "pretrained", _LESS_BY)
+    for dataset in _spoken(experiment):
+        oracle, pretrained = (Condition(dataset, None, method, None) for method in ("oracle", "pretrained"))
+        comparisons.append(_compare_wer(experiment, oracle, pretrained, _LESS_BY))
     return _decide(comparisons, "It takes word error rates with the pretrained model and with an adapted one.")
 
 
 def _wer_near_oracle(experiment: Experiment, known: bool) -> _Judgement:
-    best = {(condition.dataset, condition.technique): condition for condition in _best_wers(experiment)}
-    comparisons = [
-        _compare_wer(experiment, best[dataset, technique], Condition(dataset, None, "oracle", None), limit)
-        if (dataset, technique) in best
-        else Incomparable(dataset, technique, "the best fill", "Oracle", "no fill of this technique has a rate")
-        for dataset in _spoken(experiment)
-        for technique, limit in _ABOVE_ORACLE.items()
-    ]
+    rankings = _by_wer(experiment, "oracle")
+    comparisons: list[Comparison | Incomparable] = []
+    for dataset in _spoken(experiment):
+        for technique, limit in _ABOVE_ORACLE.items():
+            if (dataset, technique) in rankings:
+                comparisons += _compare_best_wer(experiment, rankings[dataset, technique], "oracle", limit)
+            else:
+                reason = "no fill of this technique has a rate"
+                comparisons.append(Incomparable(dataset, technique, "the best fill", "Oracle", reason))
     absent = (
         "It takes word error rates of Oracle, and of Top-1 or Top-K for the vocabulary threshold or the entity tagger."
     )
@@ -232,36 +247,64 @@ def _wer_near_oracle(experiment: Experiment, known: bool) -> _Judgement:
 def _spoken(experiment: Experiment) -> list[str]:
     """Data sets with word error rates of an adapted model."""
     adapted = [c for c in experiment.by_condition if c.method == "oracle" or is_of_the_paper(c)]
-    return list(dict.fromkeys(c.dataset for c in adapted if experiment.number(c, "wer") is not None))
+    return list(dict.fromkeys(c.dataset for c in adapted if experiment.seeds_with(c, "wer")))
 
 
-def _best_wers(experiment: Experiment) -> list[Condition]:
-    """The fill with the lowest word error rate of each dataset and technique."""
-    best: dict[tuple[str, str | None], tuple[float, Condition]] = {}
+def _by_wer(experiment: Experiment, reference: str) -> dict[tuple[str, str | None], Ranking]:
+    """The paper's fills by word error rate, for each data set and technique that has one, over the seeds that they and
+    the reference have."""
+    places: dict[tuple[str, str | None], list[Condition]] = {}
     for condition in _fills_of_the_paper(experiment):
-        rate = experiment.number(condition, "wer")
-        key = (condition.dataset, condition.technique)
-        if rate is not None and (key not in best or rate < best[key][0]):
-            best[key] = (rate, condition)
-    return [condition for _, condition in best.values()]
+        if experiment.seeds_with(condition, "wer"):
+            places.setdefault((condition.dataset, condition.technique), []).append(condition)
+    return {
+        place: experiment.ranking(
+            fills, "wer", [c for c in (Condition(place[0], None, reference, None),) if c in experiment.by_condition]
+        )
+        for place, fills in places.items()
+    }
+
+
+def _compare_best_wer(
+    experiment: Experiment, ranking: Ranking, reference: str, limit: float
+) -> list[Comparison | Incomparable]:
+    compared: list[Comparison | Incomparable] = []
+    if ranking.best is not None:
+        other = Condition(ranking.best.dataset, None, reference, None)
+        compared.append(_compare_wer(experiment, ranking.best, other, limit, ranking.seeds))
+    for condition in ranking.left_out:
+        compared.append(_cannot(condition, Condition(condition.dataset, None, reference, None), _NO_COMMON_SEED))
+    return compared
 
 
 def _compare_wer(
-    experiment: Experiment, first: Condition, second: Condition, limit: float
+    experiment: Experiment,
+    first: Condition,
+    second: Condition,
+    limit: float,
+    seeds: Sequence[int | None] | None = None,
 ) -> Comparison | Incomparable:
-    """The ratio of two word error rates; its interval is that of their paired difference by the second's rate."""
-    place = first.dataset, first.technique or second.technique or "", first.label, second.label
+    """The ratio of two word error rates over the seeds that both have, all or these; its interval is that of their
+    paired difference by the second's rate."""
     for condition in (first, second):
         if condition not in experiment.by_condition:
-            return Incomparable(*place, f"{condition.label} is not in the summary")
-    rows, reference = (list(experiment.by_condition[condition].values()) for condition in (first, second))
+            return _cannot(first, second, f"{condition.label} is not in the summary")
+    if not all(experiment.seeds_with(condition, "wer") for condition in (first, second)):
+        return _cannot(first, second, "one of them has no word error rate")
+    seeds = experiment.common_seeds([first, second], "wer") if seeds is None else seeds
+    if not seeds:
+        return _cannot(first, second, "they have no seed in common")
+    rows, reference = (experiment.rows(condition, seeds) for condition in (first, second))
     mine, others = rate_of(rows, "wer"), rate_of(reference, "wer")
     if mine is None or others is None or not others.value:
-        return Incomparable(*place, "one of them has no word error rate")
+        return _cannot(first, second, "one of them has no word error rate")
     difference = rate_of(rows, f"wer_difference_to_{second.method}")
     low, high = (difference.low, difference.high) if difference is not None else (None, None)
     return Comparison(
-        *place,
+        first.dataset,
+        first.technique or second.technique or "",
+        first.label,
+        second.label,
         mine.value / others.value,
         None if low is None else 1 + low / others.value,
         None if high is None else 1 + high / others.value,

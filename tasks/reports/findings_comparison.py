@@ -9,6 +9,7 @@ cannot be divided by ``sqrt(n)`` since all seeds are tested on the same sentence
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,6 +27,8 @@ Outcome = Literal["for", "against", "open"]
 ShareOfGap = Literal["closed", "left"]
 """Closed: from the worse end, in log perplexity. Left: to the better end, in perplexity."""
 REFERENCES = ("pretrained", "oracle", "baseline0", "baseline1")
+PERPLEXITIES = {True: "perplexity_known", False: "perplexity"}
+"""Columns, by whether words of the vocabulary alone count."""
 _SAME = 1e-6
 """Scores are rounded to a millionth of a nat a sentence, so that a perplexity from them differs by less than this."""
 
@@ -90,6 +93,21 @@ class Incomparable:
     """What is wrong with the two, as the rest of a sentence."""
 
 
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Conditions by one number over the seeds that all of them have, the lowest first."""
+
+    seeds: tuple[int | None, ...]
+    ranked: tuple[tuple[float, Condition], ...]
+    left_out: tuple[Condition, ...]
+    """Those that have no seed in common with the ranked ones, or with what these are held against."""
+
+    @property
+    def best(self) -> Condition | None:
+        """The one with the lowest number; ``None`` of none."""
+        return self.ranked[0][1] if self.ranked else None
+
+
 class Experiment:
     """The rows of a summary, by condition and seed, and the scores of sentences that they were measured by."""
 
@@ -130,18 +148,53 @@ class Experiment:
         other = Condition(condition.dataset, technique, method, filler)
         return other if other in self.by_condition else None
 
-    def number(self, condition: Condition, field: str) -> float | None:
-        """Geometric mean of a column over the seeds; ``None`` where a seed has no number above 0."""
-        values = [row.get(field) for row in self.by_condition[condition].values()]
-        known = [value for value in values if value is not None and value > 0]
-        return statistics.geometric_mean(known) if known and len(known) == len(values) else None
+    def seeds_with(self, condition: Condition, field: str) -> list[int | None]:
+        """The seeds of which a column has a number."""
+        return [seed for seed, row in self.by_condition[condition].items() if row.get(field) is not None]
 
-    def perplexity(self, condition: Condition, *, known: bool) -> float | None:
-        """Its perplexity over the seeds, to be ranked with others; ``None`` too where it follows another protocol than
-        its data set's Oracle."""
-        if self.follows_other_protocol(condition):
+    def common_seeds(self, conditions: Sequence[Condition], field: str) -> list[int | None]:
+        """The seeds of which a column has a number for all; a reference without a seed stands beside any."""
+        seeded = [condition for condition in conditions if not self._without_seed(condition)] or conditions
+        had = [self.seeds_with(condition, field) for condition in seeded]
+        everywhere = all(self.seeds_with(condition, field) for condition in conditions)
+        return [seed for seed in had[0] if all(seed in seeds for seeds in had)] if everywhere else []
+
+    def rows(self, condition: Condition, seeds: Sequence[int | None]) -> list[Row]:
+        """The rows of these seeds, or the one row of a reference without a seed."""
+        rows = self.by_condition[condition]
+        return [rows[seed] for seed in ([None] if self._without_seed(condition) else seeds)]
+
+    def _without_seed(self, condition: Condition) -> bool:
+        return not condition.is_filled and list(self.by_condition[condition]) == [None]
+
+    def number(self, condition: Condition, field: str, seeds: Sequence[int | None] | None = None) -> float | None:
+        """Mean of a column over the seeds, all or these: of error rates as they are, else the geometric one.
+
+        ``None`` where a seed has no number.
+        """
+        rows = self.rows(condition, list(self.by_condition[condition]) if seeds is None else seeds)
+        values = [value for row in rows if (value := row.get(field)) is not None]
+        if not values or len(values) < len(rows):
             return None
-        return self.number(condition, "perplexity_known" if known else "perplexity")
+        return statistics.fmean(values) if field == "wer" else statistics.geometric_mean(values)
+
+    def ranking(self, conditions: Sequence[Condition], field: str, beside: Sequence[Condition] = ()) -> Ranking:
+        """Conditions by a column over the seeds that all of them have, and those ``beside`` that have it at all.
+
+        Means over different seeds do not compare. Where no seed is common to all, it is over the seed that most have,
+        and all others that these share. Conditions without a number are not ranked.
+        """
+        beside = [other for other in beside if self.seeds_with(other, field)]
+        common = {c: self.common_seeds([c, *beside], field) for c in conditions if self.seeds_with(c, field)}
+        shared_by = Counter(seed for seeds in common.values() for seed in seeds)
+        if not shared_by:
+            return Ranking((), (), tuple(common))
+        most = max(shared_by, key=lambda seed: shared_by[seed])
+        together = [condition for condition, seeds in common.items() if most in seeds]
+        seeds = tuple(seed for seed in common[together[0]] if all(seed in common[c] for c in together))
+        numbers = [(number, c) for c in together if (number := self.number(c, field, seeds)) is not None]
+        left_out = tuple(condition for condition in common if condition not in together)
+        return Ranking(seeds, tuple(sorted(numbers, key=lambda pair: pair[0])), left_out)
 
     def follows_other_protocol(self, condition: Condition) -> bool:
         """Whether its perplexities do not compare with those of its data set's Oracle (of the first cell, if none)."""
@@ -153,9 +206,15 @@ class Experiment:
         return [seed for seed, row in rows if row.get("signature") != self._signatures[condition.dataset]]
 
     def compare(
-        self, first: Condition, second: Condition, expected: Side, *, known: bool = False
+        self,
+        first: Condition,
+        second: Condition,
+        expected: Side,
+        *,
+        known: bool = False,
+        seeds: Sequence[int | None] | None = None,
     ) -> Comparison | Incomparable:
-        """The ratio of two conditions' perplexities over the seeds that both have.
+        """The ratio of two conditions' perplexities over the seeds that both have, all or these.
 
         ``known`` counts only words of the vocabulary. Raises ``CorpusError`` where scores are not those of the rows.
         """
@@ -163,13 +222,13 @@ class Experiment:
         place = first.dataset, " / ".join(techniques), first.label, second.label
         if second not in self.by_condition:
             return Incomparable(*place, f"{second.label} is not in the summary")
-        seeds = [seed for seed in self.by_condition[first] if seed in self.by_condition[second]]
-        if not seeds:
+        mine, others = self.by_condition[first], self.by_condition[second]
+        pairs = [(mine[seed], others[seed]) for seed in mine if seed in others and (seeds is None or seed in seeds)]
+        if not pairs:
             return Incomparable(*place, "they have no seed in common")
-        pairs = [(self.by_condition[first][seed], self.by_condition[second][seed]) for seed in seeds]
-        if any(mine.get("signature") != others.get("signature") for mine, others in pairs):
+        if any(row.get("signature") != other.get("signature") for row, other in pairs):
             return Incomparable(*place, "their perplexities follow different protocols")
-        ratios = [self._of_seed(second.method, mine, others, known=known) for mine, others in pairs]
+        ratios = [self._of_seed(second.method, *pair, known=known) for pair in pairs]
         found = [ratio for ratio in ratios if ratio is not None]
         if len(found) < len(ratios):
             return Incomparable(*place, "one of them has no perplexity")
@@ -177,30 +236,38 @@ class Experiment:
         return Comparison(*place, mean, low, high, len(found), expected)
 
     def share_interval(
-        self, share: ShareOfGap, model: Condition, worse: Condition, better: Condition, *, known: bool = False
+        self,
+        share: ShareOfGap,
+        model: Condition,
+        worse: Condition,
+        better: Condition,
+        *,
+        known: bool = False,
+        seeds: Sequence[int | None] | None = None,
     ) -> tuple[float, float] | None:
         """The interval of a share of the gap between two conditions, by a bootstrap over test sentences and seeds.
 
-        ``None`` without scores, where a seed of ``model`` is missing of the others, where they follow different
-        protocols, and where ``better`` is not better. Raises ``CorpusError`` where scores cannot be compared.
+        ``seeds``: all of ``model``, or these. ``None`` without scores, where one of them is missing of the others,
+        where they follow different protocols, and where ``better`` is not better. Raises ``CorpusError`` where scores
+        cannot be compared.
         """
         from tasks.language_model.evaluation.bootstrap import gap_closed, gap_left
         from tasks.language_model.evaluation.sentence_scores import ALL, KNOWN
 
-        seeds: list[tuple[Path, ...]] = []
-        for seed in self.by_condition[model]:
+        scored: list[tuple[Path, ...]] = []
+        for seed in self.by_condition[model] if seeds is None else seeds:
             rows = [self.by_condition[condition].get(seed) for condition in (model, worse, better)]
             files = tuple(path for row in rows if row and (path := self._score_file(row)))
             if len(files) < len(rows) or len({row.get("signature") for row in rows if row}) > 1:
                 return None
-            seeds.append(files)
+            scored.append(files)
         settings, group = self._evaluation, KNOWN if known else ALL
         resampling = group, settings.bootstrap_samples, settings.confidence, settings.seed
-        whole = [(worst, best) for _, worst, best in seeds]
+        whole = [(worst, best) for _, worst, best in scored]
         if share == "closed":
-            _, low, high = gap_closed([(worst, mine) for mine, worst, _ in seeds], whole, *resampling)
+            _, low, high = gap_closed([(worst, mine) for mine, worst, _ in scored], whole, *resampling)
         else:
-            _, low, high = gap_left([(mine, best) for mine, _, best in seeds], whole, *resampling)
+            _, low, high = gap_left([(mine, best) for mine, _, best in scored], whole, *resampling)
         return None if low is None or high is None else (low, high)
 
     def _score_file(self, row: Row) -> Path | None:

@@ -62,6 +62,9 @@ def findings_page(
         + ". Gaps from or to one of them are not known."
         if more.other_protocol
         else "",
+        "Left out, since they have no seed in common: " + "; ".join(more.no_common_seed) + "."
+        if more.no_common_seed
+        else "",
         "### How much of the gap is closed",
         "*Closed*: the share of the way from Baseline1 (0 %) to Oracle (100 %), in log perplexity. *Of Top-K's gap*: "
         "the distance from Oracle that is left, per that of the paper's Top-K by the same filler (for a fill without "
@@ -119,17 +122,17 @@ def _gaps(gaps: Sequence[Gap]) -> str:
         [
             [
                 *(g.dataset, technique_name(g.technique), g.label, str(g.seeds)),
-                *map(_share, (g.closed, g.of_top_k)),
+                *(_share(share, g.seeds) for share in (g.closed, g.of_top_k)),
                 _SIDES[g.goal] if g.goal else ABSENT,
-                *map(_share, (g.closed_all_words, g.of_top_k_all_words)),
+                *(_share(share, g.seeds) for share in (g.closed_all_words, g.of_top_k_all_words)),
             ]
             for g in gaps
         ],
     )
 
 
-def _share(share: Share | None) -> str:
-    """``16% [11%, 21%] (14% to 18%)``."""
+def _share(share: Share | None, seeds: int) -> str:
+    """``16% [11%, 21%] (14% to 18%)``, and over how many of the fill's seeds if not all."""
     if share is None:
         return ABSENT
     text = _percent(share.value)
@@ -137,7 +140,7 @@ def _share(share: Share | None) -> str:
         text += f" [{_percent(share.interval[0])}, {_percent(share.interval[1])}]"
     if share.smallest != share.largest:
         text += f" ({_percent(share.smallest)} to {_percent(share.largest)})"
-    return text
+    return text if share.seeds == seeds else f"{text}, {share.seeds} of {seeds} seeds"
 
 
 def _percent(share: float) -> str:
@@ -145,7 +148,7 @@ def _percent(share: float) -> str:
 
 
 def _best(best: Sequence[Best]) -> str:
-    return markdown_table(
+    table = markdown_table(
         ["dataset", "technique", "best fill", "perplexity", "per the next best", "next best", "per the best control"],
         [
             [
@@ -160,6 +163,11 @@ def _best(best: Sequence[Best]) -> str:
             for b in best
         ],
     )
+    fewer = [
+        f"{b.dataset}, {technique_name(b.technique)}: {', '.join(map(str, b.seeds))}" for b in best if b.of_fewer_seeds
+    ]
+    note = f"Over the seeds that all fills there have, fewer than some have: {'; '.join(fewer)}."
+    return f"{table}\n\n{note}" if fewer else table
 
 
 def _restored(restored: Sequence[Restored]) -> str:

@@ -24,11 +24,11 @@ class Sharp(Experiment):
     def __init__(self, rows):
         super().__init__(rows, None, EvaluationSettings())
 
-    def compare(self, first, second, expected, *, known=False):
+    def compare(self, first, second, expected, *, known=False, seeds=None):
         if second not in self.by_condition:
             return super().compare(first, second, expected, known=known)
         field = "perplexity_known" if known else "perplexity"
-        ratio = self.number(first, field) / self.number(second, field)
+        ratio = self.number(first, field, seeds) / self.number(second, field, seeds)
         place = first.dataset, f"{first.technique}", first.label, second.label
         return Comparison(*place, ratio, ratio * 0.99, ratio * 1.01, 1, expected)
 
@@ -199,6 +199,133 @@ def test_word_error_rates():
     assert near.missing[0].reason == "no fill of this technique has a rate"
 
 
+def seeded(method, perplexities, technique="allow_list", filler="bert", **more):
+    """Rows of a condition by the perplexities of its seeds."""
+    return [row(method, technique, value, filler, seed, **more) for seed, value in perplexities.items()]
+
+
+def test_the_best_fill_is_the_best_over_the_seeds_that_all_have():
+    """Over all its seeds Top-K has 141 and Top-1 150, and over the one that both have it is 200 and 150."""
+    rows = [*seeded("top_k", {1: 100.0, 2: 200.0}), *seeded("top_1", {2: 150.0})]
+    found = beyond(Sharp(rows))
+    (best,) = found.best_all_words
+    assert (best.label, best.seeds, best.of_fewer_seeds) == ("Top-1, bert", (2,), True)
+    assert (best.perplexity, best.to_next.ratio, best.to_next.second) == pytest.approx((150.0, 0.75, "Top-K, bert"))
+    assert found.no_common_seed == ()
+    (best,) = beyond(Sharp(seeded("top_k", {1: 100.0, 2: 200.0}))).best
+    assert (best.seeds, best.of_fewer_seeds) == ((1, 2), False)
+
+
+def test_the_next_best_is_held_against_the_best_over_the_ranked_seeds():
+    """Top-K is better in seed 1, which all three have, and worse in seed 2."""
+    rows = [
+        *seeded("top_k", {1: 100.0, 2: 900.0}),
+        *seeded("top_1", {1: 110.0, 2: 100.0}),
+        *seeded("sample", {1: 120.0}),
+    ]
+    (best,) = beyond(Experiment(rows, None, EVALUATION)).best
+    assert (best.label, best.to_next.second, best.to_next.seeds) == ("Top-K, bert", "Top-1, bert", 1)
+    assert best.to_next.ratio == pytest.approx(100 / 110)
+
+
+def test_fills_without_a_common_seed_are_left_out_and_named():
+    rows = [
+        *(row("oracle", None, 100.0, seed=seed) for seed in (1, 2)),
+        row("baseline1", "allow_list", 400.0, seed=1),
+        *seeded("top_k", {1: 150.0, 2: 150.0}),
+        *seeded("sample", {1: 160.0}),
+        *seeded("top_1", {2: 90.0}),
+    ]
+    found = beyond(Sharp(rows))
+    assert [(best.label, best.seeds) for best in found.best] == [("Top-K, bert", (1,))]
+    assert found.no_common_seed == (
+        "Top-1, bert (chat, allow list) beside the other fills",
+        "Top-1, bert (chat, allow list) beside Baseline1",
+    )
+    gaps = {gap.label: gap for gap in found.gaps}
+    assert (gaps["Top-K, bert"].seeds, gaps["Top-K, bert"].closed.seeds) == (2, 1)
+    assert gaps["Top-K, bert"].of_top_k.seeds == 2
+    assert gaps["Top-1, bert"].closed is None
+
+
+def test_the_nearest_top_k_is_the_nearest_in_the_seeds_of_the_fill():
+    """Over all its seeds the Top-K of BERT is nearer, and over that of the fill the one of RoBERTa."""
+    rows = [
+        *(row("oracle", None, 100.0, seed=seed) for seed in (1, 2)),
+        *seeded("top_k", {1: 110.0, 2: 300.0}),
+        *seeded("top_k", {1: 200.0, 2: 200.0}, filler="roberta"),
+        *seeded("unigram", {2: 150.0}, filler=None),
+    ]
+    gaps = {gap.label: gap for gap in beyond(Sharp(rows)).gaps}
+    # (150 - 100) of (200 - 100).
+    assert gaps["Unigram"].of_top_k.value == pytest.approx(0.5)
+
+
+def test_llama_is_held_against_the_best_fill_over_common_seeds():
+    """Over all its seeds BERT has 141 and RoBERTa 150; over seed 2, which all have, RoBERTa is the best."""
+    rows = [
+        *(row("baseline1", "allow_list", 400.0, seed=seed) for seed in (1, 2, 3)),
+        *seeded("top_1", {2: 160.0, 3: 160.0}, filler="llama_lora"),
+        *seeded("top_k", {1: 100.0, 2: 200.0}),
+        *seeded("top_k", {2: 150.0}, filler="roberta"),
+    ]
+    found = findings(Sharp(rows))[5]
+    assert [c.second for c in found.comparisons] == ["Baseline1", "Top-K, roberta"]
+    assert [c.ratio for c in found.comparisons] == pytest.approx([160 / 400, 160 / 150])
+    assert (found.verdict, found.missing) == (CONFIRMED, ())
+    found = findings(Sharp([*rows, *seeded("top_k", {3: 150.0}, filler="minilm")]))[5]
+    assert (found.verdict, [c.second for c in found.comparisons]) == (NOT_CONFIRMED, ["Baseline1", "Top-K, roberta"])
+    assert "Top-1, llama_lora against Top-K, minilm (chat, allow list): it has no seed in common" in found.evidence
+
+
+def spoken(method, rates, technique="entity_tagger", filler="bert", references=(), over_seeds=None):
+    """Rows with word error rates by seed; ``references``: rates by seed of Oracle, that they differ from by a point
+    more or less."""
+    rows = []
+    for seed, rate in rates.items():
+        columns = {"wer": rate, "wer_ci": [rate - 0.01, rate + 0.01], "over_seeds": over_seeds}
+        if seed in references:
+            difference = rate - references[seed]
+            columns["wer_difference_to_oracle"] = difference
+            columns["wer_difference_to_oracle_ci"] = [difference - 0.01, difference + 0.01]
+        rows.append(row(method, technique, 100.0, filler, seed, **columns))
+    return rows
+
+
+def test_rates_are_divided_over_the_seeds_that_both_have():
+    """Oracle has 0.30 in seed 2, and the mean of its seeds is 0.25."""
+    oracle = {1: 0.20, 2: 0.30}
+    rows = [*spoken("oracle", oracle, None, None), *spoken("top_k", {2: 0.31}, references=oracle)]
+    near = findings(Experiment(rows, None, EVALUATION))[7]
+    (found,) = near.comparisons
+    assert (found.ratio, found.seeds) == (pytest.approx(0.31 / 0.30), 1)
+    assert (found.low, found.high) == pytest.approx((0.30 / 0.30, 0.32 / 0.30))
+    # The fill's numbers over its two seeds are no pairs where Oracle has one.
+    both = {"seeds": [1, 2], "wer": 0.26, "wer_ci": [0.25, 0.27]}
+    both |= {"wer_difference_to_oracle": 0.01, "wer_difference_to_oracle_ci": [0.0, 0.02]}
+    rows = [
+        *spoken("oracle", {2: 0.30}, None, None),
+        *spoken("top_k", {1: 0.21, 2: 0.31}, references=oracle, over_seeds=both),
+    ]
+    (found,) = findings(Experiment(rows, None, EVALUATION))[7].comparisons
+    assert (found.ratio, found.low, found.high) == pytest.approx((0.31 / 0.30, 1.0, 0.32 / 0.30))
+
+
+def test_the_best_rate_is_the_best_over_the_seeds_that_all_have():
+    """Over all its seeds Top-K has 0.25 and Top-1 0.28; over seed 2 it is 0.30 and 0.28. Seed 3 is of one alone."""
+    oracle = {1: 0.2, 2: 0.25, 3: 0.2}
+    rows = [
+        *spoken("oracle", oracle, None, None),
+        *spoken("top_k", {1: 0.2, 2: 0.3}, references=oracle),
+        *spoken("top_1", {2: 0.28}, references=oracle),
+        *spoken("top_1", {3: 0.1}, references=oracle, filler="minilm"),
+    ]
+    near = findings(Experiment(rows, None, EVALUATION))[7]
+    assert [(c.first, c.ratio) for c in near.comparisons] == [("Top-1, bert", pytest.approx(0.28 / 0.25))]
+    assert "Top-1, minilm against Oracle (chat, entity tagger): it has no seed in common with what it" in near.evidence
+    assert [each.first for each in near.missing] == ["the best fill", "Top-1, minilm"]
+
+
 def test_the_range_of_seeds_is_no_interval_of_word_error_rates():
     """Two seeds that agree by chance say nothing of their utterances; only what the summary has for both counts."""
 
@@ -297,4 +424,4 @@ def test_restoration_beside_guessing_is_judged_by_its_interval():
     [((0.1, 0.2), "for"), ((0.15, 0.25), "open"), ((0.21, 0.4), "against"), (None, None)],
 )
 def test_the_goal_is_judged_by_the_interval(interval, goal):
-    assert Gap("chat", "allow_list", "ours", 3, None, Share(0.15, 0.1, 0.3, interval), None, None).goal == goal
+    assert Gap("chat", "allow_list", "ours", 3, None, Share(0.15, 0.1, 0.3, interval, 3), None, None).goal == goal

@@ -2,6 +2,7 @@ import json
 import re
 
 import pytest
+from handmade_experiment import make_experiment
 
 from tasks.cli import main
 
@@ -54,6 +55,25 @@ def test_the_legend_says_why_a_claim_is_not_tested(summarised, capsys):
     assert f"*Not tested*: {reasons} an interval.\n" in page
     assert "against Top-1, minilm (chat, allow list): their perplexities follow different protocols" in page
     assert "protocol than those of their data set's first Oracle: Top-K, minilm (chat, allow list);" in page
+
+
+def test_the_page_says_over_which_seeds_fills_are_ranked(experiment, capsys):
+    """Top-1 has one of two seeds, and Sample, Unigram and Oracle the other one."""
+    make_experiment(experiment, seeds=[1, 2], techniques=["allow_list"])
+    assert main(["summarise"]) == 0
+    path = experiment / "results" / "summary.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    gone = {("top_1", 1), ("sample", 2), ("unigram", 2), ("oracle", 2)}
+    path.write_text(json.dumps([row for row in rows if (row["method"], row["seed"]) not in gone]), encoding="utf-8")
+    capsys.readouterr()
+    assert main(["findings", "--output", "-"]) == 0
+    page = capsys.readouterr().out
+    assert (
+        "Left out, since they have no seed in common: Top-1, minilm (chat, allow list) beside the other fills; "
+        "Top-1, minilm (chat, allow list) beside Oracle." in page
+    )
+    assert page.count("Over the seeds that all fills there have, fewer than some have: chat, allow list: 1.") == 2
+    assert re.search(r"\| Top-K, minilm \| 2 \| \S+ \[\S+ \S+\], 1 of 2 seeds \| 100%, 1 of 2 seeds \|", page)
 
 
 @pytest.mark.parametrize(

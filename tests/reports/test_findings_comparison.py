@@ -118,14 +118,27 @@ def test_scores_of_another_evaluation_are_refused(tmp_path):
         Experiment([rows[1], {**rows[0], "signature": "another"}], tmp_path, EVALUATION).compare(TOP_K, TOP_1, "below")
 
 
-def test_perplexities_of_another_protocol_than_oracles_are_not_ranked():
-    oracle = Condition("chat", None, "oracle", None)
-    rows = [{**row(TOP_K, 1, 50.0), "signature": "other"}, row(TOP_1, 1, 150.0), row(oracle, 1, 100.0)]
+def test_a_ranking_is_over_the_seeds_that_most_conditions_share():
+    """All but the third have seed 2, and two of them seed 1 too, which the fourth has not."""
+    others = [replace(TOP_K, filler=name) for name in ("bert", "roberta")]
+    rows = [
+        *(row(TOP_K, seed, value) for seed, value in ((1, 100.0), (2, 400.0))),
+        *(row(TOP_1, seed, value) for seed, value in ((1, 300.0), (2, 200.0))),
+        row(others[0], 1, 50.0),
+        row(others[1], 2, 300.0),
+        row(replace(TOP_1, filler="roberta"), 2, 250.0),
+    ]
     experiment = Experiment(rows, None, EVALUATION)
-    assert (experiment.perplexity(TOP_K, known=False), experiment.perplexity(TOP_1, known=True)) == (
-        None,
-        pytest.approx(150.0),
-    )
+    ranking = experiment.ranking(list(experiment.by_condition), "perplexity")
+    assert ranking.seeds == (2,)
+    assert [number for number, _ in ranking.ranked] == pytest.approx([200, 250, 300, 400])
+    assert ranking.left_out == (others[0],)
+    # Beside a condition of seed 1 it is over that one.
+    ranking = experiment.ranking([TOP_K, TOP_1, others[1]], "perplexity", beside=[others[0]])
+    assert (ranking.seeds, ranking.best, ranking.left_out) == ((1,), TOP_K, (others[1],))
+    both = experiment.ranking([TOP_K, TOP_1], "perplexity")
+    assert both.seeds == (1, 2)
+    assert [number for number, _ in both.ranked] == pytest.approx([200.0, 60_000**0.5])
 
 
 def test_no_common_seed_is_no_comparison():
