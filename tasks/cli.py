@@ -2,7 +2,8 @@
 
 A command module has four names: ``SUMMARY`` (one line for ``palimpsest --help``), ``configure(parser)``,
 ``run(arguments)`` and, where the command is a stage of the graph, ``sections(arguments)``: the key paths of
-``params.yaml`` that it reads. Only the module of the command that is asked for is imported, and heavy
+``params.yaml`` that it reads. Which options are paths is said by ``READS``, ``WRITES`` and others
+(``tasks.paths_apart``). Only the module of the command that is asked for is imported, and heavy
 libraries only inside ``run``: every stage is a process, so start-up counts.
 
 Other packages add commands through the entry-point group ``palimpsest.commands``.
@@ -20,6 +21,7 @@ from types import ModuleType
 from tasks import telemetry
 from tasks.corpora.text_lines import forget_pipes
 from tasks.errors import PalimpsestError
+from tasks.paths_apart import check_options
 
 COMMANDS: dict[str, str] = {
     "corpora": "tasks.corpora.corpora_command",
@@ -139,7 +141,9 @@ def main(argv: list[str] | None = None) -> int:
 
             known = [*COMMANDS, *plugin_commands()]
             return _fail(f"unknown command {name!r}{nearest(name, known)}; 'palimpsest --help' lists them")
-        parsed = command_parser(name, module).parse_args(rest)
+        parser = command_parser(name, module)
+        parsed = parser.parse_args(rest)
+        check_options(module, parser, parsed)
         forget_pipes()
         return int(module.run(parsed) or 0)
     except PalimpsestError as error:

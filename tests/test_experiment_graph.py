@@ -7,6 +7,7 @@ import pytest
 from dvc.repo import Repo
 
 from tasks.cli import command_parser, load_command
+from tasks.paths_apart import check_options
 
 ROOT = Path(__file__).parent.parent
 RECORDINGS = ("dev_speech@", "test_speech@", "speech_references@", "mask_speech@", "encode_", "recognise_")
@@ -52,6 +53,21 @@ def test_every_output_path_on_a_command_line_is_an_output_of_the_stage(stages):
                 continue
             inside = [path for path in tracked + needed if value == path or value.startswith(path + "/")]
             assert inside, f"{name}: --{option} {value}"
+
+
+def test_no_stage_writes_what_it_reads(stages, tmp_path, monkeypatch):
+    """Where everything that command lines name is there already, as in a second run."""
+    monkeypatch.chdir(tmp_path)
+    commands = [(*parsed(stage), shlex.split(stage.cmd)[1]) for stage in stages.values()]
+    given = [value for _, arguments, _ in commands for value in vars(arguments).values()]
+    paths = {Path(value) for value in given if isinstance(value, str) and "/" in value}
+    for path in paths:
+        (path.parent if path.suffix else path).mkdir(parents=True, exist_ok=True)
+    for path in paths:
+        if path.suffix:
+            path.touch()
+    for module, arguments, name in commands:
+        check_options(module, command_parser(name, module), arguments)
 
 
 def test_private_outputs_are_never_pushed(stages):

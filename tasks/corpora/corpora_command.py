@@ -23,6 +23,10 @@ from tasks.errors import ParameterError
 from tasks.source_values import source_values
 
 SUMMARY = "bring text in: clean, deduplicate, divide into train, valid and test"
+READS = ("source",)
+WRITES = ("output",)
+FILES = ("train.txt", "valid.txt", "test.txt", "train.documents")
+SEARCHED = {"source": "*.txt *.text *.jsonl *.ndjson *.parquet *.gz *.zst *.zip"}
 
 _CLEANING_OPTIONS = (
     ("minimum_words", "leave out sentences with fewer words"),
@@ -96,8 +100,12 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.corpora.division import divide
     from tasks.corpora.open_source import open_source
     from tasks.params import as_plain
+    from tasks.paths_apart import refuse_shared_paths
     from tasks.reports.stage_report import recorded_stage
 
+    # A folder of files is searched through; of a published corpus the files of known names are read.
+    of_files = settings.kind == "files"
+    refuse_shared_paths([("source", settings.source)], [("--output", arguments.output)], files=FILES, inside=of_files)
     name = arguments.section or str(settings.source)
     source = open_source(settings)
     folder = make_folder(arguments.output, private=arguments.private)

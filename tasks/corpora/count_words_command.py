@@ -13,6 +13,9 @@ import argparse
 import sys
 
 SUMMARY = "count the words of a text, for the vocabulary threshold and for filling"
+READS = ("input",)
+WRITES = ("output",)
+STREAMS = (*READS, *WRITES)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -21,6 +21,10 @@ from pathlib import Path
 from typing import Any
 
 SUMMARY = "mask and fill made-up sentences, for the report page to quote"
+TEXTS = ("word_counts", "tuning_text", "generic_text", "sentences")
+READS = (*TEXTS, "masked", "filler")
+STREAMS = TEXTS
+SEARCHED = {"masked": "*"}
 SENTENCES = Path(__file__).with_name("example_sentences.txt")
 STAGE = "examples"
 METHODS = ("methods", "tuned_methods", "large_methods")

@@ -38,6 +38,10 @@ from tasks.filling.fill_stage import DEFAULT_WORK_FOLDER, fill_text
 from tasks.threads import threads_of
 
 SUMMARY = "fill the markers of masked text with a language model's words"
+TEXTS = ("input", "kept_words", "word_counts", "sidecar", "documents", "tuning_text", "generic_text")
+READS = (*TEXTS, "filler", "language_model")
+WRITES = ("output",)
+STREAMS = (*TEXTS, *WRITES)
 METHODS = ("top_1", "top_k", "sample", "log_linear", "downstream", "free", "unigram", "surrogate")
 _OVERRIDES = (
     "classes",

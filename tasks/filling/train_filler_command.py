@@ -24,6 +24,10 @@ from tasks.filling.training_options import TRAINING_OPTIONS, add_training_option
 from tasks.threads import threads_of
 
 SUMMARY = "prepare a masked or causal language model for filling, training a head or tuning with LoRA"
+READS = ("model", "text", "valid")
+WRITES = ("output",)
+REPLACES = True
+STREAMS = ("text", "valid")
 KINDS = ("masked_lm", "causal_lm")
 _OVERRIDES = (*TRAINING_OPTIONS, "body_learning_rate")
 _MODEL_OVERRIDES = ("gguf_file", "precision")
@@ -64,10 +68,12 @@ def run(arguments: argparse.Namespace) -> None:
     """Prepare a filler."""
     from tasks.filling.masked_lm.filler_folder import check_filler_folder
     from tasks.params import as_plain
+    from tasks.paths_apart import refuse_shared_paths
     from tasks.reports.cell import Cell
     from tasks.reports.stage_report import recorded_stage
 
     settings, threads = _settings(arguments), threads_of(arguments)
+    refuse_shared_paths([("model", settings.model)], [("--output", arguments.output)], replaced=True)
     training = settings.lora if settings.kind == "causal_lm" else settings.train_head
     check_filler_folder(arguments.output)
     texts = [path for path in (arguments.text if training else None, arguments.valid) if path]

@@ -30,6 +30,11 @@ from tasks.filling.training_options import TRAINING_OPTIONS, add_training_option
 from tasks.threads import threads_of
 
 SUMMARY = "fine-tune a filler on masked in-domain text, as it is or filled"
+TEXTS = ("input", "kept_words", "word_counts", "tuning_text", "generic_text")
+READS = ("base", *TEXTS, "language_model")
+WRITES = ("output",)
+REPLACES = True
+STREAMS = TEXTS
 KINDS = ("masked_lm", "causal_lm")
 _OVERRIDES = ("text", "held_out_share", "minimum_sentences", *TRAINING_OPTIONS)
 
@@ -74,8 +79,6 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Fine-tune a filler."""
-    from pathlib import Path
-
     from tasks.corpora.text_lines import read_corpus, refuse_stream
     from tasks.filling.filler_setup import model_folders
     from tasks.filling.masked_lm.filler_folder import check_filler_folder
@@ -87,8 +90,6 @@ def run(arguments: argparse.Namespace) -> None:
     settings, threads = _settings(arguments), threads_of(arguments)
     refuse_stream(arguments.input, "--input is read twice")
     check_filler_folder(arguments.output)
-    if Path(arguments.output).resolve() == Path(arguments.base).resolve():
-        raise ParameterError(f"--output {arguments.output!r} is the base; name another folder, a round of its own")
     _check_base(arguments.base, settings)
     optional = read_by_fill(arguments, settings)
     with recorded_stage(

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from tasks.labelled_text.settings import LabelledTextSettings
 
 SUMMARY = "make labelled text from templates, to train and test detectors"
+READS = ("templates", "learn_from")
+WRITES = ("output", "write_templates")
+STREAMS = ("templates", "learn_from", "write_templates")
+FILES = ("train.jsonl", "valid.jsonl", "test.jsonl")
 SECTION = "labelled_text"
 SHIPPED = Path(__file__).parent / "templates"
 
@@ -66,6 +70,7 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.labelled_text.slots import SLOT_KINDS
     from tasks.labelled_text.template import read_templates, write_templates
     from tasks.params import as_plain, check_settings, read_sections
+    from tasks.paths_apart import refuse_shared_paths
     from tasks.reports.stage_report import recorded_stage
 
     base = read_sections(arguments.params, [SECTION])[SECTION] if arguments.params else LabelledTextSettings()
@@ -79,6 +84,9 @@ def run(arguments: argparse.Namespace) -> None:
     paths = sorted(SHIPPED.glob("*.txt")) if settings.templates == "shipped" else list(map(Path, settings.templates))
     private = bool(settings.learn_from)
     sources = [source.source for source in settings.learn_from]
+    read = [*(("templates", str(path)) for path in paths), *(("learn_from", source) for source in sources)]
+    written = [("--output", arguments.output), ("--write-templates", arguments.write_templates)]
+    refuse_shared_paths(read, [(name, path) for name, path in written if path], files=FILES)
     with recorded_stage(
         "generate_labelled",
         arguments.report,

@@ -21,12 +21,17 @@ from tasks.language_model.kind_settings import CausalAdaptation, Kind, NgramSett
 from tasks.language_model.setting_options import add_setting_options, settings_of
 from tasks.language_model.settings import AdaptationSettings
 from tasks.reports.cell import add_cell_options, cell_of
+from tasks.training.options import TRAINING_PATHS
 
 if TYPE_CHECKING:
     from tasks.language_model.transformer.model import TransformerLanguageModel
     from tasks.language_model.vocabulary import Vocabulary
 
 SUMMARY = "train a language model further on raw, masked or filled text"
+READS = ("model", "generic_text", *TRAINING_PATHS)
+WRITES = ("output",)
+REPLACES = True
+STREAMS = ("text", "valid", "generic_text")
 TRAINING = "language_model.adaptation"
 _OPTIONS: dict[Kind, set[str]] = {
     "transformer": {*AdaptationSettings.model_fields, *RESOURCE_OPTIONS} - {"seed"},

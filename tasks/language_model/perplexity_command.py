@@ -27,6 +27,10 @@ from tasks.language_model.settings import EvaluationSettings
 from tasks.reports.cell import add_cell_options, cell_of
 
 SUMMARY = "measure how well a language model predicts a text"
+READS = ("model", "text", "sidecars", "word_counts")
+WRITES = ("scores",)
+STREAMS = ("text", "word_counts", "scores")
+SEARCHED = {"sidecars": "*.jsonl"}
 SECTION = "evaluation"
 
 

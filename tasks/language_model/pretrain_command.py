@@ -26,12 +26,17 @@ from tasks.language_model.downstream_model import (
 from tasks.language_model.kind_settings import CausalLanguageModelSettings, Kind, NgramSettings
 from tasks.language_model.setting_options import add_setting_options, settings_of
 from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
+from tasks.training.options import TRAINING_PATHS
 
 if TYPE_CHECKING:
     from tasks.language_model.transformer.model import TransformerLanguageModel
     from tasks.language_model.vocabulary import Vocabulary
 
 SUMMARY = "train the language model on generic text"
+READS = ("vocabulary", "model", *TRAINING_PATHS)
+WRITES = ("output",)
+REPLACES = True
+STREAMS = ("vocabulary", "text", "valid")
 ARCHITECTURE, TRAINING = "language_model.architecture", "language_model.pretraining"
 _OPTIONS: dict[Kind, set[str]] = {
     "transformer": {*ArchitectureSettings.model_fields, *TrainingSettings.model_fields, *RESOURCE_OPTIONS},

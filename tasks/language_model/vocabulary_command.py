@@ -15,6 +15,9 @@ from tasks.language_model.setting_options import add_setting_options, settings_o
 from tasks.language_model.settings import VocabularySettings
 
 SUMMARY = "build the word vocabulary of the language models"
+READS = ("text", "word_counts")
+WRITES = ("output",)
+STREAMS = READS
 SECTION = "language_model.vocabulary"
 
 

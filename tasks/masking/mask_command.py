@@ -21,6 +21,8 @@ from contextlib import nullcontext
 
 from tasks.errors import CorpusError
 from tasks.masking.technique_options import (
+    TECHNIQUE_PATHS,
+    TECHNIQUE_TEXTS,
     TECHNIQUES_HELP,
     add_marker_options,
     add_technique_options,
@@ -30,6 +32,9 @@ from tasks.masking.technique_options import (
 from tasks.reports.cell import add_cell_options, cell_of
 
 SUMMARY = "mask the private words of a text"
+READS = ("input", *TECHNIQUE_PATHS)
+WRITES = ("output", "sidecar", "kept_words")
+STREAMS = ("input", *TECHNIQUE_TEXTS, *WRITES)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -19,9 +19,18 @@ import sys
 from itertools import islice
 
 from tasks.errors import CorpusError, ParameterError
-from tasks.masking.technique_options import add_marker_options, add_technique_options, chosen_technique
+from tasks.masking.technique_options import (
+    TECHNIQUE_PATHS,
+    TECHNIQUE_TEXTS,
+    add_marker_options,
+    add_technique_options,
+    chosen_technique,
+)
 
 SUMMARY = "show what a technique would mask, and why"
+READS = ("file", *TECHNIQUE_PATHS)
+WRITES = ("html",)
+STREAMS = ("file", *TECHNIQUE_TEXTS)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +51,10 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.corpora.text_lines import read_lines
     from tasks.masking.preview import PreviewCounts, preview_lines
     from tasks.masking.preview_terminal import TerminalPreview
+    from tasks.paths_apart import refuse_shared_paths
 
+    if arguments.html:
+        refuse_shared_paths([("list", file) for file in chosen.files], [("--html", arguments.html)])
     technique = chosen.load()
     notes = technique.announcements()
     for note in notes:

@@ -33,6 +33,9 @@ _OPTIONS_OF = {
     "combination": ("rule", "part"),
 }
 """Options that belong to one kind of technique: with another one they would do nothing, which is an error."""
+TECHNIQUE_TEXTS = ("word_counts", "list", "vocabulary")
+TECHNIQUE_PATHS = (*TECHNIQUE_TEXTS, "model", "part")
+"""Options that name files and folders to read."""
 _OF_PARTS = ("vocabulary",)
 """Options that a combination hands on to its parts of their kind."""
 

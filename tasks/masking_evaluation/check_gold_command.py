@@ -16,6 +16,9 @@ from typing import Any
 from tasks.errors import ParameterError
 
 SUMMARY = "check a labelled file and count its labels"
+READS = ("gold",)
+WRITES = ("output",)
+STREAMS = (*READS, *WRITES)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

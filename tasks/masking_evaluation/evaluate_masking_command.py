@@ -25,13 +25,23 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tasks.errors import ParameterError
-from tasks.masking.technique_options import TECHNIQUES_HELP, add_technique_options, chosen_technique, technique_sections
+from tasks.masking.technique_options import (
+    TECHNIQUE_PATHS,
+    TECHNIQUE_TEXTS,
+    TECHNIQUES_HELP,
+    add_technique_options,
+    chosen_technique,
+    technique_sections,
+)
 from tasks.reports.cell import cell_of
 
 if TYPE_CHECKING:
     from tasks.masking_evaluation.settings import MaskingEvaluationSettings
 
 SUMMARY = "measure how well a technique masks, against labelled text"
+READS = ("gold", "clean", *TECHNIQUE_PATHS)
+WRITES = ("errors",)
+STREAMS = ("gold", "clean", *TECHNIQUE_TEXTS, *WRITES)
 SECTION = "masking_evaluation"
 
 
@@ -93,10 +103,14 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.masking_evaluation.label_classes import label_mapping
     from tasks.masking_evaluation.model_size import model_size
     from tasks.params import as_plain
+    from tasks.paths_apart import refuse_shared_paths
     from tasks.reports.stage_report import peak_memory_bytes, recorded_stage
 
     where = f"{SECTION}.gold_sets.{arguments.gold_set}.labels" if arguments.gold_set else "--label"
     mapping = label_mapping(own_labels, where)
+    if arguments.errors:
+        read = [*(("gold", path) for path in paths), *(("list", file) for file in chosen.files)]
+        refuse_shared_paths(read, [("--errors", arguments.errors)])
     files = [read_gold(path, arguments.split) for path in paths]
     with recorded_stage(
         "evaluate_masking",

@@ -19,6 +19,8 @@ from pathlib import Path
 from tasks.errors import ParameterError
 
 SUMMARY = "write params.yaml for a profile, such as the paper's sizes and corpora"
+WRITES = ("output",)
+STREAMS = WRITES
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -18,6 +18,10 @@ import argparse
 from tasks.reports.result_options import add_summary_option
 
 SUMMARY = "hold the paper's claims against a summary, one verdict each"
+READS = ("summary", "scores")
+WRITES = ("output",)
+STREAMS = WRITES
+SEARCHED = {"scores": "*.tsv"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

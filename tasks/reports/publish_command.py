@@ -25,6 +25,9 @@ from tasks.reports.stage_report import write_json
 from tasks.reports.summary_file import read_summary
 
 SUMMARY = "bring MLflow to the state of the reports"
+READS = ("summary", "reports")
+WRITES = ("output",)
+SEARCHED = {"reports": "*/*.json"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

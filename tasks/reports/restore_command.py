@@ -26,6 +26,9 @@ from tasks.reports.result_options import add_reports_option
 from tasks.reports.where_from_command import resolve
 
 SUMMARY = "bring back the code, parameters and files that a number comes from"
+READS = ("reports",)
+WRITES = ("folder",)
+SEARCHED = {"reports": "*/*.json"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

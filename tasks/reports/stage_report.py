@@ -23,6 +23,7 @@ from typing import Any
 from tasks.atomic_file import atomic_writer, is_pipe_or_device, refuse_folder
 from tasks.corpora.text_lines import is_stream
 from tasks.errors import CorpusError
+from tasks.paths_apart import refuse_shared_paths
 
 REPORT_VERSION = 1
 _REPORTED_PACKAGES = ("palimpsest", "torch", "lightning", "transformers", "spacy", "numpy", "dvc")
@@ -64,11 +65,15 @@ def recorded_stage(
     """Time a stage, hash its inputs before and its outputs after, and write ``report_path`` when it succeeds.
 
     Inputs and outputs are files or folders; streams (``-``, a pipe, a device) are left out, since reading them would
-    empty them. Without ``report_path`` nothing is hashed or written, so a command used alone pays nothing. A
-    ``report_path`` that is a folder raises ``ParameterError`` before the work.
+    empty them. Without ``report_path`` nothing is hashed or written, so a command used alone pays nothing. Before the
+    work, ``ParameterError`` is raised for a ``report_path`` that is a folder, and for an output that is an input,
+    another output or the report.
     """
+    written = [("output", path) for path in outputs]
     if report_path is not None:
         refuse_folder(report_path)
+        written.append(("report", report_path))
+    refuse_shared_paths([("input", path) for path in inputs], written, inside=False)
     hashing = report_path is not None
     report = StageReport(
         stage=stage,

@@ -23,6 +23,9 @@ from tasks.reports.summary_rows import summary_rows
 from tasks.reports.summary_table import print_tables
 
 SUMMARY = "make one table of all measured cells"
+READS = ("reports", "scores")
+WRITES = ("output", "markdown")
+SEARCHED = {"reports": "*/*.json", "scores": "*.tsv"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

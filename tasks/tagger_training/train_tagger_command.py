@@ -21,6 +21,11 @@ from typing import Any
 from tasks.errors import CorpusError, ParameterError
 
 SUMMARY = "train a tagger of private words on labelled text"
+READS = ("labelled", "rehearsal_text", "base", "embeddings")
+WRITES = ("output",)
+REPLACES = True
+STREAMS = ("rehearsal_text",)
+SEARCHED = {"labelled": "*.jsonl"}
 
 KINDS = ("crf", "spacy")
 _CRF_OPTIONS = ("l1", "l2", "iterations", "minimum_feature_count", "embeddings")
@@ -65,9 +70,14 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 def run(arguments: argparse.Namespace) -> None:
     """Train a tagger and test it."""
     from tasks.params import as_plain
+    from tasks.paths_apart import refuse_shared_paths
     from tasks.reports.stage_report import recorded_stage
 
     settings = _settings(arguments)
+    models = [(name, getattr(settings, name, None)) for name in ("base", "embeddings")]
+    refuse_shared_paths(
+        [(name, model) for name, model in models if model], [("--output", arguments.output)], replaced=True
+    )
     parts = {name: Path(arguments.labelled) / f"{name}.jsonl" for name in ("train", "test")}
     for path in parts.values():
         if not path.is_file():

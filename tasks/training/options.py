@@ -9,6 +9,8 @@ from tasks.training.checkpoints import DEFAULT_WORK_FOLDER
 if TYPE_CHECKING:
     from tasks.params import ResourceSettings
 
+TRAINING_PATHS = ("text", "valid", "resume_from")
+"""Options of ``add_training_options`` that name files to read."""
 _RESOURCES = ("devices", "nodes", "strategy", "compile", "checkpoint_seconds", "checkpoint_steps")
 
 

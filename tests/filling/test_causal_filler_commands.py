@@ -325,7 +325,9 @@ def test_a_masked_filler_cannot_write_freely(texts, capsys):
 
 
 def test_a_filler_that_is_not_there_is_not_called_one_of_another_kind(texts, capsys):
-    for name, message in (("nobody/nothing", "neither a folder nor reachable"), (str(texts), "lacks config.json")):
+    hollow = texts / "hollow"
+    hollow.mkdir()
+    for name, message in (("nobody/nothing", "neither a folder nor reachable"), (str(hollow), "lacks config.json")):
         assert fill(texts, name, "--method", "free")[0] == 1
         assert message in capsys.readouterr().err
 

@@ -397,8 +397,8 @@ def test_a_line_that_stands_everywhere_is_held_out_everywhere():
         (["--base", "{base}", "--learning-rate", "1e30"], "the loss is no number"),
         (["--base", "{base}", "--threads", "0"], "--threads 0"),
         (["--base", "{base}", "--params", "params.yaml"], "--params needs --filler"),
-        (["--base", "{base}", "--output", "{base}"], "is the base; name another folder"),
-        (["--base", "{base}", "--output", "masked.txt"], "exists and is no filler"),
+        (["--base", "{base}", "--output", "{base}"], "which is read; what is there would be lost"),
+        (["--base", "{base}", "--output", "empty.txt"], "exists and is no filler"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_nothing_is_written(corpus, base, llama, capsys, options, message):

@@ -30,6 +30,7 @@ from tasks.language_model.marker_warning import warn_in_report, warn_user
 from tasks.language_model.model_folder import check_replaceable
 from tasks.language_model.setting_options import overridden
 from tasks.params import as_plain, check_settings, read_sections
+from tasks.paths_apart import refuse_shared_paths
 from tasks.reports.cell import Cell, cell_of
 from tasks.reports.stage_report import StageReport, recorded_stage
 from tasks.threads import available_cores, threads_of
@@ -47,6 +48,7 @@ def pretrain(arguments: argparse.Namespace) -> None:
         # Another model than the parameter file's has not its file in GGUF.
         values["gguf_file"] = arguments.gguf_file
     settings: CausalLanguageModelSettings = check_settings(CausalLanguageModelSettings, values, "causal_lm options")
+    refuse_shared_paths([("model", settings.model)], [("--output", arguments.output)], replaced=True)
     check_replaceable(arguments.output)
     from tasks.torch_setup import set_up_torch
 

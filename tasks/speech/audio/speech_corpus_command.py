@@ -24,6 +24,10 @@ from typing import Any
 from tasks.source_values import source_values
 
 SUMMARY = "bring recordings in: a checked manifest of published or own speech"
+READS = ("source",)
+WRITES = ("output",)
+FILES = ("manifest.jsonl",)
+SEARCHED = {"source": "*.jsonl"}
 
 _KINDS = ("manifest", "librispeech", "wsj", "sms_wsj", "synthetic")
 _OPTIONS = ("source", "parts", "lists", "folders", "dataset", "signal", "maximum_seconds")
@@ -73,10 +77,13 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.atomic_file import PRIVATE_FOLDER_MODE, make_folder
     from tasks.language_model.normalisation import normalise
     from tasks.params import as_plain
+    from tasks.paths_apart import refuse_shared_paths
     from tasks.reports.stage_report import recorded_stage
     from tasks.speech.audio.manifest import write_manifest
     from tasks.speech.audio.recordings import check_recordings
 
+    if Path(settings.source).is_file():
+        refuse_shared_paths([("source", settings.source)], [("--output", arguments.output)], files=FILES)
     recordings = _read(settings)
     found = len(recordings.utterances) + sum(map(len, recordings.left_out.values()))
     private = not arguments.public

@@ -29,6 +29,22 @@ from tasks.speech.word_errors.word_error_rate_command import (
 )
 
 SUMMARY = "decode speech, fused with a language model whose weight is found on dev"
+READS = (
+    "recogniser",
+    "dev",
+    "dev_manifest",
+    "test",
+    "test_manifest",
+    "model",
+    "source_model",
+    "source_text",
+    "training_text",
+    "masked",
+    "sidecars",
+)
+WRITES = ("output", "errors", "counts")
+STREAMS = ("source_text", *WRITES)
+SEARCHED = {"sidecars": "*.jsonl"}
 SEARCH_SECTION, FUSION_SECTION = "speech.search", "speech.fusion"
 _GRIDS = ("lm_weights", "insertion_bonuses", "internal_lm_weights")
 

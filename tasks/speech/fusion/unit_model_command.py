@@ -26,12 +26,17 @@ from tasks.language_model.downstream_model import RESOURCE_OPTIONS, check_option
 from tasks.language_model.kind_settings import Kind, NgramSettings
 from tasks.language_model.setting_options import add_setting_options, settings_of
 from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
+from tasks.training.options import TRAINING_PATHS
 
 if TYPE_CHECKING:
     from tasks.language_model.transformer.model import TransformerLanguageModel
     from tasks.language_model.vocabulary import Vocabulary
 
 SUMMARY = "make a language model over a recogniser's units"
+READS = ("recogniser", "model", *TRAINING_PATHS)
+WRITES = ("output",)
+REPLACES = True
+STREAMS = ("text", "valid")
 NGRAM = "language_model.ngram"
 ARCHITECTURE, TRAINING = "language_model.architecture", "language_model.pretraining"
 _OPTIONS: dict[Kind, set[str]] = {

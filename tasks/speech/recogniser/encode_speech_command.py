@@ -10,6 +10,8 @@ words will be missing, not its place in the test set. The file is private (mode 
 import argparse
 
 SUMMARY = "encode recordings with a recogniser, to be decoded by any system"
+READS = ("recogniser", "manifest")
+WRITES = ("output",)
 _BATCH_SECONDS = 60.0
 
 

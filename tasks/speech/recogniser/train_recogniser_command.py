@@ -16,8 +16,13 @@ from typing import Any
 
 from tasks.language_model.setting_options import add_setting_options, overridden
 from tasks.speech.recogniser.settings import RecogniserTraining, TrainedRecogniser
+from tasks.training.options import TRAINING_PATHS
 
 SUMMARY = "train the recogniser, or fetch a pretrained one"
+READS = ("manifest", "settings", *TRAINING_PATHS)
+WRITES = ("output",)
+REPLACES = True
+STREAMS = ("text", "valid", "manifest")
 SECTION = "speech.recogniser"
 
 

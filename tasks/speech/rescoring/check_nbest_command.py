@@ -18,6 +18,9 @@ from tasks.reports.cell import add_cell_options, cell_of
 from tasks.speech.rescoring.settings import NbestSource
 
 SUMMARY = "check n-best lists and say what can be won by choosing among them"
+READS = ("nbest",)
+WRITES = ("output",)
+STREAMS = WRITES
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Mapping
 
 from tasks.params import as_plain
+from tasks.paths_apart import refuse_shared_paths
 from tasks.reports.stage_report import recorded_stage
 from tasks.speech.synthesis.settings import SynthesisSettings
 from tasks.speech.synthesis.synthetic_corpus import synthesise_corpus
@@ -21,6 +22,7 @@ def synthesise_as_stage(
     cell: Mapping[str, str] | None = None,
 ) -> None:
     """Write the recordings, the manifest and the report, and say what was done on standard error."""
+    refuse_shared_paths([("text", text)], [("--output", output)], replaced=True)
     set_up_torch(1)
     with recorded_stage(
         stage,

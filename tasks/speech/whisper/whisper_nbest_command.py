@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from tasks.speech.whisper.transcription import Transcripts
 
 SUMMARY = "decode recordings with Whisper to n-best lists"
+READS = ("manifest", "model", "vocabulary")
+WRITES = ("output",)
+STREAMS = WRITES
 _NAMED = 10
 
 

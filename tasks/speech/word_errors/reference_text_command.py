@@ -11,6 +11,9 @@ import argparse
 import sys
 
 SUMMARY = "write the references of a test set as a text"
+READS = ("references",)
+WRITES = ("output",)
+STREAMS = WRITES
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
