@@ -20,7 +20,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tasks.corpora.text_lines import STANDARD_STREAM, is_stream
+from tasks.corpora.text_lines import STANDARD_STREAM, is_stream, note_read
 from tasks.errors import ParameterError
 from tasks.language_model.setting_options import add_setting_options, overridden
 from tasks.language_model.settings import EvaluationSettings
@@ -137,6 +137,7 @@ def _file_of(text: str) -> Iterator[str]:
         return
     from tempfile import NamedTemporaryFile
 
+    note_read(text)
     with NamedTemporaryFile(suffix=".txt") as copy:
         if text == STANDARD_STREAM:
             shutil.copyfileobj(sys.stdin.buffer, copy)

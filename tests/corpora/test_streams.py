@@ -152,3 +152,35 @@ def test_a_folder_as_output_is_one_line(folder, capsys, command):
 def test_a_folder_as_report_is_refused_before_the_work(folder):
     with pytest.raises(ParameterError, match="is a folder"), recorded_stage("x", folder):
         pytest.fail("the work has begun")
+
+
+@pytest.mark.parametrize("redirected", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [
+        "fill --method unigram --word-counts counts.tsv --output out.txt --input - --kept-words -",
+        "fill --method unigram --word-counts counts.tsv --output out.txt --input - --kept-words /dev/stdin",
+        "fill --method unigram --word-counts counts.tsv --output out.txt --input /dev/stdin --kept-words -",
+        "fill --method unigram --word-counts - --output out.txt --input -",
+        "mask --technique allow_list --list - --output out.txt --input -",
+        "perplexity --model model --text - --word-counts -",
+        "adapt --model model --text - --valid - --output model_adapted --generic-weight 0.5",
+    ],
+)
+def test_standard_input_is_read_once(folder, options, redirected):
+    """The second time it is empty, which may not pass for a text; a redirected file can be opened again by its name."""
+    if redirected and "/dev/stdin" in options:
+        pytest.skip("a file")
+    if "--model" in options:
+        assert main(["vocabulary", "--text", "masked.txt", "--output", "vocabulary.txt", "--minimum-count", "1"]) == 0
+        given = ["--text", "masked.txt", "--vocabulary", "vocabulary.txt", "--output", "model"]
+        assert main(["pretrain", "--kind", "ngram", "--order", "2", *given]) == 0
+    content = COUNTS if "--word-counts -" in options else "the\ndog\n" * 7
+    (folder / "stdin").write_text(content, encoding="utf-8")
+    given = {"stdin": open("stdin", "rb")} if redirected else {"input": content.encode()}  # noqa: SIM115
+    result = subprocess.run([*COMMAND, *options.split()], capture_output=True, timeout=120, check=False, **given)
+    error = result.stderr.decode()
+    assert result.returncode == 1, error
+    assert "can be read only once, and this command reads it again; write it to a file first" in error
+    assert not (folder / "out.txt").exists()
+    assert not (folder / "model_adapted").exists()
