@@ -20,6 +20,8 @@ from tasks.errors import ParameterError
 
 _STANDARD_STREAM = "-"
 _INPUT, _OUTPUT = 0, 1
+_STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+_DESCRIPTORS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
 _LOST = "what is there would be lost; name another path"
 _REPLACED = "one would replace the other; give each a path of its own"
 
@@ -79,7 +81,9 @@ def refuse_shared_paths(
 def check_options(module: ModuleType, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
     """Hold the paths that the options of a command name against each other, before anything is read or written.
 
-    Raises ``ParameterError`` as ``refuse_shared_paths`` does, and where ``-`` is given for what is no stream.
+    Raises ``ParameterError`` as ``refuse_shared_paths`` does, where ``-`` is given for what is no stream, and for an
+    output such as ``/dev/stderr`` that is redirected to a file: the file would be replaced by another of its name.
+    ``/dev/stdout`` becomes ``-`` there, where the option takes that.
     """
     names = {action.dest: (*action.option_strings, str(action.metavar))[0] for action in parser._actions}
     streams = getattr(module, "STREAMS", ())
@@ -91,6 +95,15 @@ def check_options(module: ModuleType, parser: argparse.ArgumentParser, arguments
                     raise ParameterError(f"{names[option]} '-': {stream} cannot be given here; give a path")
                 yield names[option], value
 
+    for option in (*getattr(module, "WRITES", ()), "report"):
+        value = getattr(arguments, option, None)
+        if isinstance(value, str) and value.startswith(_DESCRIPTORS) and os.path.isfile(value):
+            if option not in streams or value not in _STANDARD_OUTPUT:
+                raise ParameterError(
+                    f"{names[option]} {value!r} is redirected to a file, which would be replaced instead of written "
+                    "into; give the path of a file of its own"
+                )
+            setattr(arguments, option, _STANDARD_STREAM)
     read = list(named((*getattr(module, "READS", ()), "params"), "standard input"))
     written = list(named((*getattr(module, "WRITES", ()), "report"), "standard output"))
     patterns = {names[option]: found for option, found in getattr(module, "SEARCHED", {}).items()}

@@ -1,5 +1,6 @@
 """No output is an input or another output: refused before anything is read or written, and nothing is lost."""
 
+import json
 import os
 import subprocess
 import sys
@@ -142,6 +143,52 @@ def test_standard_streams_that_are_files_count_by_what_they_are(folder):
     assert result.returncode == 1
     assert "--output '-' and --sidecar 'out' are the same" in result.stderr
     assert (folder / "text").read_text(encoding="utf-8") == TEXT
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("vocabulary --text text --output -", "--output '-': standard output cannot be given here; give a path"),
+        ("summarise --output new --markdown -", "--markdown '-': standard output"),
+        ("encode-speech --recogniser model --manifest text --output -", "--output '-': standard output"),
+        ("train-filler --model model --output -", "--output '-': standard output"),
+        (f"{MASK} --input text --output new --report -", "--report '-': standard output"),
+        ("findings --summary -", "--summary '-': standard input cannot be given here; give a path"),
+        ("corpora --source - --output new", "--source '-': standard input"),
+        ("check-nbest --nbest -", "--nbest '-': standard input"),
+        ("count-words --input text --output new --params -", "--params '-': standard input"),
+    ],
+)
+def test_a_standard_stream_that_an_option_does_not_take_is_refused(folder, capsys, line, named):
+    before = contents(folder)
+    assert cli.main(line.split()) == 1
+    error = capsys.readouterr().err
+    assert named in error
+    assert error.count("\n") == 1
+    assert contents(folder) == before
+
+
+def test_a_redirected_standard_output_is_written_into(folder):
+    (folder / "out").write_text("first\n", encoding="utf-8")
+    for _ in range(2):
+        with open("out", "ab") as stdout:
+            given = [*MASK.split(), "--input", "text", "--output", "/dev/stdout"]
+            result = subprocess.run([*COMMAND, *given], stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert result.returncode == 0, result.stderr
+    masked = (folder / "out").read_text(encoding="utf-8")
+    assert masked == "first\n" + "the cat of [MASK] [MASK] sat\n" * 24
+
+
+def test_what_is_replaced_is_never_a_redirected_stream(folder):
+    given = [*MASK.split(), "--input", "text", "--output", "new", "--report", "/dev/stdout"]
+    with open("out", "wb") as stdout:
+        result = subprocess.run([*COMMAND, *given], stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert result.returncode == 1
+    assert "--report '/dev/stdout' is redirected to a file, which would be replaced" in result.stderr
+    assert not (folder / "new").exists()
+    result = subprocess.run([*COMMAND, *given], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["stage"] == "mask"
 
 
 def test_what_loses_nothing_is_allowed(folder):
