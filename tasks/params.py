@@ -156,6 +156,9 @@ class Parameters(Settings):
 
     @model_validator(mode="after")
     def _names_exist(self) -> "Parameters":
+        # It takes the dimensions from here.
+        from tasks.reports.expected_cells import BASELINES, NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
+
         compare = self.compare
         downstream = [name for name, settings in self.filling.items() if settings.kind == "downstream"]
         with_filler = [name for name, settings in self.filling.items() if settings.uses_filler]
@@ -164,7 +167,7 @@ class Parameters(Settings):
         dimensions: list[tuple[str, Sequence[str], str, Iterable[str]]] = [
             ("datasets", compare.datasets, "corpora", self.corpora),
             ("techniques", compare.techniques, "masking", self.masking),
-            ("baselines", compare.baselines, "", ("baseline0", "baseline1")),
+            ("baselines", compare.baselines, "", BASELINES),
             ("speech_datasets", compare.speech_datasets, "speech.corpora", self.speech.corpora),
             ("speech_datasets", compare.speech_datasets, "compare.datasets", compare.datasets),
             ("rescored_datasets", compare.rescored_datasets, "speech.nbest", self.speech.nbest),
@@ -189,6 +192,13 @@ class Parameters(Settings):
             "'downstream', and no others"
             for name, settings in self.filling.items()
             if is_downstream(name) != (settings.kind == "downstream")
+        ]
+        references = (NO_LANGUAGE_MODEL, PRETRAINED, ORACLE, *BASELINES)
+        problems += [
+            f"filling: {name!r} is what tables call one of the models that methods are compared with "
+            f"({', '.join(references)}); name the method otherwise"
+            for name in self.filling
+            if name in references
         ]
         for dimension, names, section, allowed in dimensions:
             allowed = sorted(allowed)

@@ -67,6 +67,13 @@ def test_a_dimension_names_what_exists(dimension, name, says, document, tmp_path
     assert says in problems_of(document, tmp_path)
 
 
+@pytest.mark.parametrize("name", ["no_language_model", "pretrained", "oracle", "baseline0", "baseline1"])
+def test_no_method_is_called_as_a_reference_is(name, document, tmp_path):
+    """Tables and ratios know the references by these names, and nothing else tells them apart."""
+    document["filling"][name] = {"kind": "unigram"}
+    assert f"filling: {name!r} is what tables call one of the models" in problems_of(document, tmp_path)
+
+
 def test_a_name_may_not_stand_twice(document, tmp_path):
     document["compare"]["seeds"] = [1, 1]
     assert "compare.seeds: a name stands twice in [1, 1]" in problems_of(document, tmp_path)
