@@ -24,6 +24,7 @@ from tasks.masking.settings import TechniqueSettings
 from tasks.masking_evaluation.settings import MaskingEvaluationSettings
 from tasks.reports.downstream_names import is_downstream
 from tasks.reports.settings import TrackingSettings
+from tasks.seeds import Seed
 from tasks.setting_problems import describe_problems
 from tasks.settings_base import Settings
 from tasks.speech.settings import SpeechSection
@@ -67,7 +68,7 @@ class CompareSettings(Settings):
     """Ways to choose among their candidates, keys of ``filling``."""
     controls: list[str]
     """Ways to fill that use no model, keys of ``filling``."""
-    seeds: list[int] = Field(min_length=1)
+    seeds: list[Seed] = Field(min_length=1)
     """One complete repetition of filling and adaptation per seed."""
     speech_datasets: list[str] = Field(default_factory=list)
     """Those of ``datasets`` that have speech, keys of ``speech.corpora``: they have word error rates too."""

@@ -17,6 +17,14 @@ def document():
     return yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
 
 
+def put(document, path, value):
+    """Set the value under a dotted key path."""
+    *above, last = [int(key) if key.isdecimal() else key for key in path.split(".")]
+    for key in above:
+        document = document[key]
+    document[last] = value
+
+
 def problems_of(document, tmp_path) -> str:
     path = tmp_path / "params.yaml"
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
@@ -77,6 +85,51 @@ def test_no_method_is_called_as_a_reference_is(name, document, tmp_path):
 def test_a_name_may_not_stand_twice(document, tmp_path):
     document["compare"]["seeds"] = [1, 1]
     assert "compare.seeds: a name stands twice in [1, 1]" in problems_of(document, tmp_path)
+
+
+SEEDS = [
+    "compare.seeds.0",
+    "generic.cleaning.seed",
+    "corpora.chat.cleaning.seed",
+    "labelled_text.seed",
+    "taggers.crf.seed",
+    "taggers.spacy.seed",
+    "masking_evaluation.seed",
+    "fillers.minilm.train_head.seed",
+    "fillers.smollm2_lora.lora.seed",
+    "tuned_fillers.minilm_tuned.seed",
+    "tuned_fillers.smollm2_tuned.seed",
+    "language_model.pretraining.seed",
+    "language_model.adaptation.seed",
+    "evaluation.seed",
+    "speech.text.cleaning.seed",
+    "speech.text.of.1.seed",
+    "speech.recogniser.training.seed",
+    "speech.recogniser.synthesis.seed",
+    "speech.corpora.chat.dev.synthesis.seed",
+    "speech.nbest.chat.dev.seed",
+    "speech.word_errors.seed",
+]
+
+
+@pytest.mark.parametrize(("seed", "says"), [(-1, "than or equal to 0"), (2**63, "less than"), (2**70, "less than")])
+def test_seeds_that_no_generator_takes_are_refused_wherever_they_stand(seed, says, document, tmp_path):
+    lists = {"source": "lists.jsonl"}
+    document["speech"]["nbest"] = {"chat": {"dev": dict(lists), "test": dict(lists)}}
+    for path in SEEDS:
+        put(document, path, seed)
+    text = problems_of(document, tmp_path)
+    assert f": {len(SEEDS)} problems: " in text
+    for path in SEEDS:
+        assert f"{path}: Input should be " in text
+    assert text.count(f"(got {seed})") == text.count(says) == len(SEEDS)
+
+
+def test_an_unlikely_seed_of_18_digits_is_taken(document, tmp_path):
+    put(document, "compare.seeds.0", 10**18 + 7)
+    path = tmp_path / "params.yaml"
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    assert read_parameters(path).compare.seeds == [10**18 + 7]
 
 
 def test_equal_keys_are_an_error(tmp_path):

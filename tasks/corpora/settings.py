@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tasks.seeds import Seed
 from tasks.settings_base import Settings
 
 
@@ -21,7 +22,7 @@ class CleaningSettings(Settings):
     """Sentences of the validation part, where the source brings none; a part that it brings is taken whole."""
     test_sentences: int = Field(default=1000, ge=1)
     """Sentences of the test part, where the source brings none; a part that it brings is taken whole."""
-    seed: int = 1
+    seed: Seed = 1
     """Seed of the split; documents (conversations, articles) are never divided between parts."""
 
 
@@ -61,7 +62,7 @@ class DrawnWordsCorpus(Settings):
     """Words of the longest row."""
     exponent: float = Field(default=0.7, ge=0, le=1)
     """Words are drawn by their frequency to this power: 1 as they come in text, 0 all alike."""
-    seed: int = 1
+    seed: Seed = 1
     """Seed of the rows."""
     cleaning: CleaningSettings = CleaningSettings()
 

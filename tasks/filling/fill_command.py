@@ -35,6 +35,7 @@ from typing import Any
 
 from tasks.errors import ParameterError
 from tasks.filling.fill_stage import DEFAULT_WORK_FOLDER, fill_text
+from tasks.seeds import check_seed
 from tasks.threads import threads_of
 
 SUMMARY = "fill the markers of masked text with a language model's words"
@@ -226,6 +227,7 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Fill a corpus."""
+    check_seed(arguments.seed)
     fill_text(arguments, _settings(arguments), threads_of(arguments))
 
 

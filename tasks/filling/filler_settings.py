@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from tasks.seeds import Seed
 from tasks.settings_base import Settings
 
 
@@ -20,7 +21,7 @@ class MaskedTraining(Settings):
     """Share of the steps in which the rates rise to their peak; they fall to 0 in the rest."""
     masked_share: float = Field(default=0.2, gt=0, lt=1)
     """Share of word pieces to predict; always whole words."""
-    seed: int = Field(default=1, ge=0)
+    seed: Seed = 1
     """Seed of the order of sentences and of the masks."""
 
 
@@ -71,7 +72,7 @@ class LoraTraining(Settings):
     merge: bool = True
     """Whether the update is added to the weights in the filler's folder; otherwise the folder holds the update alone
     and names its base."""
-    seed: int = Field(default=1, ge=0)
+    seed: Seed = 1
     """Seed of the order of sentences, of the masks and of the fresh weights."""
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from tasks.labelled_text.labels import LABEL_CLASSES
+from tasks.seeds import Seed
 from tasks.settings_base import Settings
 from tasks.spelling import nearest
 
@@ -52,7 +53,7 @@ class LabelledTextSettings(Settings):
     """Labelled corpora to learn more templates from."""
     learned_share: float = Field(default=0.5, ge=0, le=1)
     """Share of the lines from learned templates, where there are others too."""
-    seed: int = 1
+    seed: Seed = 1
     """Seed of everything that is drawn; not of the division of templates and values, which never changes."""
 
     @model_validator(mode="after")

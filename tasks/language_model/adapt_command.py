@@ -21,6 +21,7 @@ from tasks.language_model.kind_settings import CausalAdaptation, Kind, NgramSett
 from tasks.language_model.setting_options import add_setting_options, settings_of
 from tasks.language_model.settings import AdaptationSettings
 from tasks.reports.cell import add_cell_options, cell_of
+from tasks.seeds import check_seed
 from tasks.training.options import TRAINING_PATHS
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Read a model, train it on, write it elsewhere."""
+    check_seed(arguments.seed)
     kind = kind_to_adapt(arguments)
     check_options(arguments, kind, _OPTIONS)
     match kind:

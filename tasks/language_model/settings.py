@@ -5,6 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from tasks.language_model.kind_settings import CausalLanguageModelSettings, Kind, NgramSettings, TransformerSettings
+from tasks.seeds import Seed
 from tasks.settings_base import Settings
 
 
@@ -60,7 +61,7 @@ class TrainingSettings(Settings):
     kept; 0: train to the end and keep the last."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Arithmetic of matrix products; ``auto``: bfloat16 where the processor has it."""
-    seed: int = 1
+    seed: Seed = 1
     """Seed of the pretraining; adaptation takes the cell's seed."""
 
 
@@ -100,7 +101,7 @@ class EvaluationSettings(Settings):
     """Resamples of the test sentences for the confidence interval."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Level of the confidence interval."""
-    seed: int = 1
+    seed: Seed = 1
     """Seed of the resampling."""
     markers: Literal["in_vocabulary", "renormalised"] = "in_vocabulary"
     """Markers such as [MASK] keep what a model gives them, as in the paper, or all other tokens share it."""

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from tasks.seeds import Seed
 from tasks.settings_base import Settings
 
 
@@ -24,5 +25,5 @@ class MaskingEvaluationSettings(Settings):
     """Resamples of the documents for the confidence intervals."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Level of the confidence intervals."""
-    seed: int = Field(default=1, ge=0)
+    seed: Seed = 1
     """Seed of the resampling."""

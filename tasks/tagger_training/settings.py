@@ -6,6 +6,9 @@ from pydantic import Field
 
 from tasks.settings_base import Settings
 
+_SEEDS = 2**32
+"""What scikit-learn and spaCy take."""
+
 
 class CrfTraining(Settings):
     """A conditional random field, by L-BFGS with elastic-net regularisation (sklearn-crfsuite)."""
@@ -24,7 +27,7 @@ class CrfTraining(Settings):
     ``null``: no clusters."""
     clusters: list[int] = Field(default=[64, 512])
     """Sizes of the clusterings."""
-    seed: int = Field(default=1, ge=0)
+    seed: int = Field(default=1, ge=0, lt=_SEEDS)
     """Seed of the clustering; the rest has no randomness."""
 
 
@@ -44,7 +47,7 @@ class SpacyTraining(Settings):
     rehearsal_share: float = Field(default=0.5, ge=0.0, le=4.0)
     """Sentences of generic text, labelled by the base itself, per labelled sentence: they keep it from forgetting
     what it knows. Needs --rehearsal-text, and has no meaning without a base."""
-    seed: int = Field(default=1, ge=0)
+    seed: int = Field(default=1, ge=0, lt=_SEEDS)
 
 
 TaggerTrainingSettings = Annotated[CrfTraining | SpacyTraining, Field(discriminator="kind")]

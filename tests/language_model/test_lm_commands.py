@@ -74,6 +74,24 @@ def test_pretraining_reports_what_it_did(pretrained: Path) -> None:
     assert report["parameters"]["language_model.pretraining"]["epochs"] == 2.0
 
 
+@pytest.mark.parametrize("seed", [-1, 2**70])
+def test_a_seed_out_of_bounds_is_refused_before_anything_is_read(
+    seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nowhere = str(tmp_path / "absent")
+    commands = {
+        "adapt": ["--model", nowhere, "--text", nowhere, "--output", nowhere, "--seed"],
+        "pretrain": ["--vocabulary", nowhere, "--text", nowhere, "--output", nowhere, "--seed"],
+        "perplexity": ["--model", nowhere, "--text", nowhere, "--bootstrap-seed"],
+    }
+    for command, options in commands.items():
+        assert main([command, *options, str(seed)]) == 1, command
+        error = capsys.readouterr().err
+        assert "seed" in error, command
+        assert str(seed) in error, command
+        assert error.count("\n") == 1, command
+
+
 def test_the_same_seed_gives_the_same_files_and_another_seed_others(pretrained: Path, tmp_path: Path) -> None:
     text = write(tmp_path / "text.txt", PRIVATE)
     for name, seed in (("first", "1"), ("again", "1"), ("other", "2")):

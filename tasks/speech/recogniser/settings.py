@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tasks.seeds import Seed
 from tasks.settings_base import Settings
 from tasks.speech.synthesis.settings import SynthesisSettings
 
@@ -148,7 +149,7 @@ class RecogniserTraining(Settings):
     every epoch."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Arithmetic of matrix products; ``auto``: bfloat16 where the processor has it."""
-    seed: int = 1
+    seed: Seed = 1
     """Seed of the weights, the order, the augmentation and, where speech is synthesised, its voices."""
 
 

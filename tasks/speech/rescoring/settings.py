@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from tasks.seeds import Seed
 from tasks.settings_base import Settings
 
 
@@ -28,7 +29,7 @@ class NbestSource(Settings):
     """File of JSON lines, plain or compressed: ``{"utterance_id", "reference", "hypotheses": [{"text", "score"}]}``."""
     utterances: int | None = Field(default=None, ge=1)
     """At most so many utterances, drawn by the seed whatever the recogniser made of them; ``null`` for all."""
-    seed: int = 1
+    seed: Seed = 1
     """Seed of the draw."""
 
 

@@ -4,6 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from tasks.seeds import Seed
 from tasks.settings_base import Settings
 from tasks.speech.synthesis.espeak import PITCH_LIMITS, RATE_LIMITS
 
@@ -43,7 +44,7 @@ class SynthesisSettings(Settings):
     """Softest noise, in dB below the speech."""
     sample_rate: int = Field(default=16000, ge=8000, le=48000)
     """Samples in a second of what is written."""
-    seed: int = Field(default=1, ge=0)
+    seed: Seed = 1
     """Seed of the sentences, voices and noise."""
 
     @model_validator(mode="after")

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from tasks.seeds import Seed
 from tasks.settings_base import Settings
 
 
@@ -12,5 +13,5 @@ class WordErrorSettings(Settings):
     """Resamples of the test utterances for the confidence interval."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Level of the confidence interval."""
-    seed: int = 1
+    seed: Seed = 1
     """Seed of the resampling."""
