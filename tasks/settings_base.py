@@ -4,6 +4,8 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Settings(BaseModel):
-    """Base of all settings: immutable, strict about types, and no key that is not known."""
+    """Base of all settings: immutable, strict about types, no key that is not known, and every number finite."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )

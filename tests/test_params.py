@@ -132,6 +132,39 @@ def test_an_unlikely_seed_of_18_digits_is_taken(document, tmp_path):
     assert read_parameters(path).compare.seeds == [10**18 + 7]
 
 
+def test_numbers_are_finite_wherever_they_stand(document, tmp_path):
+    paths = {
+        "language_model.adaptation.epochs": float("inf"),
+        "language_model.pretraining.learning_rate": float("inf"),
+        "filling.sample.temperature": float("nan"),
+        "filling.log_linear.weights": {"filler": float("nan")},
+        "resources.time_limits": {"pretrain": float("inf")},
+        "speech.recogniser.training.epochs": float("inf"),
+    }
+    for path, value in paths.items():
+        put(document, path, value)
+    text = problems_of(document, tmp_path)
+    assert f": {len(paths)} problems: " in text
+    assert text.count("Input should be a finite number") == len(paths)
+    assert "filling.log_linear.weights.filler: Input should be a finite number (got nan)" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("language_model.architecture.maximum_tokens", 100_000_000_000),
+        ("language_model.architecture.width", 100_000_000_000),
+        ("language_model.architecture.layers", 100_000_000_000),
+        ("language_model.pretraining.epochs", 1e308),
+        ("language_model.causal_lm.adaptation.epochs", 1e308),
+        ("speech.recogniser.training.epochs", 1e308),
+    ],
+)
+def test_sizes_that_no_machine_can_hold_or_finish_are_refused(path, value, document, tmp_path):
+    put(document, path, value)
+    assert f"{path}: Input should be less than or equal to " in problems_of(document, tmp_path)
+
+
 def test_equal_keys_are_an_error(tmp_path):
     path = tmp_path / "params.yaml"
     path.write_text("compare: {}\ncompare: {}\n", encoding="utf-8")

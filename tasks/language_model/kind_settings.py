@@ -14,6 +14,10 @@ Kind = Literal["transformer", "ngram", "causal_lm"]
 causal language model of Hugging Face's, adapted with LoRA or in full."""
 
 
+MOST_EPOCHS = 100_000
+"""Passes over a training text; nobody means more."""
+
+
 class TransformerSettings(Settings):
     """Nothing so far: ``architecture``, ``pretraining`` and ``adaptation`` say it all. The section has to be there,
     since ``dvc.yaml`` makes each stage depend on the section of its kind."""
@@ -47,7 +51,7 @@ class CausalAdaptation(Settings):
 
     lora: LoraAdaptation | None = LoraAdaptation()
     """``null`` trains every weight."""
-    epochs: float = Field(default=1.0, gt=0)
+    epochs: float = Field(default=1.0, gt=0, le=MOST_EPOCHS)
     """Passes over the training text; may be a fraction."""
     batch_tokens: int = Field(default=512, ge=16)
     """Pieces of words per optimiser step, about."""

@@ -4,7 +4,13 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from tasks.language_model.kind_settings import CausalLanguageModelSettings, Kind, NgramSettings, TransformerSettings
+from tasks.language_model.kind_settings import (
+    MOST_EPOCHS,
+    CausalLanguageModelSettings,
+    Kind,
+    NgramSettings,
+    TransformerSettings,
+)
 from tasks.seeds import Seed
 from tasks.settings_base import Settings
 
@@ -21,13 +27,13 @@ class VocabularySettings(Settings):
 class ArchitectureSettings(Settings):
     """A Transformer decoder with tied embeddings."""
 
-    layers: int = Field(default=3, ge=1)
+    layers: int = Field(default=3, ge=1, le=1000)
     """Paper: 6."""
     heads: int = Field(default=4, ge=1)
     """Paper: 12."""
-    width: int = Field(default=128, ge=8)
+    width: int = Field(default=128, ge=8, le=65_536)
     """Units; paper: 768."""
-    maximum_tokens: int = Field(default=128, ge=8)
+    maximum_tokens: int = Field(default=128, ge=8, le=65_536)
     """Positions; longer sentences are divided into windows, none is cut."""
     context: Literal["sentence", "packed", "stream"] = "sentence"
     """What a position attends to. ``sentence``: the words of its own sentence, one sentence a row; ``packed``: the
@@ -38,7 +44,7 @@ class ArchitectureSettings(Settings):
 class TrainingSettings(Settings):
     """Optimisation of one training run."""
 
-    epochs: float = Field(default=1.0, gt=0)
+    epochs: float = Field(default=1.0, gt=0, le=MOST_EPOCHS)
     """Passes over the training text; may be a fraction."""
     batch_tokens: int = Field(default=512, ge=16)
     """Targets per optimiser step, about, over all devices."""

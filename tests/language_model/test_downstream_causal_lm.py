@@ -197,7 +197,7 @@ def test_a_marker_is_a_token_that_baseline0_predicts_and_baseline1_does_not(
     assert (causal.pieces.hash, causal.pieces.size) == (plain.pieces.hash, plain.pieces.size)  # one protocol for all
 
 
-@pytest.mark.parametrize("rate", [0.02, math.inf])
+@pytest.mark.parametrize("rate", [0.02, 1e30])
 def test_training_leaves_the_models_attention_as_it_was(
     pretrained: Path, texts: Path, monkeypatch: pytest.MonkeyPatch, rate: float
 ) -> None:
@@ -212,7 +212,7 @@ def test_training_leaves_the_models_attention_as_it_was(
         text = causal.pieces.of_text(encode_text(texts / "private.txt", vocabulary), vocabulary)
         settings = CausalAdaptation(epochs=2, batch_tokens=64, learning_rate=rate, lora=LoraAdaptation(dropout=0.0))
         causal = training.add_update(causal, LoraAdaptation(dropout=0.0), 1)
-        with pytest.raises(ModelError, match="training loss is") if rate == math.inf else nullcontext():
+        with pytest.raises(ModelError, match="training loss is") if rate > 1 else nullcontext():
             done = training.train(causal, text, settings, 1)
             losses.append([point["train_loss"] for point in done["curve"]])
             assert done["arithmetic"] == ("bfloat16" if bfloat16 else "float32")

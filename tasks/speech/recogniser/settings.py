@@ -116,7 +116,7 @@ PAPER_ARCHITECTURE = RecogniserArchitecture(
 class RecogniserTraining(Settings):
     """Optimisation of one training run."""
 
-    epochs: float = Field(default=1.0, gt=0)
+    epochs: float = Field(default=1.0, gt=0, le=100_000)
     """Passes over the training speech; may be a fraction."""
     batch_seconds: float = Field(default=24.0, gt=0)
     """Seconds of speech per optimiser step, about, over all devices."""
