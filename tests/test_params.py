@@ -165,6 +165,29 @@ def test_sizes_that_no_machine_can_hold_or_finish_are_refused(path, value, docum
     assert f"{path}: Input should be less than or equal to " in problems_of(document, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        (
+            {"language_model.architecture.heads": 3},
+            "language_model.architecture: width 128 cannot be divided among 3 heads; give a width that is a multiple",
+        ),
+        (
+            {"corpora.chat.cleaning.minimum_words": 90},
+            "corpora.chat.cleaning: minimum_words (90) is above maximum_words (60); lower the one",
+        ),
+        (
+            {"speech.recogniser.training.minimum_words": 20},
+            "speech.recogniser.training: minimum_words (20) is above maximum_words (12); lower the one",
+        ),
+    ],
+)
+def test_settings_that_do_not_go_together_are_named_both(changes, says, document, tmp_path):
+    for path, value in changes.items():
+        put(document, path, value)
+    assert says in problems_of(document, tmp_path)
+
+
 def test_equal_keys_are_an_error(tmp_path):
     path = tmp_path / "params.yaml"
     path.write_text("compare: {}\ncompare: {}\n", encoding="utf-8")

@@ -25,6 +25,15 @@ class CleaningSettings(Settings):
     seed: Seed = 1
     """Seed of the split; documents (conversations, articles) are never divided between parts."""
 
+    @model_validator(mode="after")
+    def _limits_in_order(self) -> Self:
+        if self.minimum_words > self.maximum_words:
+            raise ValueError(
+                f"minimum_words ({self.minimum_words!r}) is above maximum_words ({self.maximum_words!r}); lower the "
+                "one or raise the other"
+            )
+        return self
+
 
 class ChitchatCorpus(Settings):
     """Typed conversations of the package ``chitchat-dataset`` (MIT)."""

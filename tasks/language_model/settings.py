@@ -40,6 +40,15 @@ class ArchitectureSettings(Settings):
     same, with several sentences in a row, so that little is padding; ``stream``: all that stands before it in a window
     of the running text, sentences before its own as well."""
 
+    @model_validator(mode="after")
+    def _heads_share_the_width(self) -> Self:
+        if self.width % self.heads:
+            raise ValueError(
+                f"width {self.width!r} cannot be divided among {self.heads!r} heads; give a width that is a multiple "
+                "of the heads"
+            )
+        return self
+
 
 class TrainingSettings(Settings):
     """Optimisation of one training run."""

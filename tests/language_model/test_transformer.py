@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from tasks.errors import ParameterError
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.model import TransformerLanguageModel, causal_attention
 from tasks.torch_setup import stand_in_for_torchaudio_extension
@@ -122,8 +121,3 @@ def test_dropout_is_set_for_training_and_off_in_evaluation(model: TransformerLan
     assert torch.equal(model.logits(tokens), model.logits(tokens))
     model.train()
     assert not torch.equal(model.logits(tokens), model.logits(tokens))
-
-
-def test_a_width_that_the_heads_cannot_share_is_refused() -> None:
-    with pytest.raises(ParameterError, match="width 16 cannot be divided among 3 heads"):
-        TransformerLanguageModel(ArchitectureSettings(layers=1, heads=3, width=16), WORDS)

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tasks.errors import ParameterError
 from tasks.language_model.settings import ArchitectureSettings
 
 _INITIAL_DEVIATION = 0.02
@@ -83,11 +82,6 @@ class TransformerLanguageModel(nn.Module):
 
     def __init__(self, architecture: ArchitectureSettings, vocabulary_size: int):
         super().__init__()
-        if architecture.width % architecture.heads:
-            raise ParameterError(
-                f"width {architecture.width!r} cannot be divided among {architecture.heads!r} heads; "
-                "give a width that is a multiple of the heads"
-            )
         self.architecture = architecture
         self.embedding = nn.Embedding(vocabulary_size, architecture.width)
         self.positions = nn.Embedding(architecture.maximum_tokens, architecture.width)

@@ -152,6 +152,15 @@ class RecogniserTraining(Settings):
     seed: Seed = 1
     """Seed of the weights, the order, the augmentation and, where speech is synthesised, its voices."""
 
+    @model_validator(mode="after")
+    def _limits_in_order(self) -> Self:
+        if self.minimum_words > self.maximum_words:
+            raise ValueError(
+                f"minimum_words ({self.minimum_words!r}) is above maximum_words ({self.maximum_words!r}); lower the "
+                "one or raise the other"
+            )
+        return self
+
 
 class TrainedRecogniser(Settings):
     """A recogniser that is trained from scratch."""
