@@ -56,12 +56,17 @@ def run(arguments: argparse.Namespace) -> int:
 
     selection = selection_of(arguments)
     root = project_folder()
+    resources = None
     if not known_to_be_valid(root):
         from tasks.params import read_parameters
 
-        read_parameters(root / "params.yaml")
+        resources = read_parameters(root / "params.yaml").resources
     with open_repository(root) as repository:
         plan = make_plan(repository, selection)
+    if resources is not None:
+        from flows.runs.step_settings import check_step_names
+
+        check_step_names(resources, plan.steps)
     if (root / ORIGINAL).exists():
         text = "params.yaml has the overrides of a run with --set that is going on or was killed"
         print(f"palimpsest: {text}; after a killed one, the next 'palimpsest run' puts it back first", file=sys.stderr)

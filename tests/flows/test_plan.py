@@ -117,6 +117,13 @@ def test_a_stage_without_inputs_and_outputs_always_runs(finished: Project) -> No
     assert "runs every time" in stage.reasons[0]
 
 
+def test_a_limit_for_a_step_that_is_not_there_is_told_by_the_plan_too(project: Project) -> None:
+    project.replace("params.yaml", "parallel_stages: 2", "parallel_stages: 2, time_limits: {tabel: 5}")
+    done = project.palimpsest("plan")
+    assert done.returncode == 1
+    assert "resources.time_limits: 'tabel' fits no step of dvc.yaml (did you mean 'table'?)" in done.stderr
+
+
 def test_making_a_plan_writes_nothing(finished: Project) -> None:
     finished.write("in.txt", "two\n")
     (finished.folder / "table.txt").unlink()
