@@ -22,6 +22,7 @@ from tasks.labelled_text.settings import LabelledTextSettings
 from tasks.language_model.settings import EvaluationSettings, LanguageModelSettings
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking_evaluation.settings import MaskingEvaluationSettings
+from tasks.method_problems import method_problems
 from tasks.reports.downstream_names import is_downstream
 from tasks.reports.settings import TrackingSettings
 from tasks.seeds import Seed
@@ -186,7 +187,7 @@ class Parameters(Settings):
             ("tuned_fillers", compare.tuned_fillers, "", tuned),
             ("tuned_methods", compare.tuned_methods, "filling", with_filler),
         ]
-        problems = tuning_problems(self)
+        problems = [*tuning_problems(self), *method_problems(self)]
         # Stages tell these methods from others by their names.
         problems += [
             f"filling: {name!r} is of kind {settings.kind!r}; names that begin with 'downstream' are for kind "

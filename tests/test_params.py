@@ -188,6 +188,82 @@ def test_settings_that_do_not_go_together_are_named_both(changes, says, document
     assert says in problems_of(document, tmp_path)
 
 
+def tune_causal(document):
+    compare = document["compare"]
+    compare["large_fillers"] = ["smollm2"]
+    compare["tunings"].append({"filler": "smollm2_tuned", "base": "smollm2"})
+    compare["tuned_fillers"].append("smollm2_tuned")
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        (
+            {"compare.methods": ["free"]},
+            "compare.methods: 'free' (method 'free') needs a causal language model, and 'minilm' of "
+            "compare.fillers is a masked one; take top_1, top_k or sample, or leave one of the two out",
+        ),
+        (
+            {"compare.large_methods": ["log_linear"]},
+            "compare.large_methods: 'log_linear' (method 'log_linear') needs a masked language model, and "
+            "'smollm2' of compare.large_fillers is a causal one",
+        ),
+        (
+            {"compare.large_methods": ["surest"]},
+            "compare.large_methods: 'surest' (order 'most_confident_first') needs a masked language model, "
+            "and 'smollm2' of compare.large_fillers is a causal one; set order: left_to_right",
+        ),
+        (
+            {"compare.tuned_methods": ["log_linear"]},
+            "compare.tuned_methods: 'log_linear' (method 'log_linear') needs a masked language model, and "
+            "'smollm2_tuned' of compare.tuned_fillers is a causal one",
+        ),
+        (
+            {"compare.fillers": ["minilm", "smollm2_lora"], "compare.methods": ["log_linear"]},
+            "compare.methods: 'log_linear' (method 'log_linear') needs a masked language model, and "
+            "'smollm2_lora' of compare.fillers is a causal one",
+        ),
+        (
+            {"compare.fillers": ["minilm", "smollm2_lora"], "compare.language_model_methods": ["downstream"]},
+            "compare.language_model_methods: 'downstream' (method 'downstream') needs a masked",
+        ),
+        (
+            {"tuned_fillers.smollm2_tuned": {"kind": "causal_lm", "text": "filled", "method": {"kind": "log_linear"}}},
+            "tuned_fillers.smollm2_tuned: method 'log_linear' needs a masked language model, and kind is 'causal_lm'",
+        ),
+    ],
+)
+def test_methods_that_a_filler_never_runs_are_refused(changes, says, document, tmp_path):
+    document["filling"]["free"] = {"kind": "free"}
+    document["filling"]["surest"] = {"kind": "top_1", "order": "most_confident_first"}
+    tune_causal(document)
+    for path, value in changes.items():
+        put(document, path, value)
+    assert says in problems_of(document, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"compare.large_techniques": [], "compare.large_methods": ["log_linear"]},
+        {"compare.large_methods": ["free", "top_1", "sample"]},
+        {"compare.methods": ["surest", "log_linear"], "compare.language_model_methods": ["downstream"]},
+        {"compare.fillers": ["smollm2_lora"], "compare.methods": ["free", "top_k"], "compare.tunings": [
+            {"filler": "smollm2_tuned", "base": "smollm2"}], "compare.tuned_fillers": ["smollm2_tuned"]},
+    ],
+)  # fmt: skip
+def test_methods_that_fit_their_fillers_are_taken(changes, document, tmp_path):
+    document["filling"]["free"] = {"kind": "free"}
+    document["filling"]["surest"] = {"kind": "top_1", "order": "most_confident_first"}
+    tune_causal(document)
+    for path, value in changes.items():
+        put(document, path, value)
+    path = tmp_path / "params.yaml"
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    read_parameters(path)
+
+
 def test_equal_keys_are_an_error(tmp_path):
     path = tmp_path / "params.yaml"
     path.write_text("compare: {}\ncompare: {}\n", encoding="utf-8")

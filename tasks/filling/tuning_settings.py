@@ -5,15 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from tasks.filling.filler_settings import LoraTraining, MaskedTraining
+from tasks.filling.needed_kind import misfit
 from tasks.filling.settings import FillingSettings
 from tasks.settings_base import Settings
-
-_OF_ANOTHER_KIND = {
-    ("free", "masked_lm"): "causal",
-    ("log_linear", "causal_lm"): "masked",
-    ("downstream", "causal_lm"): "masked",
-}
-"""Methods with the kinds of filler that they never run with, and the one that they need."""
 
 
 class _Tuning(Settings):
@@ -51,11 +45,8 @@ class _Tuning(Settings):
             raise ValueError("method.copies: a filler is tuned on one fill of each sentence; leave it out")
         # ``kind`` is the base's, and belongs to the classes below.
         kind = str(getattr(self, "kind", None))
-        if self.method is not None and (needed := _OF_ANOTHER_KIND.get((self.method.kind, kind))):
-            raise ValueError(
-                f"method {self.method.kind!r} needs a {needed} language model, and kind is {kind!r}; take top_1, top_k "
-                "or sample"
-            )
+        if self.method is not None and (found := misfit(self.method, kind)):
+            raise ValueError(f"{found.what} needs a {found.needs} language model, and kind is {kind!r}; {found.remedy}")
         return self
 
 

@@ -447,6 +447,9 @@ def test_methods_that_tuning_can_never_run_are_refused_with_the_parameters(metho
 def test_methods_of_masked_fillers_are_none_of_a_causal_one():
     with pytest.raises(ValueError, match="method 'log_linear' needs a masked language model, and kind is 'causal_lm'"):
         CausalLanguageModelTuning(kind="causal_lm", text="filled", method={"kind": "log_linear"})
+    with pytest.raises(ValueError, match=r"order 'all_at_once' needs a masked .* kind is 'causal_lm'; set order: left"):
+        CausalLanguageModelTuning(kind="causal_lm", text="filled", method={"kind": "top_1", "order": "all_at_once"})
+    MaskedLanguageModelTuning(kind="masked_lm", text="filled", method={"kind": "top_1", "order": "all_at_once"})
     for method in ("unigram", "surrogate", "free"):
         CausalLanguageModelTuning(kind="causal_lm", text="filled", method={"kind": method})
 
