@@ -16,7 +16,7 @@ class MaskedTraining(Settings):
     batch_pieces: int = Field(default=768, ge=64)
     """Word pieces per step, padding included; sentences of about equal length stand together."""
     longest_sentence: int = Field(default=64, ge=8)
-    """Longer sentences are cut to so many word pieces."""
+    """Longer sentences are cut to so many word pieces, or to as many as the model takes at once."""
     warm_up_share: float = Field(default=0.1, ge=0, lt=1)
     """Share of the steps in which the rates rise to their peak; they fall to 0 in the rest."""
     masked_share: float = Field(default=0.2, gt=0, lt=1)

@@ -27,7 +27,9 @@ def add_training_options(parser: argparse.ArgumentParser, both: argparse._Argume
     """
     both.add_argument("--steps", type=int, help="optimiser steps")
     both.add_argument(
-        "--longest-sentence", type=int, help="longer sentences are cut to so many pieces (causal: left out)"
+        "--longest-sentence",
+        type=int,
+        help="longer sentences are cut to so many pieces, or to what the model takes (causal: left out)",
     )
     both.add_argument("--learning-rate", type=float, help="peak learning rate (with a new head: the head's)")
     both.add_argument("--warm-up-share", type=float, help="share of the steps in which the rate rises")

@@ -75,6 +75,16 @@ def test_a_frozen_body_stays_as_it_was(body):
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
+def test_lines_are_cut_to_what_the_model_takes(tmp_path):
+    """32 positions, where the settings would have 1000 and the test of held-out text 128."""
+    small = BertModel(random_bert(TOKENIZER, positions=32).config)
+    model, tokenizer, missing = load_masked_model(save(small, TOKENIZER, tmp_path / "small"))
+    line = " ".join(["red cat"] * 450)
+    settings = HeadTraining(steps=2, batch_pieces=64, longest_sentence=1000)
+    assert train_head(model, tokenizer, missing, [line] * 4, settings, name="tiny")["pieces"] == 2 * 2 * 32
+    assert masked_accuracy(model, tokenizer, [line], name="tiny")["valid_words"] == round(0.12 * 32)
+
+
 def test_fresh_weights_begin_at_the_identity_and_at_log_frequencies(body):
     model, _, missing = load_masked_model(body)
     counts = np.zeros(len(TOKENIZER))

@@ -204,6 +204,12 @@ def test_the_same_seed_tunes_the_same_filler(corpus, base):
     assert not all(torch.equal(first[name], other[name]) for name in first)
 
 
+def test_a_sentence_that_is_longer_than_the_model_takes_is_cut(corpus, base):
+    lines = [*different(PAIRS * 30), " ".join(["red cat"] * 450)]
+    (corpus / "long.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert tune(base, "long", "--longest-sentence", 10000, "--steps", 20, text="long.txt") == 0
+
+
 def test_a_second_round_starts_from_the_first_and_fills_with_it(corpus, base, capsys):
     assert tune(base, "tiny_tuned", *TUNING, "--report", "1.json") == 0
     options = ["--text", "filled", "--method", "top_1", "--kept-words", "kept_words.txt", "--report", "2.json"]

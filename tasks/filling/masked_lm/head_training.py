@@ -14,6 +14,7 @@ from tasks.errors import CorpusError
 from tasks.filling.filler_settings import HeadTraining
 from tasks.filling.masked_lm.candidate_words import candidate_words
 from tasks.filling.masked_lm.masked_batches import WordMasker
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_lm.masked_training import enough_lines, train_on_masked_words
 
 
@@ -55,12 +56,14 @@ def train_head(
 ) -> dict[str, Any]:
     """Train in place; returns what was measured: fresh weights, steps, pieces, the loss curve in nats per masked word.
 
-    ``missing``: names of the weights that the source does not hold. Raises ``CorpusError`` where no line has a word to
-    mask and ``ModelError`` where the loss stops being a number. The result depends on the seed alone, on one machine.
+    ``missing``: names of the weights that the source does not hold. Lines are cut to
+    what the model takes at once, if not to less. Raises ``CorpusError`` where no line has a word to mask and
+    ``ModelError`` where the loss stops being a number. The result depends on the seed alone, on one machine.
     """
     random = np.random.default_rng(settings.seed)
     masker = WordMasker(tokenizer, candidate_words(tokenizer, name=name), model.config.vocab_size)
-    sentences = masker.encode(enough_lines(lines, settings, random), settings.longest_sentence)
+    longest = min(settings.longest_sentence, MaskedLanguageModel(model, tokenizer, name).frame.longest)
+    sentences = masker.encode(enough_lines(lines, settings, longest, random), longest)
     if not sentences:
         raise CorpusError("the training text has no line with a word to mask")
     fresh = initialise_fresh_weights(model, missing, _target_counts(masker, sentences, model.config.vocab_size), random)

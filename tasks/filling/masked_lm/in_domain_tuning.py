@@ -35,7 +35,8 @@ def tune_masked_filler(base: str, text: TuningText, settings: MaskedLanguageMode
     random = np.random.default_rng(settings.seed)
     masker = WordMasker(tokenizer, candidate_words(tokenizer, name=base), model.config.vocab_size)
     held_out = _pieces(language_model, masker, text.held_out)
-    sentences = masker.encode(enough_lines(text.lines, settings, random), settings.longest_sentence)
+    longest = min(settings.longest_sentence, language_model.frame.longest)
+    sentences = masker.encode(enough_lines(text.lines, settings, longest, random), longest)
     if not sentences:
         raise CorpusError("the text to tune on has no sentence with a word to mask")
     before = accuracy_of_pieces(model, masker, held_out, name=base)

@@ -12,6 +12,7 @@ import numpy as np
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.masked_lm.candidate_words import candidate_words
 from tasks.filling.masked_lm.masked_batches import WordMasker
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 
 _MASKED_SHARE = 0.12
 _SEED = 1
@@ -27,7 +28,8 @@ def masked_accuracy(model: Any, tokenizer: Any, lines: Sequence[str], *, name: s
     mask, and ``ModelError`` where the model's scores are not numbers.
     """
     masker = WordMasker(tokenizer, candidate_words(tokenizer, name=name), model.config.vocab_size)
-    sentences = masker.encode(lines, LONGEST_SENTENCE)
+    frame = MaskedLanguageModel(model, tokenizer, name).frame
+    sentences = masker.encode(lines, min(LONGEST_SENTENCE, frame.longest))
     if not sentences:
         raise CorpusError(
             f"none of the {len(lines):,} held-out lines (--valid) has a word that filler {name!r} can mask; take "

@@ -77,13 +77,18 @@ def train_on_masked_words(
     }
 
 
-def enough_lines(lines: Sequence[str], settings: MaskedTraining, random: np.random.Generator) -> list[str]:
-    """A random part of the text that lasts for all steps; a line has at least as many pieces as words."""
+def enough_lines(
+    lines: Sequence[str], settings: MaskedTraining, longest_sentence: int, random: np.random.Generator
+) -> list[str]:
+    """A random part of the text that lasts for all steps; a line has at least as many pieces as words.
+
+    ``longest_sentence``: pieces that a line is cut to, which the model may set lower than the settings.
+    """
     wanted = settings.steps * settings.batch_pieces
     chosen: list[str] = []
     for index in random.permutation(len(lines)).tolist():
         if wanted <= 0:
             break
         chosen.append(lines[index])
-        wanted -= min(len(lines[index].split()), settings.longest_sentence)
+        wanted -= min(len(lines[index].split()), longest_sentence)
     return chosen

@@ -39,6 +39,11 @@ class Frame:
     room: int
     """Pieces, special ones not counted."""
 
+    @property
+    def longest(self) -> int:
+        """Pieces of the longest sentence that is seen whole, special ones counted."""
+        return len(self.prefix) + self.room + len(self.suffix)
+
     def fits(self, pieces: Sequence[int]) -> bool:
         """Whether a sentence is seen whole."""
         return len(pieces) <= self.room
