@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from tiny_masked_models import bert_of_bias, random_bert, save, word_piece_tokenizer
-from transformers import BertModel
+from transformers import BertModel, FNetConfig, FNetForMaskedLM
 
 from tasks.errors import CorpusError, ModelError, ParameterError
 from tasks.filling.filler_settings import HeadTraining
@@ -109,6 +109,18 @@ def test_a_loss_that_is_no_number_stops_the_training(body):
         model.bert.embeddings.word_embeddings.weight.fill_(float("inf"))
     with pytest.raises(ModelError, match="no number at step 1"):
         train_head(model, tokenizer, missing, PAIRS, SETTINGS, name="tiny")
+
+
+def test_a_model_without_a_choice_of_attention_is_trained_too():
+    """FNet has a Fourier transform in its place; training leaves every model with the one that it came with."""
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "intermediate_size": 32, "max_position_embeddings": 64}
+    model = FNetForMaskedLM(FNetConfig(vocab_size=len(TOKENIZER), **sizes))
+    train_head(model, TOKENIZER, [], PAIRS, SETTINGS.model_copy(update={"steps": 2}), name="tiny")
+    for attention in ("sdpa", "eager"):
+        model = random_bert(TOKENIZER)
+        model.set_attn_implementation(attention)
+        train_head(model, TOKENIZER, [], PAIRS, SETTINGS.model_copy(update={"steps": 2}), name="tiny")
+        assert model.config._attn_implementation == attention
 
 
 def test_only_whole_words_are_masked():

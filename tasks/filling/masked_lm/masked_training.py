@@ -42,6 +42,7 @@ def train_on_masked_words(
     optimiser = torch.optim.AdamW(list(groups), betas=_BETAS, weight_decay=_WEIGHT_DECAY, fused=True)
     # Short sentences: the plain attention takes half the time of the fused one in training. Dropout stays off: the
     # text is seen once or a few times.
+    attention = model.config._attn_implementation
     model.set_attn_implementation("eager")
     model.eval()
     cut = earliest_cut(model)
@@ -67,7 +68,7 @@ def train_on_masked_words(
         pieces += int(batch.attention.sum())
         words += len(batch.targets)
     model.requires_grad_(True)
-    model.set_attn_implementation("sdpa")
+    model.set_attn_implementation(attention)
     return {
         "steps": settings.steps,
         "sentences_seen": seen,
