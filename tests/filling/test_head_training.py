@@ -163,6 +163,18 @@ def test_every_sentence_comes_once_per_epoch_and_batches_keep_their_size():
     assert sorted(seen) == list(range(100))
 
 
+def test_batches_of_equal_lengths_have_no_padding():
+    sentences = [[i] * (1 + i % 7) for i in range(100)]
+    batches = length_batches(sentences, 20, np.random.default_rng(1), equal_lengths=True)
+    seen = []
+    while len(seen) < 100:
+        batch = next(batches)
+        assert len({len(sentence) for sentence in batch}) == 1
+        assert len(batch) * len(batch[0]) <= 20
+        seen += [sentence[0] for sentence in batch]
+    assert sorted(seen) == list(range(100))
+
+
 def test_masked_accuracy_of_a_model_that_knows_only_frequencies():
     model = bert_of_bias(TOKENIZER, {"cat": math.log(0.5), "dog": math.log(0.25)}, others=-20.0)
     measured = masked_accuracy(model, TOKENIZER, ["cat", "cat", "dog", "cat"], name="tiny")

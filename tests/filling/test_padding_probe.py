@@ -3,6 +3,7 @@
 import pytest
 import torch
 from tiny_families import FAMILIES, random_model, tokenizer_of
+from tiny_masked_models import save
 from transformers import (
     ConvBertConfig,
     ConvBertForMaskedLM,
@@ -14,15 +15,21 @@ from transformers import (
     YosoForMaskedLM,
 )
 
+from tasks.cli import main
 from tasks.errors import ModelError
 from tasks.filling.choices.methods import choice_of
+from tasks.filling.filler_settings import HeadTraining
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.log_linear.candidate_scores import candidate_log_probabilities
 from tasks.filling.log_linear.tuning_places import OpenPlace
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import candidate_words
+from tasks.filling.masked_lm.head_training import train_head
+from tasks.filling.masked_lm.masked_accuracy import masked_accuracy
+from tasks.filling.masked_lm.masked_batches import WordMasker
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
+from tasks.filling.masked_lm.windows import Window
 from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.settings import Top1
 
@@ -52,7 +59,7 @@ def mixing_model(name):
             initializer_range=0.8, **sizes, **options,
         )
     )  # fmt: skip
-    return MaskedLanguageModel(model.eval(), tokenizer, name).prepared()
+    return MaskedLanguageModel(model.eval(), tokenizer, name)
 
 
 def words(model, batch_sentences):
@@ -65,14 +72,14 @@ def words(model, batch_sentences):
 
 @pytest.mark.parametrize("name", MIXING)
 def test_sentences_of_other_lengths_do_not_change_a_fill(name):
-    model = mixing_model(name)
+    model = mixing_model(name).prepared()
     assert model.equal_lengths
     assert words(model, 64) == words(model, 1)
 
 
 @pytest.mark.parametrize("name", MIXING)
 def test_nor_a_table_of_candidates(name):
-    model = mixing_model(name)
+    model = mixing_model(name).prepared()
     candidates = candidate_words(model.tokenizer, name="tiny")
     allowed = KeptWords().off_list(candidates.words)
     places = [OpenPlace(tuple(line.split("[MASK]")[:2]), 0) for line in LINES]
@@ -85,6 +92,74 @@ def test_nor_a_table_of_candidates(name):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_others_share_batches_as_before(family):
     assert not MaskedLanguageModel(random_model(family), tokenizer_of(family), family).prepared().equal_lengths
+
+
+TRAINING = ["the cat sat", "tom likes the dog", "is it a red cat", "the dog ran in paris and the cat ran"] * 12
+
+
+@pytest.fixture
+def batches(monkeypatch):
+    """Every batch of masked words that is made."""
+    made = []
+    batch = WordMasker.batch
+
+    def noted(self, sentences, share, random):
+        made.append(batch(self, sentences, share, random))
+        return made[-1]
+
+    monkeypatch.setattr(WordMasker, "batch", noted)
+    return made
+
+
+def padded(batches):
+    return [not bool(batch.attention.all()) for batch in batches]
+
+
+@pytest.mark.parametrize("name", MIXING)
+def test_held_out_words_are_guessed_as_in_sentences_that_stand_alone(name, batches):
+    model = mixing_model(name)
+    measured = masked_accuracy(model.model, model.tokenizer, TRAINING, name=name)
+    assert not any(padded(batches))
+    loss = words = 0
+    for batch in batches:
+        for row in range(len(batch.pieces)):
+            here = batch.rows == row
+            alone = model.logits([Window(batch.pieces[row].tolist(), batch.positions[here].tolist())])
+            loss += torch.nn.functional.cross_entropy(alone, batch.targets[here], reduction="sum").item()
+            words += int(here.sum())
+    assert measured["valid_words"] == words
+    assert measured["valid_loss"] == pytest.approx(loss / words, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", MIXING)
+def test_a_head_is_trained_on_sentences_without_padding(name, batches):
+    model = mixing_model(name)
+    settings = HeadTraining(steps=4, batch_pieces=64)
+    measured = train_head(model.model, model.tokenizer, [], TRAINING, settings, name=name)
+    assert len({batch.pieces.shape[1] for batch in batches}) > 1
+    assert not any(padded(batches))
+    assert measured["pieces"] == sum(batch.pieces.numel() for batch in batches)
+
+
+def test_a_filler_is_tuned_on_sentences_without_padding(tmp_path, batches):
+    model = mixing_model("fnet")
+    lines = [f"{line} {number}" for number, line in enumerate(TRAINING)]
+    (tmp_path / "masked.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    base = save(model.model, model.tokenizer, tmp_path / "base")
+    options = ["--input", str(tmp_path / "masked.txt"), "--output", str(tmp_path / "tuned"), "--batch-pieces", "64"]
+    assert main(["tune-filler", "--base", base, *options, "--minimum-sentences", "10", "--steps", "4"]) == 0
+    assert len({batch.pieces.shape[1] for batch in batches}) > 1
+    assert not any(padded(batches))
+
+
+def test_other_models_train_and_are_tested_on_padded_batches_as_before(batches):
+    model, tokenizer = random_model("bert"), tokenizer_of("bert")
+    train_head(model, tokenizer, [], TRAINING, HeadTraining(steps=4, batch_pieces=96), name="bert")
+    assert any(padded(batches))
+    batches.clear()
+    masked_accuracy(model, tokenizer, TRAINING, name="bert")
+    assert padded(batches) == [True, True]
+    assert [len(batch.pieces) for batch in batches] == [32, 16]
 
 
 def test_the_probe_is_two_forward_passes_of_a_few_pieces(monkeypatch):

@@ -16,6 +16,7 @@ from tasks.filling.masked_lm.candidate_words import candidate_words
 from tasks.filling.masked_lm.masked_batches import WordMasker
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_lm.masked_training import enough_lines, train_on_masked_words
+from tasks.filling.masked_lm.padding_probe import mixes_padding
 
 
 def initialise_fresh_weights(
@@ -62,7 +63,8 @@ def train_head(
     """
     random = np.random.default_rng(settings.seed)
     masker = WordMasker(tokenizer, candidate_words(tokenizer, name=name), model.config.vocab_size)
-    longest = min(settings.longest_sentence, MaskedLanguageModel(model, tokenizer, name).frame.longest)
+    language_model = MaskedLanguageModel(model, tokenizer, name)
+    longest = min(settings.longest_sentence, language_model.frame.longest)
     sentences = masker.encode(enough_lines(lines, settings, longest, random), longest)
     if not sentences:
         raise CorpusError("the training text has no line with a word to mask")
@@ -74,6 +76,7 @@ def train_head(
         settings,
         _groups(model, fresh, settings),
         random,
+        equal_lengths=mixes_padding(language_model),
         remedy="lower learning_rate or body_learning_rate",
     )
     return {

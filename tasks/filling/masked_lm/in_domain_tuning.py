@@ -12,6 +12,7 @@ from tasks.filling.masked_lm.masked_accuracy import LONGEST_SENTENCE, accuracy_o
 from tasks.filling.masked_lm.masked_batches import WordMasker
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, load_masked_model
 from tasks.filling.masked_lm.masked_training import enough_lines, train_on_masked_words
+from tasks.filling.masked_lm.padding_probe import mixes_padding
 from tasks.filling.masked_sentence import MaskedSentence
 from tasks.filling.tuning_settings import MaskedLanguageModelTuning
 from tasks.filling.tuning_steps import before_and_after
@@ -39,7 +40,8 @@ def tune_masked_filler(base: str, text: TuningText, settings: MaskedLanguageMode
     sentences = masker.encode(enough_lines(text.lines, settings, longest, random), longest)
     if not sentences:
         raise CorpusError("the text to tune on has no sentence with a word to mask")
-    before = accuracy_of_pieces(model, masker, held_out, name=base)
+    equal_lengths = mixes_padding(language_model)
+    before = accuracy_of_pieces(model, masker, held_out, equal_lengths=equal_lengths, name=base)
     model.get_input_embeddings().weight.requires_grad_(False)
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     measured = train_on_masked_words(
@@ -49,10 +51,11 @@ def tune_masked_filler(base: str, text: TuningText, settings: MaskedLanguageMode
         settings,
         [{"params": weights, "lr": settings.learning_rate}],
         random,
+        equal_lengths=equal_lengths,
         remedy="lower learning_rate",
         name="tuning",
     )
-    after = accuracy_of_pieces(model, masker, held_out, name=output)
+    after = accuracy_of_pieces(model, masker, held_out, equal_lengths=equal_lengths, name=output)
     save_filler(model, tokenizer, output)
     parameters = sum(weight.numel() for weight in model.parameters())
     tuned = sum(weight.numel() for weight in weights)

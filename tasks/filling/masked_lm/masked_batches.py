@@ -2,7 +2,8 @@
 
 Only words that are a single piece are masked, always by the mask token itself: a marker never stands for part of a
 word, and what the filler never writes (``candidate_words``) is not practised either. Sentences stand alone, as they do
-when they are filled, those of about equal length together.
+when they are filled, those of about equal length together; those of equal length alone where the model mixes padding
+into them (``padding_probe``).
 """
 
 from collections.abc import Iterator, Sequence
@@ -97,17 +98,19 @@ class WordMasker:
 
 
 def length_batches(
-    sentences: Sequence[Sequence[int]], batch_pieces: int, random: np.random.Generator
+    sentences: Sequence[Sequence[int]], batch_pieces: int, random: np.random.Generator, *, equal_lengths: bool = False
 ) -> Iterator[list[Sequence[int]]]:
     """Endless batches of at most ``batch_pieces`` pieces with padding (or one sentence), every sentence once per
-    epoch."""
+    epoch; with ``equal_lengths`` no batch has any padding."""
     while True:
         order = random.permutation(len(sentences))
         for start in range(0, len(order), _POOL_SENTENCES):
             pool = sorted((sentences[i] for i in order[start : start + _POOL_SENTENCES]), key=len)
             batches: list[list[Sequence[int]]] = [[]]
             for sentence in pool:
-                if batches[-1] and (len(batches[-1]) + 1) * len(sentence) > batch_pieces:
+                batch = batches[-1]
+                full = (len(batch) + 1) * len(sentence) > batch_pieces
+                if batch and (full or (equal_lengths and len(sentence) > len(batch[0]))):
                     batches.append([])
                 batches[-1].append(sentence)
             for index in random.permutation(len(batches)):

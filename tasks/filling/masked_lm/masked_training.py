@@ -25,13 +25,15 @@ def train_on_masked_words(
     groups: Sequence[dict[str, Any]],
     random: np.random.Generator,
     *,
+    equal_lengths: bool,
     remedy: str,
     name: str = "training head",
 ) -> dict[str, Any]:
     """Train in place; returns steps, sentences and pieces seen, and the loss curve in nats per masked word.
 
     ``sentences``: pieces, from ``WordMasker.encode``; ``groups``: weights (``params``) with their peak rates (``lr``);
-    ``name`` stands at the progress bar. Raises ``ModelError`` with the ``remedy`` where the loss stops being a number.
+    ``equal_lengths``: no batch has padding, for models that mix it into the sentence (``padding_probe``); ``name``
+    stands at the progress bar. Raises ``ModelError`` with the ``remedy`` where the loss stops being a number.
     """
     import torch
     from tqdm import tqdm
@@ -46,7 +48,7 @@ def train_on_masked_words(
     model.set_attn_implementation("eager")
     model.eval()
     cut = earliest_cut(model)
-    batches = length_batches(sentences, settings.batch_pieces, random)
+    batches = length_batches(sentences, settings.batch_pieces, random, equal_lengths=equal_lengths)
     losses: list[float] = []
     seen = pieces = words = 0
     for step in tqdm(range(settings.steps), desc=name, unit=" steps", disable=None):
