@@ -38,4 +38,10 @@ def method_problems(parameters: "Parameters") -> list[str]:
                         f"{filler!r} of compare.{other} is a {KINDS[kinds[filler]]} one; {found.remedy}, or leave "
                         "one of the two out"
                     )
+    kind = parameters.language_model.kind
+    if compare.language_model_methods and compare.fillers and kind != "transformer":
+        problems.append(
+            f"compare.language_model_methods: {compare.language_model_methods[0]!r} asks a language model of kind "
+            f"'transformer', and language_model.kind is {kind!r}; set that to transformer, or leave the list empty"
+        )
     return problems

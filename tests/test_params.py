@@ -264,6 +264,13 @@ def test_methods_that_fit_their_fillers_are_taken(changes, document, tmp_path):
     read_parameters(path)
 
 
+def test_only_a_transformer_is_asked_by_methods_that_ask_a_language_model(document, tmp_path):
+    document["compare"]["language_model_methods"] = ["downstream"]
+    document["language_model"]["kind"] = "ngram"
+    says = "compare.language_model_methods: 'downstream' asks a language model of kind 'transformer', and "
+    assert f"{says}language_model.kind is 'ngram'; set that to transformer" in problems_of(document, tmp_path)
+
+
 def test_equal_keys_are_an_error(tmp_path):
     path = tmp_path / "params.yaml"
     path.write_text("compare: {}\ncompare: {}\n", encoding="utf-8")

@@ -33,6 +33,7 @@ def stages(tmp_path_factory):
         "tuned_methods": ["top_k"],
     }
     document["filling"]["downstream"] = {"kind": "downstream"}
+    document["language_model"]["kind"] = "transformer"  # what that method asks
     document["tuned_fillers"] = {"minilm_tuned": {"kind": "masked_lm", "text": "unmasked"}}
     (folder / "params.yaml").write_text(yaml.safe_dump(document))
     cells = expected_cells(read_parameters(folder / "params.yaml").compare)
