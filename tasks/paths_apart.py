@@ -3,8 +3,8 @@
 A command module says which of its options are paths, by their ``dest``. ``READS`` and ``WRITES`` name them (``params``
 and ``report`` go without saying), ``STREAMS`` those of both that take ``-`` for standard input or output. ``FILES``
 names what is written into the folder ``--output``, whose other files stay; with ``REPLACES`` that folder is replaced
-as a whole. ``SEARCHED`` has the patterns, divided by
-spaces, of what is read in a folder that may hold other things too.
+as a whole. ``SEARCHED`` has the patterns, divided by spaces, of what is read in a folder that may hold other things
+too.
 """
 
 import argparse

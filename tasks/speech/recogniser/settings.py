@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from tasks.seeds import Seed
-from tasks.settings_base import Settings
+from tasks.settings_base import Settings, refuse_out_of_order
 from tasks.speech.synthesis.settings import SynthesisSettings
 
 
@@ -154,11 +154,7 @@ class RecogniserTraining(Settings):
 
     @model_validator(mode="after")
     def _limits_in_order(self) -> Self:
-        if self.minimum_words > self.maximum_words:
-            raise ValueError(
-                f"minimum_words ({self.minimum_words!r}) is above maximum_words ({self.maximum_words!r}); lower the "
-                "one or raise the other"
-            )
+        refuse_out_of_order(self, "minimum_words", "maximum_words")
         return self
 
 
