@@ -358,9 +358,10 @@ def test_methods_that_cannot_hide_what_they_avoid_say_so(settings, says):
 
 @pytest.mark.parametrize(
     ("sidecar", "message"),
-    [(".", "is a folder"), ("absent.jsonl", "does not exist"), ("word_counts.tsv/absent.jsonl", "does not exist")],
+    [("folder", "is a folder"), ("absent.jsonl", "does not exist"), ("word_counts.tsv/absent.jsonl", "does not exist")],
 )
 def test_a_sidecar_that_is_no_file_is_one_line(corpus, capsys, sidecar, message):
+    (corpus / "folder").mkdir()
     given = ["--input", corpus / "masked.txt", "--output", corpus / "filled.txt", "--sidecar", corpus / sidecar]
     given += ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv"]
     assert main(["fill", *map(str, given), "--forbid-original"]) == 1
