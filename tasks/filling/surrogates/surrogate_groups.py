@@ -66,7 +66,15 @@ _BETWEEN = (
     "a an the each every some".split(),
     "of in on at by from to until since during".split(),
     "and or plus minus".split(),
-    "about around nearly almost roughly over under".split(),
+    "about around nearly almost roughly approximately over under".split(),
+    "only just barely merely exactly".split(),
+    "full whole entire complete solid".split(),
+    "beginning start middle end close".split(),
+    "few several many numerous countless".split(),
+    "couple handful bunch score".split(),
+    "more less fewer".split(),
+    # The others are looked up in groups of their own.
+    "than or by to".split(),
     "old long lasting".split(),
 )
 """What stands between the words of a date or sum, as part of it."""
