@@ -134,18 +134,26 @@ class ChoiceWithoutOriginals:
             HeldBack(self._indices(self._originals.at(place)), self._originals.most(place) * self._shares)
             for place in places
         ]
-        rows = [row for row, held in enumerate(held_back) if held.candidates.size]
-        if rows:
-            # Randomness belongs to the place, so this is the very choice that would have been made.
-            free = self._choice.choose(
-                scores[rows],
-                [places[row] for row in rows],
-                None if forbidden is None else [forbidden[row] for row in rows],
-                [replace(held_back[row], candidates=held_back[row].candidates[:0]) for row in rows],
+        nothing = np.zeros(0, dtype=np.int64)
+        chosen = self._choice.choose(
+            scores, places, forbidden, [replace(held, candidates=nothing) for held in held_back]
+        )
+        again = []
+        for row, (place, held) in enumerate(zip(places, held_back, strict=True)):
+            if held.candidates.size:
+                would_restore = chosen.candidates[row] in held.candidates
+                self._originals.note(place, would_restore=would_restore)
+                again += [row] if would_restore else []
+        if again:
+            # Randomness belongs to the place, so a draw that was none of the originals stays as it is.
+            other = self._choice.choose(
+                scores[again],
+                [places[row] for row in again],
+                None if forbidden is None else [forbidden[row] for row in again],
+                [held_back[row] for row in again],
             )
-            for row, candidate in zip(rows, free.candidates.tolist(), strict=True):
-                self._originals.note(places[row], would_restore=candidate in held_back[row].candidates)
-        return self._choice.choose(scores, places, forbidden, held_back)
+            chosen.candidates[again], chosen.fallbacks[again] = other.candidates, other.fallbacks
+        return chosen
 
     def _indices(self, originals: set[str]) -> np.ndarray:
         found = [index for word in originals for index in self._candidates.get(word, ())]

@@ -40,15 +40,16 @@ class DrawOffList:
         Where words are held back, that is also so where those off the list are too few to hide one of them.
         """
         scores = without_forbidden(scores, forbidden) / np.float32(self._temperature)
+        if held_back is not None:
+            drawn = [self._hiding(*row) for row in zip(scores, places, held_back, strict=True)]
+            return Chosen(np.array([word for word, _ in drawn], np.int64), np.array([late for _, late in drawn], bool))
         logits = scores[:, self._allowed]  # (B, W off the list)
         best = logits.max(axis=1, keepdims=True)
         fallbacks = np.isneginf(best[:, 0])
         weights = np.exp(logits - np.where(np.isneginf(best), 0, best))  # (B, W off the list), at most 1
         winners = np.empty(len(scores), dtype=np.int64)
         for row, place in enumerate(places):
-            if held_back is not None:
-                winners[row], fallbacks[row] = self._hiding(scores[row], place, held_back[row])
-            elif fallbacks[row]:
+            if fallbacks[row]:
                 winners[row] = self._race(np.exp(scores[row] - scores[row].max()), place)
             else:
                 winners[row] = self._allowed[self._race(weights[row], place)]

@@ -57,9 +57,9 @@ def train_head(
 ) -> dict[str, Any]:
     """Train in place; returns what was measured: fresh weights, steps, pieces, the loss curve in nats per masked word.
 
-    ``missing``: names of the weights that the source does not hold. Lines are cut to
-    what the model takes at once, if not to less. Raises ``CorpusError`` where no line has a word to mask and
-    ``ModelError`` where the loss stops being a number. The result depends on the seed alone, on one machine.
+    ``missing``: names of the weights that the source does not hold. Lines are cut to what the model takes at once, if
+    not to less. Raises ``CorpusError`` where no line has a word to mask and ``ModelError`` where the loss stops being a
+    number. The result depends on the seed alone, on one machine.
     """
     random = np.random.default_rng(settings.seed)
     masker = WordMasker(tokenizer, candidate_words(tokenizer, name=name), model.config.vocab_size)
