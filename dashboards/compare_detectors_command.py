@@ -19,8 +19,8 @@ import argparse
 import os
 from pathlib import Path
 
-from tasks.atomic_file import atomic_writer
 from tasks.errors import CorpusError
+from tasks.files.atomic_file import atomic_writer
 from tasks.reports.result_options import add_reports_option
 
 SUMMARY = "write tables and a plot that compare detectors"

@@ -11,8 +11,8 @@ example:
 import argparse
 from pathlib import Path
 
-from tasks.atomic_file import atomic_writer
 from tasks.errors import ParameterError
+from tasks.files.atomic_file import atomic_writer
 from tasks.reports.result_options import add_reports_option, add_summary_option
 
 SUMMARY = "write the report page, one HTML file"

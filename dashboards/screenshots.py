@@ -18,8 +18,8 @@ from typing import Any
 from dashboards.services.running_service import start, wait_until_ready
 from dashboards.services.service import HOST, app_service
 from tasks import telemetry
-from tasks.atomic_file import make_folder
 from tasks.errors import CorpusError, PalimpsestError, ResourceError
+from tasks.files.atomic_file import make_folder
 
 REPORT = Path("results") / "report.html"
 VIEWS = {

@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     root = project_folder()
     resources = None
     if not known_to_be_valid(root):
-        from tasks.params import read_parameters
+        from tasks.parameters.parameter_file import read_parameters
 
         resources = read_parameters(root / "params.yaml").resources
     with open_repository(root) as repository:

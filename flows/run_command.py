@@ -30,7 +30,7 @@ from flows.stages.executor import Finish, Outcome, State
 from tasks.errors import ParameterError
 
 if TYPE_CHECKING:
-    from tasks.params import ResourceSettings
+    from tasks.parameters.parameter_file import ResourceSettings
 
 SUMMARY = "run the experiment: what changed, in parallel"
 
@@ -160,7 +160,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _resources(root: Path) -> "ResourceSettings":
     """The section ``resources``; ``ParameterError`` where ``params.yaml`` has a mistake anywhere."""
-    from tasks.params import DEFAULT_PATH, read_parameters
+    from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
 
     return read_parameters(root / DEFAULT_PATH).resources
 

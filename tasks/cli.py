@@ -3,7 +3,7 @@
 A command module has four names: ``SUMMARY`` (one line for ``palimpsest --help``), ``configure(parser)``,
 ``run(arguments)`` and, where the command is a stage of the graph, ``sections(arguments)``: the key paths of
 ``params.yaml`` that it reads. Which options are paths is said by ``READS``, ``WRITES`` and others
-(``tasks.paths_apart``). Only the module of the command that is asked for is imported, and heavy
+(``tasks.files.paths_apart``). Only the module of the command that is asked for is imported, and heavy
 libraries only inside ``run``: every stage is a process, so start-up counts.
 
 Other packages add commands through the entry-point group ``palimpsest.commands``.
@@ -21,7 +21,7 @@ from types import ModuleType
 from tasks import telemetry
 from tasks.corpora.text_lines import forget_pipes
 from tasks.errors import PalimpsestError
-from tasks.paths_apart import check_options
+from tasks.files.paths_apart import check_options
 
 COMMANDS: dict[str, str] = {
     "corpora": "tasks.corpora.corpora_command",

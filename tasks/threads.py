@@ -16,7 +16,7 @@ def threads_of(arguments: argparse.Namespace, default: int = 1) -> int:
             raise ParameterError(f"--threads {arguments.threads!r} is not allowed; give 1 or more")
         return arguments.threads
     if arguments.params:
-        from tasks.params import read_sections
+        from tasks.parameters.parameter_file import read_sections
 
         return read_sections(arguments.params, ["resources"])["resources"].threads
     return default

@@ -7,7 +7,7 @@ import pytest
 from dvc.repo import Repo
 
 from tasks.cli import command_parser, load_command
-from tasks.paths_apart import check_options
+from tasks.files.paths_apart import check_options
 
 ROOT = Path(__file__).parent.parent
 RECORDINGS = ("dev_speech@", "test_speech@", "speech_references@", "mask_speech@", "encode_", "recognise_")

@@ -5,7 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from dashboards.app.tracked_runs import TrackedRun, read_runs
-from tasks.params import DEFAULT_PATH, Parameters, read_parameters
+from tasks.parameters.parameter_file import DEFAULT_PATH, Parameters, read_parameters
 from tasks.reports.settings import TrackingSettings
 
 KEPT_SECONDS = 10

@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 
 from dashboards.services.service import HOST, STATE_FOLDER, Service
-from tasks.atomic_file import atomic_writer, make_folder
+from tasks.files.atomic_file import atomic_writer, make_folder
 
 FOLDER = STATE_FOLDER
 MARK = "PALIMPSEST_SERVICE"

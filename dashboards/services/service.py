@@ -10,8 +10,8 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tasks.atomic_file import make_folder
 from tasks.errors import ParameterError, ResourceError
+from tasks.files.atomic_file import make_folder
 from tasks.spelling import nearest
 
 HOST = "127.0.0.1"

@@ -23,8 +23,8 @@ from dashboards.services.service import (
     prefect_service,
     reached_at,
 )
-from tasks.atomic_file import make_folder
 from tasks.errors import ResourceError
+from tasks.files.atomic_file import make_folder
 from tasks.reports.settings import TrackingSettings
 from tasks.reports.tracking_store import shown_uri, tracking_uri
 

@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
     from dashboards.services.starting import start_services
     from flows.graph.graph import project_folder
     from flows.prefect_flow.prefect_api import configure as configure_prefect
-    from tasks.params import DEFAULT_PATH, read_parameters
+    from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
 
     names, ports = check_names(arguments.services), ports_by_setting()
     folder = project_folder()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import tasks
 from flows.checkout.run_lock import STATE_FOLDER
-from tasks.atomic_file import atomic_writer
+from tasks.files.atomic_file import atomic_writer
 
 FILE = Path(STATE_FOLDER) / "checked_parameters"
 

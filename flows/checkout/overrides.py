@@ -15,11 +15,11 @@ from typing import Any
 import yaml
 
 from flows.checkout.run_lock import STATE_FOLDER
-from tasks.atomic_file import atomic_writer
 from tasks.errors import ParameterError, StageError
+from tasks.files.atomic_file import atomic_writer
 
 PARAMETERS = "params.yaml"
-"""By its name, since the settings of every step come with ``tasks.params``."""
+"""By its name, since the settings of every step come with ``tasks.parameters.parameter_file``."""
 ORIGINAL = Path(STATE_FOLDER) / "params_before_overrides.json"
 """Text of ``params.yaml`` before the overrides, and with them."""
 
@@ -52,8 +52,8 @@ def overridden_text(parameter_file: Path, overrides: Mapping[str, Any]) -> str:
     from pydantic import ValidationError
     from ruamel.yaml import YAML
 
-    from tasks.params import Parameters, read_parameters, section_of
-    from tasks.setting_problems import describe_problems
+    from tasks.parameters.parameter_file import Parameters, read_parameters, section_of
+    from tasks.parameters.setting_problems import describe_problems
 
     parameters = read_parameters(parameter_file)
     editor = YAML()

@@ -5,7 +5,7 @@ DVC gives copies of private files the modes that the umask leaves; the mode of t
 
 from pathlib import Path
 
-from tasks.atomic_file import PRIVATE_FOLDER_MODE, make_folder
+from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
 
 PRIVATE_FOLDERS = ("data/private", ".dvc/cache")
 """Raw text, sidecars and models trained on raw text; and the copies of all that in DVC's cache."""

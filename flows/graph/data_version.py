@@ -8,7 +8,7 @@ import yaml
 
 from flows.graph.changes import Kind
 from flows.graph.plan import Plan
-from tasks.params import DEFAULT_PATH
+from tasks.parameters.parameter_file import DEFAULT_PATH
 
 SOURCE = "source"
 """Name of the setting that names a file or folder of data, wherever it stands in ``params.yaml``."""

@@ -29,7 +29,7 @@ from flows.sharing.role import Role
 from flows.stages.executor import Outcome
 from flows.stages.processes import Processes
 from tasks.errors import ResourceError
-from tasks.params import DEFAULT_PATH, read_parameters
+from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
 
 LOOK_SECONDS = 5.0
 """How often a run looks whether another one in the same folder has ended."""

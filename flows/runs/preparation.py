@@ -10,7 +10,7 @@ from flows.graph.selection import Selection
 if TYPE_CHECKING:
     from dvc.repo import Repo
 
-    from tasks.params import ResourceSettings
+    from tasks.parameters.parameter_file import ResourceSettings
 
 
 def say_on_stderr(sentence: str) -> None:

@@ -8,7 +8,7 @@ from statistics import fmean
 from flows.checkout.run_lock import STATE_FOLDER
 from flows.graph.graph import Graph
 from flows.stages.executor import Outcome, State
-from tasks.atomic_file import atomic_writer
+from tasks.files.atomic_file import atomic_writer
 
 FILE = Path(STATE_FOLDER) / "durations.json"
 

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from tasks.errors import StageError
-from tasks.params import DEFAULT_PATH
+from tasks.parameters.parameter_file import DEFAULT_PATH
 
 _PAGE = 200
 

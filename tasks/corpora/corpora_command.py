@@ -18,9 +18,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tasks.atomic_file import PRIVATE_FOLDER_MODE, make_folder
 from tasks.errors import ParameterError
-from tasks.source_values import source_values
+from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
+from tasks.parameters.source_values import source_values
 
 SUMMARY = "bring text in: clean, deduplicate, divide into train, valid and test"
 READS = ("source",)
@@ -73,7 +73,7 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def _settings(arguments: argparse.Namespace) -> Any:
     from tasks.corpora.settings import CorpusSettings
-    from tasks.params import check_settings
+    from tasks.parameters.parameter_file import check_settings
 
     if arguments.params and arguments.section and not _is_corpus(arguments.section):
         raise ParameterError(
@@ -99,8 +99,8 @@ def run(arguments: argparse.Namespace) -> None:
     settings = _settings(arguments)
     from tasks.corpora.division import divide
     from tasks.corpora.open_source import open_source
-    from tasks.params import as_plain
-    from tasks.paths_apart import refuse_shared_paths
+    from tasks.files.paths_apart import refuse_shared_paths
+    from tasks.parameters.parameter_file import as_plain
     from tasks.reports.stage_report import recorded_stage
 
     # A folder of files is searched through; of a published corpus the files of known names are read.

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from tasks.atomic_file import atomic_writer, is_pipe_or_device
 from tasks.errors import CorpusError
+from tasks.files.atomic_file import atomic_writer, is_pipe_or_device
 
 STANDARD_STREAM = "-"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"

@@ -7,7 +7,7 @@ from tasks.corpora.open_source import open_source
 from tasks.doctor.finding import Finding
 from tasks.doctor.size_units import bytes_text
 from tasks.errors import CorpusError
-from tasks.params import Parameters
+from tasks.parameters.parameter_file import Parameters
 
 _HOW_TO_GET = {
     "wikitext": "get wikitext-103-v1.zip (or wikitext-103-raw-v1.zip) of Merity et al. 2016, CC BY-SA",

@@ -9,7 +9,7 @@ from tasks.doctor.machine import Machine
 from tasks.doctor.parameter_counts import hub_parameters, transformer_parameters
 from tasks.doctor.size_units import bytes_text
 from tasks.doctor.text_sizes import TextSize
-from tasks.params import Parameters
+from tasks.parameters.parameter_file import Parameters
 
 _BASE_MEMORY = 1.5e9
 _TRAINING_BYTES, _FLOAT_BYTES, _HALF_BYTES = 16, 4, 2

@@ -11,7 +11,7 @@ from tasks.doctor.finding import Finding
 from tasks.doctor.size_units import bytes_text
 from tasks.errors import ModelError
 from tasks.model_source import PACKAGE_PREFIX, locate_model
-from tasks.params import Parameters
+from tasks.parameters.parameter_file import Parameters
 
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.gguf", "*.crfsuite")
 _GATED = ("meta-llama/",)

@@ -4,7 +4,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, requires, version
 
 from tasks.doctor.finding import Finding
-from tasks.params import Parameters
+from tasks.parameters.parameter_file import Parameters
 
 _PYTHON = (3, 11)
 

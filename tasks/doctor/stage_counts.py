@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from tasks.errors import StageError
-from tasks.params import Parameters, as_plain
+from tasks.parameters.parameter_file import Parameters, as_plain
 
 GRAPH = "dvc.yaml"
 

@@ -12,7 +12,7 @@ from tasks.doctor.machine import Machine
 from tasks.doctor.parameter_counts import hub_parameters, transformer_parameters
 from tasks.doctor.rates import PIECES_PER_MARKER, SCORING_FACTOR, TRAINING_FACTOR, Rates
 from tasks.doctor.text_sizes import TextSize, masked_share
-from tasks.params import Parameters
+from tasks.parameters.parameter_file import Parameters
 
 _START_SECONDS, _MODEL_START_SECONDS = 2.0, 6.0
 """Of every stage: the process, its imports and the hashes of its files; with PyTorch it takes longer."""

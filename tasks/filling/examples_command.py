@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.corpora.text_lines import read_corpus
     from tasks.filling.filled_corpus import Shard
     from tasks.filling.filler_setup import model_folders
-    from tasks.params import read_sections
+    from tasks.parameters.parameter_file import read_sections
     from tasks.reports.cell import Cell
     from tasks.reports.stage_report import recorded_stage
     from tasks.threads import threads_of
@@ -133,7 +133,7 @@ def _fill(shard: Any, technique: str, method: str, seed: int, arguments: argpars
     from tasks.filling.fill_stage import learn
     from tasks.filling.filler_setup import corpus_filler
     from tasks.filling.log_linear.options import counts_masked_words
-    from tasks.params import read_sections
+    from tasks.parameters.parameter_file import read_sections
 
     section = f"filling.{method}"
     settings = read_sections(arguments.params, [section])[section]

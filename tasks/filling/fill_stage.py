@@ -28,7 +28,7 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
     from tasks.filling.shards.filled_shards import fill_corpus
     from tasks.filling.shards.shard_store import ShardStore
     from tasks.filling.shards.shard_workers import devices_of
-    from tasks.params import as_plain
+    from tasks.parameters.parameter_file import as_plain
     from tasks.reports.cell import Cell
     from tasks.reports.stage_report import recorded_stage
 
@@ -177,8 +177,8 @@ def learn(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[A
 
 def _check(arguments: argparse.Namespace, settings: Any) -> None:
     """``ParameterError`` where options are missing that the method needs, or given that it does not use."""
-    from tasks.atomic_file import refuse_folder
     from tasks.corpora.text_lines import refuse_stream
+    from tasks.files.atomic_file import refuse_folder
     from tasks.filling.fill_secret import draws_from_secret
     from tasks.filling.log_linear.options import check_weighing
 

@@ -9,8 +9,8 @@ import os
 import secrets
 from pathlib import Path
 
-from tasks.atomic_file import make_folder
 from tasks.errors import ParameterError
+from tasks.files.atomic_file import make_folder
 
 DEFAULT_PATH = ".palimpsest/noise_key"
 _BYTES = 32

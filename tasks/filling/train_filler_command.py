@@ -66,9 +66,9 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Prepare a filler."""
+    from tasks.files.paths_apart import refuse_shared_paths
     from tasks.filling.masked_lm.filler_folder import check_filler_folder
-    from tasks.params import as_plain
-    from tasks.paths_apart import refuse_shared_paths
+    from tasks.parameters.parameter_file import as_plain
     from tasks.reports.cell import Cell
     from tasks.reports.stage_report import recorded_stage
 
@@ -142,7 +142,7 @@ def _say(output: str, measured: dict[str, Any]) -> None:
 def _settings(arguments: argparse.Namespace) -> Any:
     """The filler's settings with the options that override them."""
     from tasks.filling.filler_settings import FillerSettings
-    from tasks.params import as_plain, check_settings, read_sections
+    from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
 
     values: dict[str, Any] = {}
     if arguments.params:

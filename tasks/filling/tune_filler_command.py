@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.filling.filler_setup import model_folders
     from tasks.filling.masked_lm.filler_folder import check_filler_folder
     from tasks.filling.tuning_text import filled_by_base, read_by_fill, tuning_text
-    from tasks.params import as_plain
+    from tasks.parameters.parameter_file import as_plain
     from tasks.reports.cell import Cell
     from tasks.reports.stage_report import recorded_stage
 
@@ -163,7 +163,7 @@ def _say(output: str, measured: dict[str, Any]) -> None:
 def _settings(arguments: argparse.Namespace) -> Any:
     """The tuning's settings with the options that override them."""
     from tasks.filling.tuning_settings import TuningSettings
-    from tasks.params import as_plain, check_settings, read_sections
+    from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
 
     values: dict[str, Any] = {}
     if arguments.params:

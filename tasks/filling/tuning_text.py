@@ -98,8 +98,8 @@ def filled_by_base(arguments: argparse.Namespace, settings: Any, threads: int) -
     end; a long fill that was interrupted goes on with what it had finished. Raises what ``WorkFolder`` does.
     """
     from tasks.corpora.text_lines import read_lines
+    from tasks.files.work_folder import WorkFolder
     from tasks.filling import fill_stage
-    from tasks.work_folder import WorkFolder
 
     folder = Path(arguments.work_folder or fill_stage.DEFAULT_WORK_FOLDER)
     work = WorkFolder(folder, arguments.output, "tuning")

@@ -62,15 +62,15 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Write the three files, the learned templates and the report."""
-    from tasks.atomic_file import make_folder
     from tasks.errors import ParameterError
+    from tasks.files.atomic_file import make_folder
+    from tasks.files.paths_apart import refuse_shared_paths
     from tasks.labelled_text.generated_corpus import TemplateFile, write_generated
     from tasks.labelled_text.learning import learn_templates
     from tasks.labelled_text.settings import LabelledTextSettings
     from tasks.labelled_text.slots import SLOT_KINDS
     from tasks.labelled_text.template import read_templates, write_templates
-    from tasks.params import as_plain, check_settings, read_sections
-    from tasks.paths_apart import refuse_shared_paths
+    from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
     from tasks.reports.stage_report import recorded_stage
 
     base = read_sections(arguments.params, [SECTION])[SECTION] if arguments.params else LabelledTextSettings()

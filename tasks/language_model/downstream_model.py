@@ -42,7 +42,7 @@ def kind_asked_for(arguments: argparse.Namespace) -> Kind:
         return given
     if not arguments.params:
         return _DEFAULT
-    from tasks.params import read_sections
+    from tasks.parameters.parameter_file import read_sections
 
     return read_sections(arguments.params, [KIND_SECTION])[KIND_SECTION]
 

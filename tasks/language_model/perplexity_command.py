@@ -70,7 +70,7 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Score the text and say what came out."""
-    from tasks.params import as_plain, check_settings, read_sections
+    from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
     from tasks.reports.stage_report import recorded_stage
     from tasks.threads import available_cores, threads_of
 

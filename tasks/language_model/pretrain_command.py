@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> None:
 
             return pretrain_causal_lm(arguments)
     from tasks.language_model.training.stage import TrainingStage, run_training_stage
-    from tasks.params import as_plain
+    from tasks.parameters.parameter_file import as_plain
     from tasks.reports.cell import Cell
 
     architecture = settings_of(arguments, ARCHITECTURE, ArchitectureSettings, "architecture options")

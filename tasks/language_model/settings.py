@@ -11,8 +11,8 @@ from tasks.language_model.kind_settings import (
     NgramSettings,
     TransformerSettings,
 )
-from tasks.seeds import Seed
-from tasks.settings_base import Settings
+from tasks.parameters.seeds import Seed
+from tasks.parameters.settings_base import Settings
 
 
 class VocabularySettings(Settings):

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from tasks.atomic_file import atomic_writer
 from tasks.corpora.masked_text import CLASSES, MASK, Marker
 from tasks.corpora.text_lines import is_stream, read_lines
 from tasks.corpora.word_counts import read_word_counts
 from tasks.errors import CorpusError, ModelError, ParameterError
+from tasks.files.atomic_file import atomic_writer
 from tasks.language_model.normalisation import normalise
 
 PADDING, UNKNOWN, SENTENCE_START, SENTENCE_END = "<pad>", "<unk>", "<s>", "</s>"

@@ -40,7 +40,7 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 def run(arguments: argparse.Namespace) -> None:
     """Count words and write the most frequent ones."""
     from tasks.language_model.vocabulary import SPECIAL_TOKENS, build_vocabulary, count_words, counts_of_words
-    from tasks.params import as_plain
+    from tasks.parameters.parameter_file import as_plain
     from tasks.reports.stage_report import recorded_stage
 
     settings = settings_of(arguments, SECTION, VocabularySettings, "vocabulary options")

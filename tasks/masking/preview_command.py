@@ -49,9 +49,9 @@ def run(arguments: argparse.Namespace) -> None:
         raise ParameterError(f"--lines {arguments.lines!r} is not allowed; give 1 or more")
     chosen = chosen_technique(arguments)
     from tasks.corpora.text_lines import read_lines
+    from tasks.files.paths_apart import refuse_shared_paths
     from tasks.masking.preview import PreviewCounts, preview_lines
     from tasks.masking.preview_terminal import TerminalPreview
-    from tasks.paths_apart import refuse_shared_paths
 
     if arguments.html:
         refuse_shared_paths([("list", file) for file in chosen.files], [("--html", arguments.html)])
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise CorpusError(f"corpus file {arguments.file!r} is empty; it needs at least one sentence")
     terminal.write_counts(counts)
     if arguments.html:
-        from tasks.atomic_file import atomic_writer
+        from tasks.files.atomic_file import atomic_writer
         from tasks.masking.preview_page import preview_page
 
         with atomic_writer(arguments.html, private=True) as stream:

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Check and count."""
     from tasks.labelled_text.labelled_lines import LabelledLine, read_labelled, write_labelled
     from tasks.masking_evaluation.label_classes import label_mapping
-    from tasks.params import as_plain, read_sections
+    from tasks.parameters.parameter_file import as_plain, read_sections
     from tasks.reports.stage_report import recorded_stage
 
     source, own, parameters = arguments.gold, None, {}

@@ -92,6 +92,7 @@ def run(arguments: argparse.Namespace) -> None:
     settings = _settings(arguments)
     paths, own_labels = _gold(arguments, settings)
     chosen = chosen_technique(arguments)
+    from tasks.files.paths_apart import refuse_shared_paths
     from tasks.masking_evaluation.error_file import write_errors
     from tasks.masking_evaluation.evaluation import (
         MaskingTime,
@@ -102,8 +103,7 @@ def run(arguments: argparse.Namespace) -> None:
     )
     from tasks.masking_evaluation.label_classes import label_mapping
     from tasks.masking_evaluation.model_size import model_size
-    from tasks.params import as_plain
-    from tasks.paths_apart import refuse_shared_paths
+    from tasks.parameters.parameter_file import as_plain
     from tasks.reports.stage_report import peak_memory_bytes, recorded_stage
 
     where = f"{SECTION}.gold_sets.{arguments.gold_set}.labels" if arguments.gold_set else "--label"
@@ -164,7 +164,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _settings(arguments: argparse.Namespace) -> "MaskingEvaluationSettings":
     """Settings of the parameter file, or the defaults; options go before them."""
     from tasks.masking_evaluation.settings import MaskingEvaluationSettings
-    from tasks.params import as_plain, check_settings, read_sections
+    from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
 
     values = as_plain(read_sections(arguments.params, [SECTION])[SECTION]) if arguments.params else {}
     for name in ("bootstrap_samples", "confidence", "seed"):

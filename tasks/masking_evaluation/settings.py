@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from tasks.seeds import Seed
-from tasks.settings_base import Settings
+from tasks.parameters.seeds import Seed
+from tasks.parameters.settings_base import Settings
 
 
 class GoldSet(Settings):

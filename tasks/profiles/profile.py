@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from tasks.errors import ParameterError
-from tasks.params import DEFAULT_PATH, Parameters, read_parameters
+from tasks.parameters.parameter_file import DEFAULT_PATH, Parameters, read_parameters
 from tasks.spelling import nearest
 
 DEFAULT_PROFILE = "default"

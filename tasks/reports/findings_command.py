@@ -49,10 +49,10 @@ def run(arguments: argparse.Namespace) -> None:
     import json
     from pathlib import Path
 
-    from tasks.atomic_file import atomic_writer
     from tasks.errors import ParameterError
+    from tasks.files.atomic_file import atomic_writer
     from tasks.language_model.settings import EvaluationSettings
-    from tasks.params import read_sections
+    from tasks.parameters.parameter_file import read_sections
     from tasks.reports.findings_beyond import beyond
     from tasks.reports.findings_claims import findings
     from tasks.reports.findings_comparison import Experiment

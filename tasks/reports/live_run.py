@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tasks.params import read_sections
+from tasks.parameters.parameter_file import read_sections
 from tasks.reports.cell import Cell
 from tasks.reports.curve import logged_points
 from tasks.reports.run_key import run_key

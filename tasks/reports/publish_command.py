@@ -16,7 +16,7 @@ example:
 import argparse
 import sys
 
-from tasks.params import DEFAULT_PATH, read_sections
+from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
 from tasks.reports.model_registry import trained_models
 from tasks.reports.publication import publish
 from tasks.reports.result_options import add_reports_option, add_summary_option

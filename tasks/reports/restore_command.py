@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import CorpusError
-from tasks.params import DEFAULT_PATH
+from tasks.parameters.parameter_file import DEFAULT_PATH
 from tasks.reports.lock_entries import LockEntries, agrees, lock_digest, read_lock
 from tasks.reports.report_index import ReportIndex
 from tasks.reports.restored_state import RestoredState, bring_back, check_commit, check_out_here, git, new_worktree
@@ -89,7 +89,7 @@ def _entries(origin: Mapping[str, Any], arguments: argparse.Namespace) -> dict[s
         lock = LockEntries(read_lock())
         if agrees(lock, Path(origin["chain"][0]["report"])):
             return lock.chain(origin["stage"])
-    from tasks.params import read_sections
+    from tasks.parameters.parameter_file import read_sections
     from tasks.reports.tracked_origin import tracked_lock
 
     settings = read_sections(arguments.params, ["tracking"])["tracking"]

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tasks.atomic_file import atomic_writer
 from tasks.errors import CorpusError, ResourceError
+from tasks.files.atomic_file import atomic_writer
 from tasks.reports.lock_entries import LOCK_FILE, read_lock
 
 

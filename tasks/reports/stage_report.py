@@ -20,10 +20,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tasks.atomic_file import atomic_writer, is_pipe_or_device, refuse_folder
 from tasks.corpora.text_lines import is_stream
 from tasks.errors import CorpusError
-from tasks.paths_apart import refuse_shared_paths
+from tasks.files.atomic_file import atomic_writer, is_pipe_or_device, refuse_folder
+from tasks.files.paths_apart import refuse_shared_paths
 
 REPORT_VERSION = 1
 _REPORTED_PACKAGES = ("palimpsest", "torch", "lightning", "transformers", "spacy", "numpy", "dvc")

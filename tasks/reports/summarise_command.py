@@ -13,8 +13,8 @@ example:
 import argparse
 from pathlib import Path
 
-from tasks.atomic_file import atomic_writer
-from tasks.params import DEFAULT_PATH, read_sections
+from tasks.files.atomic_file import atomic_writer
+from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
 from tasks.reports.expected_cells import expected_cells
 from tasks.reports.result_options import add_reports_option
 from tasks.reports.stage_report import write_json

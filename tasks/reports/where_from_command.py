@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import CorpusError
-from tasks.params import DEFAULT_PATH, read_sections
+from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
 from tasks.reports.lock_entries import LockEntries, agrees, lock_digest, read_lock
 from tasks.reports.report_index import Link, ReportIndex
 from tasks.reports.result_options import add_reports_option

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tasks.atomic_file import PUBLIC_FOLDER_MODE, PUBLIC_MODE, atomic_folder
 from tasks.errors import CorpusError, ModelError, ParameterError
+from tasks.files.atomic_file import PUBLIC_FOLDER_MODE, PUBLIC_MODE, atomic_folder
 from tasks.labelled_text.labelled_lines import LabelledLine
 from tasks.masking.taggers.spacy_tagger import load_pipeline
 from tasks.spacy_setup import set_up_spacy

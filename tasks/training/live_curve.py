@@ -16,7 +16,7 @@ def log_every_steps(arguments: argparse.Namespace) -> int:
     """Optimiser steps between two points of the curve: as ``tracking`` says in an experiment, else 10."""
     if not (arguments.params and arguments.report):
         return _DEFAULT_LOG_EVERY_STEPS
-    from tasks.params import read_sections
+    from tasks.parameters.parameter_file import read_sections
 
     return read_sections(arguments.params, ["tracking"])["tracking"].log_every_steps
 

@@ -14,7 +14,7 @@ from tasks.training.live_curve import Log, live_curve, log_nothing
 from tasks.training.ranks.plan import RankPlan
 
 if TYPE_CHECKING:
-    from tasks.params import ResourceSettings
+    from tasks.parameters.parameter_file import ResourceSettings
     from tasks.training.checkpoints.store import CheckpointStore
 
 
@@ -49,8 +49,8 @@ class TrainingFrame:
 
         ``key`` names the folder. Raises ``ParameterError`` where a checkpoint is named and none is to be used.
         """
+        from tasks.files.work_folder import WorkFolder
         from tasks.training.checkpoints.store import CheckpointStore
-        from tasks.work_folder import WorkFolder
 
         arguments, resources = self.arguments, self.resources
         if arguments.resume_from and not arguments.resume:

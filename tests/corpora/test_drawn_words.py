@@ -5,7 +5,7 @@ import pytest
 from tasks.corpora.drawn_words import DrawnWords
 from tasks.corpora.published_frequencies import published_frequencies
 from tasks.errors import ParameterError
-from tasks.params import check_settings
+from tasks.parameters.parameter_file import check_settings
 
 
 def rows_of(source):

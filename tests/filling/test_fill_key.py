@@ -168,12 +168,14 @@ def test_the_code_of_every_step_that_a_fill_uses_is_in_it():
     root = Path(tasks.__file__).parent
     found = {file.relative_to(root).as_posix() for file in fill_key.code_files()}
     assert {
-        "params.py",
+        "model_source.py",
         "corpora/words.py",
+        "files/atomic_file.py",
         "filling/fill_command.py",
         "filling/masked_lm/masked_filler.py",
         "filling/shards/fill_key.py",
         "labelled_text/people.py",
         "masking/taggers/crf_tagger.py",
+        "parameters/parameter_file.py",
     } <= found
     assert not [name for name in found if name.startswith(("language_model/", "reports/"))]

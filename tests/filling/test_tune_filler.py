@@ -20,6 +20,7 @@ from transformers import AutoModelForMaskedLM, BertModel
 
 from tasks.cli import main
 from tasks.errors import CorpusError
+from tasks.files.work_folder import WorkFolder
 from tasks.filling.causal_lm.filler_folder import CausalFillerRecord
 from tasks.filling.masked_lm.candidate_words import candidate_words
 from tasks.filling.masked_lm.in_domain_tuning import _pieces
@@ -28,7 +29,6 @@ from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.tuning_settings import CausalLanguageModelTuning, MaskedLanguageModelTuning
 from tasks.filling.tuning_text import tuning_text
-from tasks.work_folder import WorkFolder
 
 ROOT = Path(__file__).parent.parent.parent
 TOKENIZER = word_piece_tokenizer()

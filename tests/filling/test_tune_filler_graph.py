@@ -14,7 +14,7 @@ import yaml
 from dashboards.provenance import models
 from tasks.errors import ParameterError
 from tasks.language_model.settings import EvaluationSettings
-from tasks.params import read_parameters
+from tasks.parameters.parameter_file import read_parameters
 from tasks.reports.findings_claims import CONFIRMED, findings, is_fine_tuned
 from tasks.reports.findings_comparison import Comparison, Condition, Experiment
 

@@ -10,6 +10,7 @@ from scratch_project import CHECKOUT, Project
 
 import tasks
 from flows.checkout.checked_parameters import known_to_be_valid, remember_as_valid
+from tasks.parameters import parameter_file
 
 
 @pytest.fixture
@@ -55,7 +56,8 @@ def test_with_nothing_to_do_no_settings_are_imported(finished: Project) -> None:
     """They take longer to import than DVC takes to find that nothing is to be done."""
     assert finished.palimpsest("run").returncode == 0
     for command in ("plan", "run"):
-        script = f"import sys; from tasks.cli import main; main([{command!r}]); print('tasks.params' in sys.modules)"
+        settings = parameter_file.__name__
+        script = f"import sys; from tasks.cli import main; main([{command!r}]); print({settings!r} in sys.modules)"
         done = subprocess.run(
             [sys.executable, "-c", script],
             cwd=finished.folder,

@@ -6,7 +6,7 @@ import pytest
 
 from flows.runs.step_settings import check_step_names, retry_delays, tags, time_limit
 from tasks.errors import ParameterError
-from tasks.params import ResourceSettings, check_settings
+from tasks.parameters.parameter_file import ResourceSettings, check_settings
 
 
 def resources(**values: Any) -> ResourceSettings:

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from tasks.errors import ModelError, ResourceError
+from tasks.files.work_folder import WorkFolder
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import TrainingSettings
 from tasks.language_model.training.identity import training_identity, training_key
@@ -26,7 +27,6 @@ from tasks.training.checkpoints.checkpoint import (
 )
 from tasks.training.checkpoints.store import CheckpointStore
 from tasks.training.record import TrainingRecord
-from tasks.work_folder import WorkFolder
 
 LINES = ["a b c d", "d c", "b a a", "c d b a c", "a"] * 30
 SETTINGS = TrainingSettings(epochs=2.5, batch_tokens=64, learning_rate=0.02, dropout=0.3, precision="float32")

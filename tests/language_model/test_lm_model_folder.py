@@ -74,7 +74,7 @@ def test_a_failure_while_saving_leaves_the_earlier_model(
     def full_disk(path: object, target: object) -> None:
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr("tasks.atomic_file.os.replace", full_disk)
+    monkeypatch.setattr("tasks.files.atomic_file.os.replace", full_disk)
     with pytest.raises(OSError, match="No space left"):
         save_model(folder, small_model(seed=2), vocabulary)
     monkeypatch.undo()

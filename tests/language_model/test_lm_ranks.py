@@ -15,6 +15,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tasks.errors import ModelError, ParameterError, ResourceError
+from tasks.files.work_folder import WorkFolder
 from tasks.language_model.encoded_text import encode_text
 from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
 from tasks.language_model.training.batches import TrainingBatches
@@ -25,7 +26,6 @@ from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tasks.training.checkpoints.store import CheckpointStore
 from tasks.training.ranks.plan import RankPlan, plan_ranks
 from tasks.training.ranks.processes import start_ranks
-from tasks.work_folder import WorkFolder
 
 LINES = ["a b c d", "d c", "b a a", "c d b a c", "a"] * 24
 SETTINGS = TrainingSettings(epochs=2.0, batch_tokens=64, learning_rate=0.01, dropout=0.0, precision="float32")

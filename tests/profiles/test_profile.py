@@ -12,7 +12,7 @@ from dvc.repo import Repo
 from tasks.cli import command_parser, load_command, main
 from tasks.doctor.parameter_counts import hub_parameters, transformer_parameters
 from tasks.errors import ParameterError
-from tasks.params import read_parameters
+from tasks.parameters.parameter_file import read_parameters
 from tasks.profiles.profile import profile_names, profile_text, read_profile
 
 ROOT = Path(__file__).parents[2]

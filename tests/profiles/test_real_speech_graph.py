@@ -10,7 +10,7 @@ from dvc.repo import Repo
 
 from tasks.cli import command_parser, load_command
 from tasks.errors import ParameterError
-from tasks.params import read_parameters
+from tasks.parameters.parameter_file import read_parameters
 from tasks.profiles.profile import profile_text
 from tasks.reports.expected_cells import NO_LANGUAGE_MODEL, expected_cells, stage_name, word_error_report
 

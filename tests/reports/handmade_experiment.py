@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from tasks.params import read_parameters
+from tasks.parameters.parameter_file import read_parameters
 from tasks.reports.cell import Cell
 from tasks.reports.expected_cells import expected_cells, is_filled, stage_name
 

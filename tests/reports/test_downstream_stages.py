@@ -8,7 +8,7 @@ import yaml
 from dvc.repo import Repo
 
 from tasks.errors import ParameterError
-from tasks.params import read_parameters
+from tasks.parameters.parameter_file import read_parameters
 from tasks.reports.cell import Cell
 from tasks.reports.expected_cells import expected_cells, fill_report, stage_name
 

@@ -4,10 +4,10 @@ import sys
 
 from handmade_experiment import ROOT
 
-from tasks.params import CompareSettings
+from tasks.parameters.parameter_file import CompareSettings
+from tasks.parameters.tunings import Tuning
 from tasks.reports.cell import Cell
 from tasks.reports.expected_cells import expected_cells, stage_name
-from tasks.tunings import Tuning
 
 COMPARE = CompareSettings(
     datasets=["chat", "mail"],

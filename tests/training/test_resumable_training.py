@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from tasks.errors import ModelError
+from tasks.files.work_folder import WorkFolder
 from tasks.training.checkpoints.checkpoint import checkpoints_in, read_checkpoint
 from tasks.training.checkpoints.store import CheckpointStore
 from tasks.training.fitting import fit
@@ -17,7 +18,6 @@ from tasks.training.losses import StepLosses
 from tasks.training.ranks.plan import RankPlan
 from tasks.training.record import TrainingRecord
 from tasks.training.resumable_training import ResumableTraining
-from tasks.work_folder import WorkFolder
 
 IDENTITY = {"vocabulary": "v", "architecture": "a", "order": "o"}
 

@@ -5,10 +5,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tasks.atomic_file import PUBLIC_MODE, atomic_folder
 from tasks.causal_model import ADAPTER, computing_precision, load_causal_model
 from tasks.corpora.text_lines import read_corpus
 from tasks.errors import ParameterError
+from tasks.files.atomic_file import PUBLIC_MODE, atomic_folder
 from tasks.filling.causal_lm.filler_folder import CausalFillerRecord
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.lora_training import held_out_accuracy, train_lora

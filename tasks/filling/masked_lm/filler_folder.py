@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from tasks.atomic_file import PUBLIC_MODE, atomic_folder
 from tasks.errors import ParameterError
+from tasks.files.atomic_file import PUBLIC_MODE, atomic_folder
 from tasks.filling.causal_lm.filler_folder import RECORD
 
 

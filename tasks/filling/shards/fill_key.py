@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import tasks
-from tasks.atomic_file import is_pipe_or_device
 from tasks.errors import ModelError
+from tasks.files.atomic_file import is_pipe_or_device
 from tasks.masking.settings import TaggerSettings
 from tasks.model_source import PACKAGE_PREFIX, locate_model
-from tasks.params import as_plain
+from tasks.parameters.parameter_file import as_plain
 from tasks.reports.stage_report import content_hash
 
 _CHANGE_NOTHING = frozenset(
@@ -29,7 +29,9 @@ _CHANGE_NOTHING = frozenset(
 )
 """Options that change no byte, or are in the key in another form."""
 _STEPS = ("corpora", "filling", "labelled_text", "masking")
-"""Packages whose code and values a fill may use, besides the modules that all steps share."""
+"""Packages whose code and values a fill may use, besides what all steps share."""
+_SHARED = ("files", "parameters")
+"""Packages that all steps share, as they share the modules that are in no package."""
 _LANGUAGE_MODEL_STEP = ("language_model",)
 """What a fill uses only where it asks a downstream language model."""
 _LIBRARIES = ("numpy", "torch", "transformers", "tokenizers", "peft", "faker", "regex")
@@ -141,9 +143,9 @@ def _device(threads: int) -> str:
 
 
 def code_files(steps: Sequence[str] = _STEPS) -> list[Path]:
-    """The files whose content can change a fill: those of the steps it uses, and the modules that all steps share."""
+    """The files whose content can change a fill: those of the steps it uses, and what all steps share."""
     root = Path(tasks.__file__).parent
-    found = [*root.glob("*.py"), *(file for step in steps for file in (root / step).rglob("*"))]
+    found = [*root.glob("*.py"), *(file for step in (*_SHARED, *steps) for file in (root / step).rglob("*"))]
     return sorted(file for file in found if file.is_file() and file.suffix != ".pyc")
 
 

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tasks.atomic_file import atomic_writer
 from tasks.errors import CorpusError
+from tasks.files.atomic_file import atomic_writer
+from tasks.files.work_folder import LOCK, WorkFolder
 from tasks.filling.filled_corpus import FilledShard
-from tasks.work_folder import LOCK, WorkFolder
 
 
 class ShardStore:

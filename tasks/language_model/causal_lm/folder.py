@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tasks.atomic_file import PRIVATE_MODE, PUBLIC_MODE, atomic_folder
 from tasks.causal_model import ADAPTER, check_causal, load_causal_model
 from tasks.errors import ModelError
+from tasks.files.atomic_file import PRIVATE_MODE, PUBLIC_MODE, atomic_folder
 from tasks.language_model.causal_lm.model import CausalModel
 from tasks.language_model.causal_lm.word_pieces import WordPieces
 from tasks.language_model.kind_settings import CausalLanguageModelSettings, Kind

@@ -12,6 +12,7 @@ from math import exp
 from typing import Any
 
 from tasks.errors import ModelError
+from tasks.files.paths_apart import refuse_shared_paths
 from tasks.language_model.causal_lm.folder import (
     KIND,
     CausalRecord,
@@ -29,8 +30,7 @@ from tasks.language_model.kind_settings import CausalAdaptation, CausalLanguageM
 from tasks.language_model.marker_warning import warn_in_report, warn_user
 from tasks.language_model.model_folder import check_replaceable
 from tasks.language_model.setting_options import overridden
-from tasks.params import as_plain, check_settings, read_sections
-from tasks.paths_apart import refuse_shared_paths
+from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
 from tasks.reports.cell import Cell, cell_of
 from tasks.reports.stage_report import StageReport, recorded_stage
 from tasks.threads import available_cores, threads_of

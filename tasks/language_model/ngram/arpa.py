@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tasks.atomic_file import atomic_writer
 from tasks.errors import ModelError
+from tasks.files.atomic_file import atomic_writer
 from tasks.language_model.ngram.backoff_model import BackoffModel, BackoffOrder, find
 from tasks.language_model.vocabulary import START_ID, Vocabulary
 

@@ -11,8 +11,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from tasks.atomic_file import PRIVATE_MODE, PUBLIC_MODE, atomic_folder, atomic_writer
 from tasks.errors import ModelError
+from tasks.files.atomic_file import PRIVATE_MODE, PUBLIC_MODE, atomic_folder, atomic_writer
 from tasks.language_model.kind_settings import Kind
 from tasks.language_model.model_folder import SETTINGS, VOCABULARY, check_replaceable
 from tasks.language_model.ngram.arpa import read_arpa, write_arpa

@@ -23,7 +23,7 @@ from tasks.language_model.ngram.kneser_ney import Discounts, estimate
 from tasks.language_model.ngram.mixture import NgramMixture, weight_of_first
 from tasks.language_model.setting_options import overridden
 from tasks.language_model.vocabulary import Vocabulary, read_vocabulary
-from tasks.params import as_plain, check_settings, read_sections
+from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
 from tasks.reports.cell import Cell, cell_of
 from tasks.reports.stage_report import StageReport, recorded_stage
 

@@ -12,14 +12,14 @@ from typing import Any, get_args
 from safetensors.torch import load as read_tensors
 from safetensors.torch import save as tensors_as_bytes
 
-from tasks.atomic_file import atomic_folder, atomic_writer
 from tasks.errors import ModelError
+from tasks.files.atomic_file import atomic_folder, atomic_writer
 from tasks.language_model.kind_settings import Kind
 from tasks.language_model.model_folder import SETTINGS, VOCABULARY, WEIGHTS, check_replaceable
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import Vocabulary, read_vocabulary
-from tasks.params import as_plain, check_settings
+from tasks.parameters.parameter_file import as_plain, check_settings
 
 KIND = "transformer"
 FORMAT = 1

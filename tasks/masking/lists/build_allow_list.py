@@ -25,8 +25,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.atomic_file import atomic_writer
 from tasks.corpora.words import fold, words_of
+from tasks.files.atomic_file import atomic_writer
 from tasks.masking.lists.allow_list_exceptions import (
     ABBREVIATIONS,
     CHAT,

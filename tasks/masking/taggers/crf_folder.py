@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.atomic_file import PUBLIC_MODE, atomic_folder
 from tasks.errors import ModelError, ParameterError
+from tasks.files.atomic_file import PUBLIC_MODE, atomic_folder
 from tasks.masking.taggers.crf_features import VERSION
 
 MODEL_FILE, CLUSTERS_FILE, DESCRIPTION_FILE = "model.crfsuite", "clusters.tsv", "tagger.json"

@@ -21,7 +21,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tasks.source_values import source_values
+from tasks.parameters.source_values import source_values
 
 SUMMARY = "bring recordings in: a checked manifest of published or own speech"
 READS = ("source",)
@@ -59,7 +59,7 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 
 def _settings(arguments: argparse.Namespace) -> Any:
-    from tasks.params import check_settings
+    from tasks.parameters.parameter_file import check_settings
     from tasks.speech.audio.settings import SpeechSettings
 
     values = source_values(arguments, "manifest")
@@ -74,10 +74,10 @@ def run(arguments: argparse.Namespace) -> None:
     if settings.kind == "synthetic":
         _synthesise(arguments, settings)
         return
-    from tasks.atomic_file import PRIVATE_FOLDER_MODE, make_folder
+    from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
+    from tasks.files.paths_apart import refuse_shared_paths
     from tasks.language_model.normalisation import normalise
-    from tasks.params import as_plain
-    from tasks.paths_apart import refuse_shared_paths
+    from tasks.parameters.parameter_file import as_plain
     from tasks.reports.stage_report import recorded_stage
     from tasks.speech.audio.manifest import write_manifest
     from tasks.speech.audio.recordings import check_recordings

@@ -11,7 +11,7 @@ import numpy as np
 
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import SpeechError
-from tasks.params import as_plain
+from tasks.parameters.parameter_file import as_plain
 from tasks.reports.cell import cell_of
 from tasks.reports.stage_report import recorded_stage
 from tasks.speech.fusion.completed_words import CompletedWords

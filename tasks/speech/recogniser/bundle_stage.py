@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from tasks.errors import ParameterError
-from tasks.params import as_plain
+from tasks.parameters.parameter_file import as_plain
 from tasks.reports.stage_report import recorded_stage
 from tasks.speech.recogniser.settings import EmformerBundle, RecogniserTraining
 

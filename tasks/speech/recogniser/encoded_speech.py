@@ -14,8 +14,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from tasks.atomic_file import atomic_writer
 from tasks.errors import SpeechError
+from tasks.files.atomic_file import atomic_writer
 
 FORMAT = "palimpsest encoded speech 1"
 _PREFIX = "utterance/"

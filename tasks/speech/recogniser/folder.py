@@ -14,9 +14,9 @@ import torch
 from safetensors.torch import load as read_tensors
 from safetensors.torch import save as tensors_as_bytes
 
-from tasks.atomic_file import atomic_folder, atomic_writer
 from tasks.errors import ModelError
-from tasks.params import as_plain, check_settings
+from tasks.files.atomic_file import atomic_folder, atomic_writer
+from tasks.parameters.parameter_file import as_plain, check_settings
 from tasks.speech.recogniser.features import FeatureStatistics
 from tasks.speech.recogniser.model import make_model
 from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription

@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _settings(arguments: argparse.Namespace) -> Any:
     from tasks.errors import ParameterError
-    from tasks.params import check_settings, read_sections
+    from tasks.parameters.parameter_file import check_settings, read_sections
     from tasks.speech.recogniser.settings import RecogniserSettings
 
     if arguments.settings:

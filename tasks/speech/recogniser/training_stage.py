@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tasks.errors import ParameterError
-from tasks.params import as_plain
+from tasks.parameters.parameter_file import as_plain
 from tasks.reports.cell import Cell
 from tasks.reports.stage_report import StageReport, recorded_stage
 from tasks.speech.recogniser.settings import TrainedRecogniser

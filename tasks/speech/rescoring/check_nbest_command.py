@@ -44,7 +44,7 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 def run(arguments: argparse.Namespace) -> None:
     """Check, draw, count and write."""
     settings = _settings(arguments)
-    from tasks.params import as_plain
+    from tasks.parameters.parameter_file import as_plain
     from tasks.reports.stage_report import recorded_stage
     from tasks.speech.rescoring.hypothesis_table import hypothesis_table
     from tasks.speech.rescoring.nbest_lists import drawn_lists, read_nbest, write_nbest
@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _settings(arguments: argparse.Namespace) -> NbestSource:
-    from tasks.params import as_plain, check_settings, read_sections
+    from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
 
     values = {}
     if arguments.params:

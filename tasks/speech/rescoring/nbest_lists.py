@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.atomic_file import atomic_writer
 from tasks.corpora.text_lines import line_writer
 from tasks.errors import SpeechError
+from tasks.files.atomic_file import atomic_writer
 from tasks.speech.word_errors.json_lines import fail_with_problems, read_json_lines
 
 

@@ -89,7 +89,7 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Tune, choose, count the errors and say what came out."""
-    from tasks.params import as_plain
+    from tasks.parameters.parameter_file import as_plain
     from tasks.threads import available_cores, threads_of
 
     settings = settings_of(arguments, SECTION, RescoringSettings, "rescoring options")

@@ -3,8 +3,8 @@
 import sys
 from collections.abc import Mapping
 
-from tasks.params import as_plain
-from tasks.paths_apart import refuse_shared_paths
+from tasks.files.paths_apart import refuse_shared_paths
+from tasks.parameters.parameter_file import as_plain
 from tasks.reports.stage_report import recorded_stage
 from tasks.speech.synthesis.settings import SynthesisSettings
 from tasks.speech.synthesis.synthetic_corpus import synthesise_corpus

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from tasks.atomic_file import PRIVATE_MODE, PUBLIC_MODE, atomic_folder
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import SpeechError
+from tasks.files.atomic_file import PRIVATE_MODE, PUBLIC_MODE, atomic_folder
 from tasks.language_model.normalisation import normalise
 from tasks.speech.audio.manifest import Utterance, write_manifest
 from tasks.speech.synthesis.settings import SynthesisSettings

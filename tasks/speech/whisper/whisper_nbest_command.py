@@ -59,7 +59,7 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 def run(arguments: argparse.Namespace) -> None:
     """Decode the recordings and write lists and report."""
     from tasks.model_source import PACKAGE_PREFIX, locate_model
-    from tasks.params import as_plain, check_settings
+    from tasks.parameters.parameter_file import as_plain, check_settings
     from tasks.reports.stage_report import recorded_stage
     from tasks.speech.audio.manifest import read_manifest
     from tasks.speech.rescoring.nbest_lists import write_nbest

@@ -88,7 +88,7 @@ def sidecars_of(arguments: argparse.Namespace) -> dict[str, str]:
 
 def word_error_settings(arguments: argparse.Namespace) -> WordErrorSettings:
     """The settings of the parameter file, with the options that were given put over them."""
-    from tasks.params import check_settings, read_sections
+    from tasks.parameters.parameter_file import check_settings, read_sections
 
     base = read_sections(arguments.params, [SECTION])[SECTION] if arguments.params else None
     # --seed names the cell; the resampling has an option of its own.
@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Count the errors and say what came out."""
     settings = word_error_settings(arguments)
     sidecars = sidecars_of(arguments)
-    from tasks.params import as_plain
+    from tasks.parameters.parameter_file import as_plain
     from tasks.reports.stage_report import recorded_stage
     from tasks.speech.word_errors.error_counts_file import write_errors
     from tasks.speech.word_errors.error_listing import write_listing

@@ -13,8 +13,8 @@ from typing import Any
 
 from torch import Tensor
 
-from tasks.atomic_file import atomic_writer
 from tasks.errors import ModelError
+from tasks.files.atomic_file import atomic_writer
 
 FORMAT = 1
 

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 from tasks.errors import ModelError, ResourceError
+from tasks.files.work_folder import LOCK, WorkFolder
 from tasks.training.checkpoints.checkpoint import (
     Checkpoint,
     DamagedCheckpointError,
@@ -13,7 +14,6 @@ from tasks.training.checkpoints.checkpoint import (
     remove_checkpoint,
     write_checkpoint,
 )
-from tasks.work_folder import LOCK, WorkFolder
 
 _KEPT = 2
 """So many are kept: where the latest turns out to be damaged, the one before it is there."""

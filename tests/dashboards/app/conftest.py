@@ -4,7 +4,7 @@ import pytest
 from handmade_experiment import make_experiment
 
 from tasks.cli import main
-from tasks.params import read_parameters
+from tasks.parameters.parameter_file import read_parameters
 
 CHANGES = {
     "techniques": ["allow_list", "entity_tagger"],

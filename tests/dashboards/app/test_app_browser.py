@@ -18,7 +18,7 @@ from dashboards.screenshots import chromium as system_chromium
 from dashboards.services.running_service import start, wait_until_ready
 from dashboards.services.service import app_service
 from dashboards.services.starting import start_services, stop_services
-from tasks.params import read_parameters
+from tasks.parameters.parameter_file import read_parameters
 from tasks.reports.cell import Cell
 from tasks.reports.tracking_store import locked_store
 

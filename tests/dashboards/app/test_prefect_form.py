@@ -21,7 +21,7 @@ from scratch_project import CHECKOUT, GRAPH, Project, make_project
 from dashboards.screenshots import chromium as system_chromium
 from dashboards.services.starting import start_services, stop_services
 from flows.serve_command import FILE
-from tasks.params import read_parameters
+from tasks.parameters.parameter_file import read_parameters
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 

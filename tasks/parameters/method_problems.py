@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tasks.filling.needed_kind import KINDS, misfit
 
 if TYPE_CHECKING:
-    from tasks.params import Parameters
+    from tasks.parameters.parameter_file import Parameters
 
 
 def method_problems(parameters: "Parameters") -> list[str]:

@@ -12,8 +12,8 @@ import shutil
 import time
 from pathlib import Path
 
-from tasks.atomic_file import PRIVATE_FOLDER_MODE, make_folder
 from tasks.errors import ParameterError, ResourceError
+from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
 
 LOCK = "lock"
 _DAYS_KEPT = 30

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.atomic_file import atomic_folder, atomic_writer, make_folder
+from tasks.files.atomic_file import atomic_folder, atomic_writer, make_folder
 
 
 def mode(path):
@@ -129,7 +129,7 @@ def test_a_folder_that_cannot_be_put_in_place_leaves_the_earlier_one(tmp_path, m
 
 KILLED = """
 import os, signal, sys
-from tasks.atomic_file import atomic_folder, atomic_writer
+from tasks.files.atomic_file import atomic_folder, atomic_writer
 with atomic_writer(sys.argv[1], private=True) as stream, atomic_folder(sys.argv[2], private=True) as folder:
     stream.write("half of a secret")
     stream.flush()
@@ -140,7 +140,7 @@ with atomic_writer(sys.argv[1], private=True) as stream, atomic_folder(sys.argv[
 
 def killed_writer(folder):
     arguments = [sys.executable, "-c", KILLED, str(folder / "out.txt"), str(folder / "model")]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     assert subprocess.run(arguments, env=environment, timeout=60).returncode == -signal.SIGKILL
 
 
@@ -210,7 +210,7 @@ def test_what_is_taken_before_it_is_locked_is_made_anew(tmp_path, monkeypatch):
 
 def test_what_was_begun_elsewhere_is_left(tmp_path, monkeypatch):
     killed_writer(tmp_path)
-    monkeypatch.setattr("tasks.partial_paths._RUNNING_SYSTEM", tmp_path / "other")
+    monkeypatch.setattr("tasks.files.partial_paths._RUNNING_SYSTEM", tmp_path / "other")
     for system in (None, "another one"):
         if system:
             (tmp_path / "other").write_text(system)

@@ -22,16 +22,16 @@ from tasks.labelled_text.settings import LabelledTextSettings
 from tasks.language_model.settings import EvaluationSettings, LanguageModelSettings
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking_evaluation.settings import MaskingEvaluationSettings
-from tasks.method_problems import method_problems
+from tasks.parameters.method_problems import method_problems
+from tasks.parameters.seeds import Seed
+from tasks.parameters.setting_problems import describe_problems
+from tasks.parameters.settings_base import Settings
+from tasks.parameters.tunings import Tuning, tuning_problems
 from tasks.reports.downstream_names import is_downstream
 from tasks.reports.settings import TrackingSettings
-from tasks.seeds import Seed
-from tasks.setting_problems import describe_problems
-from tasks.settings_base import Settings
 from tasks.speech.settings import SpeechSection
 from tasks.spelling import nearest
 from tasks.tagger_training.settings import TaggerTrainingSettings
-from tasks.tunings import Tuning, tuning_problems
 
 DEFAULT_PATH = "params.yaml"
 AMBIENT_SECTIONS = ("resources", "tracking")

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
+from tasks.parameters.settings_base import Settings
 from tasks.reports.fine_tuned_names import is_tuned_in_domain, pretrained_counterpart
-from tasks.settings_base import Settings
 from tasks.spelling import nearest
 
 if TYPE_CHECKING:
-    from tasks.params import Parameters
+    from tasks.parameters.parameter_file import Parameters
 
 
 class Tuning(Settings):

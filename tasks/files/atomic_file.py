@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from tasks.errors import ParameterError
-from tasks.partial_paths import partial_file, partial_folder
+from tasks.files.partial_paths import partial_file, partial_folder
 
 PRIVATE_MODE = 0o600
 PRIVATE_FOLDER_MODE = 0o700

@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from tasks.errors import ParameterError
-from tasks.params import read_parameters, read_sections
+from tasks.parameters.parameter_file import read_parameters, read_sections
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tasks.reports.stage_report import recorded_stage
 
 TEXT = "the cat of Zebulon Quux sat\n" * 12
 COMMAND = [sys.executable, "-c", "import sys; from tasks.cli import main; sys.exit(main(sys.argv[1:]))"]
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 MASK = "mask --technique allow_list"
 _NO_PATHS = {
     "--gguf-file": "inside the folder of --model",
