@@ -6,8 +6,8 @@ from typing import Any
 
 from tasks.reports.expected_cells import evaluation_report, training_report
 from tasks.reports.report_index import ReportIndex
-from tasks.reports.run_record import flat
-from tasks.reports.summary_file import summarised_cell
+from tasks.reports.summary.summary_file import summarised_cell
+from tasks.reports.tracking.run_record import flat
 
 _SOURCES = {
     "chitchat": "typed conversations of the pip package chitchat-dataset (MIT)",

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Render the page and write it."""
     from dashboards.report_page import report_page
     from tasks.reports.report_index import ReportIndex
-    from tasks.reports.summary_file import read_summary
+    from tasks.reports.summary.summary_file import read_summary
 
     scores = Path(arguments.scores) if arguments.scores else Path(arguments.summary).parent / "scores"
     if arguments.scores and not scores.is_dir():

@@ -28,7 +28,7 @@ from dashboards.speech_tables import speech_part
 from dashboards.trade_off_plot import leakage_plots, masked_share_plot
 from tasks.page_templates import page_environment
 from tasks.reports.report_index import ReportIndex
-from tasks.reports.summary_table import Table, method_name, tables, technique_name
+from tasks.reports.summary.summary_table import Table, method_name, tables, technique_name
 
 _FOLDER = Path(__file__).parent
 

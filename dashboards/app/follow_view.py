@@ -14,8 +14,8 @@ from dashboards.app.table import table
 from dashboards.app.tracked_runs import Curve, TrackedRun, read_curve, read_runs
 from tasks.errors import PalimpsestError
 from tasks.reports.expected_cells import expected_cells
-from tasks.reports.metric_names import CURVES
-from tasks.reports.settings import TrackingSettings
+from tasks.reports.tracking.metric_names import CURVES
+from tasks.reports.tracking.settings import TrackingSettings
 
 REFRESH_SECONDS = 4.0
 _AT_FIRST = 6

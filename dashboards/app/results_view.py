@@ -13,8 +13,8 @@ from dashboards.app.selection import choose
 from dashboards.app.table import download, table
 from dashboards.speech_tables import WITHOUT_CAPITALS, of_lists
 from tasks.reports.expected_cells import PRETRAINED
-from tasks.reports.metric_names import NUMBERS
-from tasks.reports.summary_table import Line, Table, headings, tables
+from tasks.reports.summary.summary_table import Line, Table, headings, tables
+from tasks.reports.tracking.metric_names import NUMBERS
 
 
 def show() -> None:

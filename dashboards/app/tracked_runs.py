@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import Any
 
 from tasks.reports.cell import Cell
-from tasks.reports.comparison_view import run_address
-from tasks.reports.metric_names import CELL_METRICS
-from tasks.reports.settings import TrackingSettings
-from tasks.reports.tracking_store import (
+from tasks.reports.summary.comparison_view import run_address
+from tasks.reports.tracking.metric_names import CELL_METRICS
+from tasks.reports.tracking.settings import TrackingSettings
+from tasks.reports.tracking.tracking_store import (
     CELL_TAG,
     CURRENT_TAG,
     KEY_TAG,

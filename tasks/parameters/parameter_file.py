@@ -28,7 +28,7 @@ from tasks.parameters.setting_problems import describe_problems
 from tasks.parameters.settings_base import Settings
 from tasks.parameters.tunings import Tuning, tuning_problems
 from tasks.reports.downstream_names import is_downstream
-from tasks.reports.settings import TrackingSettings
+from tasks.reports.tracking.settings import TrackingSettings
 from tasks.speech.settings import SpeechSection
 from tasks.spelling import nearest
 from tasks.tagger_training.settings import TaggerTrainingSettings

@@ -1,6 +1,7 @@
 """A language model's folder as MLflow loads it: ``mlflow.pyfunc.load_model(...).predict([sentence, ...])``.
 
-MLflow keeps the name of this module and a copy of the folder, so nothing is pickled and no stored code is run.
+MLflow keeps the name of this module and a copy of the folder, so nothing is pickled and no stored code is run. Models
+that are registered already name it, so it stays where it is.
 """
 
 import math

@@ -30,8 +30,8 @@ def live_curve(arguments: argparse.Namespace, cell: Cell, report: StageReport) -
     if not (arguments.params and arguments.report):
         yield log_nothing
         return
-    from tasks.reports.live_run import live_run
     from tasks.reports.run_key import lineage_of
+    from tasks.reports.tracking.live_run import live_run
 
     with live_run(arguments.params, cell, lineage_of(report)) as live:
         yield live.log

@@ -25,8 +25,8 @@ def summarised(experiment):
 @pytest.fixture(scope="session")
 def empty_store(tmp_path_factory):
     """An MLflow store without runs, made once: making one takes a second."""
-    from tasks.reports.settings import TrackingSettings
-    from tasks.reports.tracking_store import locked_store
+    from tasks.reports.tracking.settings import TrackingSettings
+    from tasks.reports.tracking.tracking_store import locked_store
 
     path = tmp_path_factory.mktemp("store") / "mlflow.db"
     with locked_store(TrackingSettings(uri=f"sqlite:///{path}")):

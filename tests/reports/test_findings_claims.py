@@ -3,8 +3,8 @@ import math
 import pytest
 
 from tasks.language_model.settings import EvaluationSettings
-from tasks.reports.findings_beyond import Gap, Share, beyond
-from tasks.reports.findings_claims import (
+from tasks.reports.findings.findings_beyond import Gap, Share, beyond
+from tasks.reports.findings.findings_claims import (
     CONFIRMED,
     CONTRADICTED,
     NOT_CONFIRMED,
@@ -13,7 +13,7 @@ from tasks.reports.findings_claims import (
     is_fine_tuned,
     pretrained_counterpart,
 )
-from tasks.reports.findings_comparison import Comparison, Condition, Experiment
+from tasks.reports.findings.findings_comparison import Comparison, Condition, Experiment
 
 EVALUATION = EvaluationSettings()
 

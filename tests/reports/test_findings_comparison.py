@@ -6,7 +6,7 @@ import pytest
 from tasks.errors import CorpusError
 from tasks.language_model.evaluation.sentence_scores import SentenceScores, write_scores
 from tasks.language_model.settings import EvaluationSettings
-from tasks.reports.findings_comparison import Comparison, Condition, Experiment, combined, student_t
+from tasks.reports.findings.findings_comparison import Comparison, Condition, Experiment, combined, student_t
 
 EVALUATION = EvaluationSettings(bootstrap_samples=200)
 TOP_1, TOP_K = (Condition("chat", "allow_list", method, "minilm") for method in ("top_1", "top_k"))

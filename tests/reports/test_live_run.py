@@ -9,8 +9,8 @@ import yaml
 
 from tasks.cli import main
 from tasks.reports.cell import Cell
-from tasks.reports.live_run import live_run
 from tasks.reports.run_key import lineage_of, run_key
+from tasks.reports.tracking.live_run import live_run
 
 CELL = Cell("chat", "allow_list", "top_k", "minilm", 1)
 
@@ -150,7 +150,7 @@ def test_logging_returns_at_once(tracked, report):
 TRAINING = """
 import json, sys
 from tasks.reports.cell import Cell
-from tasks.reports.live_run import live_run
+from tasks.reports.tracking.live_run import live_run
 cell = Cell("chat", "allow_list", "top_k", "minilm", int(sys.argv[1]))
 with live_run("params.yaml", cell, {"parameters": {}, "inputs": {}, "seed": 1}) as run:
     for step in range(50):

@@ -11,9 +11,9 @@ from mlflow.exceptions import MlflowException
 
 from tasks.cli import main
 from tasks.reports.cell import Cell
-from tasks.reports.model_registry import CHAMPION, MODEL_TAG, TrainedModel, champions, register_models
-from tasks.reports.settings import TrackingSettings
 from tasks.reports.stage_report import content_hash
+from tasks.reports.tracking.model_registry import CHAMPION, MODEL_TAG, TrainedModel, champions, register_models
+from tasks.reports.tracking.settings import TrackingSettings
 
 TOP_K = Cell("chat", "allow_list", "top_k", "minilm", 1)
 BASELINE1 = Cell("chat", "allow_list", "baseline1", None, 1)

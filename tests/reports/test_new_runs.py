@@ -2,8 +2,8 @@ import sqlite3
 from unittest.mock import patch
 
 from benchmarks.publishing_speed import contents, record
-from tasks.reports import publication
-from tasks.reports.settings import TrackingSettings
+from tasks.reports.tracking import publication
+from tasks.reports.tracking.settings import TrackingSettings
 
 
 def test_runs_written_at_once_are_what_mlflows_own_calls_leave(tmp_path, empty_store):

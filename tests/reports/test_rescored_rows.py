@@ -7,10 +7,10 @@ import pytest
 from handmade_experiment import FEW, make_experiment
 
 from tasks.cli import main
-from tasks.reports.findings_speech import Rate, spoken_datasets
-from tasks.reports.findings_speech_page import speech_parts
-from tasks.reports.summary_document import markdown
-from tasks.reports.summary_file import read_summary
+from tasks.reports.findings.findings_speech import Rate, spoken_datasets
+from tasks.reports.findings.findings_speech_page import speech_parts
+from tasks.reports.summary.summary_document import markdown
+from tasks.reports.summary.summary_file import read_summary
 
 
 @pytest.fixture(scope="module")

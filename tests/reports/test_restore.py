@@ -10,7 +10,7 @@ import yaml
 
 from tasks.cli import main
 from tasks.reports.cell import Cell
-from tasks.reports.lock_entries import LockEntries, lock_text
+from tasks.reports.origin.lock_entries import LockEntries, lock_text
 
 TOP_K = Cell("chat", "allow_list", "top_k", "minilm", 1)
 REPORT = f"results/reports/perplexity/{TOP_K.path}.json"

@@ -9,8 +9,8 @@ from handmade_experiment import make_experiment
 
 from tasks.cli import main
 from tasks.reports.cell import Cell
-from tasks.reports.run_artifacts import sample
-from tasks.reports.run_plots import curve_plot, perplexity_plot
+from tasks.reports.tracking.run_artifacts import sample
+from tasks.reports.tracking.run_plots import curve_plot, perplexity_plot
 
 TOP_K = Cell("chat", "allow_list", "top_k", "minilm", 1)
 ORACLE = Cell("chat", method="oracle", seed=1)

@@ -4,8 +4,8 @@ from handmade_experiment import FEW, make_experiment
 from tasks.errors import CorpusError
 from tasks.parameters.parameter_file import read_parameters
 from tasks.reports.expected_cells import expected_cells
-from tasks.reports.summary_document import markdown
-from tasks.reports.summary_rows import summary_rows
+from tasks.reports.summary.summary_document import markdown
+from tasks.reports.summary.summary_rows import summary_rows
 
 
 def rows_of(folder):

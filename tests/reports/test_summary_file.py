@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tasks.errors import CorpusError
-from tasks.reports.summary_file import read_summary
+from tasks.reports.summary.summary_file import read_summary
 
 ROW = {
     "dataset": "chat",

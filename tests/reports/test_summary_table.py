@@ -3,8 +3,8 @@ import json
 from handmade_experiment import SIGNATURE, make_experiment
 
 from tasks.cli import main
-from tasks.reports.estimate import Estimate, direction, estimate
-from tasks.reports.summary_table import number_text, ratio_text
+from tasks.reports.summary.estimate import Estimate, direction, estimate
+from tasks.reports.summary.summary_table import number_text, ratio_text
 
 
 def test_one_seed_has_the_interval_of_its_bootstrap():

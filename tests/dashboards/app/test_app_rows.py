@@ -3,7 +3,7 @@ from dashboards.app.result_rows import in_table_order, result_rows, selected_row
 from dashboards.app.tracked_runs import TrackedRun, read_curve, read_runs, run_page
 from tasks.reports.cell import Cell
 from tasks.reports.expected_cells import expected_cells
-from tasks.reports.settings import TrackingSettings
+from tasks.reports.tracking.settings import TrackingSettings
 
 
 def run_of(cell: Cell, **metrics: float) -> TrackedRun:

@@ -1,0 +1,1 @@
+"""What a summary says of the claims of the paper, and beyond them."""

@@ -1,0 +1,1 @@
+"""Where a number comes from, and how that state is brought back."""

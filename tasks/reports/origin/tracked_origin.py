@@ -1,0 +1,95 @@
+"""What MLflow knows of a run whose reports are there no longer: a run of an earlier state."""
+
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import CorpusError
+from tasks.reports.run_key import cell_path_of
+from tasks.reports.tracking.run_artifacts import LOCK_ARTIFACT
+from tasks.reports.tracking.settings import TrackingSettings
+from tasks.reports.tracking.tracking_store import (
+    KEY_TAG,
+    RETIRED_KEY_TAG,
+    TrackingStore,
+    check_exists,
+    locked_store,
+    shown_uri,
+)
+
+
+def is_run_id(name: str) -> bool:
+    """Whether a name looks like the id of an MLflow run: 32 hexadecimal digits."""
+    return re.fullmatch(r"[0-9a-f]{32}", name) is not None
+
+
+def tracked_origin(run_id: str, settings: TrackingSettings) -> dict[str, Any]:
+    """What the store says of a run id; ``CorpusError`` where there is no such run of palimpsest's."""
+    store = _open(settings)
+    for run in store.runs(f"attributes.run_id = '{run_id}'"):
+        if KEY_TAG in run.data.tags or RETIRED_KEY_TAG in run.data.tags:
+            return _describe(run)
+    raise CorpusError(
+        f"no run {run_id!r} in the experiment {settings.experiment!r} of {shown_uri(store.uri)!r}; "
+        "'palimpsest publish' makes the runs, and MLflow's page of the experiment lists their ids"
+    )
+
+
+def tracked_origin_of_key(key: str, settings: TrackingSettings) -> dict[str, Any] | None:
+    """What the store says of a key; ``None`` where it has no such run."""
+    if not re.fullmatch(r"[\w/.-]+#[0-9a-f]+", key):
+        return None
+    runs = _open(settings).runs_of_key(key)
+    return _describe(runs[0]) if runs else None
+
+
+def tracked_lock(run_id: str | None, key: str | None, settings: TrackingSettings) -> dict[str, Any]:
+    """The part of ``dvc.lock`` that was recorded with a run, by its id or key; empty where there is none."""
+    check_exists(settings)
+    with locked_store(settings) as store:
+        if run_id is None:
+            runs = store.runs_of_key(key) if key else []
+            run_id = runs[0].info.run_id if runs else None
+        if run_id is None:
+            return {}
+        folder = LOCK_ARTIFACT.partition("/")[0]
+        if LOCK_ARTIFACT not in {entry.path for entry in store.client.list_artifacts(run_id, folder)}:
+            return {}
+        with tempfile.TemporaryDirectory(prefix="palimpsest-") as place:
+            path = store.client.download_artifacts(run_id, LOCK_ARTIFACT, place)
+            return dict(json.loads(Path(path).read_text(encoding="utf-8"))["stages"])
+
+
+def _open(settings: TrackingSettings) -> TrackingStore:
+    check_exists(settings)
+    with locked_store(settings) as store:
+        return store
+
+
+def _describe(run: Any) -> dict[str, Any]:
+    tags = run.data.tags
+    key = tags.get(KEY_TAG) or tags[RETIRED_KEY_TAG]
+    commit, stage = tags.get("commit"), tags.get("dvc_stage")
+    again = f"dvc repro {stage}" if stage else None
+    return {
+        "name": cell_path_of(key),
+        "cell": cell_path_of(key),
+        "key": key,
+        "run_id": run.info.run_id,
+        "note": "a run of an earlier state: the reports are of another one; this is what MLflow holds",
+        "stage": stage,
+        "commit": commit,
+        "dirty": {"true": True, "false": False}.get(tags.get("dirty", "")),
+        "dvc_lock": tags.get("dvc_lock"),
+        "flow_run": tags.get("flow_run"),
+        "again": f"git checkout {commit} && {again}" if commit and again else again,
+        "measured": dict(run.data.metrics),
+        "parameters": dict(run.data.params),
+        "inputs": [
+            {"path": entry.dataset.name, "sha256": entry.dataset.digest}
+            for entry in (run.inputs.dataset_inputs if run.inputs else [])
+        ],
+        "chain": [],
+    }

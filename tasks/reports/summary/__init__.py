@@ -1,0 +1,1 @@
+"""All cells of an experiment in one file, and their table."""
