@@ -69,7 +69,7 @@ def plain_lines() -> list[str]:
     """Other sentences of the text that ``masked_lines`` is from."""
     from itertools import islice
 
-    from tasks.corpora.chitchat import Chitchat
+    from tasks.corpora.sources.chitchat import Chitchat
 
     texts = (text for document in Chitchat().documents() for text in document.texts)
     lines = [line for line in islice(texts, 100000) if 30 < len(line) < 150 and line.isascii() and "\n" not in line]
@@ -82,9 +82,9 @@ def free_filler(language_model: Any) -> Any:
 
     from tasks.filling.causal_lm.free import FreeFiller
     from tasks.filling.choices.unigram import UnigramFiller
+    from tasks.filling.frequencies.word_frequencies import WordFrequencies
     from tasks.filling.marker_randomness import MarkerRandomness
     from tasks.filling.settings import Free
-    from tasks.filling.word_frequencies import WordFrequencies
 
     fallback = UnigramFiller(WordFrequencies.of([("word", 1)]), np.ones(1, dtype=bool), MarkerRandomness(1))
     return FreeFiller(language_model, Free(kind="free"), MarkerRandomness(1), fallback)

@@ -96,7 +96,7 @@ def masked_lines() -> list[str]:
     """Real typed sentences with every sixth word masked: 1 to 5 markers each."""
     from itertools import islice
 
-    from tasks.corpora.chitchat import Chitchat
+    from tasks.corpora.sources.chitchat import Chitchat
     from tasks.corpora.words import word_spans
 
     lines: list[str] = []

@@ -47,8 +47,8 @@ def messages(number: int) -> list[str]:
     """The first messages of the chat corpus."""
     from itertools import islice
 
-    from tasks.corpora.chitchat import Chitchat
     from tasks.corpora.cleaning import normalise
+    from tasks.corpora.sources.chitchat import Chitchat
 
     texts = (line for document in Chitchat().documents() for line in map(normalise, document.texts) if line)
     return list(islice(texts, number))

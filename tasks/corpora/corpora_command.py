@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Write the corpus folder and its report."""
     settings = _settings(arguments)
     from tasks.corpora.division import divide
-    from tasks.corpora.open_source import open_source
+    from tasks.corpora.sources.open_source import open_source
     from tasks.files.paths_apart import refuse_shared_paths
     from tasks.parameters.parameter_file import as_plain
     from tasks.reports.stage_report import recorded_stage

@@ -39,8 +39,8 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Write the counts and the report."""
-    from tasks.corpora.published_frequencies import blend_counts, published_frequencies
     from tasks.corpora.settings import WordCountSettings
+    from tasks.corpora.sources.published_frequencies import blend_counts, published_frequencies
     from tasks.corpora.text_lines import read_lines
     from tasks.corpora.word_counts import count_lines, write_word_counts
     from tasks.errors import CorpusError

@@ -17,8 +17,8 @@ from pathlib import Path
 from tqdm import tqdm
 
 from tasks.corpora.cleaning import BEYOND_LIMIT, DUPLICATE, REASONS, normalise, sentence_key, why_left_out
-from tasks.corpora.document import PARTS, Document, Part, Source
 from tasks.corpora.settings import CleaningSettings
+from tasks.corpora.sources.document import PARTS, Document, Part, Source
 from tasks.corpora.text_lines import line_writer
 from tasks.corpora.words import count_words
 from tasks.errors import CorpusError

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tasks.corpora.open_source import open_source
+from tasks.corpora.sources.open_source import open_source
 from tasks.doctor.finding import Finding
 from tasks.doctor.size_units import bytes_text
 from tasks.errors import CorpusError

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.corpora.open_source import open_source
+from tasks.corpora.sources.open_source import open_source
 from tasks.errors import CorpusError
 from tasks.parameters.parameter_file import Parameters, as_plain
 

@@ -18,9 +18,9 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
     """Fill ``--input`` into ``--output`` by a method's settings, and return what was measured."""
     from tasks.corpora.sidecar import read_sidecar
     from tasks.corpora.text_lines import is_stream, read_lines
-    from tasks.filling import noise_key
     from tasks.filling.filled_corpus import FillingTally, read_copies, read_shards
     from tasks.filling.filler_setup import corpus_filler, model_folders, secret_of_draws
+    from tasks.filling.frequencies import noise_key
     from tasks.filling.kept_words import KeptWords
     from tasks.filling.log_linear.options import counts_masked_words
     from tasks.filling.restoration import Restoration
@@ -144,7 +144,7 @@ def learn(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[A
 
     ``None`` and nothing for methods that learn nothing.
     """
-    from tasks.filling.domain_frequencies import read_domain_frequencies
+    from tasks.filling.frequencies.domain_frequencies import read_domain_frequencies
     from tasks.filling.log_linear.options import KINDS, counts_masked_words, has_domain_prior, protects_documents
 
     prepared: Any = None
@@ -158,9 +158,9 @@ def learn(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[A
     if counts_masked_words(settings):
         from tasks.corpora.sidecar import read_sidecar
         from tasks.corpora.text_lines import read_lines
-        from tasks.filling.counted_frequencies import counted_frequencies
+        from tasks.filling.frequencies.counted_frequencies import counted_frequencies
+        from tasks.filling.frequencies.noise_key import noise_key
         from tasks.filling.kept_words import KeptWords
-        from tasks.filling.noise_key import noise_key
 
         kept, spans = KeptWords.read(arguments.kept_words), read_sidecar(arguments.sidecar)
         documents = read_lines(arguments.documents) if protects_documents(settings) else ()

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from tasks.filling.filled_corpus import CorpusFiller
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.log_linear.options import counts_masked_words
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.order_of_filling import refuse_order
 from tasks.filling.restoration import GenericWords
 from tasks.filling.slot_originals import ChoiceWithoutOriginals, ForbiddenOriginals
-from tasks.filling.word_frequencies import WordFrequencies
 
 
 def model_folders(filler: str | None) -> list[str]:
@@ -60,7 +60,7 @@ def secret_of_draws(arguments: argparse.Namespace, settings: Any) -> bytes:
     It is found once for all devices: a sidecar that is replaced meanwhile would give each of them other draws.
     """
     from tasks.filling.fill_secret import draws_from_secret, fill_secret
-    from tasks.filling.noise_key import noise_key
+    from tasks.filling.frequencies.noise_key import noise_key
 
     if not arguments.sidecar or not draws_from_secret(settings):
         return b""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count as count_from
 from pathlib import Path
 
-from tasks.corpora.document import Part
+from tasks.corpora.sources.document import Part
 from tasks.errors import CorpusError
 from tasks.labelled_text.labelled_lines import LabelledLine, write_labelled
 from tasks.labelled_text.sentence_variants import joined, lower_cased, spaced, unpunctuated, upper_cased

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from tasks.corpora.document import Part
+from tasks.corpora.sources.document import Part
 from tasks.labelled_text.people import People
 from tasks.labelled_text.places import Places
 from tasks.labelled_text.value_pools import Pool, divided_pool, shipped_groups, shipped_values

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tasks.corpora.document import Part
+from tasks.corpora.sources.document import Part
 from tasks.labelled_text.value_pools import LOCALE_WEIGHTS, Pool, divided_pool, first_names, last_names
 
 PRONOUNS: Mapping[str, tuple[str, str]] = {

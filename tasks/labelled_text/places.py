@@ -4,7 +4,7 @@ import random
 import re
 from dataclasses import dataclass
 
-from tasks.corpora.document import Part
+from tasks.corpora.sources.document import Part
 from tasks.labelled_text.number_formats import pattern
 from tasks.labelled_text.people import People
 from tasks.labelled_text.value_pools import cities, divided_pool, shipped_groups, shipped_values, states

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from tasks.corpora.document import Part
+from tasks.corpora.sources.document import Part
 from tasks.labelled_text import number_formats as numbers
 from tasks.labelled_text import people as names
 from tasks.labelled_text.organisations import Organisations

@@ -6,7 +6,7 @@ duplicates (other case, punctuation or digits) are in one part.
 
 import hashlib
 
-from tasks.corpora.document import PARTS, Part
+from tasks.corpora.sources.document import PARTS, Part
 from tasks.labelled_text.template import Template
 
 __all__ = ["PARTS", "part_of"]

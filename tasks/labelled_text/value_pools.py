@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 
-from tasks.corpora.document import Part
+from tasks.corpora.sources.document import Part
 
 VALUES_FOLDER = Path(__file__).parent / "values"
 LOCALE_WEIGHTS: Mapping[str, float] = {

@@ -17,7 +17,7 @@ from tasks.corpora.settings import CorpusSettings, WordCountSettings
 from tasks.errors import ParameterError
 from tasks.filling.filler_settings import FillerSettings
 from tasks.filling.settings import FillingSettings
-from tasks.filling.tuning_settings import TuningSettings
+from tasks.filling.training.tuning_settings import TuningSettings
 from tasks.labelled_text.settings import LabelledTextSettings
 from tasks.language_model.settings import EvaluationSettings, LanguageModelSettings
 from tasks.masking.settings import TechniqueSettings

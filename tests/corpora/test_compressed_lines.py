@@ -5,7 +5,7 @@ import lzma
 import pytest
 import zstandard
 
-from tasks.corpora.compressed_lines import read_compressed_lines
+from tasks.corpora.sources.compressed_lines import read_compressed_lines
 from tasks.errors import CorpusError
 
 LINES = ["first line", "second, with an é", "", "last line"]

@@ -84,8 +84,8 @@ def test_bad_options(tmp_path, capsys, arguments, message):
 
 
 def test_text_of_installed_packages_is_what_was_pinned():
-    from tasks.corpora.chitchat import Chitchat
-    from tasks.corpora.encyclopedia import Encyclopedia
+    from tasks.corpora.sources.chitchat import Chitchat
+    from tasks.corpora.sources.encyclopedia import Encyclopedia
 
     conversations = list(Chitchat().documents())
     assert len(conversations) == 7168
@@ -96,7 +96,7 @@ def test_text_of_installed_packages_is_what_was_pinned():
 
 
 def test_a_package_that_is_not_installed_is_named():
-    from tasks.corpora.package_files import package_file
+    from tasks.corpora.sources.package_files import package_file
     from tasks.errors import CorpusError
 
     with pytest.raises(CorpusError, match=r"'no_such_package'.*'make install'"):

@@ -1,8 +1,8 @@
 import pytest
 
 from tasks.corpora.division import divide
-from tasks.corpora.document import Document
 from tasks.corpora.settings import CleaningSettings
+from tasks.corpora.sources.document import Document
 from tasks.errors import CorpusError
 
 

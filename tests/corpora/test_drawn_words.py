@@ -2,8 +2,8 @@ from collections import Counter
 
 import pytest
 
-from tasks.corpora.drawn_words import DrawnWords
-from tasks.corpora.published_frequencies import published_frequencies
+from tasks.corpora.sources.drawn_words import DrawnWords
+from tasks.corpora.sources.published_frequencies import published_frequencies
 from tasks.errors import ParameterError
 from tasks.parameters.parameter_file import check_settings
 

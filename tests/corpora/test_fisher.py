@@ -3,8 +3,8 @@
 import pytest
 
 from tasks.corpora.division import divide
-from tasks.corpora.fisher import Fisher
 from tasks.corpora.settings import CleaningSettings
+from tasks.corpora.sources.fisher import Fisher
 from tasks.errors import CorpusError
 
 LDC = """# fe_03_00001.sph

@@ -5,8 +5,8 @@ import yaml
 
 from tasks.cli import main
 from tasks.corpora.division import divide
-from tasks.corpora.open_source import open_source
 from tasks.corpora.settings import CleaningSettings, CorpusSettings
+from tasks.corpora.sources.open_source import open_source
 from tasks.errors import ParameterError
 from tasks.parameters.parameter_file import check_settings
 

@@ -1,6 +1,6 @@
 """Blending counts of a text with published word frequencies."""
 
-from tasks.corpora.published_frequencies import blend_counts, published_frequencies
+from tasks.corpora.sources.published_frequencies import blend_counts, published_frequencies
 
 COUNTS = {"the": 6, "London": 3, "london": 1}
 

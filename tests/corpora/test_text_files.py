@@ -4,8 +4,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from tasks.corpora.document import Document
-from tasks.corpora.text_files import TextFiles
+from tasks.corpora.sources.document import Document
+from tasks.corpora.sources.text_files import TextFiles
 from tasks.errors import CorpusError
 
 

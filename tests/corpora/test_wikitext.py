@@ -6,7 +6,7 @@ import pytest
 
 from tasks.corpora.division import divide
 from tasks.corpora.settings import CleaningSettings
-from tasks.corpora.wikitext import WikiText, put_together
+from tasks.corpora.sources.wikitext import WikiText, put_together
 from tasks.errors import CorpusError
 
 PARAGRAPHS = [

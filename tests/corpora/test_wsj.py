@@ -6,7 +6,7 @@ import pytest
 
 from tasks.corpora.division import divide
 from tasks.corpora.settings import CleaningSettings
-from tasks.corpora.wsj import WallStreetJournal
+from tasks.corpora.sources.wsj import WallStreetJournal
 from tasks.errors import CorpusError
 
 TAGGED = """<art.870102-0001>

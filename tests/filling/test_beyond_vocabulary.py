@@ -10,10 +10,10 @@ from tiny_masked_models import random_bert, save, word_piece_tokenizer
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.filling.choices.beyond_vocabulary import BeyondVocabulary
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import Fill, read_masked_line
-from tasks.filling.word_frequencies import WordFrequencies
 
 FREQUENCIES = WordFrequencies(
     ("the", "tom", "Zanzibar", "quagga", "paris"), np.array([900, 30, 20, 20, 30], dtype=np.int64)

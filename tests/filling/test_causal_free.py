@@ -13,11 +13,11 @@ from tasks.filling.causal_lm.free import FreeFiller
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.prompt import CausalPrompt
 from tasks.filling.choices.unigram import UnigramFiller
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.settings import Free, Top1
-from tasks.filling.word_frequencies import WordFrequencies
 
 TOKENIZER = causal_tokenizer()
 INSTRUCTION = "Predict the [MASK] tokens"

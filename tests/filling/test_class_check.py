@@ -6,6 +6,7 @@ from masked_sentences import masked
 
 from tasks.filling.casing import Casing
 from tasks.filling.choices.top_1 import BestWord
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Fill
@@ -18,7 +19,6 @@ from tasks.filling.surrogates.class_check import (
 from tasks.filling.surrogates.class_check_words import ClassWords
 from tasks.filling.surrogates.surrogate import SurrogateFiller
 from tasks.filling.surrogates.surrogate_values import SurrogateValues
-from tasks.filling.word_frequencies import WordFrequencies
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
 
 CITIES = [f"City{index}" for index in range(25)]

@@ -13,7 +13,7 @@ from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.filling import filled_corpus
 from tasks.filling.settings import FillingSettings
-from tasks.filling.tuning_settings import TuningSettings
+from tasks.filling.training.tuning_settings import TuningSettings
 
 LINES = 41
 COUNTS = {"apple": 5, "pear": 3, "plum": 2}

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-import tasks.filling.counted_frequencies as counted_frequencies_module
+import tasks.filling.frequencies.counted_frequencies as counted_frequencies_module
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.errors import CorpusError, ParameterError
-from tasks.filling.counted_frequencies import _noise, _threshold, counted_frequencies
+from tasks.filling.frequencies.counted_frequencies import _noise, _threshold, counted_frequencies
+from tasks.filling.frequencies.noise_key import noise_key
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.kept_words import KeptWords
-from tasks.filling.noise_key import noise_key
 from tasks.filling.settings import NoisyCounts
-from tasks.filling.word_frequencies import WordFrequencies
 
 PUBLIC = WordFrequencies.of(
     [("the", 900), ("digits", 10), ("Digits", 5), ("spectral", 10), ("queue", 40), ("Paris", 30)]

@@ -11,13 +11,13 @@ from scripted_model import ScriptedModel
 
 from tasks.filling.choices.downstream import ChooseDownstream, DownstreamFiller, DownstreamWeighing
 from tasks.filling.choices.log_linear import DrawLogLinear, LogLinearScores
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.log_linear.downstream_scores import DownstreamScores, Surroundings
 from tasks.filling.log_linear.preparation import prepared_weighing
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.settings import Downstream
-from tasks.filling.word_frequencies import WordFrequencies
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.folder import save_model
 from tasks.language_model.transformer.model import TransformerLanguageModel

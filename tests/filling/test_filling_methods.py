@@ -9,10 +9,10 @@ from tasks.filling.choices.sample import DrawOffList
 from tasks.filling.choices.top_1 import BestWord
 from tasks.filling.choices.top_k import OneOfTheBest, best_candidates
 from tasks.filling.choices.unigram import UnigramFiller
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.word_frequencies import WordFrequencies
 
 DRAWS = 4000
 FOUR_SIGMA = 4.0

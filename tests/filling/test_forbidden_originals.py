@@ -16,13 +16,13 @@ from tasks.filling.choices.choice import held_down
 from tasks.filling.choices.sample import DrawOffList
 from tasks.filling.choices.unigram import UnigramFiller
 from tasks.filling.filled_corpus import FillingTally, fill_lines
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.settings import FillingSettings
 from tasks.filling.shards import filled_shards
 from tasks.filling.slot_originals import ChoiceWithoutOriginals, ForbiddenOriginals, shares_of_forms, with_spans
-from tasks.filling.word_frequencies import WordFrequencies
 
 DRAWS = 3000
 FOUR_SIGMA = 4.0

@@ -12,6 +12,7 @@ from scripted_model import ScriptedModel
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.choices.log_linear import DrawLogLinear, LogLinearScores
 from tasks.filling.choices.sample import DrawOffList
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.log_linear.candidate_scores import places_of_corpus
 from tasks.filling.log_linear.feature_weights import fit_weights
@@ -21,7 +22,6 @@ from tasks.filling.log_linear.word_prior import estimate_prior, match_frequencie
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.settings import LogLinear
-from tasks.filling.word_frequencies import WordFrequencies
 
 DRAWS = 4000
 FOUR_SIGMA = 4.0

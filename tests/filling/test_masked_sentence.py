@@ -8,10 +8,10 @@ from tasks.corpora.masked_text import Marker, format_masked
 from tasks.filling.casing import Casing
 from tasks.filling.choices.unigram import UnigramFiller
 from tasks.filling.filled_corpus import FillingTally, fill_lines
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import Slot, check_unchanged, read_masked_line
-from tasks.filling.word_frequencies import WordFrequencies
 
 
 def test_consecutive_markers_become_one_slot():

@@ -11,12 +11,12 @@ from tasks.corpora.masked_text import CLASSES
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.corpora.words import fold, word_spans, words_of
 from tasks.errors import CorpusError
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import MaskedSentence, Slot
 from tasks.filling.surrogates.surrogate import SurrogateFiller
 from tasks.filling.surrogates.surrogate_values import SurrogateValues, gender_of_text
-from tasks.filling.word_frequencies import WordFrequencies
 
 MONTHS = "January February March April May June July August September October November December".split()
 VALUES = SurrogateValues()

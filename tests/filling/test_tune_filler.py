@@ -27,8 +27,8 @@ from tasks.filling.masked_lm.in_domain_tuning import _pieces
 from tasks.filling.masked_lm.masked_batches import WordMasker
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.tuning_settings import CausalLanguageModelTuning, MaskedLanguageModelTuning
-from tasks.filling.tuning_text import tuning_text
+from tasks.filling.training.tuning_settings import CausalLanguageModelTuning, MaskedLanguageModelTuning
+from tasks.filling.training.tuning_text import tuning_text
 
 ROOT = Path(__file__).parent.parent.parent
 TOKENIZER = word_piece_tokenizer()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import CorpusError
-from tasks.filling.word_frequencies import WordFrequencies
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 
 
 def write(path, text, *, changed):

@@ -2,7 +2,7 @@ import json
 import tracemalloc
 
 from tasks.corpora.sidecar import MaskedSpan
-from tasks.filling.words_behind_markers import WordsBehindMarkers
+from tasks.filling.frequencies.words_behind_markers import WordsBehindMarkers
 
 
 def span(original: str, marker: int) -> MaskedSpan:

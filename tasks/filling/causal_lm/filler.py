@@ -10,11 +10,11 @@ from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.words import CausalWords
 from tasks.filling.choices.unigram import UnigramFiller
 from tasks.filling.filled_corpus import Filler
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.settings import Free, Sample, Top1, TopK
 from tasks.filling.slot_originals import ForbiddenOriginals
-from tasks.filling.word_frequencies import WordFrequencies
 from tasks.model_source import check_model_folder, locate_model, unreachable
 
 

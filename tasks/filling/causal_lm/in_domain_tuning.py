@@ -8,9 +8,9 @@ from tasks.filling.causal_lm.language_model import CausalLanguageModel, load_fil
 from tasks.filling.causal_lm.lora_training import held_out_accuracy, held_out_prompts, train_lora
 from tasks.filling.causal_lm.preparation import save_causal_filler
 from tasks.filling.causal_lm.prompt import INSTRUCTION
-from tasks.filling.tuning_settings import CausalLanguageModelTuning
-from tasks.filling.tuning_steps import before_and_after
-from tasks.filling.tuning_text import TuningText
+from tasks.filling.training.tuning_settings import CausalLanguageModelTuning
+from tasks.filling.training.tuning_steps import before_and_after
+from tasks.filling.training.tuning_text import TuningText
 
 
 def tune_causal_filler(base: str, text: TuningText, settings: CausalLanguageModelTuning, output: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.prompt import INSTRUCTION, CausalPrompt
 from tasks.filling.filler_settings import LoraTraining
 from tasks.filling.masked_lm.candidate_words import is_word
-from tasks.filling.tuning_steps import loss_curve, rate_factor
+from tasks.filling.training.tuning_steps import loss_curve, rate_factor
 
 if TYPE_CHECKING:
     import torch

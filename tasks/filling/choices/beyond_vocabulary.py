@@ -20,11 +20,11 @@ import numpy as np
 from tasks.corpora.words import fold
 from tasks.filling.choices.unigram import UnigramFiller
 from tasks.filling.filled_corpus import Filler
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Fill, MaskedSentence
 from tasks.filling.slot_originals import ForbiddenOriginals
-from tasks.filling.word_frequencies import WordFrequencies
 
 _DECISION, _WORD = 1, 2
 """Streams of the randomness of a place; the filler's own choice has the one before."""

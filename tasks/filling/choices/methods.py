@@ -11,9 +11,9 @@ from tasks.filling.choices.choice import Choice, HidingChoice
 from tasks.filling.choices.sample import DrawOffList
 from tasks.filling.choices.top_1 import BestWord
 from tasks.filling.choices.top_k import OneOfTheBest
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.settings import Downstream, LogLinear, Sample, Top1, TopK
-from tasks.filling.word_frequencies import WordFrequencies
 
 if TYPE_CHECKING:
     from tasks.filling.choices.downstream import ChooseDownstream

@@ -11,10 +11,10 @@ import numpy as np
 
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Fill, MaskedSentence
 from tasks.filling.slot_originals import ForbiddenOriginals
-from tasks.filling.word_frequencies import WordFrequencies
 
 
 class UnigramFiller:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tasks.filling.word_frequencies import WordFrequencies
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 
 if TYPE_CHECKING:
     import torch

@@ -16,6 +16,7 @@ from tasks.corpora.words import fold
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.choices.downstream import DownstreamWeighing
 from tasks.filling.choices.log_linear import LogLinearScores
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.log_linear.candidate_scores import candidate_log_probabilities, count_slots, places_of_corpus
 from tasks.filling.log_linear.downstream_scores import DownstreamScores, Surroundings
@@ -26,7 +27,6 @@ from tasks.filling.log_linear.word_prior import estimate_prior, match_frequencie
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.settings import Downstream, LogLinear
-from tasks.filling.word_frequencies import WordFrequencies
 
 _DRAWN = 16
 """Words that each true word is told from where the language model's weight is learned."""

@@ -14,9 +14,9 @@ from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, l
 from tasks.filling.masked_lm.masked_training import enough_lines, train_on_masked_words
 from tasks.filling.masked_lm.padding_probe import mixes_padding
 from tasks.filling.masked_sentence import MaskedSentence
-from tasks.filling.tuning_settings import MaskedLanguageModelTuning
-from tasks.filling.tuning_steps import before_and_after
-from tasks.filling.tuning_text import TuningText
+from tasks.filling.training.tuning_settings import MaskedLanguageModelTuning
+from tasks.filling.training.tuning_steps import before_and_after
+from tasks.filling.training.tuning_text import TuningText
 
 
 def tune_masked_filler(base: str, text: TuningText, settings: MaskedLanguageModelTuning, output: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from tasks.errors import ModelError
 from tasks.filling.filler_settings import MaskedTraining
 from tasks.filling.masked_lm.masked_batches import WordMasker, length_batches
-from tasks.filling.tuning_steps import loss_curve, rate_factor
+from tasks.filling.training.tuning_steps import loss_curve, rate_factor
 from tasks.torch_setup import has_bfloat16
 
 _WEIGHT_DECAY = 0.01

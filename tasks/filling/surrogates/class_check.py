@@ -23,12 +23,12 @@ from tasks.corpora.words import fold
 from tasks.filling.casing import Casing
 from tasks.filling.choices.choice import Choice, Chosen, Forbidden
 from tasks.filling.filled_corpus import Filler
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Fill, MaskedSentence
 from tasks.filling.slot_originals import originals_of_slots, spans_of_slots
 from tasks.filling.surrogates.class_check_words import ClassWords
 from tasks.filling.surrogates.surrogate import SurrogateFiller
-from tasks.filling.word_frequencies import WordFrequencies
 
 _FEWEST_WORDS = 20
 """A class with fewer candidate words does not restrict the filler, which would write the same few again and again."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tasks.filling.casing import Casing, usual_forms
 from tasks.filling.choices.choice import Choice
 from tasks.filling.filled_corpus import Filler
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.settings import ClassCheck
@@ -12,7 +13,6 @@ from tasks.filling.surrogates.class_check import ChoiceOfClass, ClassCheckedFill
 from tasks.filling.surrogates.class_check_words import ClassWords
 from tasks.filling.surrogates.surrogate import SurrogateFiller
 from tasks.filling.surrogates.surrogate_values import SurrogateValues
-from tasks.filling.word_frequencies import WordFrequencies
 from tasks.masking.taggers.tagger_kinds import load_tagger
 
 

@@ -24,6 +24,7 @@ from typing import Literal
 from tasks.corpora.masked_text import CLASSES
 from tasks.corpora.words import fold
 from tasks.filling.casing import Casing
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import Fill, MaskedSentence
@@ -32,7 +33,6 @@ from tasks.filling.surrogates.marked_slots import marked_slots, runs_of
 from tasks.filling.surrogates.surrogate_frequencies import WordsByFrequency
 from tasks.filling.surrogates.surrogate_line import SurrogateLine, SurrogateSources
 from tasks.filling.surrogates.surrogate_values import SurrogateValues
-from tasks.filling.word_frequencies import WordFrequencies
 
 
 class AsWritten(Casing):

@@ -8,7 +8,7 @@ import numpy as np
 
 from tasks.errors import CorpusError
 from tasks.filling.casing import usual_forms
-from tasks.filling.word_frequencies import WordFrequencies
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 
 
 class WordsByFrequency:

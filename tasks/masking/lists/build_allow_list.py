@@ -115,7 +115,7 @@ def _scowl_words(scowl: Path, kind: str, level: int) -> Iterator[str]:
 
 def read_case() -> CaseCounts:
     """Case of words inside sentences of encyclopedia text; the first word of a sentence says nothing."""
-    from tasks.corpora.encyclopedia import Encyclopedia
+    from tasks.corpora.sources.encyclopedia import Encyclopedia
 
     all_counts: Counter[str] = Counter()
     lower_counts: Counter[str] = Counter()

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tasks.corpora.published_frequencies import published_frequencies
+from tasks.corpora.sources.published_frequencies import published_frequencies
 from tasks.corpora.text_lines import read_lines
 from tasks.corpora.word_counts import read_word_counts
 from tasks.corpora.words import fold

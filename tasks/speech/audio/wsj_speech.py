@@ -12,8 +12,8 @@ transcribers' marks. Verbalised punctuation (``,COMMA``) was spoken and stays a 
 import re
 from pathlib import Path
 
+from tasks.corpora.sources.wsj import transcribed_utterance
 from tasks.corpora.text_lines import read_lines
-from tasks.corpora.wsj import transcribed_utterance
 from tasks.errors import SpeechError
 from tasks.speech.audio.manifest import Utterance
 from tasks.speech.audio.recordings import (

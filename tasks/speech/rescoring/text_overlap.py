@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.corpora.compressed_lines import read_compressed_lines
+from tasks.corpora.sources.compressed_lines import read_compressed_lines
 from tasks.errors import SpeechError
 from tasks.language_model.normalisation import normalise
 from tasks.speech.rescoring.settings import OverlapLimits

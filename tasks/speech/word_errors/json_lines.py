@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tasks.corpora.compressed_lines import read_compressed_lines
+from tasks.corpora.sources.compressed_lines import read_compressed_lines
 from tasks.errors import CorpusError, SpeechError
 from tasks.speech.problem_list import problem_list
 

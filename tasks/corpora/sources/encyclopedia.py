@@ -6,9 +6,9 @@ paragraph follow it, which brings question forms into text that has few of its o
 
 from collections.abc import Iterator
 
-from tasks.corpora.document import Document, Part
-from tasks.corpora.package_files import package_file, read_package_json
 from tasks.corpora.sentences import split_sentences
+from tasks.corpora.sources.document import Document, Part
+from tasks.corpora.sources.package_files import package_file, read_package_json
 
 _FILES = ("support/train-v1.1.json", "support/dev-v1.1.json")
 

@@ -20,7 +20,7 @@ import time
 from typing import Any
 
 from tasks.errors import ModelError, ParameterError
-from tasks.filling.training_options import TRAINING_OPTIONS, add_training_options, given_options
+from tasks.filling.training.training_options import TRAINING_OPTIONS, add_training_options, given_options
 from tasks.threads import threads_of
 
 SUMMARY = "prepare a masked or causal language model for filling, training a head or tuning with LoRA"

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
-from tasks.corpora.document import PARTS, Document, Part
 from tasks.corpora.sentences import split_sentences
+from tasks.corpora.sources.document import PARTS, Document, Part
 from tasks.corpora.text_lines import decode_lines
 from tasks.errors import CorpusError
 

@@ -26,7 +26,7 @@ import time
 from typing import Any
 
 from tasks.errors import ParameterError
-from tasks.filling.training_options import TRAINING_OPTIONS, add_training_options, given_options
+from tasks.filling.training.training_options import TRAINING_OPTIONS, add_training_options, given_options
 from tasks.threads import threads_of
 
 SUMMARY = "fine-tune a filler on masked in-domain text, as it is or filled"
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.corpora.text_lines import read_corpus, refuse_stream
     from tasks.filling.filler_setup import model_folders
     from tasks.filling.masked_lm.filler_folder import check_filler_folder
-    from tasks.filling.tuning_text import filled_by_base, read_by_fill, tuning_text
+    from tasks.filling.training.tuning_text import filled_by_base, read_by_fill, tuning_text
     from tasks.parameters.parameter_file import as_plain
     from tasks.reports.cell import Cell
     from tasks.reports.stage_report import recorded_stage
@@ -162,7 +162,7 @@ def _say(output: str, measured: dict[str, Any]) -> None:
 
 def _settings(arguments: argparse.Namespace) -> Any:
     """The tuning's settings with the options that override them."""
-    from tasks.filling.tuning_settings import TuningSettings
+    from tasks.filling.training.tuning_settings import TuningSettings
     from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
 
     values: dict[str, Any] = {}

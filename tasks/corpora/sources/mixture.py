@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tasks.corpora.document import PARTS, Document, Part, Source
+from tasks.corpora.sources.document import PARTS, Document, Part, Source
 
 
 class Mixture:

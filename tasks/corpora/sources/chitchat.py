@@ -5,8 +5,8 @@ One message is one sentence of the corpus, as people sent it; one conversation i
 
 from collections.abc import Iterator
 
-from tasks.corpora.document import Document, Part
-from tasks.corpora.package_files import package_file, read_package_json
+from tasks.corpora.sources.document import Document, Part
+from tasks.corpora.sources.package_files import package_file, read_package_json
 
 
 class Chitchat:

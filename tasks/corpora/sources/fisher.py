@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from tasks.corpora.document import Document, Part
+from tasks.corpora.sources.document import Document, Part
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError
 

@@ -16,10 +16,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from tasks.corpora.compressed_lines import read_compressed_lines
-from tasks.corpora.document import Document, Part
-from tasks.corpora.reddit_markdown import plain_text
 from tasks.corpora.sentences import split_sentences
+from tasks.corpora.sources.compressed_lines import read_compressed_lines
+from tasks.corpora.sources.document import Document, Part
+from tasks.corpora.sources.reddit_markdown import plain_text
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError
 

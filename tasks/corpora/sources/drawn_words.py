@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tasks.corpora.document import Document, Part
-from tasks.corpora.published_frequencies import published_frequencies
+from tasks.corpora.sources.document import Document, Part
+from tasks.corpora.sources.published_frequencies import published_frequencies
 
 
 class DrawnWords:

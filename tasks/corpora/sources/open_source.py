@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tasks.corpora.document import Source
+from tasks.corpora.sources.document import Source
 
 
 def open_source(settings: Any) -> Source:
@@ -12,29 +12,29 @@ def open_source(settings: Any) -> Source:
     """
     match settings.kind:
         case "chitchat":
-            from tasks.corpora.chitchat import Chitchat
+            from tasks.corpora.sources.chitchat import Chitchat
 
             return Chitchat()
         case "encyclopedia":
-            from tasks.corpora.encyclopedia import Encyclopedia
+            from tasks.corpora.sources.encyclopedia import Encyclopedia
 
             return Encyclopedia(settings.questions)
         case "drawn_words":
-            from tasks.corpora.drawn_words import DrawnWords
+            from tasks.corpora.sources.drawn_words import DrawnWords
 
             return DrawnWords(
                 settings.rows, settings.words, settings.shortest, settings.longest, settings.exponent, settings.seed
             )
         case "wikitext":
-            from tasks.corpora.wikitext import WikiText
+            from tasks.corpora.sources.wikitext import WikiText
 
             return WikiText(settings.source, settings.unknown_words)
         case "fisher":
-            from tasks.corpora.fisher import Fisher
+            from tasks.corpora.sources.fisher import Fisher
 
             return Fisher(settings.source, settings.unclear)
         case "pushshift":
-            from tasks.corpora.pushshift import Pushshift
+            from tasks.corpora.sources.pushshift import Pushshift
 
             return Pushshift(
                 settings.source,
@@ -46,15 +46,15 @@ def open_source(settings: Any) -> Source:
                 bots=settings.bots,
             )
         case "wsj":
-            from tasks.corpora.wsj import WallStreetJournal
+            from tasks.corpora.sources.wsj import WallStreetJournal
 
             return WallStreetJournal(settings.source, settings.text)
         case "mixture":
-            from tasks.corpora.mixture import Mixture
+            from tasks.corpora.sources.mixture import Mixture
 
             return Mixture([open_source(part) for part in settings.of])
         case _:
-            from tasks.corpora.text_files import TextFiles
+            from tasks.corpora.sources.text_files import TextFiles
 
             return TextFiles(
                 settings.source, settings.format, settings.text_field, settings.document_field, settings.parts

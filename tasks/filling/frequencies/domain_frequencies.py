@@ -35,8 +35,8 @@ import numpy as np
 from tasks.corpora.text_lines import read_lines
 from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.word_frequencies import WordFrequencies
 
 STRENGTHS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0)
 """Those that are tried; 0 leaves the frequencies as they are."""

@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
-from tasks.corpora.document import PARTS, Document, Part
+from tasks.corpora.sources.document import PARTS, Document, Part
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError
 

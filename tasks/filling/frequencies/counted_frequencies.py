@@ -40,12 +40,12 @@ from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError
 from tasks.filling.casing import usual_forms
-from tasks.filling.count_posterior import posterior_rates
+from tasks.filling.frequencies.count_posterior import posterior_rates
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
+from tasks.filling.frequencies.words_behind_markers import WordsBehindMarkers
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.masked_lm.candidate_words import is_letter
 from tasks.filling.settings import NoisyCounts
-from tasks.filling.word_frequencies import WordFrequencies
-from tasks.filling.words_behind_markers import WordsBehindMarkers
 
 _LEAST_SHARE = 0.01
 """All names together, and all counted words together, have so much of all places at least: noise may leave nothing."""

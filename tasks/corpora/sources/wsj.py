@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from tasks.corpora.compressed_lines import read_compressed_lines
-from tasks.corpora.document import Document, Part
+from tasks.corpora.sources.compressed_lines import read_compressed_lines
+from tasks.corpora.sources.document import Document, Part
 from tasks.errors import CorpusError
 
 _ARTICLE = re.compile(r"<(?:art|doc)\b|<DOC\b", re.IGNORECASE)

@@ -1,0 +1,1 @@
+"""Where text comes from: files of yours, published corpora, and text inside pip packages."""
