@@ -30,7 +30,7 @@ from flows.stages.executor import Finish, Outcome, State
 from tasks.errors import ParameterError
 
 if TYPE_CHECKING:
-    from tasks.parameters.parameter_file import ResourceSettings
+    from tasks.parameters.resource_settings import ResourceSettings
 
 SUMMARY = "run the experiment: what changed, in parallel"
 

@@ -21,7 +21,7 @@ from flows.runs.session import Session
 from flows.stages.executor import STOPPED, Finish, Observer, Outcome, State
 from flows.stages.processes import Processes
 from tasks.errors import ResourceError
-from tasks.parameters.parameter_file import ResourceSettings
+from tasks.parameters.resource_settings import ResourceSettings
 
 STOP_SECONDS = 8.0
 """How long stages and Prefect have after SIGINT or SIGTERM until the run ends without them."""

@@ -10,7 +10,7 @@ from flows.graph.selection import Selection
 if TYPE_CHECKING:
     from dvc.repo import Repo
 
-    from tasks.parameters.parameter_file import ResourceSettings
+    from tasks.parameters.resource_settings import ResourceSettings
 
 
 def say_on_stderr(sentence: str) -> None:

@@ -7,7 +7,7 @@ run is then an error and not a shorter table. Paths and stage names follow ``dvc
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from tasks.parameters.parameter_file import CompareSettings
+from tasks.parameters.compare_settings import CompareSettings
 from tasks.reports.cell import Cell
 from tasks.reports.downstream_names import is_downstream
 from tasks.reports.fine_tuned_names import is_tuned_in_domain

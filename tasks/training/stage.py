@@ -14,7 +14,7 @@ from tasks.training.live_curve import Log, live_curve, log_nothing
 from tasks.training.ranks.plan import RankPlan
 
 if TYPE_CHECKING:
-    from tasks.parameters.parameter_file import ResourceSettings
+    from tasks.parameters.resource_settings import ResourceSettings
     from tasks.training.checkpoints.store import CheckpointStore
 
 

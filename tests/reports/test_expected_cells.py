@@ -4,8 +4,7 @@ import sys
 
 from handmade_experiment import ROOT
 
-from tasks.parameters.parameter_file import CompareSettings
-from tasks.parameters.tunings import Tuning
+from tasks.parameters.compare_settings import CompareSettings, Tuning
 from tasks.reports.cell import Cell
 from tasks.reports.expected_cells import expected_cells, stage_name
 

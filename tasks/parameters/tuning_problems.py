@@ -1,22 +1,12 @@
-"""Which fillers are fine-tuned on the masked corpora and from which base, and what is wrong where that cannot be."""
+"""What is wrong with the fillers that are to be fine-tuned on the masked corpora, and with their bases."""
 
 from typing import TYPE_CHECKING
 
-from tasks.parameters.settings_base import Settings
 from tasks.reports.fine_tuned_names import is_tuned_in_domain, pretrained_counterpart
 from tasks.spelling import nearest
 
 if TYPE_CHECKING:
     from tasks.parameters.parameter_file import Parameters
-
-
-class Tuning(Settings):
-    """One filler to be fine-tuned on each masked corpus."""
-
-    filler: str
-    """The filler that comes out, a key of ``tuned_fillers``; its base's name with ``_tuned`` or ``_round_2`` behind."""
-    base: str
-    """The filler that it starts from; a large one may be there to be tuned alone (``large_techniques: []``)."""
 
 
 def tuning_problems(parameters: "Parameters") -> list[str]:
