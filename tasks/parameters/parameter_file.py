@@ -1,9 +1,9 @@
 """``params.yaml`` as one frozen tree that refuses unknown keys and reports all problems at once.
 
 A stage reads only the sections it depends on: ``read_sections(path, ["masking.allow_list"])``. The same key paths
-stand under ``params:`` of that stage in ``dvc.yaml``, and a test holds the two against each other. Two sections
-never change a number's meaning and are no dependency of any stage: ``resources`` (recorded in every report) and
-``tracking``.
+stand under ``params:`` of that stage in ``dvc.yaml``, and a test holds the two against each other. Three sections
+never change a number's meaning and are no dependency of any stage: ``resources`` (recorded in every report),
+``release`` and ``tracking``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,13 +29,14 @@ from tasks.parameters.resource_settings import ResourceSettings
 from tasks.parameters.setting_problems import describe_problems
 from tasks.parameters.settings_base import Settings
 from tasks.parameters.tuning_problems import tuning_problems
+from tasks.privacy.settings import ReleaseSettings
 from tasks.reports.tracking.settings import TrackingSettings
 from tasks.speech.settings import SpeechSection
 from tasks.spelling import nearest
 from tasks.tagger_training.settings import TaggerTrainingSettings
 
 DEFAULT_PATH = "params.yaml"
-AMBIENT_SECTIONS = ("resources", "tracking")
+AMBIENT_SECTIONS = ("release", "resources", "tracking")
 """Sections that every stage may read and none depends on."""
 
 
@@ -66,6 +67,7 @@ class Parameters(Settings):
     language_model: LanguageModelSettings
     evaluation: EvaluationSettings
     speech: SpeechSection
+    release: ReleaseSettings = ReleaseSettings()
     resources: ResourceSettings
     tracking: TrackingSettings
 

@@ -1,0 +1,17 @@
+"""Settings of releases: ``release`` in ``params.yaml``. They change no number, so no stage depends on them."""
+
+from pydantic import Field
+
+from tasks.parameters.settings_base import Settings
+
+
+class ReleaseSettings(Settings):
+    """What a release may give away."""
+
+    epsilon_budget: float | None = Field(default=None, gt=0)
+    """Largest sum of epsilons over all releases of a corpus, for one unit (a line or a document) of it. ``null``: no
+    budget. With one, a cell whose fill has no epsilon (surrogates, ``forbid_original``, ``classes: match``) is not
+    released."""
+    clear_share: float = Field(default=0.0, ge=0, le=1)
+    """Largest share of the words that any tagger of ``masking`` calls private that may stand in clear in a release, for
+    each class that its technique claims to mask."""
