@@ -56,8 +56,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     roles.add_argument(
         "--share",
         action="store_true",
-        help="let other clones compute stages that hold nothing private; needs a Prefect server and a DVC remote that "
-        "all of them reach",
+        help="let other clones compute stages too; needs a Prefect server that all of them reach, and the DVC remote "
+        "that resources.trusted_remote trusts with raw text",
     )
     roles.add_argument(
         "--join", action="store_true", help="compute stages of the run that another clone shares, as long as it goes on"

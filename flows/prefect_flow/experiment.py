@@ -85,7 +85,7 @@ def experiment(
         overrides: Changes to params.yaml for this run, such as filling.top_k.k=20. Recorded as a DVC experiment.
         jobs: Stages at once. Empty: resources.parallel_stages of params.yaml.
         new_data_only: Do nothing unless a source of data changed since the last run.
-        role: alone - this clone does everything; lead - others may join and compute what holds nothing private;
+        role: alone - this clone does everything; lead - others may join and compute a part;
             join - help the run of another clone that leads.
     """
     session = open_session()

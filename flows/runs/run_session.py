@@ -48,7 +48,10 @@ def make_session(
         observer,
         stopped,
         {} if outcomes is None else outcomes,
-        exchange=exchange_in(processes, folder, stopped) if processes is not None else _nothing_is_exchanged,
+        trusted_remote=resources.trusted_remote,
+        exchange=exchange_in(processes, folder, stopped, resources.trusted_remote)
+        if processes is not None
+        else _nothing_is_exchanged,
         stop_stages=executor.stop if executor is not None else lambda: None,
         tags_of=lambda step: tags(resources, step),
         tag_limits={tag: shared.limit for tag, shared in resources.concurrency.items()},
@@ -69,11 +72,14 @@ def prepare(processes: Processes, plan: Plan) -> None:
 
 
 def exchange_in(
-    processes: Processes, folder: Path, stopped: threading.Event
+    processes: Processes, folder: Path, stopped: threading.Event, remote: str | None
 ) -> Callable[[Sequence[str]], tuple[int, str]]:
-    """A function that runs ``flows.sharing.exchange`` in a process of its own and ends it when the run is stopped."""
+    """A function that runs ``flows.sharing.exchange`` with a remote in a process of its own and ends it when the run is
+    stopped."""
 
-    def exchange(arguments: Sequence[str]) -> tuple[int, str]:
+    def exchange(asked: Sequence[str]) -> tuple[int, str]:
+        what, *rest = asked
+        arguments = [what, str(remote), *rest]
         log = folder / STATE_FOLDER / "logs" / f"exchange-{uuid.uuid4().hex[:8]}.log"
         process = processes.start_module("flows.sharing.exchange", arguments, log)
         while (status := process.wait(0.5)) is None:

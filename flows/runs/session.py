@@ -32,6 +32,8 @@ class Session:
     """Set from outside to start no further stage."""
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     """What became of every stage; complete when the flow run has ended."""
+    trusted_remote: str | None = None
+    """Name of the DVC remote through which clones may share what is private."""
     exchange: Callable[[Sequence[str]], tuple[int, str]] = lambda _arguments: (0, "")
     """Runs ``flows.sharing.exchange`` with arguments; its exit status, and one line where that is not 0."""
     stop_stages: Callable[[], None] = lambda: None

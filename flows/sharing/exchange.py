@@ -1,13 +1,14 @@
-"""What of a stage goes to the DVC remote that several clones share, and what comes from there.
+"""What of a stage goes to the DVC remote that several clones trust with raw text, and what comes from there.
 
-Runs as a process of its own, in the folder of the project (``flows.stages.processes``):
+Runs as a process of its own, in the folder of the project (``flows.stages.processes``); REMOTE is the name of
+``resources.trusted_remote``, and no other remote is ever written to:
 
-    push STAGE…              outputs and run-cache entries of stages that hold nothing private
-    publish FILE STAGE…      outputs that may be pushed; writes into FILE what they are, as dvc.lock would say it
-    fetch STAGE              the entry for the stage's present inputs, with its outputs; status 3 where there is none
-    take FILE                puts the outputs that such a FILE names in their places
+    push REMOTE STAGE…            outputs and run-cache entries of the stages
+    publish REMOTE FILE STAGE…    their outputs; writes into FILE what they are, as dvc.lock would say it
+    fetch REMOTE STAGE            the entry for its present inputs, with its outputs; status 3 where there is none
+    take REMOTE FILE              puts the outputs that such a FILE names in their places
 
-An output with ``push: false`` is left out everywhere, as is everything that DVC does not keep in its cache.
+Outputs with ``push: false`` travel here, and nowhere else. What DVC does not keep in its cache is left out.
 """
 
 import json
@@ -30,17 +31,17 @@ def main(arguments: Sequence[str]) -> int:
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
 
-    what, *rest = arguments
+    what, remote, *rest = arguments
     try:
         with Repo(".", _wait_for_lock=True) as repository:
             if what == "push":
-                push(repository, rest)
+                push(repository, remote, rest)
             elif what == "publish":
-                write_outputs(Path(rest[0]), publish(repository, rest[1:]))
+                write_outputs(Path(rest[0]), publish(repository, remote, rest[1:]))
             elif what == "fetch":
-                return 0 if fetch(repository, rest[0]) else NOT_THERE
+                return 0 if fetch(repository, remote, rest[0]) else NOT_THERE
             elif what == "take":
-                take(repository, read_outputs(Path(rest[0])))
+                take(repository, remote, read_outputs(Path(rest[0])))
             else:
                 raise ValueError(f"{what!r} is not known")
     except (DvcException, OSError) as error:
@@ -50,47 +51,44 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def may_leave(output: Any) -> bool:
-    """Whether an output of DVC's may be pushed at all."""
-    return bool(output.use_cache and output.can_push and output.protocol == "local" and not output.persist)
+def can_travel(output: Any) -> bool:
+    """Whether DVC keeps an output in a form in which another clone can have it."""
+    return bool(output.use_cache and output.protocol == "local" and not output.persist)
 
 
-def push(repository: "Repo", names: Iterable[str]) -> None:
+def push(repository: "Repo", remote_name: str, names: Iterable[str]) -> None:
     """Push all that makes a clone with the same inputs restore these stages."""
     from dvc.stage.cache import _get_cache_hash, _get_stage_hash
     from dvc.stage.serialize import to_single_stage_lockfile
 
     cache = repository.stage_cache
     for stage in _stages(repository, names):
-        private = [str(output) for output in stage.outs if not may_leave(output)]
-        if private:
-            raise ValueError(f"{stage.addressing} has outputs that must not leave this clone: {', '.join(private)}")
-        _push_objects(repository, stage.outs)
+        _push_objects(repository, remote_name, stage.outs)
         cache.save(stage)
         # The entry comes last: who finds it finds the outputs too.
         key = _get_stage_hash(stage)
         value = _get_cache_hash(to_single_stage_lockfile(stage))
-        remote, folder = _remote_entries(repository, key)
+        remote, folder = _remote_entries(repository, remote_name, key)
         remote.fs.makedirs(folder, exist_ok=True)
         text = Path(cache._get_cache_path(key, value)).read_bytes()
         _put_whole(remote.fs, remote.fs.join(folder, value), text)
 
 
-def publish(repository: "Repo", names: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-    """Push those outputs of the stages that may leave; what they are, by stage."""
+def publish(repository: "Repo", remote_name: str, names: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+    """Push those outputs of the stages that can travel; what they are, by stage."""
     from dvc.stage.serialize import to_single_stage_lockfile
 
     told = {}
     for stage in _stages(repository, names):
-        outputs = [output for output in stage.outs if may_leave(output)]
-        _push_objects(repository, outputs)
+        outputs = [output for output in stage.outs if can_travel(output)]
+        _push_objects(repository, remote_name, outputs)
         paths = {output.def_path for output in outputs}
         entry = to_single_stage_lockfile(stage)
         told[stage.addressing] = [dict(found) for found in entry.get("outs", []) if found["path"] in paths]
     return told
 
 
-def fetch(repository: "Repo", name: str) -> bool:
+def fetch(repository: "Repo", remote_name: str, name: str) -> bool:
     """Bring the newest result for the stage's present inputs into this clone's cache; whether there was one."""
     from dvc.stage.cache import _can_hash, _get_stage_hash
 
@@ -99,7 +97,7 @@ def fetch(repository: "Repo", name: str) -> bool:
     if not _can_hash(stage):
         return False
     key = _get_stage_hash(stage)
-    remote, folder = _remote_entries(repository, key)
+    remote, folder = _remote_entries(repository, remote_name, key)
     if not remote.fs.exists(folder):
         return False
     cache = repository.stage_cache
@@ -114,16 +112,16 @@ def fetch(repository: "Repo", name: str) -> bool:
     if entry is None:
         return False
     restored = cache._create_stage(entry, wdir=stage.wdir)
-    _pull_objects(repository, restored.outs)
+    _pull_objects(repository, remote_name, restored.outs)
     return bool(restored.outs_cached())
 
 
-def take(repository: "Repo", told: dict[str, list[dict[str, Any]]]) -> None:
+def take(repository: "Repo", remote_name: str, told: dict[str, list[dict[str, Any]]]) -> None:
     """Pull the outputs and put them in their places; ``dvc.lock`` stays as it is."""
     for name, outputs in told.items():
         (stage,) = _stages(repository, [name])
         taken = repository.stage_cache._create_stage({"cmd": "", "outs": outputs}, wdir=stage.wdir)
-        _pull_objects(repository, taken.outs)
+        _pull_objects(repository, remote_name, taken.outs)
         for output in taken.outs:
             output.checkout(force=True)
 
@@ -146,25 +144,26 @@ def _stages(repository: "Repo", names: Iterable[str]) -> Iterator[Any]:
     yield from stages
 
 
-def _push_objects(repository: "Repo", outputs: Iterable[Any]) -> None:
+def _push_objects(repository: "Repo", remote_name: str, outputs: Iterable[Any]) -> None:
     from dvc.exceptions import UploadError
 
     for output in outputs:
-        for odb, objects in output.get_used_objs(push=True).items():
-            failed = repository.cloud.push(objects, odb=odb).failed
+        # Without push=True, which would leave out what has push: false.
+        for objects in output.get_used_objs().values():
+            failed = repository.cloud.push(objects, remote=remote_name).failed
             if failed:
                 raise UploadError(len(failed))
 
 
-def _pull_objects(repository: "Repo", outputs: Iterable[Any]) -> None:
+def _pull_objects(repository: "Repo", remote_name: str, outputs: Iterable[Any]) -> None:
     for output in outputs:
-        for odb, objects in output.get_used_objs().items():
-            repository.cloud.pull(objects, odb=odb)
+        for objects in output.get_used_objs(remote=remote_name).values():
+            repository.cloud.pull(objects, remote=remote_name)
 
 
-def _remote_entries(repository: "Repo", key: str) -> tuple[Any, str]:
+def _remote_entries(repository: "Repo", remote_name: str, key: str) -> tuple[Any, str]:
     """The remote, and the folder in it that holds the results for one state of a stage's inputs."""
-    remote = repository.cloud.get_remote_odb(None, "push --run-cache", hash_name=_LEGACY)
+    remote = repository.cloud.get_remote_odb(remote_name, "push --run-cache", hash_name=_LEGACY)
     return remote, remote.fs.join(remote.path, "runs", key[:2], key)
 
 

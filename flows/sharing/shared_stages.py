@@ -1,12 +1,11 @@
 """Which stages several clones share, which each does for itself, and which stay where the run was started.
 
-A stage is *shared* where all of its outputs may be pushed and this clone can have its inputs: one clone computes it,
-and the others restore it from the DVC remote. Outputs with ``push: false`` (raw and masked text, models trained on
-them) go nowhere, so a clone that has the raw text makes its *own* where a shared stage needs them. Everything else,
-such as the scores of private sentences, is computed where the run was started.
+A stage is *shared* where DVC keeps all of its outputs and this clone can have its inputs: one clone computes it, and
+the others restore it from the DVC remote that all of them trust. An output that DVC does not keep in its cache each
+clone makes for its *own*, where a shared stage needs it. Stages that nothing depends on stay where the run was started.
 
-A clone without the raw text shares what needs nothing private. What such a stage needs from one that it cannot run
-itself comes from the *border*: an output that may be pushed, of a stage that others compute.
+A clone without the raw text does not divide it into corpora. What it cannot run itself comes from the *border*: an
+output of a stage that others compute.
 """
 
 import subprocess
@@ -16,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from flows.graph.graph import Graph, dvc_stages, graph_of
-from flows.sharing.exchange import may_leave
+from flows.sharing.exchange import can_travel
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
@@ -70,7 +69,6 @@ def classify(
     """
     following = graph.downstream()
     shared: set[str] = set()
-    clean: set[str] = set()  # with no private output before them
     own: set[str] = set()
     for name, node in graph.nodes.items():
         stage = stages[name]
@@ -78,25 +76,21 @@ def classify(
             # Data added with `dvc add`.
             if all(is_here(str(output)) for output in stage.outs):
                 own.add(name)
-                if all(may_leave(output) for output in stage.outs):
-                    clean.add(name)
             continue
         made = [(above, output) for above in node.upstream for output in stages[above].outs]
         makers = {path: [pair for pair in made if _overlap(path, str(pair[1]))] for path in node.dependencies}
         usual = not (stage.frozen or stage.is_callback or stage.always_changed)
         if not usual or not all(
-            all(may_leave(output) or above in own for above, output in pairs)
+            all(can_travel(output) or above in own for above, output in pairs)
             if pairs
             else path in tracked or is_here(path)
             for path, pairs in makers.items()
         ):
             continue
-        if stage.outs and all(may_leave(output) for output in stage.outs):
+        if stage.outs and all(can_travel(output) for output in stage.outs):
             if following[name]:
                 shared.add(name)
-                if all(above in clean for above in node.upstream):
-                    clean.add(name)
-        elif all(above in clean or above in own for above in node.upstream):
+        elif all(above in shared or above in own for above in node.upstream):
             own.add(name)
     border = {above for name in shared for above in graph.nodes[name].upstream} - shared - own
     return SharedStages(frozenset(shared), frozenset(own), frozenset(border))

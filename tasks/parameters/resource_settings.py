@@ -33,6 +33,10 @@ class ResourceSettings(Settings):
     memory."""
     retry_seconds: float = Field(default=10.0, ge=0)
     """Time before it is tried again; twice as long before each further time."""
+    trusted_remote: str | None = None
+    """Name of a DVC remote through which several clones share an experiment (``palimpsest run --share``). Raw text,
+    masked text and models trained on them go there, so whoever reaches it can read them; a plain ``dvc push`` sends
+    none of it. ``null``: nothing is shared."""
     devices: int = Field(default=1, ge=1)
     """Devices of one machine that a language model is trained on: GPUs, or processes where there is none."""
     nodes: int = Field(default=1, ge=1)

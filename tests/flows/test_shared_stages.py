@@ -48,18 +48,16 @@ stages:
     deps: [small.txt, generic.txt]
     outs: [table.txt]
 """
-"""`folder` reads a folder with a private file, `small` has an output that DVC does not keep, `table` is the end."""
+"""`folder` and `table` are the end, `small` has an output that DVC does not keep."""
+REMOTE = "trusted"
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """The graph in a commit, with a remote beside it; the private text is not in git."""
+    """The graph in a commit, with a trusted remote and a plain one beside it; the private text is not in git."""
     made = make_project(tmp_path / "first clone", GRAPH)
-    url = tmp_path / "remote"
-    made.write(
-        ".dvc/config",
-        f"[core]\n    check_update = false\n    remote = shared\n['remote \"shared\"']\n    url = {url}\n",
-    )
+    remotes = "".join(f"['remote \"{name}\"']\n    url = {tmp_path / name}\n" for name in (REMOTE, "plain"))
+    made.write(".dvc/config", f"[core]\n    check_update = false\n    remote = plain\n{remotes}")
     made.write(".gitignore", "/filled\n/model\n/*.txt\n!/in.txt\n/.palimpsest\n")
     git(made.folder, "add", "--all")
     git(made.folder, "-c", "user.name=test", "-c", "user.email=test@localhost", "commit", "--quiet", "-m", "start")
@@ -71,25 +69,20 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *arguments], cwd=folder, check=True)
 
 
-def exchange(folder: Path, *arguments: str) -> int:
+def exchange(folder: Path, what: str, *arguments: str) -> int:
     with chdir(folder):
-        return main(arguments)
+        return main([what, REMOTE, *arguments])
 
 
-def test_a_clone_with_the_private_text_makes_its_own_and_one_without_waits(project: Project) -> None:
+def test_a_clone_with_the_private_text_divides_it_and_one_without_waits(project: Project) -> None:
     with open_repository(project.folder) as repository:
         here, by_git = shared_stages(repository)
-    assert here == SharedStages(frozenset({"generic", "adapt"}), frozenset({"corpus", "fill"}), frozenset())
-    assert by_git == SharedStages(frozenset({"generic", "adapt"}), frozenset(), frozenset({"fill"}))
-    # A generic text that is not in git must be there too, and is nothing private for that.
-    git(project.folder, "rm", "--quiet", "--cached", "in.txt")
-    with open_repository(project.folder) as repository:
-        again, by_git = shared_stages(repository)
-    assert again == here
-    assert by_git == SharedStages(frozenset({"adapt"}), frozenset(), frozenset({"generic", "fill"}))
+    own = frozenset({"small"})
+    assert here == SharedStages(frozenset({"generic", "corpus", "fill", "adapt"}), own, frozenset())
+    assert by_git == SharedStages(frozenset({"generic", "fill", "adapt"}), own, frozenset({"corpus"}))
 
 
-def test_the_real_graph_shares_trainings_and_keeps_what_is_private() -> None:
+def test_the_real_graph_shares_all_but_its_ends_and_what_git_holds() -> None:
     with open_repository(CHECKOUT) as repository:
         stages = {name: stage for name, (stage, _) in dvc_stages(repository).items()}
         graph = read_graph(repository)
@@ -100,11 +93,9 @@ def test_the_real_graph_shares_trainings_and_keeps_what_is_private() -> None:
     found = classify(graph, stages, frozenset(listed) | {str(above) for name in listed for above in Path(name).parents})
     needed = found.needed(graph, found.shared)
     shared, own = ({graph.nodes[name].step for name in names} for names in (needed.shared, needed.own))
-    assert {"generic", "word_counts", "pretrain", "fill", "adapt_filled", "adapt_control"} <= shared
-    assert {"corpus", "mask"} <= own
-    private = {"corpus", "mask", "adapt_masked", "evaluate_filled", "recognise_filled", "recognise_masked", "summarise"}
-    assert not shared & {*private, "report", "publish"}
-    assert not own & {"evaluate_filled", "recognise_filled", "adapt_masked", "summarise"}
+    assert {"generic", "corpus", "mask", "fill", "adapt_oracle", "evaluate_filled", "recognise_filled"} <= shared
+    assert own == {"train_recogniser"}
+    assert "publish" not in shared
     assert needed.border == set()
 
 
@@ -113,27 +104,33 @@ def test_what_is_needed_is_the_wanted_stages_with_what_they_wait_for(project: Pr
         plan = make_plan(repository)
         here, by_git = shared_stages(repository)
     assert here.needed(plan.graph, ["generic", "table"]) == SharedStages(frozenset({"generic"}))
-    assert here.needed(plan.graph, ["adapt"]) == here
-    assert list(plan_of(plan, here).graph.nodes) == ["generic", "corpus", "fill", "adapt"]
+    wanted = here.needed(plan.graph, ["adapt"])
+    assert wanted == SharedStages(here.shared)
+    assert list(plan_of(plan, wanted).graph.nodes) == ["generic", "corpus", "fill", "adapt"]
     joined = plan_of(plan, by_git.needed(plan.graph, ["adapt"]))
-    assert list(joined.graph.nodes) == ["generic", "fill", "adapt"]
-    assert joined.graph.nodes["fill"].upstream == ()
+    assert list(joined.graph.nodes) == ["generic", "corpus", "fill", "adapt"]
+    assert joined.graph.nodes["corpus"].upstream == ()
     assert {stage.action for stage in joined.stages.values()} == {Action.RUN}
 
 
-def test_a_result_goes_to_another_clone_and_nothing_private_does(project: Project, tmp_path: Path) -> None:
+def test_results_go_to_another_clone_through_the_trusted_remote_and_a_plain_push_sends_none(
+    project: Project, tmp_path: Path
+) -> None:
     other = Project(tmp_path / "second clone")
     git(project.folder, "clone", "--quiet", ".", str(other.folder))
     project.dvc("repro", "adapt")
     told = tmp_path / "told.json"
     assert exchange(project.folder, "push", "generic") == 0
-    assert exchange(project.folder, "publish", str(told), "fill") == 0
+    assert exchange(project.folder, "push", "fill") == 0
+    assert exchange(project.folder, "publish", str(told), "corpus") == 0
     outputs = json.loads(told.read_text(encoding="utf-8"))
-    assert [output["path"] for output in outputs["fill"]] == ["filled/text.txt"]
+    assert [output["path"] for output in outputs["corpus"]] == ["corpus.txt"]
 
     assert exchange(other.folder, "fetch", "generic") == 0
     assert "is cached - skipping run" in other.dvc("repro", "--single-item", "generic")
     assert exchange(other.folder, "take", str(told)) == 0
+    assert exchange(other.folder, "fetch", "fill") == 0
+    assert "is cached - skipping run" in other.dvc("repro", "--single-item", "fill")
     assert other.read("filled/text.txt") == "Alice went home\n"
     # Nobody has pushed this one: it is computed here, and goes the other way.
     assert exchange(other.folder, "fetch", "adapt") == NOT_THERE
@@ -145,11 +142,16 @@ def test_a_result_goes_to_another_clone_and_nothing_private_does(project: Projec
     assert "is cached - skipping run" in project.dvc("repro", "--single-item", "adapt")
     assert project.read("model/weights.txt") == "one\nAlice went home\n"
 
-    with pytest.raises(ValueError, match=r"fill has outputs that must not leave this clone: filled/corpus\.txt"):
-        exchange(project.folder, "push", "fill")
-    seen = [path.read_bytes() for folder in ("remote", "second clone") for path in files(tmp_path / folder)]
-    assert len(seen) > 10
-    assert not any(b"Zyxwquill went" in content for content in seen)
+    for remote in ("plain", REMOTE):
+        project.dvc("push", "--remote", remote)
+        other.dvc("push", "--remote", remote)
+    held = {
+        name: [b"Zyxwquill went" in path.read_bytes() for path in files(tmp_path / name)] for name in ("plain", REMOTE)
+    }
+    assert not any(held["plain"])
+    assert len(held["plain"]) >= 3
+    # The corpus, and the copy of it in the fill, by the exchange.
+    assert any(held[REMOTE])
 
 
 def files(folder: Path) -> list[Path]:
@@ -168,7 +170,7 @@ def test_other_inputs_have_another_result(project: Project, tmp_path: Path) -> N
 def test_a_remote_that_cannot_be_written_is_told_in_one_line(
     project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "remote").write_text("no folder", encoding="utf-8")
+    (tmp_path / REMOTE).write_text("no folder", encoding="utf-8")
     project.dvc("repro", "generic")
     assert exchange(project.folder, "push", "generic") != 0
     assert capsys.readouterr().err.startswith("ERROR: ")
