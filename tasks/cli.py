@@ -13,6 +13,7 @@ import argparse
 import errno
 import importlib
 import os
+import resource
 import signal
 import sys
 import traceback
@@ -124,6 +125,8 @@ def internal_error(error: BaseException) -> int:
 def main(argv: list[str] | None = None) -> int:
     """Run one command; returns the exit status (0 done, 1 user error, 2 wrong usage, 70 defect)."""
     telemetry.switch_off()
+    # Memory holds private text: a crash must not write it to the disk.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     arguments = sys.argv[1:] if argv is None else argv
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         _print_overview()

@@ -55,6 +55,14 @@ def test_start_up_is_short():
     assert fastest(sys.executable, "-m", "tasks.cli", "mask", "--help") - bare < 0.5
 
 
+def test_a_command_leaves_no_core_dump():
+    limit = "resource.getrlimit(resource.RLIMIT_CORE)"
+    program = f"import resource; from tasks.cli import main; main(['--version']); print({limit})"
+    allowed = ["sh", "-c", 'ulimit -c "$(ulimit -Hc)"; exec "$@"', "sh"]
+    done = subprocess.run([*allowed, sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "(0, 0)"
+
+
 def test_masking_with_a_list_does_not_import_torch(tmp_path):
     text, masked = tmp_path / "in.txt", tmp_path / "out.txt"
     text.write_text("the cat of Zebulon Quux\n", encoding="utf-8")

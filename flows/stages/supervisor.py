@@ -23,6 +23,7 @@ import importlib
 import importlib.util
 import json
 import os
+import resource
 import select
 import signal
 import sys
@@ -325,4 +326,6 @@ def report(message: dict[str, Any]) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Stages have private text in memory: a crash must not write it to the disk.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     Supervisor().serve()

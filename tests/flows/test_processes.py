@@ -1,6 +1,7 @@
 """No process of a run outlives it, however the run or one of its parts dies."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -37,6 +38,14 @@ def test_a_program_runs_in_the_folder_with_its_status_and_output(tmp_path: Path)
         assert process.wait(20) == 7
     assert log.read_text() == f"{tmp_path}\nhello\n"
     assert log.stat().st_mode & 0o777 == 0o600
+
+
+def test_nothing_that_a_run_starts_leaves_a_core_dump(tmp_path: Path) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (most, most))
+    with Processes(tmp_path) as processes:
+        assert processes.start_program(["sh", "-c", "ulimit -c; ulimit -Hc"], tmp_path / "log").wait(20) == 0
+    assert (tmp_path / "log").read_text() == "0\n0\n"
 
 
 def test_a_program_that_does_not_exist_ends_with_a_status(tmp_path: Path) -> None:
