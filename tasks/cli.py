@@ -17,12 +17,14 @@ import resource
 import signal
 import sys
 import traceback
+from pathlib import Path
 from types import ModuleType
 
 from tasks import telemetry
 from tasks.corpora.text_lines import forget_pipes
 from tasks.errors import PalimpsestError
 from tasks.files.paths_apart import check_options
+from tasks.files.private_folders import close_private_folders
 
 COMMANDS: dict[str, str] = {
     "corpora": "tasks.corpora.corpora_command",
@@ -138,6 +140,10 @@ def main(argv: list[str] | None = None) -> int:
         print(f"palimpsest {version('palimpsest')}")
         return 0
     try:
+        if "DVC_STAGE" in os.environ:
+            # Whoever started DVC. An experiment of DVC's own has another root than the folder it works in.
+            for checkout in {os.getcwd(), os.environ["DVC_ROOT"]}:
+                close_private_folders(Path(checkout))
         module = load_command(name)
         if module is None:
             from tasks.spelling import nearest

@@ -1,1 +1,1 @@
-"""What a run keeps in the folder that it works in: its lock, overrides, private folders."""
+"""What a run keeps in the folder that it works in: its lock and overrides."""

@@ -15,7 +15,6 @@ from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 
 from flows.checkout.overrides import overridden, parse_overrides
-from flows.checkout.private_folders import close_private_folders
 from flows.checkout.run_lock import RunLock
 from flows.graph.graph import open_repository, project_folder
 from flows.graph.selection import Selection, parse_only
@@ -29,6 +28,7 @@ from flows.sharing.role import Role
 from flows.stages.executor import Outcome
 from flows.stages.processes import Processes
 from tasks.errors import ResourceError
+from tasks.files.private_folders import close_private_folders
 from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
 
 LOOK_SECONDS = 5.0

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from flows.checkout.private_folders import close_private_folders
 from flows.graph.plan import Action, Plan
 from flows.prefect_flow import prefect_api
 from flows.prefect_flow.abandoned_flow_run import end_abandoned_flow_runs, forget_flow_runs, note_start
@@ -21,6 +20,7 @@ from flows.runs.session import Session
 from flows.stages.executor import STOPPED, Finish, Observer, Outcome, State
 from flows.stages.processes import Processes
 from tasks.errors import ResourceError
+from tasks.files.private_folders import close_private_folders
 from tasks.parameters.resource_settings import ResourceSettings
 
 STOP_SECONDS = 8.0

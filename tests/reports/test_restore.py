@@ -1,6 +1,7 @@
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 
@@ -132,6 +133,7 @@ def test_a_state_comes_back_from_the_store_after_everything_has_changed(tracked,
     assert (restored["commit"], restored["dirty"]) == (commit, True)
     assert restored["dvc_lock"] == tracked_state.tags(tracked, identifier)["dvc_lock"]
     assert restored["changed_parameters"] == ["evaluation.seed"]
+    assert {stat.S_IMODE((then / name).stat().st_mode) for name in ("data", "models", "results")} == {0o700}
     assert yaml.safe_load((then / "params.yaml").read_text(encoding="utf-8"))["evaluation"]["seed"] == 7
     assert restored["restored"] == [REPORT]
     assert sorted(restored["missing"]) == ["corpus.txt", "model.txt"]

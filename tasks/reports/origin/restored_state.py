@@ -16,6 +16,7 @@ from typing import Any
 
 from tasks.errors import CorpusError, ResourceError
 from tasks.files.atomic_file import atomic_writer
+from tasks.files.private_folders import close_private_folders
 from tasks.reports.origin.lock_entries import LOCK_FILE, read_lock
 
 
@@ -89,6 +90,7 @@ def bring_back(folder: Path, entries: Mapping[str, Any], *, pull: bool, replace:
 
     Without ``replace`` DVC refuses to overwrite a file of which its cache has no copy (``ResourceError``).
     """
+    close_private_folders(folder)
     state = RestoredState(folder)
     for name, values in _parameters(entries).items():
         state.changed_parameters += _write_parameters(folder / name, values)

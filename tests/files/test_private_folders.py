@@ -1,0 +1,114 @@
+"""Other users of the machine reach nothing private, whatever modes a checkout begins with and whoever starts DVC."""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+from tasks.files.private_folders import PRIVATE_FOLDERS, close_private_folders
+
+ROOT = Path(__file__).parents[2]
+GRAPH = """
+stages:
+  corpus:
+    cmd: >-
+      palimpsest corpora --params params.yaml --section corpora.chat --private
+      --output data/private/corpora/chat --report results/reports/corpora/chat.json
+    deps: [text.txt]
+    outs: [data/private/corpora/chat: {push: false}]
+    metrics: [results/reports/corpora/chat.json: {push: false}]
+  count:
+    cmd: >-
+      palimpsest count-words --input data/private/corpora/chat/train.txt
+      --output models/tuned_fillers/chat/words.tsv
+    deps: [data/private/corpora/chat]
+    outs: [models/tuned_fillers: {push: false}]
+"""
+"""`count` stands for whatever makes something of private text: a model, a fill, scores."""
+
+
+def open_to_others(folder: Path) -> list[str]:
+    """Files and folders that another user can reach: no folder above them, up to the checkout, is closed to all."""
+    reached = []
+    for path in folder.rglob("*"):
+        above = [path, *path.parents]
+        if all(stat.S_IMODE(one.stat().st_mode) & 0o077 for one in above[: above.index(folder)]):
+            reached.append(path.relative_to(folder).as_posix())
+    return reached
+
+
+def dvc(folder: Path, *arguments: str) -> None:
+    """Bare DVC with umask 022, which finds our commands as a user's shell does."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "DVC_NO_ANALYTICS": "1"}
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    command = [sys.executable, "-m", "dvc", *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, umask=0o022)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_bare_dvc_leaves_nothing_private_open_not_even_what_it_checks_out(tmp_path):
+    checkout = tmp_path / "a checkout"
+    for name in ("data", "models", "results", ".dvc/cache"):
+        (checkout / name).mkdir(parents=True)
+        (checkout / name).chmod(0o755)
+    parameters = (ROOT / "params.yaml").read_text(encoding="utf-8")
+    old = "  chat:\n    kind: chitchat\n    source: constraints.txt\n"
+    assert old in parameters
+    parameters = parameters.replace(old, "  chat:\n    kind: files\n    source: text.txt\n")
+    (checkout / "params.yaml").write_text(
+        parameters.replace("valid_sentences: 1000, test_sentences: 2000", "valid_sentences: 5, test_sentences: 5")
+    )
+    (checkout / "text.txt").write_text(
+        "".join(f"The dog number {number} of Zyxwquill sleeps.\n" for number in range(40))
+    )
+    (checkout / "dvc.yaml").write_text(GRAPH)
+    (checkout / ".dvc" / "config").write_text("[core]\n    no_scm = true\n")
+    dvc(checkout, "repro")
+    made = {
+        "data/private/corpora/chat/train.txt",
+        "models/tuned_fillers/chat/words.tsv",
+        "results/reports/corpora/chat.json",
+    }
+    for _ in range(2):
+        assert all((checkout / name).is_file() for name in made)
+        private = [name for name in open_to_others(checkout) if name.startswith(PRIVATE_FOLDERS)]
+        assert private == []
+        for name in ("data/private", "models/tuned_fillers", "results/reports"):
+            shutil.rmtree(checkout / name)
+        dvc(checkout, "checkout")
+
+
+def test_cleaning_leaves_the_closed_folders_and_what_is_no_output(tmp_path):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    kept = {
+        "data/README.md",
+        "data/raw/mail.txt",
+        "data/private/keys/clone_key",
+        "data/private/ledger.jsonl",
+        "data/private/counts/chat.json",
+        "data/private/releases/mail.json",
+        "models/recogniser/settings.json",
+        "models/recogniser_report.json",
+        "models/taggers/README.md",
+        "releases/mail/text.txt",
+        "results/.gitignore",
+    }
+    outputs = {
+        "data/private/corpora/chat/train.txt",
+        "data/obfuscated/chat/text.txt",
+        "data/word_counts.tsv",
+        "models/tuned_fillers/chat/filler",
+        "models/taggers/crf/model",
+        "results/summary.json",
+        "results/parameters.ok",
+    }
+    for name in kept | outputs:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    close_private_folders(tmp_path)
+    subprocess.run(["make", "clean"], cwd=tmp_path, check=True, capture_output=True)
+    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == kept | {"Makefile"}
+    assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in PRIVATE_FOLDERS} == {0o700}
