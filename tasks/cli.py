@@ -27,6 +27,7 @@ from tasks.files.paths_apart import check_options
 from tasks.files.private_folders import close_private_folders
 
 COMMANDS: dict[str, str] = {
+    "check-parameters": "tasks.parameters.check_parameters_command",
     "corpora": "tasks.corpora.corpora_command",
     "count-words": "tasks.corpora.count_words_command",
     "vocabulary": "tasks.language_model.vocabulary_command",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
+import yaml
 from dvc.repo import Repo
 
 from tasks.cli import command_parser, load_command
@@ -101,7 +102,29 @@ def test_nothing_that_has_private_text_upstream_is_pushed_and_all_else_may_be(up
     assert [str(out) for stage in private for out in stage.outs if out.can_push] == []
     public = upstream.keys() - private
     assert [str(out) for stage in public for out in stage.outs if not out.can_push] == []
-    kept_open = {"generic", "word_counts", "vocabulary", "pretrain", "train_filler"}
+    kept_open = {"parameters", "generic", "word_counts", "vocabulary", "pretrain", "train_filler"}
     assert kept_open <= {stage.name.split("@")[0] for stage in public}
     steps = {stage.name.split("@")[0] for stage in private}
     assert {"corpus", "labelled_text", "fill", "adapt_filled", "evaluate_filled", "summarise", "report"} <= steps
+
+
+def test_no_stage_comes_before_the_check_of_the_parameters(upstream):
+    unchecked = [stage.name for stage, above in upstream.items() if "parameters" not in {one.name for one in above}]
+    assert unchecked == ["parameters"]
+
+
+@pytest.mark.parametrize("techniques", [["t"], []])
+def test_not_even_one_whose_name_fits_nothing_comes_before_the_check(tmp_path, techniques):
+    """Each dimension has one name, which no section knows: a stage is then built from it with no other before it."""
+    document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    names = {key: {"filler": key, "base": "x"} if key.startswith("tunings") else key for key in document["compare"]}
+    document["compare"] = {key: [name] for key, name in names.items()}
+    document["compare"]["techniques"] = techniques
+    source = {"source": "elsewhere"}
+    document["corpora"] = {"a": source}
+    document["masking_evaluation"]["gold_sets"] = {"b": source}
+    document["speech"] |= {
+        "corpora": {"c": {"dev": source, "test": source}},
+        "nbest": {"d": {"dev": source, "test": source}},
+    }
+    test_no_stage_comes_before_the_check_of_the_parameters(upstream_in(tmp_path, yaml.safe_dump(document)))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from flows.graph.changes import Change, ChangeReader, Kind
 from flows.graph.graph import Graph, dvc_stages, graph_of
 from flows.graph.selection import Selection
+from tasks.parameters.check_parameters_command import STAGE as CHECK_OF_PARAMETERS
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
@@ -38,6 +39,13 @@ class PlannedStage:
     """Direct predecessors that run, or may run, first."""
     restorable: bool
     """DVC's cache already holds the outputs, so that they are restored and nothing is computed."""
+
+    @property
+    def others_follow(self) -> bool:
+        """Whether its outputs may come out different. The check of params.yaml writes again what is there already."""
+        if self.name == CHECK_OF_PARAMETERS:
+            return any(change.kind in (Kind.NEW, Kind.OUTPUT) for change in self.changes)
+        return self.action is not Action.UNCHANGED
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -109,7 +117,7 @@ def make_plan(repository: "Repo", selection: Selection = EVERYTHING) -> Plan:
     planned: dict[str, PlannedStage] = {}
     for name, node in graph.nodes.items():
         stage, _ = stages[name]
-        after = tuple(above for above in node.upstream if planned[above].action is not Action.UNCHANGED)
+        after = tuple(above for above in node.upstream if planned[above].others_follow)
         # An input that a running stage makes is no reason yet: what it will be is not known.
         remade = [output.fs_path for above in after for output in stages[above][0].outs]
         changes = tuple(

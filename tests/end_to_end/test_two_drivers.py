@@ -313,6 +313,7 @@ def test_a_changed_parameter_reruns_its_branch_alone(by_dvc):
     plan = json.loads(run(by_dvc, "palimpsest", "plan", "--json").stdout)
     touched = {stage["name"]: stage["reasons"] for stage in plan["stages"] if stage["action"] != "unchanged"}
     assert set(touched) == {
+        "parameters",
         "fill@mail-allow_list-tiny-top_k-1",
         "examples@mail-tiny",
         "examples_tuned@mail-allow_list-tiny_tuned_round_2",

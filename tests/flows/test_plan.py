@@ -2,9 +2,10 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
-from scratch_project import ALL, FILLS, Project
+from scratch_project import ALL, FILLS, GRAPH, Project, make_project
 
 from flows.graph.changes import value_changes
 from flows.graph.graph import open_repository
@@ -48,6 +49,18 @@ def test_a_changed_parameter_concerns_its_branch_only(finished: Project) -> None
     assert list(plan.causes()) == [
         ("parameter filling.top_k.k changed from 10 to 5", ["fill@list-top_k", "fill@tagger-top_k"])
     ]
+
+
+def test_that_all_parameters_are_checked_again_makes_nothing_follow(tmp_path: Path) -> None:
+    check = "  parameters:\n    cmd: echo ok > ok.txt\n    params: [filling]\n    outs: [ok.txt]\n"
+    graph = GRAPH.replace("stages:\n", f"stages:\n{check}").replace("[in.txt]", "[in.txt, ok.txt]")
+    project = make_project(tmp_path / "a project", graph)
+    project.dvc("repro")
+    project.replace("params.yaml", "top_k: {kind: top_k, k: 10}", "top_k: {kind: top_k, k: 5}")
+    found = actions(plan_of(project, "mask"))
+    assert found == dict.fromkeys(found, UNCHANGED) | {"parameters": RUN}
+    (project.folder / "ok.txt").unlink()
+    assert plan_of(project, "mask").stages["raw"].reasons == ("after parameters",)
 
 
 def test_a_changed_file_runs_its_stage_and_perhaps_what_follows(finished: Project) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tasks.parameters.check_parameters_command import STAGE as CHECK_OF_PARAMETERS
+
 LOCK_FILE = "dvc.lock"
 
 
@@ -29,15 +31,21 @@ class LockEntries:
         self._makers = {out["path"]: name for name, entry in stages.items() for out in entry.get("outs", ())}
 
     def chain(self, stage: str) -> dict[str, Any]:
-        """The entries of a stage and of all stages before it; empty where the lock does not have the stage."""
+        """The entries of a stage and of all stages before it; empty where the lock does not have the stage.
+
+        That of the check of params.yaml is without its inputs, which are all parameters: no number comes from them.
+        """
         found: dict[str, Any] = {}
         waiting = [stage] if stage in self.stages else []
         while waiting:
             name = waiting.pop()
             if name in found:
                 continue
-            found[name] = self.stages[name]
-            for dependency in self.stages[name].get("deps", ()):
+            found[name] = entry = self.stages[name]
+            if name == CHECK_OF_PARAMETERS:
+                found[name] = {key: entry[key] for key in ("cmd", "outs") if key in entry}
+                continue
+            for dependency in entry.get("deps", ()):
                 waiting += self._made(dependency["path"])
         return dict(sorted(found.items()))
 

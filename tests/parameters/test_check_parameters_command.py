@@ -1,0 +1,99 @@
+"""Names from ``params.yaml`` reach no shell: with bare DVC, nothing runs before they are checked."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tasks.cli import main
+
+ROOT = Path(__file__).parents[2]
+ATTACKS = ("x$(touch PWNED)", "x;touch PWNED;", "x'$(touch PWNED)'")
+
+
+def attacked(document, name, attack):
+    """The parameters with the attack instead of a name, in ``compare`` and in the sections that give names."""
+    sections = ("compare", "corpora", "masking", "taggers", "fillers", "tuned_fillers", "filling")
+    changed = {key: _renamed(part, name, attack) if key in sections else part for key, part in document.items()}
+    gold_sets = _renamed(document["masking_evaluation"]["gold_sets"], name, attack)
+    changed["masking_evaluation"] = document["masking_evaluation"] | {"gold_sets": gold_sets}
+    speech = {key: _renamed(document["speech"][key], name, attack) for key in ("corpora", "nbest")}
+    return changed | {"speech": document["speech"] | speech}
+
+
+def _renamed(value, name, attack):
+    if isinstance(value, dict):
+        return {
+            attack if key == name else key: one if key in ("kind", "seed") else _renamed(one, name, attack)
+            for key, one in value.items()
+        }
+    if isinstance(value, list):
+        return [_renamed(one, name, attack) for one in value]
+    return attack if value == name else value
+
+
+@pytest.fixture
+def project(tmp_path):
+    """The project with a corpus of its own, so that the stages that an attack is to reach come soon."""
+    for name in ("dvc.yaml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "tasks", tmp_path / "tasks", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "text.txt").write_text("".join(f"The dog number {number} sleeps here.\n" for number in range(40)))
+    subprocess.run([sys.executable, "-m", "dvc", "init", "--quiet", "--no-scm"], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def repro(project, *arguments):
+    """Bare ``dvc repro``, which finds our commands as a user's shell does."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "DVC_NO_ANALYTICS": "1"}
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    command = [sys.executable, "-m", "dvc", "repro", *arguments]
+    return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True)
+
+
+def parameters():
+    document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    cleaning = {"valid_sentences": 5, "test_sentences": 5}
+    document["generic"] = {"kind": "files", "source": "text.txt", "cleaning": cleaning}
+    document["corpora"]["chat"] = document["generic"]
+    return document
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize(
+    "name", ["chat", "templates", "allow_list", "crf", "minilm", "minilm_tuned", "top_k", "baseline0", "recogniser", 1]
+)
+def test_the_check_finds_a_command_wherever_a_name_may_stand(tmp_path, monkeypatch, capsys, name, attack):
+    monkeypatch.chdir(tmp_path)
+    document = attacked(parameters(), name, attack)
+    Path("params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    assert main(["check-parameters", "--output", "ok"]) == 1
+    assert repr(attack) in capsys.readouterr().err
+    assert not Path("ok").exists()
+
+
+@pytest.mark.parametrize("attack", ATTACKS[:2])
+def test_dvc_runs_no_command_with_such_a_name(project, attack):
+    (project / "params.yaml").write_text(yaml.safe_dump(attacked(parameters(), "chat", attack)), encoding="utf-8")
+    done = repro(project, "--keep-going")
+    assert done.returncode != 0
+    assert repr(attack) in done.stderr
+    assert not (project / "PWNED").exists()
+
+
+def test_what_was_valid_once_is_checked_again_and_makes_nothing_anew(project):
+    (project / "params.yaml").write_text(yaml.safe_dump(parameters()), encoding="utf-8")
+    done = repro(project, "generic", "corpus@chat")
+    assert done.returncode == 0, done.stderr
+    document = parameters() | {"evaluation": {"bootstrap_samples": 200, "confidence": 0.9, "seed": 1}}
+    (project / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    assert repro(project, "corpus@chat").stdout.count("Running stage") == 1
+    document["corpora"][ATTACKS[0]] = document["corpora"]["chat"]
+    (project / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    for option in ("--force", "--ignore-errors"):
+        assert repr(ATTACKS[0]) in repro(project, option, f"corpus@{ATTACKS[0]}").stderr
+        assert not (project / "PWNED").exists()
