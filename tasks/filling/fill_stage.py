@@ -58,11 +58,13 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
             prepared, learned = learn(arguments, settings, threads)
             report.measure(**learned)
             for_surrogates = _surrogates_of_documents(arguments, settings)
+            # Where masked words were counted, only the noisy counts may say what they are, in the report too.
+            sidecar = None if counts_masked_words(settings) else arguments.sidecar
             shards = read_copies(
                 settings.copies,
                 lambda: read_shards(
                     read_lines(arguments.input),
-                    read_sidecar(arguments.sidecar) if arguments.sidecar else None,
+                    read_sidecar(sidecar) if sidecar else None,
                     read_lines(arguments.documents) if for_surrogates else None,
                 ),
             )
@@ -76,7 +78,7 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
                     arguments.work_folder or DEFAULT_WORK_FOLDER, arguments.output, key, resume=arguments.resume
                 )
                 open_store.callback(store.close)
-            tally = FillingTally(kept, Restoration(None, settings.copies) if arguments.sidecar else None)
+            tally = FillingTally(kept, Restoration(None, settings.copies) if sidecar else None)
             with _progress_bar() as advance:
                 done = fill_corpus(
                     itertools.chain(first, shards),
@@ -111,7 +113,7 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
             if tally.fills and tally.counts.get("class_slots") == 0:
                 unclassed = "no marker says its class: classes=match changed nothing; give --sidecar, or mask by class"
                 _warn(report, unclassed)
-            for warning in (*_beyond_epsilon(settings), *_beyond_one_copy(settings)):
+            for warning in _beyond_one_copy(settings):
                 _warn(report, warning)
         if store is not None:
             # Only now: a run that ends before its report is written can still be resumed.
@@ -158,11 +160,13 @@ def learn(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[A
     if counts_masked_words(settings):
         from tasks.corpora.sidecar import read_sidecar
         from tasks.corpora.text_lines import read_lines
+        from tasks.filling.filled_corpus import spans_beside_text
         from tasks.filling.frequencies.counted_frequencies import counted_frequencies
         from tasks.filling.frequencies.noise_key import noise_key
         from tasks.filling.kept_words import KeptWords
 
-        kept, spans = KeptWords.read(arguments.kept_words), read_sidecar(arguments.sidecar)
+        kept = KeptWords.read(arguments.kept_words)
+        spans = spans_beside_text(read_lines(arguments.input), read_sidecar(arguments.sidecar))
         documents = read_lines(arguments.documents) if protects_documents(settings) else ()
         counted = counted_frequencies(prepared, kept, spans, settings.counts, noise_key(), documents)
         measured["counted_frequencies"] = counted.measured
@@ -247,18 +251,6 @@ def _class_match_rates(counts: Mapping[str, int]) -> dict[str, float | None]:
         "class_match_rate_first": counts["class_matches_first"] / slots if slots else None,
         "class_match_rate": counts["class_matches"] / slots if slots else None,
     }
-
-
-def _beyond_epsilon(settings: Any) -> Iterator[str]:
-    """What a fill with noisy counts reads of the sidecar besides them (decision 0037)."""
-    from tasks.filling.log_linear.options import counts_masked_words
-
-    if not counts_masked_words(settings):
-        return
-    if settings.forbid_original:
-        yield "epsilon is of the counts: with forbid_original each place also says one word that was not masked there"
-    if settings.classes == "match":
-        yield "epsilon is of the counts: classes=match also reads the class, and surrogates the form, of a masked word"
 
 
 def _beyond_one_copy(settings: Any) -> Iterator[str]:

@@ -134,14 +134,17 @@ _MOST_NOISE = 100.0
 class NoisyCounts(Settings):
     """How the masked words are counted where ``prior`` is ``counted`` (see ``counted_frequencies``).
 
+    The fill is then made of the masked text, public data, the seed and the noisy counts, and of nothing else:
+    epsilon is about the masked words of a line or document, for those who have masked text, fill and report.
+
     Noise moves a count by 2 L / epsilon places on the average, by 100 at most: with more of it only words that hundreds
     of units have stand out at all, and the time that ``count_posterior`` takes grows as it does: at 100, a minute or
     two for 76,000 words.
     """
 
     epsilon: float = Field(default=4.0, ge=0.02, le=64)
-    """Of differential privacy, for a unit: other words behind its markers change the probability of no noisy counts by
-    more than a factor of exp(epsilon). At 0.02 one word of a unit has all the noise that is allowed; at 64 there
+    """Of differential privacy, for a unit: other words behind its markers change the probability of no fill by more
+    than a factor of exp(epsilon). At 0.02 one word of a unit has all the noise that is allowed; at 64 there
     is as good as none."""
     unit: Literal["line", "document"] = "line"
     """Whose words epsilon protects: those of a line, or of all lines of a document (``--documents``), which may be a
@@ -183,6 +186,21 @@ class _CountingMethod(_ClassAware):
             raise ValueError(
                 f"counts is for prior 'counted', and prior is {prior!r}; leave counts out, or change prior"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _epsilon_is_of_the_fill(self) -> "_CountingMethod":
+        if getattr(self, "prior", None) == "counted":
+            if getattr(self, "forbid_original", False):
+                raise ValueError(
+                    "prior 'counted' with forbid_original=True: epsilon would not hold for the fill, which would say "
+                    "of each place a word that was not masked there; leave forbid_original out, or take prior 'domain'"
+                )
+            if self.classes == "match":
+                raise ValueError(
+                    "prior 'counted' with classes='match': epsilon would not hold for the fill, which would have the "
+                    "classes and forms of the masked words; leave classes out, or take prior 'domain'"
+                )
         return self
 
 

@@ -125,7 +125,7 @@ def test_a_filler_that_says_always_the_same_leaves_the_frequencies(corpus, tmp_p
 
 
 @pytest.mark.parametrize("method", ["log_linear", "unigram"])
-def test_noisy_counts_bring_the_masked_words(corpus, filler, monkeypatch, capsys, method):
+def test_noisy_counts_bring_the_masked_words(corpus, filler, monkeypatch, method):
     """Every second masked word is dog, and every other mat; public text has mostly tom. Nothing private is reported."""
     monkeypatch.chdir(corpus)
     options = ["--filler", filler] if method == "log_linear" else []
@@ -148,12 +148,47 @@ def test_noisy_counts_bring_the_masked_words(corpus, filler, monkeypatch, capsys
     assert "dog" not in report
     assert key.hex() not in report
     assert json.loads(report)["warnings"] == []
-    # What epsilon is not about is said.
-    forbidding = [*options, "--prior", "counted", "--epsilon", "16", "--forbid-original"]
-    assert fill(corpus, method, *forbidding, name="forbidding") == 0
-    (warning,) = json.loads((corpus / "forbidding.json").read_text(encoding="utf-8"))["warnings"]
-    assert warning.startswith("epsilon is of the counts: with forbid_original")
-    assert f"warning: {warning}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [("--forbid-original", "word that was not masked there"), ("--classes=match", "classes and forms")],
+)
+@pytest.mark.parametrize("method", ["log_linear", "unigram"])
+def test_no_counted_fill_reads_more_than_its_counts(corpus, filler, capsys, method, option, why):
+    options = ["--filler", filler] if method == "log_linear" else []
+    options += ["--generic-text", corpus / "generic.txt", "--sidecar", corpus / "sidecar.jsonl"]
+    assert fill(corpus, method, *options, "--prior", "counted", option) == 1
+    error = capsys.readouterr().err
+    assert "epsilon would not hold for the fill" in error
+    assert why in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("method", ["log_linear", "unigram"])
+def test_a_counted_fill_and_its_report_are_functions_of_the_noisy_counts(corpus, filler, monkeypatch, method):
+    """Two sidecars with the same counts, and the same noise: who is given fill and report cannot tell them apart."""
+    monkeypatch.chdir(corpus)
+    monkeypatch.setattr("tasks.filling.frequencies.counted_frequencies._secret", lambda *_: bytes(32))
+    options = ["--filler", filler] if method == "log_linear" else []
+    options += ["--generic-text", corpus / "generic.txt", "--sidecar", corpus / "sidecar.jsonl", "--prior", "counted"]
+    found = []
+    for first, second in (("dog", "mat"), ("mat", "dog")):
+        spans = [MaskedSpan(4, 7, "MASK", "list", first, 0), MaskedSpan(15, 18, "MASK", "list", second, 1)]
+        write_sidecar(corpus / "sidecar.jsonl", [spans] * LINES)
+        assert fill(corpus, method, *options, "--words-per-unit", "2") == 0
+        report = {name: value for name, value in measured(corpus).items() if "second" not in name}
+        found.append((report, words_of(corpus)))
+    assert found[0] == found[1]
+    assert found[0][0]["restoration"] is None
+
+
+def test_a_sidecar_of_another_text_is_not_counted(corpus, capsys, monkeypatch):
+    monkeypatch.chdir(corpus)
+    write_sidecar(corpus / "sidecar.jsonl", [[MaskedSpan(4, 7, "MASK", "list", "dog", 0)]] * LINES)
+    options = ["--generic-text", corpus / "generic.txt", "--sidecar", corpus / "sidecar.jsonl", "--prior", "counted"]
+    assert fill(corpus, "unigram", *options) == 1
+    assert "line 1: the sidecar has 1 markers and the masked text 2" in capsys.readouterr().err
 
 
 def test_noisy_counts_may_protect_documents(corpus, capsys, monkeypatch):
