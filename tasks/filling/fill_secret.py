@@ -5,7 +5,7 @@ fill the text once more without the sidecar; wherever that gives another word th
 avoided, the masked one, is the one it gives. So what is drawn there comes from the seed and from the masked words
 themselves, by HMAC-SHA256 of the sidecar: the same text and parameters give the same fill everywhere, and nobody
 without the sidecar can repeat the draws. *Who knows all masked words of a corpus but a few can try these few out.*
-Counts with noise promise to withstand that, so there the secret is keyed by the clone's noise key too.
+Fills with noisy counts, which promise to withstand that, read no sidecar when they draw.
 """
 
 import hmac
@@ -23,9 +23,9 @@ def draws_from_secret(settings: Any) -> bool:
     return bool(settings.forbid_original or settings.kind == "surrogate" or settings.classes == "match")
 
 
-def fill_secret(sidecar: str | Path, noise_key: bytes = b"") -> bytes:
+def fill_secret(sidecar: str | Path) -> bytes:
     """32 bytes of what was masked; ``CorpusError`` where the sidecar does not exist or is a folder."""
-    digest = hmac.new(_KEY + noise_key, digestmod="sha256")
+    digest = hmac.new(_KEY, digestmod="sha256")
     try:
         with open(sidecar, "rb") as stream:
             while block := stream.read(_BLOCK):

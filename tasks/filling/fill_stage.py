@@ -7,9 +7,13 @@ import functools
 import itertools
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.errors import ParameterError
+
+if TYPE_CHECKING:
+    from tasks.filling.frequencies.counted_frequencies import CountedFrequencies
+    from tasks.filling.frequencies.word_frequencies import WordFrequencies
 
 DEFAULT_WORK_FOLDER = ".palimpsest/fills"
 
@@ -20,7 +24,6 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
     from tasks.corpora.text_lines import is_stream, read_lines
     from tasks.filling.filled_corpus import FillingTally, read_copies, read_shards
     from tasks.filling.filler_setup import corpus_filler, model_folders, secret_of_draws
-    from tasks.filling.frequencies import noise_key
     from tasks.filling.kept_words import KeptWords
     from tasks.filling.log_linear.options import counts_masked_words
     from tasks.filling.restoration import Restoration
@@ -72,8 +75,8 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
             several = len(first) > 1
             # One shard is all or nothing, so there is nothing to keep of it.
             if several and not any(map(is_stream, (arguments.input, arguments.output, *optional))):
-                noise = [noise_key.DEFAULT_PATH] if counts_masked_words(settings) else []
-                key = fill_key(arguments, settings, threads, [arguments.input, *optional, *noise], report.inputs)
+                counted = learned.get("counted_frequencies")
+                key = fill_key(arguments, settings, threads, [arguments.input, *optional], report.inputs, counted)
                 store = ShardStore(
                     arguments.work_folder or DEFAULT_WORK_FOLDER, arguments.output, key, resume=arguments.resume
                 )
@@ -147,7 +150,7 @@ def learn(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[A
     ``None`` and nothing for methods that learn nothing.
     """
     from tasks.filling.frequencies.domain_frequencies import read_domain_frequencies
-    from tasks.filling.log_linear.options import KINDS, counts_masked_words, has_domain_prior, protects_documents
+    from tasks.filling.log_linear.options import KINDS, counts_masked_words, has_domain_prior
 
     prepared: Any = None
     measured: dict[str, Any] = {}
@@ -158,17 +161,7 @@ def learn(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[A
         measured["domain_frequencies"] = domain.measured()
         prepared = domain.frequencies
     if counts_masked_words(settings):
-        from tasks.corpora.sidecar import read_sidecar
-        from tasks.corpora.text_lines import read_lines
-        from tasks.filling.filled_corpus import spans_beside_text
-        from tasks.filling.frequencies.counted_frequencies import counted_frequencies
-        from tasks.filling.frequencies.noise_key import noise_key
-        from tasks.filling.kept_words import KeptWords
-
-        kept = KeptWords.read(arguments.kept_words)
-        spans = spans_beside_text(read_lines(arguments.input), read_sidecar(arguments.sidecar))
-        documents = read_lines(arguments.documents) if protects_documents(settings) else ()
-        counted = counted_frequencies(prepared, kept, spans, settings.counts, noise_key(), documents)
+        counted = _count(arguments, settings, prepared)
         measured["counted_frequencies"] = counted.measured
         prepared = counted.frequencies
     if settings.kind in KINDS:
@@ -177,6 +170,47 @@ def learn(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[A
         prepared = prepare(arguments, settings, threads, prepared)
         measured["log_linear"] = prepared.measured
     return prepared, measured
+
+
+def _count(arguments: argparse.Namespace, settings: Any, before: "WordFrequencies") -> "CountedFrequencies":
+    """The noisy counts of what was masked; ``ParameterError`` where too much of the corpus has left for them to."""
+    from tasks.corpora.sidecar import read_sidecar
+    from tasks.corpora.text_lines import read_lines
+    from tasks.files.clone_key import clone_key, key_id, private_home
+    from tasks.filling.filled_corpus import lines_with_spans
+    from tasks.filling.frequencies.counted_frequencies import counted_frequencies
+    from tasks.filling.frequencies.released_counts import refuse_lost
+    from tasks.filling.frequencies.word_frequencies import WordFrequencies
+    from tasks.filling.kept_words import KeptWords
+    from tasks.filling.log_linear.options import protects_documents
+    from tasks.parameters.parameter_file import read_sections
+    from tasks.privacy.budget import check_budget, check_key
+    from tasks.privacy.ledger import of_corpus, read_ledger
+    from tasks.privacy.settings import ReleaseSettings
+
+    allowed = read_sections(arguments.params, ["release"])["release"] if arguments.params else ReleaseSettings()
+    before_this = of_corpus(read_ledger(), arguments.dataset)
+    check_key(before_this, key=key_id(), other_keys=allowed.other_keys)
+    counted = counted_frequencies(
+        before,
+        KeptWords.read(arguments.kept_words),
+        lines_with_spans(read_lines(arguments.input), read_sidecar(arguments.sidecar)),
+        settings.counts,
+        clone_key("noise"),
+        read_lines(arguments.documents) if protects_documents(settings) else (),
+        public=WordFrequencies.read(arguments.word_counts, letters=True),
+        of=(arguments.dataset, arguments.technique),
+        home=private_home(),
+    )
+    counted.measured["key"] = key_id()
+    refuse_lost(counted.measured, {release.counts for release in before_this})
+    check_budget(
+        before_this,
+        counts=counted.measured["counts"],
+        epsilon=settings.counts.epsilon,
+        budget=allowed.epsilon_budget,
+    )
+    return counted
 
 
 def _check(arguments: argparse.Namespace, settings: Any) -> None:

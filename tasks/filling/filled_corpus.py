@@ -88,11 +88,13 @@ def read_shards(
             raise CorpusError(f"the {what} has more lines than the {count} of the masked text")
 
 
-def spans_beside_text(lines: Iterable[str], records: Iterable[list[MaskedSpan]]) -> Iterator[tuple[MaskedSpan, ...]]:
-    """The records of a sidecar, line by line; ``CorpusError`` where they are of another masked text."""
+def lines_with_spans(
+    lines: Iterable[str], records: Iterable[list[MaskedSpan]]
+) -> Iterator[tuple[str, tuple[MaskedSpan, ...]]]:
+    """Masked lines, each with its record; ``CorpusError`` where the sidecar is of another masked text."""
     for shard in read_shards(lines, records):
         for number, (line, spans) in enumerate(zip(shard.lines, shard.records or (), strict=True), shard.first_line):
-            yield with_spans(read_masked_line(line, number, merge_markers=False), spans).spans
+            yield line, with_spans(read_masked_line(line, number, merge_markers=False), spans).spans
 
 
 def read_copies(copies: int, read: Callable[[], Iterable[Shard]]) -> Iterator[Shard]:

@@ -60,11 +60,10 @@ def secret_of_draws(arguments: argparse.Namespace, settings: Any) -> bytes:
     It is found once for all devices: a sidecar that is replaced meanwhile would give each of them other draws.
     """
     from tasks.filling.fill_secret import draws_from_secret, fill_secret
-    from tasks.filling.frequencies.noise_key import noise_key
 
     if not arguments.sidecar or not draws_from_secret(settings):
         return b""
-    return fill_secret(arguments.sidecar, noise_key() if counts_masked_words(settings) else b"")
+    return fill_secret(arguments.sidecar)
 
 
 def _filler(

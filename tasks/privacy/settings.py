@@ -12,6 +12,9 @@ class ReleaseSettings(Settings):
     """Largest sum of epsilons over all releases of a corpus, for one unit (a line or a document) of it. ``null``: no
     budget. With one, a cell whose fill has no epsilon (surrogates, ``forbid_original``, ``classes: match``) is not
     released."""
+    other_keys: list[str] = Field(default_factory=list)
+    """Ids of other keys (``data/private/keys``) by which words of these corpora were counted and released. Their counts
+    have noise of their own, so that their epsilons add up; a key that is not named here is taken for a lost one."""
     clear_share: float = Field(default=0.0, ge=0, le=1)
     """Largest share of the words that any tagger of ``masking`` calls private that may stand in clear in a release, for
     each class that its technique claims to mask."""

@@ -1,5 +1,6 @@
 """Noisy counts of masked words: the noise by its formula, its promise by experiment, and what becomes of the counts."""
 
+import hashlib
 import math
 from collections import Counter
 
@@ -9,9 +10,9 @@ from scipy.stats import chisquare
 
 import tasks.filling.frequencies.counted_frequencies as counted_frequencies_module
 from tasks.corpora.sidecar import MaskedSpan
-from tasks.errors import CorpusError, ParameterError
-from tasks.filling.frequencies.counted_frequencies import _noise, _threshold, counted_frequencies
-from tasks.filling.frequencies.noise_key import noise_key
+from tasks.errors import CorpusError
+from tasks.filling.frequencies.counted_frequencies import counted_frequencies
+from tasks.filling.frequencies.geometric_noise import log_probabilities, noise, threshold
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.kept_words import KeptWords
 from tasks.filling.settings import NoisyCounts
@@ -23,11 +24,11 @@ KEPT = KeptWords(["the"])
 KEY = bytes(range(32))
 
 
-def line(*words: str) -> list[MaskedSpan]:
-    return [MaskedSpan(10 * place, 10 * place + 5, "MASK", "list", word, place) for place, word in enumerate(words)]
+def line(*words: str, text: str = "") -> tuple[str, list[MaskedSpan]]:
+    return text, [MaskedSpan(10 * n, 10 * n + 5, "MASK", "list", word, n) for n, word in enumerate(words)]
 
 
-def counted(lines: list[list[MaskedSpan]], key: bytes = KEY, **settings: object):
+def counted(lines: list[tuple[str, list[MaskedSpan]]], key: bytes = KEY, **settings: object):
     return counted_frequencies(PUBLIC, KEPT, lines, NoisyCounts(**settings), key)
 
 
@@ -40,7 +41,7 @@ def shares(found) -> dict[str, float]:
 
 @pytest.mark.parametrize("ratio", [0.2, math.exp(-0.5), 0.9])
 def test_noise_is_two_sided_geometric(ratio: float) -> None:
-    drawn = Counter(_noise(200_000, ratio, b"secret").tolist())
+    drawn = Counter(noise(200_000, ratio, hashlib.shake_256(b"secret").digest(3_200_000)).tolist())
     probability = {k: (1 - ratio) / (1 + ratio) * ratio ** abs(k) for k in range(-400, 401)}
     usual = [k for k, p in probability.items() if 200_000 * p >= 20]
     observed = [drawn[k] for k in usual] + [200_000 - sum(drawn[k] for k in usual)]
@@ -55,8 +56,22 @@ def test_noise_alone_reaches_the_threshold_for_one_word_or_fewer() -> None:
         def expected(threshold: int, number: int = number, ratio: float = ratio) -> float:
             return number * sum((1 - ratio) / (1 + ratio) * ratio**k for k in range(threshold, threshold + 2000))
 
-        threshold = _threshold(number, ratio)
-        assert expected(threshold) <= 1 + 1e-9 < expected(threshold - 1)
+        least = threshold(number, ratio)
+        assert expected(least) <= 1 + 1e-9 < expected(least - 1)
+
+
+def test_the_noise_of_several_counts_is_their_sum() -> None:
+    drawn = sum(noise(200_000, 0.7, hashlib.shake_256(bytes([n])).digest(3_200_000)) for n in range(5))
+    probability = np.exp(log_probabilities(0.7, 5, 0))
+    probability = np.concatenate([probability[:0:-1], probability]) / (2 * probability[1:].sum() + probability[0])
+    middle = len(probability) // 2
+    usual = [k for k in range(-middle, middle + 1) if 200_000 * probability[middle + k] >= 20]
+    observed = [np.count_nonzero(drawn == k) for k in usual]
+    expected = [200_000 * probability[middle + k] for k in usual]
+    observed, expected = [*observed, 200_000 - sum(observed)], [*expected, 200_000 - sum(expected)]
+    assert chisquare(observed, expected).pvalue > 1e-4
+    assert 200_000 * np.mean(drawn >= threshold(200_000, 0.7, 5)) <= 6
+    assert np.mean(drawn >= threshold(1000, 0.7, 5)) == pytest.approx(1e-3, rel=0.5)
 
 
 def test_other_words_in_one_line_change_no_probability_by_more_than_epsilon_says(
@@ -88,7 +103,7 @@ def test_noise_is_as_wide_as_what_one_line_can_move() -> None:
     for per_line, epsilon in ((1, 4.0), (3, 1.0)):
         ratio = math.exp(-epsilon / (2 * per_line))
         found = counted([line("queue")] * 5, words_per_unit=per_line, epsilon=epsilon)
-        assert found.measured["threshold"] == _threshold(3, ratio)
+        assert found.measured["threshold"] == threshold(3, ratio)
 
 
 def test_counts_take_the_place_of_the_prior() -> None:
@@ -171,6 +186,11 @@ def test_other_documents_have_other_noise() -> None:
     assert one == same != other
 
 
+def test_lines_that_are_documents_of_their_own_are_no_documents() -> None:
+    with pytest.raises(CorpusError, match=r"3 lines .* \(3 documents\), .* set unit: line"):
+        counted_frequencies(PUBLIC, KEPT, [line("queue")] * 3, NoisyCounts(unit="document"), KEY, ["a", "b", "c"])
+
+
 @pytest.mark.parametrize("number", [1, 3])
 def test_every_line_has_a_document(number: int) -> None:
     with pytest.raises(CorpusError, match=f"the sidecar has 2 lines and the documents file {number}"):
@@ -180,7 +200,7 @@ def test_every_line_has_a_document(number: int) -> None:
 def test_one_word_of_a_marker_counts() -> None:
     """Spans that share a marker: that there are several is not what the masked text shows."""
     merged = [MaskedSpan(0, 6, "MASK", "list", "digits", 0), MaskedSpan(7, 15, "MASK", "list", "spectral", 0)]
-    found = counted([merged] * 200 + [line("digits spectral")] * 200, epsilon=64.0, words_per_unit=2)
+    found = counted([("", merged)] * 200 + [line("digits spectral")] * 200, epsilon=64.0, words_per_unit=2)
     assert found.measured["counted_places"] == 400
     both = shares(found)
     assert both["digits"] + both["Digits"] == pytest.approx(0.5, abs=0.08)
@@ -227,11 +247,11 @@ def test_other_names_have_other_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """Were it the same, two releases would differ by the exact count of a word that is a name in one of them alone."""
     secrets = []
 
-    def noted(number: int, ratio: float, secret: bytes) -> np.ndarray:
-        secrets.append(secret)
-        return _noise(number, ratio, secret)
+    def noted(number: int, ratio: float, stream: bytes) -> np.ndarray:
+        secrets.append(stream[:32])
+        return noise(number, ratio, stream)
 
-    monkeypatch.setattr(counted_frequencies_module, "_noise", noted)
+    monkeypatch.setattr(counted_frequencies_module, "noise", noted)
     words = [("the", 900), ("digits", 10)]
     for public in (words, [*words, ("London", 20)], words):
         counted_frequencies(WordFrequencies.of(public), KEPT, [line("london"), line("digits")], NoisyCounts(), KEY)
@@ -240,26 +260,13 @@ def test_other_names_have_other_noise(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_text_without_markers_and_lists_that_hold_everything() -> None:
-    found = counted([[], []], epsilon=64.0)
+    found = counted([line(), line()], epsilon=64.0)
     assert found.measured["counted_places"] == 0
     assert (found.frequencies.counts > 0).all()
     everything = KeptWords(["the", "digits", "spectral", "queue", "paris"])
     same = counted_frequencies(PUBLIC, everything, [line("odd")], NoisyCounts(), KEY)
     assert same.frequencies.counts.tolist() == PUBLIC.counts.tolist()
     assert same.measured["taken_share"] is None
-
-
-def test_the_key_is_made_once_and_private(tmp_path) -> None:
-    path = tmp_path / "new" / "noise_key"
-    first = noise_key(path)
-    assert (len(first), noise_key(path)) == (32, first)
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert path.parent.stat().st_mode & 0o777 == 0o700
-    assert noise_key(tmp_path / "other") != first
-    assert sorted(file.name for file in path.parent.iterdir()) == ["noise_key"]
-    path.write_bytes(first[:5])
-    with pytest.raises(ParameterError, match=r"5 bytes instead of 32; remove it"):
-        noise_key(path)
 
 
 def test_a_long_corpus_overflows_nothing(recwarn) -> None:

@@ -2,19 +2,25 @@
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from tiny_causal_models import causal_tokenizer, random_llama
 from tiny_masked_models import bert_of_bias, random_bert, save, word_piece_tokenizer
 
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
+from tasks.files.clone_key import clone_key, key_id
+from tasks.filling.frequencies.released_counts import mark_released
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.folder import save_model
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tasks.privacy.ledger import Release, append_to_ledger
 
+ROOT = Path(__file__).parents[2]
 TOKENIZER = word_piece_tokenizer()
 LINES = 60
 GENERIC = "".join(
@@ -144,9 +150,9 @@ def test_noisy_counts_bring_the_masked_words(corpus, filler, monkeypatch, method
     assert (counted["epsilon"], counted["words_per_unit"], counted["counted_places"]) == (16.0, 1, LINES)
     assert "counted_frequencies" not in measured(corpus, "domain")
     report = (corpus / "counted.json").read_text(encoding="utf-8")
-    key = (corpus / ".palimpsest" / "noise_key").read_bytes()
     assert "dog" not in report
-    assert key.hex() not in report
+    assert clone_key("noise").hex() not in report
+    assert counted["key"] == key_id()
     assert json.loads(report)["warnings"] == []
 
 
@@ -189,6 +195,52 @@ def test_a_sidecar_of_another_text_is_not_counted(corpus, capsys, monkeypatch):
     options = ["--generic-text", corpus / "generic.txt", "--sidecar", corpus / "sidecar.jsonl", "--prior", "counted"]
     assert fill(corpus, "unigram", *options) == 1
     assert "line 1: the sidecar has 1 markers and the masked text 2" in capsys.readouterr().err
+
+
+def released(measured, **changes):
+    counted = measured["counted_frequencies"]
+    entry = {"name": "spring", "when": "2026-01-01T00:00:00+00:00", "cell": "mail/crf/unigram-1", "dataset": "mail"}
+    entry |= {"technique": "crf", "corpus": "c0", "key": counted["key"], "lines": LINES, "unit": "line"}
+    entry |= {"epsilon": counted["epsilon"], "words_per_unit": 1, "counts": counted["counts"], **changes}
+    return Release(**entry)
+
+
+def test_what_has_left_is_reckoned_with(corpus, capsys, monkeypatch):
+    """A second key, counts that are gone and a budget that is spent: one line each, and nothing is filled."""
+    monkeypatch.chdir(corpus)
+    options = ["--generic-text", corpus / "generic.txt", "--sidecar", corpus / "sidecar.jsonl", "--prior", "counted"]
+    options += ["--dataset", "mail"]
+    assert fill(corpus, "unigram", *options) == 0
+    first = measured(corpus)
+    append_to_ledger(released(first))
+
+    def run(*more, **release):
+        document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+        (corpus / "params.yaml").write_text(yaml.safe_dump(document | {"release": release}), encoding="utf-8")
+        capsys.readouterr()
+        return fill(corpus, "unigram", *options, "--params", corpus / "params.yaml", *more, name="later")
+
+    def error(*more, **release):
+        assert run(*more, **release) == 1
+        assert not (corpus / "later.txt").exists()
+        found = capsys.readouterr().err
+        assert found.count("\n") == 1
+        return found
+
+    assert "have left, as the ledger says, and are not in data/private/counts" in error()
+    mark_released(first["counted_frequencies"])
+    budget = "epsilon 3 and 4 of releases 'spring' are 7, above release.epsilon_budget=6"
+    assert budget in error("--epsilon", "3", epsilon_budget=6.0)
+    key, path = first["counted_frequencies"]["key"], corpus / "data" / "private" / "keys" / "clone_key"
+    path.rename(corpus / "lost")
+    assert f"by key '{key}', and this clone's is None: a second noise" in error()
+    path.write_bytes(bytes(32))
+    assert f"by key '{key}', and this clone's is '{key_id()}'" in error()
+    assert run(other_keys=[key]) == 0
+    path.unlink()
+    (corpus / "lost").rename(path)
+    assert run("--epsilon", "2", epsilon_budget=6.0) == 0
+    assert run(epsilon_budget=4.0) == 0
 
 
 def test_noisy_counts_may_protect_documents(corpus, capsys, monkeypatch):

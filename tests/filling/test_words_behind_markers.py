@@ -1,6 +1,8 @@
 import json
 import tracemalloc
 
+import numpy as np
+
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.filling.frequencies.words_behind_markers import WordsBehindMarkers
 
@@ -26,8 +28,10 @@ def test_each_marker_has_its_line_and_its_words():
 
 
 def test_the_pieces_are_the_json_of_the_words():
-    assert "".join(WordsBehindMarkers(LINES).json_pieces()) == json.dumps(WORDS)
-    assert "".join(WordsBehindMarkers([[]]).json_pieces()) == "[]"
+    found = WordsBehindMarkers(LINES)
+    assert "".join(found.json_pieces(np.arange(5))) == json.dumps(WORDS)
+    assert "".join(found.json_pieces(np.array([1, 4]))) == json.dumps([WORDS[1], WORDS[4]])
+    assert "".join(found.json_pieces(np.arange(0))) == "[]"
 
 
 def test_a_marker_takes_twenty_bytes():

@@ -1,9 +1,10 @@
 """How often words are wanted, by noisy counts and by what is expected without them: empirical Bayes (Robbins 1956).
 
 A word w is expected at r(w) of the places that were counted, as public text has it. In this text it has a rate t of its
-own, m times that and scattered, has stood at c places, and y = c + X was seen, X the noise:
+own, m times that and scattered, has stood at c places, and y = c + X was seen, X the noise of all batches that were
+counted (``geometric_noise``; of one it is P(X = x) ~ ratio^abs(x)):
 
-    m = 4^k with probability p(k),    t ~ exponential with mean r m,    c ~ Poisson(t),    P(X = x) ~ ratio^abs(x)
+    m = 4^k with probability p(k),    t ~ exponential with mean r m,    c ~ Poisson(t)
 
 so that c is geometric for each k, and the rate to reckon with is the mean of t, given y:
 
@@ -16,27 +17,28 @@ noise and the rarity of the word leave of it, and words without a count share wh
 the noisy ones, so it costs no privacy.
 """
 
-import math
-
 import numpy as np
+
+from tasks.filling.frequencies.geometric_noise import log_probabilities, reach
 
 _FACTORS = 4.0 ** np.arange(-6, 11)
 """The m."""
 _STEPS = 100
-_NEGLIGIBLE = 20.0
-"""Counts are looked at round y as far as noise is this improbable: exp(-20)."""
 
 
-def posterior_rates(noisy: np.ndarray, expected: np.ndarray, ratio: float) -> np.ndarray:
+def posterior_rates(noisy: np.ndarray, expected: np.ndarray, ratio: float, batches: int = 1) -> np.ndarray:
     """``(W,)`` float64 E(t | y) in places, by noisy counts ``(W,)`` int64 and rates ``(W,)`` expected without them, all
     above 0.
 
-    ``ratio``: that of the noise's geometric distribution, between 0 and 1.
+    ``ratio``: that of the noise's geometric distribution, between 0 and 1; ``batches``: how many such the noise is the
+    sum of.
     """
+    noise = log_probabilities(ratio, batches, int(max(0, -noisy.min(initial=0))))
+    around = reach(ratio, batches)
     log_likelihood = np.empty((len(noisy), len(_FACTORS)))
     means = np.empty_like(log_likelihood)
     for column, factor in enumerate(_FACTORS):
-        log_likelihood[:, column], means[:, column] = _component(noisy, expected * factor, ratio)
+        log_likelihood[:, column], means[:, column] = _component(noisy, expected * factor, noise, around)
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
     shares = np.full(len(_FACTORS), 1 / len(_FACTORS))
     for _ in range(_STEPS):
@@ -47,16 +49,18 @@ def posterior_rates(noisy: np.ndarray, expected: np.ndarray, ratio: float) -> np
     return rates
 
 
-def _component(noisy: np.ndarray, rate: np.ndarray, ratio: float) -> tuple[np.ndarray, np.ndarray]:
-    """``(W,)`` log P(y), up to a constant, and ``(W,)`` E(t | y), where t is exponential with the mean ``rate``."""
-    reach = math.ceil(_NEGLIGIBLE / -math.log(ratio))
+def _component(noisy: np.ndarray, rate: np.ndarray, noise: np.ndarray, around: int) -> tuple[np.ndarray, np.ndarray]:
+    """``(W,)`` log P(y), up to a constant, and ``(W,)`` E(t | y), where t is exponential with the mean ``rate``.
+
+    ``noise``: log-probability of each distance of y and c; looked at are counts ``around`` y, or the least ones.
+    """
     log_odds = np.log(rate / (1 + rate))
     total = np.full(len(noisy), -np.inf)
     weighted = np.full(len(noisy), -np.inf)
     nearest = np.maximum(noisy, 0)
-    for offset in range(-reach, reach + 1):
+    for offset in range(-around, around + 1):
         count = np.maximum(nearest + offset, 0)
-        log_chance = count * log_odds + np.abs(noisy - count) * math.log(ratio)
+        log_chance = count * log_odds + noise[np.abs(noisy - count)]
         log_chance[nearest + offset < 0] = -np.inf
         total = np.logaddexp(total, log_chance)
         weighted = np.logaddexp(weighted, log_chance + np.log(count + 1.0))

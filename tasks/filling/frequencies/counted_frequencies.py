@@ -2,7 +2,9 @@
 
 What a fill lacks most is which rare words a corpus has, and no unmasked text says so. The masked words do. Their counts
 may leave the private zone where no line decides anything in them: with ``prior: counted`` a method reads the
-sidecar once, counts, adds noise, and sees nothing but the noisy counts.
+sidecar once, counts, adds noise, and sees nothing but the noisy counts. Fill and report are made of the masked text,
+public data, the seed and these, so that epsilon is about what leaves: *the masked words of a line (or document), given
+the masked text*. That a line is there, and what it shows without them, the masked text says (decision 0041).
 
 - **What is counted**: words of the public word counts that are off the list of kept words. A word that nobody but the
   private text has is never counted, so it cannot come out. With ``names: leave_out`` words that public text writes with
@@ -19,19 +21,21 @@ sidecar once, counts, adds noise, and sees nothing but the noisy counts.
   all words or fewer (*taken*) as often as that comes to, names together as often as theirs, and all other words in the
   rest (``groups``, see ``log_linear.word_prior``).
 
-The noise comes from a secret key (``noise_key``) and from all that is counted: the same fill has the same noise, so
+The noise comes from a secret key (``clone_key``) and from all that is counted: the same fill has the same noise, so
 repeating it tells nothing new, and whoever knows seeds and parameters cannot take it off again. Counts of another
-technique, another epsilon or a changed corpus are another release, and the epsilons of all releases add up. So they do
-over units: what a person says in n lines, or in n documents, is protected by n times epsilon. The promise is about the
-counts: a fill with ``forbid_original`` or ``classes: match`` reads more of the sidecar than these.
+technique, another epsilon or by another key are another set, and the epsilons of all sets that leave add up; of a
+corpus that grows new lines alone are counted anew (``released_counts``). Over units epsilons add up too: what a person
+says in n lines, or in n documents, is protected by n times epsilon.
 """
 
 import hashlib
 import hmac
 import json
 import math
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,6 +45,14 @@ from tasks.corpora.words import fold
 from tasks.errors import CorpusError
 from tasks.filling.casing import usual_forms
 from tasks.filling.frequencies.count_posterior import posterior_rates
+from tasks.filling.frequencies.geometric_noise import noise, threshold
+from tasks.filling.frequencies.released_counts import (
+    Batch,
+    CountSeries,
+    line_fingerprint,
+    new_lines,
+    series_name,
+)
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.frequencies.words_behind_markers import WordsBehindMarkers
 from tasks.filling.kept_words import KeptWords
@@ -66,34 +78,45 @@ class CountedFrequencies:
 def counted_frequencies(
     before: WordFrequencies,
     kept: KeptWords,
-    lines: Iterable[Sequence[MaskedSpan]],
+    lines: Iterable[tuple[str, Sequence[MaskedSpan]]],
     settings: NoisyCounts,
     key: bytes,
     documents: Iterable[str] = (),
+    *,
+    public: WordFrequencies | None = None,
+    of: Sequence[str | None] = (),
+    home: Path | None = None,
 ) -> CountedFrequencies:
     """Frequencies by the noisy counts of what was masked.
 
-    ``before`` says which words are counted and how frequent those are that are not taken; its counts are public.
-    ``lines``: the spans of every line of the sidecar; ``key``: the secret that noise is made of; ``documents``: the
-    document of each line by any name, read where the unit is one. Raises ``CorpusError`` where they are more or fewer.
+    ``before`` says which words are counted and how frequent those are that are not taken; its counts follow from masked
+    and public text. ``lines``: every masked line and its spans; ``key``: the secret that noise is made of;
+    ``documents``: the document of each line by any name, read where the unit is one. ``public``: the word counts
+    themselves, which say what is a name (``before`` if ``None``), so that a corpus that grows does not change it.
+    ``of``: names of corpus and technique; ``home``: where counts of lines are kept (``released_counts``), nowhere if
+    ``None``. Raises ``CorpusError`` where documents are more or fewer than lines, or each line is one of its own.
     """
-    cells = _Cells(before, kept, count_names=settings.names == "count")
-    behind = WordsBehindMarkers(lines)
-    units = behind.lines if settings.unit == "line" else _documents(documents, behind.line_count)[behind.lines]
-    secret = _secret(key, settings, cells, behind, units)
-    random = np.random.default_rng(np.frombuffer(_derived(secret, "choice", 32), dtype=np.uint64))
-    chosen = _some_of_each(units, settings.words_per_unit, random).tolist()
-    total = len(chosen)
-    added = np.empty(total, dtype=np.int64)
-    for index, marker in enumerate(chosen):
-        words = behind.of(marker)
-        added[index] = cells.of(words[random.integers(len(words))])
+    cells = _Cells(before, kept, public or before, count_names=settings.names == "count")
+    series = series_name(key, of, settings.model_dump(mode="json"), cells.words, cells.names)
+    fingerprints = _Fingerprints(hmac.digest(key, b"fingerprints", "sha256"))
+    behind = WordsBehindMarkers(fingerprints.of(lines))
+    stored = CountSeries(series, home) if home is not None and settings.unit == "line" else None
+    batches = stored.released() if stored is not None else []
+    fresh = np.flatnonzero(new_lines(fingerprints.found, batches)[fingerprints.row[behind.lines]])
+    lines_of = behind.lines[fresh]
+    units = lines_of if settings.unit == "line" else _documents(documents, behind.line_count)[lines_of]
     ratio = math.exp(-settings.epsilon / (2 * settings.words_per_unit))
-    counts = np.bincount(added, minlength=len(cells)) + _noise(len(cells), ratio, secret)
-    threshold = _threshold(cells.counted, ratio)
-    taken = counts >= threshold
+    if len(fresh) or not batches:
+        batch = _batch(cells, behind, fresh, units, settings, key, fingerprints)
+        batches = [*batches, batch]
+        if stored is not None:
+            stored.keep(batch)
+    counts = sum((batch.counts for batch in batches), np.zeros(len(cells), dtype=np.int64))
+    total = sum(batch.places for batch in batches)
+    least = threshold(cells.counted, ratio, len(batches))
+    taken = counts >= least
     taken[cells.counted :] = False
-    places = _places(cells, counts, total, ratio)
+    places = _places(cells, counts, total, ratio, len(batches))
     return CountedFrequencies(
         WordFrequencies(before.words, _as_counts(before, cells, places), _groups(cells, taken)),
         {
@@ -101,8 +124,10 @@ def counted_frequencies(
             "unit": settings.unit,
             "words_per_unit": settings.words_per_unit,
             "names": settings.names,
+            "counts": series if settings.unit == "line" else f"{series}-{batches[0].name}",
+            "batches": [batch.name for batch in batches],
             "counted_words": cells.counted,
-            "threshold": threshold,
+            "threshold": least,
             "taken_words": int(np.count_nonzero(taken)),
             "taken_share": float(places[taken].sum() / places.sum()) if places.sum() else None,
             "counted_places": total,
@@ -110,14 +135,66 @@ def counted_frequencies(
     )
 
 
+def _batch(
+    cells: "_Cells",
+    behind: WordsBehindMarkers,
+    markers: np.ndarray,
+    units: np.ndarray,
+    settings: NoisyCounts,
+    key: bytes,
+    fingerprints: "_Fingerprints",
+) -> Batch:
+    """The noisy counts of some ``(M,)`` markers of ``(M,)`` units."""
+    secret = _secret(key, settings, cells, behind, markers, units)
+    random = np.random.default_rng(np.frombuffer(_derived(secret, "choice", 32), dtype=np.uint64))
+    chosen = markers[_some_of_each(units, settings.words_per_unit, random)].tolist()
+    added = np.empty(len(chosen), dtype=np.int64)
+    for index, marker in enumerate(chosen):
+        words = behind.of(marker)
+        added[index] = cells.of(words[random.integers(len(words))])
+    ratio = math.exp(-settings.epsilon / (2 * settings.words_per_unit))
+    counts = np.bincount(added, minlength=len(cells))
+    return Batch(
+        _derived(secret, "name", 8).hex(),
+        fingerprints.found[np.unique(fingerprints.row[behind.lines[markers]])],
+        counts + noise(len(cells), ratio, _derived(secret, "noise", 16 * len(cells))),
+        len(chosen),
+    )
+
+
+class _Fingerprints:
+    """Those of the lines with markers, taken while the lines go by."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key, self._pairs, self._row = key, array("Q"), array("q")
+
+    def of(self, lines: Iterable[tuple[str, Sequence[MaskedSpan]]]) -> Iterator[Sequence[MaskedSpan]]:
+        """The spans of each line."""
+        for line, spans in lines:
+            self._row.append(len(self._pairs) // 2)
+            if spans:
+                self._pairs.extend(line_fingerprint(self._key, line, spans))
+            yield spans
+
+    @property
+    def found(self) -> np.ndarray:
+        """``(N, 2)`` uint64 of the N lines that have markers."""
+        return np.array(self._pairs, dtype=np.uint64).reshape(-1, 2)
+
+    @property
+    def row(self) -> np.ndarray:
+        """Row of each line in ``found``, int64, where it has markers."""
+        return np.array(self._row, dtype=np.int64)
+
+
 class _Cells:
     """What is counted apart: each word, then all names together, then all that public text does not have."""
 
-    def __init__(self, before: WordFrequencies, kept: KeptWords, *, count_names: bool) -> None:
+    def __init__(self, before: WordFrequencies, kept: KeptWords, public: WordFrequencies, *, count_names: bool) -> None:
         off_list = kept.off_list(before.words)
         folded = [fold(word) for word in before.words]
         candidates = {word for word, off in zip(folded, off_list, strict=True) if off}
-        capitals = usual_forms(zip(before.words, before.counts.tolist(), strict=True))
+        capitals = usual_forms(zip(public.words, public.counts.tolist(), strict=True))
         names = {word for word in candidates if word in capitals and not is_letter(word)}
         self._names = set() if count_names else names
         self.words = sorted(candidates - self._names)
@@ -147,10 +224,17 @@ def _documents(names: Iterable[str], lines: int) -> np.ndarray:
         raise CorpusError(
             f"the sidecar has {lines:,} lines and the documents file {len(found):,}; give the document of every line"
         )
+    if len(numbers) == lines:
+        raise CorpusError(
+            f"each of {lines:,} lines is a document of its own ({len(numbers):,} documents), so unit: document would "
+            "protect a line; name the documents of the corpus (document_field), or set unit: line"
+        )
     return found
 
 
-def _secret(key: bytes, settings: NoisyCounts, cells: _Cells, behind: WordsBehindMarkers, units: np.ndarray) -> bytes:
+def _secret(
+    key: bytes, settings: NoisyCounts, cells: _Cells, behind: WordsBehindMarkers, markers: np.ndarray, units: np.ndarray
+) -> bytes:
     """What chance is made of here: nobody can tell it without the key, and other counts have other noise.
 
     It is the key's HMAC of the settings, the counted words and names, the unit of each marker and the words behind it.
@@ -158,7 +242,7 @@ def _secret(key: bytes, settings: NoisyCounts, cells: _Cells, behind: WordsBehin
     digest = hmac.new(key, digestmod="sha256")
     digest.update(json.dumps([settings.model_dump(mode="json"), cells.words, cells.names]).encode())
     digest.update(units.astype("<i8").tobytes())
-    for piece in behind.json_pieces():
+    for piece in behind.json_pieces(markers):
         digest.update(piece.encode())
     return digest.digest()
 
@@ -174,20 +258,7 @@ def _some_of_each(unit: np.ndarray, most: int, random: np.random.Generator) -> n
     return np.sort(order[np.arange(len(unit)) - first < most])
 
 
-def _noise(number: int, ratio: float, secret: bytes) -> np.ndarray:
-    """``(number,)`` int64, P(X = k) proportional to ``ratio ** abs(k)``: the difference of two geometric numbers."""
-    drawn = np.frombuffer(_derived(secret, "noise", 16 * number), dtype="<u8").reshape(2, number)
-    uniform = ((drawn >> 11).astype(np.float64) + 0.5) / 2.0**53
-    steps = np.floor(np.log(uniform) / math.log(ratio)).astype(np.int64)
-    return steps[0] - steps[1]
-
-
-def _threshold(number: int, ratio: float) -> int:
-    """The least T that noise alone reaches for one of ``number`` words or fewer: P(X >= T) = ratio^T / (1 + ratio)."""
-    return max(1, math.ceil(math.log((1 + ratio) / max(1, number)) / math.log(ratio)))
-
-
-def _places(cells: _Cells, counts: np.ndarray, total: int, ratio: float) -> np.ndarray:
+def _places(cells: _Cells, counts: np.ndarray, total: int, ratio: float, batches: int) -> np.ndarray:
     """``(C,)`` float64: of ``total`` places, how many each cell is taken to have; 0 for what public text does not."""
     places = np.zeros(len(cells))
     least = max(1.0, _LEAST_SHARE * total)
@@ -198,7 +269,7 @@ def _places(cells: _Cells, counts: np.ndarray, total: int, ratio: float) -> np.n
         return places
     left = max(least, total - names - unlisted)
     words = slice(0, cells.counted)
-    rates = posterior_rates(counts[words], left * cells.prior[words] / cells.prior[words].sum(), ratio)
+    rates = posterior_rates(counts[words], left * cells.prior[words] / cells.prior[words].sum(), ratio, batches)
     places[words] = left * rates / rates.sum()
     return places
 

@@ -43,11 +43,10 @@ class WordsBehindMarkers:
         begin = self._ends[marker - 1] if marker else 0
         return [self._texts[word] for word in self._words[begin : self._ends[marker]]]
 
-    def json_pieces(self) -> Iterator[str]:
-        """The pieces of a JSON list of the words behind each marker."""
+    def json_pieces(self, markers: np.ndarray) -> Iterator[str]:
+        """The pieces of a JSON list of the words behind each of ``(N,)`` markers."""
         quoted = list(map(json.dumps, self._texts))
-        begin = 0
-        for end in self._ends:
-            yield f"{', ' if begin else '['}[{', '.join(quoted[word] for word in self._words[begin:end])}]"
-            begin = end
-        yield "]" if self._ends else "[]"
+        for index, marker in enumerate(markers.tolist()):
+            begin, end = self._ends[marker - 1] if marker else 0, self._ends[marker]
+            yield f"{', ' if index else '['}[{', '.join(quoted[word] for word in self._words[begin:end])}]"
+        yield "]" if len(markers) else "[]"

@@ -39,16 +39,23 @@ _TAGGER_LIBRARIES = ("spacy", "thinc", "presidio-analyzer", "phonenumbers", "tld
 
 
 def fill_key(
-    arguments: argparse.Namespace, settings: Any, threads: int, inputs: Sequence[str], hashes: Mapping[str, str]
+    arguments: argparse.Namespace,
+    settings: Any,
+    threads: int,
+    inputs: Sequence[str],
+    hashes: Mapping[str, str],
+    counted: Mapping[str, Any] | None = None,
 ) -> str:
     """The key of a fill that reads ``inputs``; ``hashes`` are those of files and folders that are known already, by
-    path. None of ``inputs`` is a pipe or a device; where an option that is not used names one, its name is all of it.
+    path; ``counted``: what the report says of noisy counts, with ids for key, words and what left before. None of
+    ``inputs`` is a pipe or a device; where an option that is not used names one, its name is all of it.
     """
     options = {name: value for name, value in vars(arguments).items() if name not in _CHANGE_NOTHING}
     paths = {*inputs, *_paths(options), *_paths(as_plain(settings))}
     document = {
         "options": options,
         "settings": as_plain(settings),
+        "counted": counted,
         # The order of a sum changes its last digits.
         "threads": threads,
         "device": _device(threads) if arguments.filler else None,
