@@ -60,6 +60,7 @@ COMMANDS: dict[str, str] = {
     "publish": "tasks.reports.tracking.publish_command",
     "where-from": "tasks.reports.origin.where_from_command",
     "restore": "tasks.reports.origin.restore_command",
+    "ledger": "tasks.privacy.ledger_command",
     "profile": "tasks.profiles.profile_command",
     "doctor": "tasks.doctor.doctor_command",
 }

@@ -32,8 +32,8 @@ class Release:
     technique: str
     corpus: str
     """Keyed hash of the private text (``clone_key``)."""
-    key: str
-    """Id of the clone's key."""
+    key: str | None
+    """Id of the clone's key; ``None`` where it has none yet."""
     lines: int
     """Lines of the private text."""
     unit: str | None
@@ -47,6 +47,8 @@ class Release:
     """What left: SHA-256 by name."""
     also: list[str] = field(default_factory=list)
     """Names of the releases of the same lines that this one was put beside, by the user's word."""
+    shown_together: float | None = None
+    """Share of the words masked by any of them that all of them together show; ``None`` without others."""
 
 
 def read_ledger(path: Path | None = None) -> list[Release]:

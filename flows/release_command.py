@@ -1,0 +1,79 @@
+"""Check one cell of the experiment, and put it into releases/NAME: the only thing that may leave.
+
+An experiment is private: several maskings of one text give it back together. A release is one filled text of a corpus
+(CELL as the table names it), with its model if you like, a card that says what stands in clear, and an entry in the
+ledger of what has left. It is refused where files and reports are not of one state, where words that a tagger of
+'masking' calls private stand in clear (release.clear_share), where lines have left before (--also), and where the sum
+of epsilons would be above release.epsilon_budget.
+
+The folder is tracked by DVC; nothing is sent anywhere. 'palimpsest ledger' lists what has left.
+
+examples:
+  palimpsest release chat/all_taggers/minilm-top_k-1 --name chat-2026
+  palimpsest release chat/all_taggers/minilm-sample-1 --name chat-2026-sampled --also chat-2026 --with-model
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from flows.graph.graph import open_repository, project_folder
+from tasks.errors import PalimpsestError, ResourceError
+from tasks.reports.result_options import add_reports_option
+
+SUMMARY = "check one filled text, and put it with its card into releases/, to be given away"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("cell", metavar="CELL", help="the cell whose filled text is released, as tables name it")
+    parser.add_argument("--name", required=True, help="name of the release: letters, digits, hyphens, underscores")
+    parser.add_argument("--with-model", action="store_true", help="release the adapted language model too")
+    parser.add_argument(
+        "--also",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="put it beside this earlier release of the same lines, and show what both together show; may be repeated",
+    )
+    parser.add_argument(
+        "--license", default="unknown", help="for the card, as Hugging Face names it (default: unknown)"
+    )
+    parser.add_argument("--language", default="en", help="for the card, by its ISO 639 code (default: en)")
+    add_reports_option(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Release the cell, and say what is left to do."""
+    from tasks.parameters.parameter_file import read_parameters
+    from tasks.privacy.gate import percent
+    from tasks.privacy.release import Wish, make_release
+    from tasks.privacy.released_cell import find_cell
+
+    with open_repository(project_folder()) as repository:
+        parameters = read_parameters()
+        cell = find_cell(arguments.cell, arguments.reports, with_model=arguments.with_model)
+        wish = Wish(arguments.name, arguments.also, arguments.license, arguments.language)
+        made = make_release(cell, wish, parameters)
+        try:
+            repository.add(str(made.folder))
+        except Exception as error:
+            if isinstance(error, PalimpsestError):
+                raise
+            raise ResourceError(
+                f"{str(made.folder)!r} is written and in the ledger, and DVC does not track it yet "
+                f"({type(error).__name__}); run 'dvc add {made.folder}'"
+            ) from None
+    for check in made.checks:
+        print(f"{check.name} ({check.attacker}): {check.figure}", file=sys.stderr)
+    if made.earlier.lines:
+        shown = f"together with {', '.join(made.earlier.lines)} it shows {percent(made.earlier.share)}"
+        print(f"{shown} of the words that any of them masks", file=sys.stderr)
+    print("\n".join(_next_steps(made.folder)))
+    return 0
+
+
+def _next_steps(folder: Path) -> Iterator[str]:
+    yield f"released in {folder}: read {folder / 'README.md'} first"
+    yield f"then: git add {folder}.dvc {folder.parent / '.gitignore'} && git commit && dvc push {folder}.dvc"

@@ -1,0 +1,163 @@
+"""What is checked of a cell before it may leave: a list of checks, each of which the card prints.
+
+Every check names its attacker. A full audit (re-identification, membership, what a model remembers) adds its checks to
+``checks_of``, and the sentences of ``NOT_CHECKED`` that it makes untrue go.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from tasks.corpora.masked_text import CLASSES
+from tasks.corpora.sidecar import read_sidecar
+from tasks.corpora.text_lines import read_lines
+from tasks.errors import ParameterError
+from tasks.masking.settings import EntityTagger
+from tasks.privacy.released_cell import FilledCell
+
+FEWEST = 20
+"""Groups of fewer words are joined where they are shown: a small group tells of single words."""
+
+NOT_CHECKED = (
+    "Whether somebody's lines are among these (membership), with or without many lines of the same person.",
+    "What somebody finds out who knows more than public models and word lists do: about the people, or other texts.",
+    "Which words are substitutes: nothing hides that. A word that the list of kept words would have masked is one, and "
+    "a second fill of the same lines differs at the substitutes. What is left over is known to be real.",
+    "How often the masked word can be guessed from the rest of its line by a strong language model.",
+    "What a model that is trained on this text remembers of the words that stand in clear: count on all of them.",
+    "Lines of earlier releases that were edited since: only equal lines are compared.",
+)
+"""For the card, in words: each names what it does not promise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was tried."""
+
+    name: str
+    attacker: str
+    """Who tries it, with what."""
+    figure: str
+    """What came of it, rounded, without a word of the corpus."""
+    passed: bool | None
+    """``None`` where it is a figure without a limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClearWords:
+    """What one tagger calls private, and how much of it the technique leaves in clear."""
+
+    tagger: str
+    tagged: Mapping[str, int]
+    """Words by class."""
+    clear: Mapping[str, int]
+    """Those that stand in clear."""
+
+    def above(self, limit: float, classes: Iterable[str]) -> list[str]:
+        """Classes whose share of clear words is above a limit."""
+        return [name for name in sorted(set(classes) & set(self.clear)) if self.share(name) > limit]
+
+    def share(self, name: str) -> float:
+        """Clear words of a class among all that are tagged so."""
+        return self.clear.get(name, 0) / self.tagged[name]
+
+
+def claimed_classes(mask: Mapping[str, Any]) -> frozenset[str]:
+    """The classes that a technique claims to mask, by its report: those of its taggers, or all where it has a list."""
+    parts = mask["measured"].get("parts") or [mask["measured"]]
+    if any("entity_types" not in part for part in parts):
+        return frozenset(CLASSES)
+    return frozenset(name for part in parts for name in part["entity_types"].values() if name is not None)
+
+
+def configured_taggers(masking: Mapping[str, Any]) -> list[EntityTagger]:
+    """Every different tagger of the section ``masking``, those inside combinations too."""
+    techniques = [part for technique in masking.values() for part in getattr(technique, "parts", [technique])]
+    taggers = [part for part in techniques if isinstance(part, EntityTagger)]
+    return list({part.model_dump_json(exclude={"markers"}): part for part in taggers}.values())
+
+
+def clear_words(cell: FilledCell, taggers: Iterable[EntityTagger], threads: int) -> list[ClearWords]:
+    """Let each tagger read the private text, and hold what it finds against what was masked."""
+    from tasks.masking.taggers.entity_tagger import entity_tagger
+
+    found = []
+    for settings in taggers:
+        technique = entity_tagger(settings, threads)
+        tagged: Counter[str] = Counter()
+        clear: Counter[str] = Counter()
+        lines = technique.findings(read_lines(cell.raw))
+        for (_, findings), spans in zip(lines, read_sidecar(cell.sidecar), strict=True):
+            hidden = {(span.start, span.end) for span in spans}
+            tagged.update(finding.label for finding in findings)
+            clear.update(finding.label for finding in findings if (finding.start, finding.end) not in hidden)
+        found.append(ClearWords(technique.name, tagged, clear))
+    return found
+
+
+def refuse_clear_words(cell: FilledCell, found: Iterable[ClearWords], limit: float) -> None:
+    """``ParameterError`` where a class that the technique claims to mask has a larger share of clear words."""
+    claimed = claimed_classes(cell.mask)
+    found = [words for words in found if words.above(limit, claimed)]
+    if not found:
+        return
+    listed = "; ".join(
+        f"{words.tagger}: "
+        + ", ".join(f"{name} {words.clear[name]:,} of {words.tagged[name]:,}" for name in words.above(limit, claimed))
+        for words in found
+    )
+    largest = max(words.share(name) for words in found for name in words.above(limit, claimed))
+    lowest = ceil(largest * 100) / 100
+    raise ParameterError(
+        f"{cell.cell.path!r} is not released: words that taggers call private stand in clear, and release.clear_share "
+        f"allows {limit:.0%} of a class ({listed}); mask by the union of these taggers (a technique of kind "
+        f"'combination'), or, if you have read what stands there, set release.clear_share to {lowest}"
+    )
+
+
+def checks_of(cell: FilledCell, found: Iterable[ClearWords], limit: float) -> list[Check]:
+    """All checks of a cell that may leave."""
+    claimed = claimed_classes(cell.mask)
+    return [*(_of_tagger(words, limit, claimed) for words in found), _verbatim(cell)]
+
+
+def _of_tagger(words: ClearWords, limit: float, claimed: frozenset[str]) -> Check:
+    small = {name for name, count in words.tagged.items() if count < FEWEST}
+    shares = {name: (words.clear.get(name, 0), count) for name, count in words.tagged.items() if name not in small}
+    shares["others"] = sum(words.clear.get(name, 0) for name in small), sum(words.tagged[name] for name in small)
+    figure = ", ".join(
+        f"{name} {percent(clear / count)}{'' if name in claimed or name == 'others' else ' (not claimed)'}"
+        for name, (clear, count) in sorted(shares.items())
+        if count >= FEWEST
+    )
+    return Check(
+        "words that a tagger calls private, in clear",
+        f"the tagger {words.tagger} reads the private text; at most {percent(limit)} of a claimed class",
+        figure or f"fewer than {FEWEST} words tagged",
+        True,
+    )
+
+
+def _verbatim(cell: FilledCell) -> Check:
+    """``copies`` stand one behind the other, so the private text is read once for each."""
+    copies = cell.method.copies
+    raw = (line for _ in range(copies) for line in read_lines(cell.raw))
+    equal = lines = 0
+    for one, other in zip(raw, read_lines(cell.text), strict=True):
+        lines += 1
+        equal += one == other
+    return Check(
+        "lines that are the private line, word for word",
+        "whoever reads the text",
+        percent(equal / lines) if lines else "no lines",
+        None,
+    )
+
+
+def percent(share: float) -> str:
+    """A share with two digits that count: more would tell of single words."""
+    if share >= 0.995:
+        return "100 %" if share == 1 else "over 99 %"
+    return f"{float(f'{100 * share:.2g}'):g} %"

@@ -1,0 +1,22 @@
+"""What a fill promises of the words that were masked: the epsilon of what leaves, not of a step on the way to it.
+
+A fill is made of masked text, public data and a public seed, unless something reads the sidecar. Where nothing does,
+other words behind the markers would have given the same bytes: epsilon is 0. Where noisy counts do and nothing else
+does, their epsilon is that of the fill (post-processing; Dwork and Roth 2014, proposition 2.1). Surrogates, originals
+that are forbidden and classes that are matched read masked words as they are: no epsilon holds.
+
+It is a promise about the words behind the markers, given the masked text. What was not masked stands there in clear.
+"""
+
+from typing import Any
+
+from tasks.filling.fill_secret import draws_from_secret
+from tasks.filling.log_linear.options import counts_masked_words
+
+
+def epsilon_of(settings: Any) -> float | None:
+    """Epsilon of a fill by one of ``FillingSettings``, and of all of its ``copies`` together; ``None``: none is
+    promised."""
+    if draws_from_secret(settings):
+        return None
+    return float(settings.counts.epsilon) if counts_masked_words(settings) else 0.0

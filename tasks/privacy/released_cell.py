@@ -1,0 +1,107 @@
+"""The files and reports that a cell of the experiment consists of, and whether they are of one state."""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.cli import command_parser, load_command
+from tasks.errors import CorpusError
+from tasks.filling.settings import FillingSettings
+from tasks.masking.settings import TechniqueSettings
+from tasks.parameters.parameter_file import check_settings
+from tasks.reports.cell import Cell
+from tasks.reports.expected_cells import fill_report, mask_report, training_report
+from tasks.reports.report_index import cell_of_report
+from tasks.reports.stage_report import content_hash, read_report
+from tasks.spelling import nearest
+
+
+@dataclass(frozen=True)
+class FilledCell:
+    """A filled cell as its reports say that it was made."""
+
+    cell: Cell
+    mask: dict[str, Any]
+    """Report of the masking."""
+    fill: dict[str, Any]
+    """Report of the fill."""
+    adapt: dict[str, Any] | None
+    """Report of the model that was adapted on it; ``None`` where it is not asked for."""
+    raw: Path
+    """Private text."""
+    masked: Path
+    sidecar: Path
+    text: Path
+    """Filled text."""
+    model: Path | None
+
+    @property
+    def technique(self) -> Any:
+        """Settings of the masking, as it was done."""
+        return check_settings(TechniqueSettings, self.mask["parameters"], f"masking of {self.cell.path}")
+
+    @property
+    def method(self) -> Any:
+        """Settings of the filling, as it was done."""
+        return check_settings(FillingSettings, self.fill["parameters"], f"filling of {self.cell.path}")
+
+    def check_one_state(self) -> None:
+        """``CorpusError`` where a file is not the one that the reports speak of."""
+        reports = [(self.mask, self.raw, "inputs"), (self.mask, self.masked, "outputs")]
+        reports += [(self.mask, self.sidecar, "outputs"), (self.fill, self.masked, "inputs")]
+        reports += [(self.fill, self.sidecar, "inputs"), (self.fill, self.text, "outputs")]
+        if self.adapt is not None and self.model is not None:
+            reports += [(self.adapt, self.text, "inputs"), (self.adapt, self.model, "outputs")]
+        for report, path, side in reports:
+            if report[side].get(str(path)) != content_hash(path):
+                raise CorpusError(
+                    f"{str(path)!r} is not the file that the report of {_stage(report)!r} speaks of, so nobody could "
+                    f"say what was released; run 'dvc repro {_stage(self.adapt or self.fill)}' and release again"
+                )
+
+
+def find_cell(name: str, reports: str | Path, *, with_model: bool) -> FilledCell:
+    """The cell that a path such as ``chat/entity_tagger/minilm-top_k-1`` names.
+
+    ``CorpusError`` where there is no report of such a fill, or of the model.
+    """
+    folder = Path(reports)
+    filled = [path.relative_to(folder / "fill").with_suffix("").as_posix() for path in folder.glob("fill/**/*.json")]
+    if name not in filled:
+        listed = ", ".join(sorted(filled)) or "none"
+        raise CorpusError(
+            f"{name!r} is no filled cell of this experiment{nearest(name, filled)}; a release is one of: {listed}"
+        )
+    cell = cell_of_report(read_report(folder / "fill" / f"{name}.json"))
+    mask, fill = read_report(folder / _named(mask_report(cell))), read_report(folder / _named(fill_report(cell)))
+    adapt = read_report(folder / training_report(cell)) if with_model else None
+    of_mask, of_fill = _arguments(mask), _arguments(fill)
+    return FilledCell(
+        cell,
+        mask,
+        fill,
+        adapt,
+        raw=Path(of_mask.input),
+        masked=Path(of_fill.input),
+        sidecar=Path(of_mask.sidecar),
+        text=Path(of_fill.output),
+        model=Path(_arguments(adapt).output) if adapt else None,
+    )
+
+
+def _named(path: Path | None) -> Path:
+    assert path is not None, "a filled cell has both reports"
+    return path
+
+
+def _arguments(report: dict[str, Any]) -> argparse.Namespace:
+    """The options of the command that wrote a report: which of its files is which."""
+    _, name, *options = report["command"]
+    module = load_command(name)
+    assert module is not None, "reports are written by commands"
+    return command_parser(name, module).parse_args(options)
+
+
+def _stage(report: dict[str, Any]) -> str:
+    return str(report["dvc_stage"] or report["stage"])

@@ -1,0 +1,190 @@
+"""A release: what it refuses, what its card says and does not say, and that nothing but it is sent anywhere."""
+
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+import yaml
+
+from flows import release_command
+from tasks.cli import command_parser, main
+from tasks.errors import PalimpsestError
+from tasks.privacy.ledger import read_ledger
+
+ROOT = Path(__file__).parent.parent.parent
+CANARIES = ("Zyxwquill", "Vexmorthané")
+"""Words that every technique here masks."""
+LISTED = "we met in the office on a and then called him chicago about his house"
+LINES = [f"We met {name} in Chicago and called him about his house." for name in CANARIES * 15]
+TECHNIQUES = {
+    "words": {"kind": "allow_list", "path": "words.txt"},
+    "union": {
+        "kind": "combination",
+        "rule": "union",
+        "parts": [{"kind": "allow_list", "path": "words.txt"}, {"kind": "entity_tagger", "tagger": {"kind": "crf"}}],
+    },
+}
+METHODS = {"unigram": {"kind": "unigram"}, "secret": {"kind": "unigram", "forbid_original": True}}
+PUSHED = ("masked", "obfuscated", "private/corpora", "private/sidecars")
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    """A finished experiment of two techniques and two methods, in a repository of DVC's."""
+    folder = tmp_path_factory.mktemp("release") / "an experiment"
+    folder.mkdir()
+    parameters = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    parameters["masking"], parameters["filling"] = TECHNIQUES, parameters["filling"] | METHODS
+    parameters["compare"] |= {"techniques": ["words", "union"], "large_techniques": ["words"], "detectors": ["words"]}
+    files = {
+        "params.yaml": yaml.safe_dump(parameters),
+        "words.txt": "\n".join(LISTED.split()),
+        "data/private/corpora/chat/train.txt": "".join(f"{line}\n" for line in LINES),
+        "data/word_counts.tsv": "".join(f"word{number}\t{number}\n" for number in range(1, 200)),
+        "dvc.yaml": yaml.safe_dump(
+            {"stages": {"all": {"cmd": "true", "outs": [{f"data/{name}": {"push": False}} for name in PUSHED]}}}
+        ),
+        ".dvc/config": "[core]\n    analytics = false\n    remote = away\n['remote \"away\"']\n    url = ../../away\n",
+        ".dvc/.gitignore": "/config.local\n/tmp\n/cache\n",
+        ".gitignore": "/data\n/results\n",
+    }
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    with pytest.MonkeyPatch.context() as patch, chdir(folder):
+        for technique in TECHNIQUES:
+            masked, sidecar = f"data/masked/chat/{technique}", f"data/private/sidecars/chat/{technique}/train.jsonl"
+            cell = ["--params", "params.yaml", "--dataset", "chat", "--technique", technique]
+            text = ["--input", "data/private/corpora/chat/train.txt", "--output", f"{masked}/train.txt"]
+            report = ["--report", f"results/reports/mask/chat/{technique}.json"]
+            kept = ["--kept-words", f"{masked}/kept_words.txt"]
+            run(patch, "mask", *cell, *text, *kept, "--sidecar", sidecar, *report)
+            for method in METHODS:
+                text = [
+                    "--input",
+                    f"{masked}/train.txt",
+                    "--output",
+                    f"data/obfuscated/chat/{technique}/{method}-1.txt",
+                ]
+                report = ["--report", f"results/reports/fill/chat/{technique}/{method}-1.json"]
+                counts = ["--word-counts", "data/word_counts.tsv", "--sidecar", sidecar]
+                run(patch, "fill", *cell, "--method", method, *text, *kept, *counts, *report)
+    return folder
+
+
+def run(patch, *command):
+    """In process; the report takes the command from where a process has it."""
+    patch.setattr(sys, "argv", ["palimpsest", *command])
+    assert main(list(command)) == 0
+
+
+@pytest.fixture
+def folder(template, tmp_path, monkeypatch):
+    copy = tmp_path / "here" / "an experiment"
+    shutil.copytree(template, copy)
+    monkeypatch.chdir(copy)
+    monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / "dvc"))
+    return copy
+
+
+def release(*options):
+    return release_command.run(command_parser("release", release_command).parse_args(list(options)))
+
+
+def test_the_card_says_what_left_and_no_word_of_what_was_masked(folder, capsys):
+    release("chat/union/unigram-1", "--name", "mail-2026")
+    assert "dvc push releases/mail-2026.dvc" in capsys.readouterr().out
+    made = folder / "releases" / "mail-2026"
+    assert sorted(path.name for path in made.iterdir()) == ["README.md", "text.txt"]
+    filled = (folder / "data/obfuscated/chat/union/unigram-1.txt").read_bytes()
+    assert (made / "text.txt").read_bytes() == filled
+    text = (made / "README.md").read_text(encoding="utf-8")
+    front = yaml.safe_load(text.split("---\n")[1])
+    assert front["size_categories"] == ["n<1K"]
+    assert front["configs"][0]["data_files"] == [{"split": "train", "path": "text.txt"}]
+    for said in ("chat/union/unigram-1", "epsilon 0, given the masked text", "crf:", "## What was not checked"):
+        assert said in text
+    for canary in CANARIES:
+        assert canary.casefold() not in text.casefold()
+    # How often a substitute was the masked word is a table of the report, and of no card.
+    assert "restor" not in text.replace("restore'", "").casefold()
+    (entry,) = read_ledger()
+    assert (entry.name, entry.epsilon, entry.unit, entry.lines) == ("mail-2026", 0.0, None, len(LINES))
+    assert set(entry.files) == {"README.md", "text.txt"}
+    copy = folder / "data/private/releases/mail-2026"
+    assert {path.stat().st_mode & 0o777 for path in copy.iterdir()} == {0o600}
+    assert copy.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_push_sends_the_release_and_nothing_else(folder, tmp_path):
+    def dvc(*command):
+        environment = os.environ | {"DVC_NO_ANALYTICS": "1"}
+        done = subprocess.run([sys.executable, "-m", "dvc", *command], capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    dvc("commit", "--force")
+    release("chat/union/unigram-1", "--name", "mail")
+    dvc("push")
+    sent = [path.read_bytes() for path in (tmp_path / "here" / "away").rglob("*") if path.is_file()]
+    released = [path.read_bytes() for path in (folder / "releases" / "mail").iterdir()]
+    # And the list of the folder's files.
+    assert sorted(file for file in sent if not file.startswith(b'[{"md5"')) == sorted(released)
+
+
+def test_what_may_not_leave_is_refused_in_one_line(folder):
+    release("chat/union/unigram-1", "--name", "first")
+
+    def another_state():
+        (folder / "data/masked/chat/union/train.txt").write_text("We met [MASK].\n", encoding="utf-8")
+
+    refused = [
+        (["chat/union/unigrams-1", "--name", "a"], "did you mean 'chat/union/unigram-1'"),
+        (["chat/union/unigram-1", "--name", "../a"], "letters, digits"),
+        (["chat/union/unigram-1", "--name", "first"], "there is such a release"),
+        (["chat/union/unigram-1", "--name", "again"], "release 'first' of .* has the same files already"),
+        (["chat/words/unigram-1", "--name", "a"], r"'first' \(30 lines\).* sees \d+ % of the words"),
+        (["chat/union/secret-1", "--name", "a"], r"'first' \(30 lines\).* sees 0 % of the words"),
+        (["chat/words/unigram-1", "--name", "a", "--also", "fist"], "did you mean 'first'"),
+        # The list keeps a word that the tagger calls a place.
+        (["chat/words/unigram-1", "--name", "a", "--also", "first"], "crf:.*LOCATION 30 of 30.*clear_share"),
+        (another_state, ""),
+        (["chat/union/secret-1", "--name", "a"], "is not the file that the report of 'mask' speaks of"),
+    ]
+    for options, reason in refused:
+        if callable(options):
+            options()
+            continue
+        with pytest.raises(PalimpsestError, match=reason) as error:
+            release(*options)
+        assert "\n" not in str(error.value)
+        assert not any(canary in str(error.value) for canary in CANARIES)
+    assert [path.name for path in (folder / "releases").iterdir() if path.is_dir()] == ["first"]
+    assert len(read_ledger()) == 1
+    assert not (folder / "data/private/releases/a").exists()
+
+
+def test_a_second_release_stands_beside_the_first_one_by_the_users_word(folder, capsys):
+    release("chat/union/unigram-1", "--name", "first")
+    release("chat/union/secret-1", "--name", "second", "--also", "first")
+    assert "together with first it shows 0 %" in capsys.readouterr().err
+    _, second = read_ledger()
+    assert (second.also, second.shown_together, second.epsilon) == (["first"], 0.0, None)
+    assert "No differential privacy" in (folder / "releases/second/README.md").read_text(encoding="utf-8")
+    assert "`first` (`chat/union/unigram-1`)" in (folder / "releases/second/README.md").read_text(encoding="utf-8")
+    assert main(["ledger"]) == 0
+    assert "chat: epsilon none is promised; no budget is set" in capsys.readouterr().out
+
+
+def test_a_release_beyond_the_budget_is_refused(folder):
+    pytest.importorskip("tasks.privacy.budget")
+    parameters = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
+    parameters["release"]["epsilon_budget"] = 1.0
+    (folder / "params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
+    with pytest.raises(PalimpsestError, match="epsilon_budget=1"):
+        release("chat/union/secret-1", "--name", "a")
+    release("chat/union/unigram-1", "--name", "a")

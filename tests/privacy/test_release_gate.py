@@ -1,0 +1,89 @@
+"""What a fill promises, and what releases show together: answers that can be worked out by hand."""
+
+import pytest
+
+from tasks.corpora.sidecar import MaskedSpan, write_sidecar
+from tasks.errors import CorpusError
+from tasks.filling.settings import FillingSettings
+from tasks.parameters.parameter_file import check_settings
+from tasks.privacy.earlier_releases import RAW, SIDECAR, shared_lines
+from tasks.privacy.gate import ClearWords, claimed_classes, configured_taggers, percent
+from tasks.privacy.ledger import Release
+from tasks.privacy.promise import epsilon_of
+
+
+@pytest.mark.parametrize(
+    ("settings", "epsilon"),
+    [
+        *(({"kind": kind}, 0.0) for kind in ("top_1", "top_k", "sample", "free", "unigram", "log_linear")),
+        ({"kind": "log_linear", "prior": "domain", "copies": 3}, 0.0),
+        ({"kind": "unigram", "prior": "counted", "counts": {"epsilon": 2.5}}, 2.5),
+        ({"kind": "log_linear", "prior": "counted", "counts": {"epsilon": 8.0, "unit": "document"}, "copies": 2}, 8.0),
+        ({"kind": "surrogate"}, None),
+        ({"kind": "log_linear", "forbid_original": True}, None),
+        ({"kind": "top_k", "classes": "match"}, None),
+    ],
+)
+def test_epsilon_is_of_all_that_the_fill_reads(settings, epsilon):
+    assert epsilon_of(check_settings(FillingSettings, settings, "filling")) == epsilon
+
+
+def write(folder, lines):
+    """Lines whose words in capitals are masked."""
+    folder.mkdir(parents=True)
+    (folder / RAW).write_text("".join(f"{line.lower()}\n" for line in lines), encoding="utf-8")
+    spans = []
+    for line in lines:
+        found, start = [], 0
+        for word in line.split(" "):
+            if word.isupper():
+                found.append(MaskedSpan(start, start + len(word), "MASK", "by hand", word.lower(), len(found)))
+            start += len(word) + 1
+        spans.append(found)
+    write_sidecar(folder / SIDECAR, spans)
+    return folder
+
+
+def entry(name):
+    return Release(name, "2026-01-01", "c", "mail", "t", "h", None, 1, None, 0.0, None, None)
+
+
+def test_two_releases_show_what_one_of_them_keeps(tmp_path):
+    ours = write(tmp_path / "ours", ["ANNA saw bob", "ANNA saw bob", "thanks", "CARLA left", "DORA AND eve"])
+    write(tmp_path / "copies" / "one", ["anna saw BOB", "thanks", "somebody ELSE", "DORA and eve"])
+    write(tmp_path / "copies" / "two", ["DORA and EVE", "thanks"])
+    write(tmp_path / "copies" / "other", ["thanks", "thanks"])
+    earlier = [entry("one"), entry("two"), entry("other")]
+    shared = shared_lines(ours / RAW, ours / SIDECAR, earlier, tmp_path / "copies")
+    # "thanks" has nothing masked; Carla stands in no earlier release.
+    assert shared.lines == {"one": 3, "two": 1}
+    # Anna and Bob twice, each shown by the other one; of Dora, and, Eve all but Dora.
+    assert (shared.shown, shared.masked) == (2 * 2 + 2, 2 * 2 + 3)
+    with pytest.raises(CorpusError, match="private copy of the release 'gone'"):
+        shared_lines(ours / RAW, ours / SIDECAR, [entry("gone")], tmp_path / "copies")
+
+
+def test_a_class_is_held_against_the_limit_where_it_is_claimed():
+    words = ClearWords("crf", {"PERSON": 40, "DATE": 10, "MONEY": 5}, {"PERSON": 1, "DATE": 10})
+    tagger = {"measured": {"entity_types": {"PER": "PERSON", "SUM": "MONEY", "LANGUAGE": None}}}
+    assert claimed_classes(tagger) == {"PERSON", "MONEY"}
+    assert words.above(0.0, claimed_classes(tagger)) == ["PERSON"]
+    assert words.above(0.025, claimed_classes(tagger)) == []
+    with_list = {"measured": {"parts": [tagger["measured"], {"technique": "allow_list"}]}}
+    assert words.above(0.5, claimed_classes(with_list)) == ["DATE"]
+
+
+def test_every_tagger_is_asked_once():
+    from tasks.masking.settings import AllowList, Combination, EntityTagger
+
+    crf, spacy = ({"kind": "entity_tagger", "tagger": {"kind": kind}} for kind in ("crf", "spacy"))
+    both = Combination.model_validate({"kind": "combination", "rule": "union", "parts": [crf, spacy]})
+    masking = {"list": AllowList(kind="allow_list"), "crf": EntityTagger.model_validate(crf), "both": both}
+    assert [tagger.tagger.kind for tagger in configured_taggers(masking)] == ["crf", "spacy"]
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"), [(0.0, "0 %"), (0.0226179, "2.3 %"), (0.374, "37 %"), (0.99999, "over 99 %"), (1.0, "100 %")]
+)
+def test_shares_have_two_digits(share, shown):
+    assert percent(share) == shown
