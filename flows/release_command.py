@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from flows.graph.graph import open_repository, project_folder
-from tasks.errors import PalimpsestError, ResourceError
+from tasks.errors import ResourceError
 from tasks.reports.result_options import add_reports_option
 
 SUMMARY = "check one filled text, and put it with its card into releases/, to be given away"
@@ -46,6 +46,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Release the cell, and say what is left to do."""
+    from dvc.exceptions import DvcException
+
     from tasks.parameters.parameter_file import read_parameters
     from tasks.privacy.gate import percent
     from tasks.privacy.release import Wish, make_release
@@ -58,9 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         made = make_release(cell, wish, parameters)
         try:
             repository.add(str(made.folder))
-        except Exception as error:
-            if isinstance(error, PalimpsestError):
-                raise
+        except DvcException as error:
             raise ResourceError(
                 f"{str(made.folder)!r} is written and in the ledger, and DVC does not track it yet "
                 f"({type(error).__name__}); run 'dvc add {made.folder}'"

@@ -66,7 +66,7 @@ def _front_matter(cell: FilledCell, facts: CardFacts) -> str:
         "annotations_creators": ["no-annotation"],
         "size_categories": [next((size for most, size in _SIZES if lines < most), "n>10M")],
         "task_categories": ["text-generation", "fill-mask"],
-        "tags": ["anonymization", "privacy", "synthetic", "palimpsest"],
+        "tags": ["privacy", "masked-and-filled", "palimpsest"],
         "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "text.txt"}]}],
     }
     return f"---\n{yaml.safe_dump(fields, sort_keys=False, allow_unicode=True)}---"
@@ -125,9 +125,9 @@ def _in_clear(cell: FilledCell) -> str:
     words, masked = cell.mask["measured"]["words"], sum(cell.mask["measured"]["masked_by_class"].values())
     return (
         f"{percent(1 - masked / words)} of the words stand as they stood in the private text, with punctuation, white "
-        "space, and the number and order of the lines. The technique judges words one by one: a phrase of harmless "
-        "words that tells who is spoken of stays. Whatever it missed is here. Substitutes are at the places of masked "
-        "words, in their case; neighbouring markers may have been merged into one substitute."
+        "space, and the number and order of the lines. Whatever the technique missed is here, and so is a phrase of "
+        "harmless words that tells who is spoken of. Substitutes stand at the places of masked words, in their case; "
+        "one may stand for several words side by side."
     )
 
 

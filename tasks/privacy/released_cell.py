@@ -69,9 +69,9 @@ def find_cell(name: str, reports: str | Path, *, with_model: bool) -> FilledCell
     folder = Path(reports)
     filled = [path.relative_to(folder / "fill").with_suffix("").as_posix() for path in folder.glob("fill/**/*.json")]
     if name not in filled:
-        listed = ", ".join(sorted(filled)) or "none"
         raise CorpusError(
-            f"{name!r} is no filled cell of this experiment{nearest(name, filled)}; a release is one of: {listed}"
+            f"{name!r} is no filled cell of this experiment{nearest(name, filled)}; a release is one of the "
+            f"{len(filled)} fills that have a report in {str(folder / 'fill')!r}"
         )
     cell = cell_of_report(read_report(folder / "fill" / f"{name}.json"))
     mask, fill = read_report(folder / _named(mask_report(cell))), read_report(folder / _named(fill_report(cell)))

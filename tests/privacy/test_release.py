@@ -14,6 +14,7 @@ from flows import release_command
 from tasks.cli import command_parser, main
 from tasks.errors import PalimpsestError
 from tasks.privacy.ledger import read_ledger
+from tasks.reports.stage_report import recorded_stage
 
 ROOT = Path(__file__).parent.parent.parent
 CANARIES = ("Zyxwquill", "Vexmorthané")
@@ -74,7 +75,18 @@ def template(tmp_path_factory):
                 report = ["--report", f"results/reports/fill/chat/{technique}/{method}-1.json"]
                 counts = ["--word-counts", "data/word_counts.tsv", "--sidecar", sidecar]
                 run(patch, "fill", *cell, "--method", method, *text, *kept, *counts, *report)
+        adapt(patch, folder)
     return folder
+
+
+def adapt(patch, folder):
+    """What the training of a model leaves behind, without the training."""
+    model, text = "models/adapted/chat/union/unigram-1", "data/obfuscated/chat/union/unigram-1.txt"
+    (folder / model).mkdir(parents=True)
+    (folder / model / "settings.json").write_text("{}", encoding="utf-8")
+    patch.setattr(sys, "argv", ["palimpsest", "adapt", "--model", "m", "--text", text, "--output", model])
+    with recorded_stage("adapt", "results/reports/adapt/chat/union/unigram-1.json", inputs=[text], outputs=[model]):
+        pass
 
 
 def run(patch, *command):
@@ -147,11 +159,11 @@ def test_what_may_not_leave_is_refused_in_one_line(folder):
         (["chat/union/unigram-1", "--name", "../a"], "letters, digits"),
         (["chat/union/unigram-1", "--name", "first"], "there is such a release"),
         (["chat/union/unigram-1", "--name", "again"], "release 'first' of .* has the same files already"),
-        (["chat/words/unigram-1", "--name", "a"], r"'first' \(30 lines\).* sees \d+ % of the words"),
+        (["chat/words/unigram-1", "--name", "a"], r"'first' \(30 lines\).* sees 50 % of the words"),
         (["chat/union/secret-1", "--name", "a"], r"'first' \(30 lines\).* sees 0 % of the words"),
         (["chat/words/unigram-1", "--name", "a", "--also", "fist"], "did you mean 'first'"),
-        # The list keeps a word that the tagger calls a place.
-        (["chat/words/unigram-1", "--name", "a", "--also", "first"], "crf:.*LOCATION 30 of 30.*clear_share"),
+        # Of each line's two masked words the list keeps the one that the tagger calls a place.
+        (["chat/words/unigram-1", "--name", "a", "--also", "first"], "crf:.*LOCATION 30 of 60.*clear_share"),
         (another_state, ""),
         (["chat/union/secret-1", "--name", "a"], "is not the file that the report of 'mask' speaks of"),
     ]
@@ -178,6 +190,20 @@ def test_a_second_release_stands_beside_the_first_one_by_the_users_word(folder, 
     assert "`first` (`chat/union/unigram-1`)" in (folder / "releases/second/README.md").read_text(encoding="utf-8")
     assert main(["ledger"]) == 0
     assert "chat: epsilon none is promised; no budget is set" in capsys.readouterr().out
+
+
+def test_the_model_goes_with_the_text_if_asked_for(folder):
+    release("chat/union/unigram-1", "--name", "with-model", "--with-model", "--license", "cc-by-4.0")
+    assert (folder / "releases/with-model/model/settings.json").read_text(encoding="utf-8") == "{}"
+    card = (folder / "releases/with-model/README.md").read_text(encoding="utf-8")
+    assert "license: cc-by-4.0" in card
+    assert "## The language model" in card
+    assert set(read_ledger()[0].files) == {"README.md", "text.txt", "model/settings.json"}
+    with pytest.raises(PalimpsestError, match="has the same files already"):
+        release("chat/union/unigram-1", "--name", "text-alone")
+    (folder / "models/adapted/chat/union/unigram-1/settings.json").write_text("{1}", encoding="utf-8")
+    with pytest.raises(PalimpsestError, match="is not the file that the report of 'adapt' speaks of"):
+        release("chat/union/unigram-1", "--name", "other-model", "--with-model")
 
 
 def test_a_release_beyond_the_budget_is_refused(folder):
