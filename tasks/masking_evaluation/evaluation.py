@@ -168,7 +168,7 @@ def _scores_of_file(file: GoldFile, lines: Sequence[JudgedLine]) -> dict[str, An
     return {
         "name": file.name,
         "split": file.split,
-        "sha256": None if is_stream(file.path) else content_hash(file.path),
+        "keyed_hash": None if is_stream(file.path) else content_hash(file.path),
         "lines": len(lines),
         "words": sum(len(line.words) for line in lines),
         **{

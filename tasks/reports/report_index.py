@@ -11,7 +11,7 @@ from tasks.reports.expected_cells import RESCORE, stage_name, training_report
 from tasks.reports.run_key import lineage_of, run_key
 from tasks.reports.stage_report import read_report
 
-_SAME, _INSIDE, _CHANGED = "same", "inside", "changed"
+_SAME, _INSIDE, _CHANGED, _OTHER_KEY = "same", "inside", "changed", "other_key"
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,13 @@ class Link:
     path: str
     """File or folder, as the stage names it."""
     digest: str
-    """SHA-256 that the stage computed."""
+    """Keyed hash that the stage computed."""
     made_by: str | None
     """Report of the stage that made it; ``None`` for a source."""
     agreement: str | None
     """``same``: the maker's report has the same hash; ``inside``: the file lies in a folder that was made as a whole;
-    ``changed``: the maker has made it anew since. ``None`` for a source."""
+    ``changed``: the maker has made it anew since; ``other_key``: the maker's report is of another clone, whose hashes
+    cannot be compared with this one's. ``None`` for a source."""
 
 
 class ReportIndex:
@@ -76,17 +77,20 @@ class ReportIndex:
 
     def links(self, name: str) -> list[Link]:
         """The inputs of a stage, each with the report of the stage that made it."""
-        return [self._link(path, digest) for path, digest in self.reports[name]["inputs"].items()]
+        report = self.reports[name]
+        return [self._link(path, digest, report.get("hash_key")) for path, digest in report["inputs"].items()]
 
-    def _link(self, path: str, digest: str) -> Link:
+    def _link(self, path: str, digest: str, hash_key: str | None) -> Link:
         for candidate in (PurePosixPath(path), *PurePosixPath(path).parents):
             maker = self._makers.get(str(candidate))
             if maker is None:
                 continue
             if str(candidate) != path:
                 return Link(path, digest, maker, _INSIDE)
-            made = self.reports[maker]["outputs"][path]
-            return Link(path, digest, maker, _SAME if made == digest else _CHANGED)
+            made = self.reports[maker]
+            if made.get("hash_key") != hash_key:
+                return Link(path, digest, maker, _OTHER_KEY)
+            return Link(path, digest, maker, _SAME if made["outputs"][path] == digest else _CHANGED)
         return Link(path, digest, None, None)
 
     def chain(self, name: str) -> list[str]:

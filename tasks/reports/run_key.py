@@ -1,8 +1,9 @@
 """The key under which a cell's run is found again: the cell and a hash of what led to its model.
 
 ``chat/allow_list/minilm-top_k-1#3f0c5d9a1b2e``. Two states of a cell (K = 10 and K = 20) have two keys, the same
-state has the same key on every machine that computes the same bytes. Timings, versions and the code are no part of
-it. The key can be computed as soon as training starts, so the live run and the published run are one.
+state has the same key wherever its clone computes the same bytes. Hashes of files are keyed, so two clones have two
+keys for one state. Timings, versions and the code are no part of it. The key can be computed as soon as training
+starts, so the live run and the published run are one.
 """
 
 import hashlib

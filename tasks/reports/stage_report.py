@@ -1,10 +1,13 @@
 """What each stage says of itself: what was measured, with what and from what.
 
 The report file is the truth; MLflow and the report page are views of it. It holds numbers, parameters, hashes
-and versions, and never a word of a corpus.
+and versions, and never a word of a corpus. Its hashes of files are HMAC-SHA256 with a key of this clone: with a plain
+hash, who knows all of a file but one word could try that word. So they say, to whoever has not the key, which files of
+one clone are the same, and nothing else; ``hash_key`` names the key, since hashes of two clones cannot be compared.
 """
 
 import hashlib
+import hmac
 import json
 import os
 import platform
@@ -23,6 +26,7 @@ from typing import Any
 from tasks.corpora.text_lines import is_stream
 from tasks.errors import CorpusError
 from tasks.files.atomic_file import atomic_writer, is_pipe_or_device, refuse_folder
+from tasks.files.clone_key import clone_key, key_id
 from tasks.files.paths_apart import refuse_shared_paths
 
 REPORT_VERSION = 1
@@ -100,6 +104,7 @@ def recorded_stage(
         "seed": report.seed,
         "inputs": report.inputs,
         "outputs": report.outputs,
+        "hash_key": key_id(),
         "command": ["palimpsest", *sys.argv[1:]],
         "code": code_state(),
         # Set by Prefect where a flow run is a process of its own, and by whoever starts a stage for a flow run.
@@ -134,7 +139,7 @@ def read_report(path: str | Path) -> dict[str, Any]:
 
 
 def content_hash(path: str | Path) -> str:
-    """SHA-256 of a file, or of the sorted relative names and hashes of the files of a folder.
+    """HMAC-SHA256 of a file, with this clone's key, or of the sorted names and hashes of the files of a folder.
 
     Raises ``CorpusError`` where it is missing, or is a pipe or a device, which this would empty.
     """
@@ -143,13 +148,18 @@ def content_hash(path: str | Path) -> str:
         raise CorpusError(f"input {str(path)!r} does not exist; run the stage that makes it, or mend the path")
     if is_pipe_or_device(path):
         raise CorpusError(f"input {str(path)!r} is a pipe or a device and cannot be hashed; write it to a file first")
-    if path.is_dir():
-        digest = hashlib.sha256()
-        for file in sorted(file for file in path.rglob("*") if file.is_file()):
-            digest.update(f"{file.relative_to(path).as_posix()}\0{content_hash(file)}\n".encode())
-        return digest.hexdigest()
+    keyed = hmac.new(clone_key("hashes"), digestmod="sha256")
+    if not path.is_dir():
+        return _file_hash(path, keyed)
+    digest = keyed.copy()
+    for file in sorted(file for file in path.rglob("*") if file.is_file()):
+        digest.update(f"{file.relative_to(path).as_posix()}\0{_file_hash(file, keyed)}\n".encode())
+    return digest.hexdigest()
+
+
+def _file_hash(path: Path, keyed: hmac.HMAC) -> str:
     with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        return hashlib.file_digest(stream, keyed.copy).hexdigest()
 
 
 def peak_memory_bytes() -> int:

@@ -1,4 +1,3 @@
-import hashlib
 import json
 import math
 import subprocess
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tasks.cli import main
+from tasks.reports.stage_report import content_hash
 
 KEPT = "we went to the and with role of my is"
 GOLD = [
@@ -69,7 +69,7 @@ def test_all_levels_counted_by_hand(evaluate, gold):
     assert found["unmapped_labels"] == {"nickname": 1}
     assert found["labels"] == {"AGE": "NUMBER", "LOC": "LOCATION", "PER": "PERSON"}
     assert found["files"][0]["split"] == "dev"
-    assert found["files"][0]["sha256"] == hashlib.sha256(gold.read_bytes()).hexdigest()
+    assert found["files"][0]["keyed_hash"] == content_hash(gold)
     assert found["clean_text"] is None
     assert found["words_per_second"] > 0
     assert found["model_bytes"] == len(KEPT)

@@ -47,7 +47,7 @@ def test_the_chain_goes_back_to_the_sources(few, capsys):
     masked = next(entry for entry in fill["inputs"] if entry["path"].startswith("data/masked"))
     assert masked["made_by"] == "mask/chat/allow_list"
     assert masked["agreement"] == "same"
-    assert masked["sha256"] == chain["mask@chat-allow_list"]["outputs"][masked["path"]]
+    assert masked["keyed_hash"] == chain["mask@chat-allow_list"]["outputs"][masked["path"]]
     corpus = chain["corpus@chat"]["inputs"]
     assert [(entry["path"], entry["made_by"]) for entry in corpus] == [("constraints.txt", None)]
     raw = chain["mask@chat-allow_list"]["inputs"][0]
@@ -90,7 +90,7 @@ def test_the_text_says_what_a_reader_needs(few, capsys):
         f"git checkout {COMMIT} && dvc repro {STAGE}",
         "perplexity",
         "language_model.adaptation.epochs",
-        "from constraints.txt (sha256",
+        "from constraints.txt (keyed hash",
         "a source",
         "made by mask@chat-allow_list",
         "in a folder made by corpus@chat",
@@ -110,6 +110,16 @@ def test_uncommitted_changes_and_changed_inputs_are_said(few, capsys):
     output = capsys.readouterr().out
     assert "CHANGED SINCE: fill@chat-allow_list-minilm-top_k-1 has made it anew" in output
     assert f"{COMMIT} with uncommitted changes" in output
+
+
+def test_hashes_of_another_clone_are_not_compared(few, capsys):
+    path = few / "results" / "reports" / "fill" / f"{PATH}.json"
+    report = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**report, "hash_key": "0123456789ab"}), encoding="utf-8")
+    assert main(["where-from", PATH]) == 0
+    output = capsys.readouterr().out
+    assert "made by fill@chat-allow_list-minilm-top_k-1 in another clone, whose hashes have another key" in output
+    assert "CHANGED SINCE" not in output
 
 
 def test_a_report_that_was_not_made_through_dvc_gets_its_stage_by_name(few, capsys):

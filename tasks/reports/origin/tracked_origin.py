@@ -88,7 +88,7 @@ def _describe(run: Any) -> dict[str, Any]:
         "measured": dict(run.data.metrics),
         "parameters": dict(run.data.params),
         "inputs": [
-            {"path": entry.dataset.name, "sha256": entry.dataset.digest}
+            {"path": entry.dataset.name, "keyed_hash": entry.dataset.digest}
             for entry in (run.inputs.dataset_inputs if run.inputs else [])
         ],
         "chain": [],

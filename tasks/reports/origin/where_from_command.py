@@ -137,13 +137,14 @@ def _step(name: str, index: ReportIndex) -> dict[str, Any]:
 
 
 def _input(link: Link) -> dict[str, Any]:
-    return {"path": link.path, "sha256": link.digest, "made_by": link.made_by, "agreement": link.agreement}
+    return {"path": link.path, "keyed_hash": link.digest, "made_by": link.made_by, "agreement": link.agreement}
 
 
 _AGREEMENTS = {
     "same": "made by {}",
     "inside": "in a folder made by {}",
     "changed": "CHANGED SINCE: {} has made it anew; run 'dvc repro'",
+    "other_key": "made by {} in another clone, whose hashes have another key",
 }
 
 
@@ -164,7 +165,7 @@ def _lines(origin: Mapping[str, Any]) -> Iterator[str]:
     )
     if not origin["chain"]:
         yield from _aligned(origin["parameters"], "  ")
-        yield from (f"  from {entry['path']} (sha256 {entry['sha256']}…)" for entry in origin["inputs"])
+        yield from (f"  from {entry['path']} (keyed hash {entry['keyed_hash']}…)" for entry in origin["inputs"])
     stages = {step["name"]: step["stage"] for step in origin["chain"]}
     for number, step in enumerate(origin["chain"], start=1):
         yield ""
@@ -176,9 +177,9 @@ def _lines(origin: Mapping[str, Any]) -> Iterator[str]:
         yield from _aligned(facts, "   ")
         for entry in step["inputs"]:
             origin_text = _AGREEMENTS.get(entry["agreement"], "a source").format(stages.get(entry["made_by"]))
-            yield f"   from {entry['path']} (sha256 {entry['sha256'][:12]}…), {origin_text}"
+            yield f"   from {entry['path']} (keyed hash {entry['keyed_hash'][:12]}…), {origin_text}"
         for path, digest in step["outputs"].items():
-            yield f"   into {path} (sha256 {digest[:12]}…)"
+            yield f"   into {path} (keyed hash {digest[:12]}…)"
         yield from (f"   warning: {warning}" for warning in step["warnings"])
     yield ""
     yield from _machines(origin["chain"])
