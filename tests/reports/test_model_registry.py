@@ -1,18 +1,20 @@
+import hashlib
 import json
 import math
+import shutil
 import sqlite3
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import tracked_state
-import yaml
 from mlflow.exceptions import MlflowException
 
 from tasks.cli import main
+from tasks.privacy.ledger import Release, append_to_ledger
 from tasks.reports.cell import Cell
 from tasks.reports.stage_report import content_hash
-from tasks.reports.tracking.model_registry import CHAMPION, MODEL_TAG, TrainedModel, champions, register_models
+from tasks.reports.tracking.model_registry import CHAMPION, MODEL_TAG, ReleasedModel, champions, register_models
 from tasks.reports.tracking.settings import TrackingSettings
 
 TOP_K = Cell("chat", "allow_list", "top_k", "minilm", 1)
@@ -21,28 +23,19 @@ ORACLE = Cell("chat", method="oracle", seed=1)
 WORDS = ("a", "b", "c", "d")
 
 
-def trained(cell, perplexity, folder="models/adapted"):
-    return TrainedModel(cell, f"{cell.path}#0", Path(folder, cell.path), "0" * 64, perplexity)
+def released(cell, perplexity):
+    return ReleasedModel(cell, f"{cell.path}#0", "spring", "0" * 64, perplexity)
 
 
 def test_the_champion_is_the_best_on_validation_text_of_each_data_set():
-    mail = Cell("mail", "allow_list", "top_k", "minilm", 1)
-    best = champions([trained(BASELINE1, 240.0), trained(TOP_K, 230.0), trained(mail, 99.0)])
-    assert {dataset: model.cell for dataset, model in best.items()} == {"chat": TOP_K, "mail": mail}
-
-
-def test_a_model_of_raw_text_is_no_champion_whatever_its_perplexity():
-    pretrained = Cell("chat", method="pretrained")
-    assert champions([trained(ORACLE, 1.0, "data/private/models"), trained(pretrained, 2.0, "models")]) == {}
-    assert champions([trained(TOP_K, 1.0, "data/private/models")]) == {}
-    assert champions([trained(TOP_K, 1.0, "models/../data/private/models")]) == {}
-    assert champions([trained(TOP_K, None)]) == {}
+    other, mail = (Cell(name, "allow_list", "top_1", "minilm", 1) for name in ("chat", "mail"))
+    models = [released(other, 240.0), released(TOP_K, 230.0), released(mail, 99.0), released(ORACLE, None)]
+    assert {dataset: model.cell for dataset, model in champions(models).items()} == {"chat": TOP_K, "mail": mail}
 
 
 @pytest.fixture
 def with_models(tracked):
-    """Model folders of Top-K, Baseline1 and Oracle that predict every token alike, as their reports say; Top-K has the
-    lower loss on validation text."""
+    """Model folders of Top-K, Baseline1 and Oracle that predict every token alike, as their reports say."""
     import torch
 
     from tasks.language_model.settings import ArchitectureSettings
@@ -67,6 +60,18 @@ def with_models(tracked):
     return tracked
 
 
+def release(folder, cell, name, **changed):
+    """Put a cell's model into ``releases/NAME``, and into the ledger as ``palimpsest release`` does."""
+    model = folder / ("data/private/models" if cell == ORACLE else "models/adapted") / cell.path
+    place = folder / "releases" / name / "model"
+    shutil.copytree(model, place)
+    files = {f"model/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest() for path in place.iterdir()}
+    public = {"name": name, "when": "2026-11-22T20:00:00+00:00", "cell": cell.path, "dataset": "chat"}
+    private = {"technique": str(cell.technique), "corpus": "0" * 64, "key": "0" * 12, "lines": 8000}
+    promised = {"unit": None, "epsilon": None, "words_per_unit": None, "counts": None}
+    append_to_ledger(Release(**public, **private, **promised, files={"text.txt": "0" * 64, **files, **changed}))
+
+
 def registry(folder):
     """Aliases, and cell of each version."""
     with sqlite3.connect(folder / "mlflow.db") as store:
@@ -75,24 +80,26 @@ def registry(folder):
     return aliases, versions
 
 
-def set_models(folder, which):
-    document = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
-    document["tracking"]["models"] = which
-    (folder / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+def copied_models(folder):
+    """Cells whose runs have anything beside their plots."""
+    places = {
+        key.partition("#")[0]: tracked_state.artifacts(folder, run) for key, run in tracked_state.runs(folder).items()
+    }
+    return [cell for cell, place in places.items() if {path.name for path in place.iterdir()} != {"plots"}]
 
 
-def has_model(folder, cell):
-    run = next(run for key, run in tracked_state.runs(folder).items() if key.startswith(f"{cell.path}#"))
-    return (tracked_state.artifacts(folder, run) / "language_model" / "MLmodel").exists()
-
-
-def test_the_champion_is_registered_once_and_loads_by_its_alias(with_models, capsys, monkeypatch):
+def test_a_released_model_is_registered_once_and_loads_as_champion(with_models, capsys, monkeypatch):
     """A model whose weights are all zero finds each of its ten tokens equally probable."""
+    release(with_models, TOP_K, "spring")
     assert main(["publish"]) == 0
     assert "1 language models copied" in capsys.readouterr().out
     expected = [("palimpsest-chat", "champion", 1)], [("palimpsest-chat", 1, TOP_K.path)]
     assert registry(with_models) == expected
-    assert [has_model(with_models, cell) for cell in (TOP_K, BASELINE1, ORACLE)] == [True, False, False]
+    assert copied_models(with_models) == [TOP_K.path]
+    with sqlite3.connect(with_models / "mlflow.db") as store:
+        said = "".join(map(str, store.execute("select description from model_versions").fetchall()))
+    assert "masked by allow_list and filled" in said
+    assert "Released as spring" in said
     assert main(["publish"]) == 0
     assert "copied" not in capsys.readouterr().out
     assert registry(with_models) == expected
@@ -113,27 +120,36 @@ def test_the_champion_is_registered_once_and_loads_by_its_alias(with_models, cap
     assert math.isnan(scores["perplexity"][1])
 
 
-def test_all_copies_every_model_but_those_of_raw_text_and_none_copies_none(with_models):
-    set_models(with_models, "none")
+def test_no_model_of_a_cell_that_was_not_released_is_in_the_store(with_models, capsys):
     assert main(["publish"]) == 0
-    assert not has_model(with_models, TOP_K)
-    set_models(with_models, "all")
+    # What was never filled is no release, whatever a ledger says.
+    release(with_models, BASELINE1, "baseline")
+    release(with_models, ORACLE, "oracle")
     assert main(["publish"]) == 0
-    assert [has_model(with_models, cell) for cell in (TOP_K, BASELINE1, ORACLE)] == [True, True, False]
-    run = next(run for key, run in tracked_state.runs(with_models).items() if key.startswith(ORACLE.path))
-    tags = tracked_state.tags(with_models, run)
-    assert tags["model"] == f"data/private/models/{ORACLE.path}"
-    assert MODEL_TAG not in tags
-    files = [file for file in tracked_state.artifacts(with_models, run).parents[1].rglob("*") if file.is_file()]
-    assert not any(b"zebrafinch" in file.read_bytes() for file in files)
-    assert not any(file.suffix in {".pkl", ".pickle"} for file in files)
+    assert capsys.readouterr().err == ""
+    assert (copied_models(with_models), registry(with_models)) == ([], ([], []))
 
 
-def test_a_model_that_has_changed_since_is_not_copied(with_models, capsys):
-    (with_models / "models" / "adapted" / TOP_K.path / "vocabulary.txt").write_text("other\n", encoding="utf-8")
+@pytest.mark.parametrize("difference", ["hash", "one more", "one less", "nothing there", "trained again"])
+def test_files_that_are_not_the_ledgers_or_not_the_reports_are_no_released_model(with_models, capsys, difference):
+    place = with_models / "releases" / "spring" / "model"
+    release(with_models, TOP_K, "spring", **({"model/vocabulary.txt": "0" * 64} if difference == "hash" else {}))
+    if difference == "one more":
+        (place / "more.txt").write_text("zebrafinch\n", encoding="utf-8")
+    elif difference == "one less":
+        (place / "vocabulary.txt").unlink()
+    elif difference == "nothing there":
+        shutil.rmtree(place)
+    elif difference == "trained again":
+        report = with_models / "results" / "reports" / "adapt" / f"{TOP_K.path}.json"
+        document = json.loads(report.read_text(encoding="utf-8"))
+        document["outputs"] = dict.fromkeys(document["outputs"], "0" * 64)
+        report.write_text(json.dumps(document), encoding="utf-8")
     assert main(["publish"]) == 0
-    assert "the model of chat/allow_list/minilm-top_k-1 is not at" in capsys.readouterr().err
-    assert registry(with_models) == ([], [])
+    error = capsys.readouterr().err
+    assert error.startswith("warning: the model of release 'spring' is ")
+    assert error.count("\n") == 1
+    assert (copied_models(with_models), registry(with_models)) == ([], ([], []))
 
 
 class RivalRegistry:
@@ -155,7 +171,7 @@ class RivalRegistry:
     def search_model_versions(self, condition):
         return [SimpleNamespace(version=int(number), tags=tags) for number, tags in self.versions.items()]
 
-    def create_model_version(self, name, source, run_id, tags):
+    def create_model_version(self, name, source, run_id, tags, description):
         self.versions |= {"1": dict(tags), "2": dict(tags)}
         return SimpleNamespace(version=2)
 
@@ -171,9 +187,9 @@ class RivalRegistry:
 
 
 def test_two_publishers_at_once_make_one_version():
-    model = trained(TOP_K, 400.0)
+    model = released(TOP_K, 400.0)
     registry = RivalRegistry(model.digest)
     store = SimpleNamespace(client=registry)
-    assert register_models([model], {model.key: "run"}, store, TrackingSettings()) == (0, [])
+    assert register_models([model], {model.key: "run"}, store, TrackingSettings()) == 0
     assert list(registry.versions) == ["1"]
     assert registry.aliases == {CHAMPION: "1"}

@@ -148,3 +148,6 @@ def test_a_state_comes_back_from_the_store_after_everything_has_changed(tracked,
     said = capsys.readouterr().out
     assert "cannot be brought back: changes that were not committed" in said
     assert "not in the cache, its stage makes it anew: model.txt" in said
+    shutil.rmtree(tracked / "data" / "private" / "lineage")
+    assert main(["restore", identifier, "--folder", str(tmp_path / "elsewhere")]) == 0
+    assert "is not here; the clone that published it has it" in capsys.readouterr().out

@@ -1,6 +1,5 @@
-import hashlib
 import json
-from pathlib import Path
+import sqlite3
 
 import pytest
 import tracked_state
@@ -9,53 +8,12 @@ from handmade_experiment import make_experiment
 
 from tasks.cli import main
 from tasks.reports.cell import Cell
-from tasks.reports.tracking.run_artifacts import sample
 from tasks.reports.tracking.run_plots import curve_plot, perplexity_plot
 
 TOP_K = Cell("chat", "allow_list", "top_k", "minilm", 1)
 ORACLE = Cell("chat", method="oracle", seed=1)
-BASELINE1 = Cell("chat", "allow_list", "baseline1", None, 1)
-CELLS = [TOP_K, ORACLE, BASELINE1, Cell("chat", method="pretrained")]
-OBFUSCATED = f"data/obfuscated/{TOP_K.path}.txt"
-LINES = "".join(f"Filled sentence {number}.\n" for number in range(30))
-
-
-def write_text(folder, path, text):
-    file = folder / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
-
-
-def edit(path, change):
-    document = json.loads(path.read_text(encoding="utf-8"))
-    change(document)
-    path.write_text(json.dumps(document), encoding="utf-8")
-
-
-def set_tracking(folder, **values):
-    document = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
-    document["tracking"] |= values
-    (folder / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
-
-
-@pytest.fixture
-def filled(tracked):
-    """An experiment whose Top-K text is there, as its fill's report says; canaries in all private files."""
-    write_text(tracked, OBFUSCATED, LINES)
-    digest = hashlib.sha256(LINES.encode()).hexdigest()
-    report = tracked / "results" / "reports" / "fill" / f"{TOP_K.path}.json"
-    edit(report, lambda document: document["outputs"].update({OBFUSCATED: digest}))
-    for number, path in enumerate(
-        (
-            "data/private/corpora/chat/train.txt",
-            "data/private/corpora/chat/test.txt",
-            "data/private/sidecars/chat/allow_list.jsonl",
-            "data/masked/chat/allow_list/train.txt",
-            "data/private/models/chat/oracle-1/vocabulary.txt",
-        )
-    ):
-        write_text(tracked, path, f"canary{number} zebrafinch\n")
-    return tracked
+CELLS = [TOP_K, ORACLE, Cell("chat", "allow_list", "baseline1", None, 1), Cell("chat", method="pretrained")]
+PLOTS = {"plots/training_curve.svg", "plots/perplexity_by_method.svg"}
 
 
 def artifacts(folder, cell=TOP_K):
@@ -65,53 +23,64 @@ def artifacts(folder, cell=TOP_K):
     return {path.relative_to(place).as_posix(): path for path in place.rglob("*") if path.is_file()}
 
 
-def test_a_run_has_plots_and_the_first_lines_of_its_obfuscated_text(filled):
+@pytest.fixture
+def with_examples(tracked):
+    """The experiment with the report of made-up sentences that its page shows."""
+    reports = tracked / "results" / "reports"
+    document = json.loads((reports / "fill" / f"{TOP_K.path}.json").read_text(encoding="utf-8"))
+    filled = [
+        {"method": "top_k", "filler": "minilm", "lines": ["Ben met Eva."]},
+        {"method": "unigram", "filler": None, "lines": ["The met of."]},
+    ]
+    examples = {"technique": "allow_list", "masked": ["[MASK] met [MASK]."], "filled": filled}
+    document |= {
+        "stage": "examples",
+        "cell": {"dataset": "chat", "filler": "minilm", "seed": 1},
+        "measured": {"raw": ["Ann met Bob."], "by_technique": [examples]},
+    }
+    path = reports / "examples" / "chat" / "minilm.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return tracked
+
+
+def test_a_run_has_plots_and_made_up_sentences_as_its_own_cell_fills_them(with_examples):
     assert main(["publish"]) == 0
-    files = artifacts(filled)
-    assert set(files) == {"plots/training_curve.svg", "plots/perplexity_by_method.svg", "samples/obfuscated.txt"}
-    assert files["samples/obfuscated.txt"].read_text(encoding="utf-8").splitlines() == LINES.splitlines()[:10]
-    assert "samples/obfuscated.txt" not in artifacts(filled, ORACLE)
-    assert "samples/obfuscated.txt" not in artifacts(filled, BASELINE1)
+    files = artifacts(with_examples)
+    assert set(files) == PLOTS | {"samples/made_up.txt"}
+    assert files["samples/made_up.txt"].read_text(encoding="utf-8") == (
+        "Made-up sentences, not of the corpus.\n\n"
+        "raw     Ann met Bob.\nmasked  [MASK] met [MASK].\nfilled  Ben met Eva.\n"
+    )
+    assert all(set(artifacts(with_examples, cell)) == PLOTS for cell in CELLS if cell != TOP_K)
 
 
-def test_no_canary_reaches_the_store(filled):
+def test_publishing_again_writes_no_file(with_examples, capsys):
     assert main(["publish"]) == 0
-    written = [file for cell in CELLS for file in artifacts(filled, cell).values()]
-    assert len(written) == 4 * 2 + 1
-    for path in (*written, filled / "mlflow.db"):
-        assert b"zebrafinch" not in path.read_bytes()
-
-
-def test_publishing_again_writes_no_file(filled, capsys):
-    assert main(["publish"]) == 0
-    before = {file: file.stat().st_mtime_ns for cell in CELLS for file in artifacts(filled, cell).values()}
+    before = {file: file.stat().st_mtime_ns for cell in CELLS for file in artifacts(with_examples, cell).values()}
     assert main(["publish"]) == 0
     assert "0 created, 0 completed, 4 unchanged" in capsys.readouterr().out
     assert {file: file.stat().st_mtime_ns for file in before} == before
 
 
-def test_switching_samples_off_takes_those_away_that_are_there(filled):
+def test_switching_artifacts_off_takes_those_away_that_are_there(with_examples):
     assert main(["publish"]) == 0
-    set_tracking(filled, sample_lines=0)
+    document = yaml.safe_load((with_examples / "params.yaml").read_text(encoding="utf-8"))
+    document["tracking"]["artifacts"] = False
+    (with_examples / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
     assert main(["publish"]) == 0
-    assert set(artifacts(filled)) == {"plots/training_curve.svg", "plots/perplexity_by_method.svg"}
-    set_tracking(filled, artifacts=False)
-    assert main(["publish"]) == 0
-    assert artifacts(filled) == {}
+    assert artifacts(with_examples) == {}
 
 
-def test_a_text_that_is_not_the_fills_own_is_no_sample(filled):
-    write_text(filled, OBFUSCATED, LINES + "one more\n")
+def test_runs_that_an_earlier_version_published_with_text_are_named(tracked, capsys):
     assert main(["publish"]) == 0
-    assert "samples/obfuscated.txt" not in artifacts(filled)
-
-
-@pytest.mark.parametrize(
-    "path", ["data/masked/chat/allow_list/train.txt", "data/obfuscated/../private/corpora/chat/train.txt"]
-)
-def test_a_report_that_names_another_folder_gets_no_sample(filled, path):
-    digest = hashlib.sha256(Path(path).read_bytes() if Path(path).exists() else b"").hexdigest()
-    assert sample({"outputs": {path: digest}}, 10) is None
+    assert capsys.readouterr().err == ""
+    with sqlite3.connect(tracked / "mlflow.db") as store:
+        store.execute("update tags set key = 'palimpsest.artifacts' where key = 'palimpsest.files'")
+    assert main(["publish"]) == 0
+    error = capsys.readouterr().err
+    assert error.startswith("warning: 4 runs in sqlite:///")
+    assert "remove the store with its artifacts, and publish again" in error
 
 
 def test_the_curve_plot_has_a_point_for_every_validation():

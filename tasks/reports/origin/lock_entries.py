@@ -1,11 +1,20 @@
-"""The part of ``dvc.lock`` that a number comes from: the entry of its stage, and of every stage before it."""
+"""The part of ``dvc.lock`` that a number comes from: the entry of its stage, and of every stage before it.
+
+DVC's hashes of private files stand in it, and who knows all of a file but one word can try that word against such a
+hash. So what was recorded with a number stays below ``data/private/lineage``, and MLflow has its name alone.
+"""
 
 import hashlib
+import hmac
 import json
+import os
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tasks.files.atomic_file import make_folder
+from tasks.files.clone_key import clone_key, private_home
 from tasks.parameters.check_parameters_command import STAGE as CHECK_OF_PARAMETERS
 
 LOCK_FILE = "dvc.lock"
@@ -68,8 +77,36 @@ def lock_text(entries: Mapping[str, Any]) -> str:
 
 
 def lock_digest(entries: Mapping[str, Any]) -> str:
-    """Twelve digits that name a state of the entries."""
-    return hashlib.sha256(lock_text(entries).encode()).hexdigest()[:12]
+    """Twelve digits that name a state of the entries; keyed, since the entries' own hashes have no key."""
+    return hmac.digest(clone_key("lineage"), lock_text(entries).encode(), "sha256").hex()[:12]
+
+
+def kept_lock(digest: str) -> Path:
+    """Where this clone keeps the entries of a digest."""
+    return private_home() / "lineage" / f"{digest}.json"
+
+
+def keep_entries(entries: Mapping[str, Any]) -> str:
+    """Keep the entries in this clone's private folder, once; returns their digest."""
+    digest = lock_digest(entries)
+    path = kept_lock(digest)
+    if not path.exists():
+        make_folder(path.parent, private=True)
+        # Not forced to the disk, which would take longer than all else of publishing: whoever reads it checks it.
+        fresh = path.with_name(f".{digest}.{secrets.token_hex(8)}.partial")
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
+            stream.write(lock_text(entries))
+        os.replace(fresh, path)
+    return digest
+
+
+def kept_entries(digest: str) -> dict[str, Any]:
+    """The entries of a digest; empty where this clone does not have them whole."""
+    try:
+        entries = dict(json.loads(kept_lock(digest).read_text(encoding="utf-8"))["stages"])
+    except (OSError, ValueError):
+        return {}
+    return entries if lock_digest(entries) == digest else {}
 
 
 def agrees(lock: LockEntries, report: Path) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 
 from tasks.errors import CorpusError
 from tasks.parameters.parameter_file import DEFAULT_PATH
-from tasks.reports.origin.lock_entries import LockEntries, agrees, lock_digest, read_lock
+from tasks.reports.origin.lock_entries import LockEntries, agrees, kept_entries, kept_lock, lock_digest, read_lock
 from tasks.reports.origin.restored_state import (
     RestoredState,
     bring_back,
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> None:
         )
     check_commit(commit)
     # Read before anything is checked out: in place, the lock of this state would be gone.
-    entries = _entries(origin, arguments)
+    lock, entries = _entries(origin, arguments)
     if arguments.in_place:
         check_out_here(commit)
         folder = Path()
@@ -85,31 +85,34 @@ def run(arguments: argparse.Namespace) -> None:
         new_worktree(commit, folder)
     state = bring_back(folder, entries, pull=arguments.pull, replace=not arguments.in_place)
     if arguments.json:
-        print(json.dumps(_document(origin, entries, state), indent=2))
+        print(json.dumps(_document(origin, lock, state), indent=2))
     else:
-        print("\n".join(_lines(origin, entries, state)))
+        print("\n".join(_lines(origin, lock, entries, state)))
 
 
-def _entries(origin: Mapping[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
-    """The part of ``dvc.lock`` that the number comes from; empty where it is not recorded."""
+def _entries(origin: Mapping[str, Any], arguments: argparse.Namespace) -> tuple[str | None, dict[str, Any]]:
+    """The part of ``dvc.lock`` that the number comes from, empty where it is not here, and what names it, where it is
+    recorded."""
     if origin["chain"]:
         lock = LockEntries(read_lock())
         if agrees(lock, Path(origin["chain"][0]["report"])):
-            return lock.chain(origin["stage"])
+            entries = lock.chain(origin["stage"])
+            return lock_digest(entries), entries
     from tasks.parameters.parameter_file import read_sections
     from tasks.reports.origin.tracked_origin import tracked_lock
 
     settings = read_sections(arguments.params, ["tracking"])["tracking"]
-    return tracked_lock(origin.get("run_id"), origin.get("key"), settings)
+    digest = tracked_lock(origin.get("run_id"), origin.get("key"), settings)
+    return digest, kept_entries(digest) if digest else {}
 
 
-def _document(origin: Mapping[str, Any], entries: Mapping[str, Any], state: RestoredState) -> dict[str, Any]:
+def _document(origin: Mapping[str, Any], lock: str | None, state: RestoredState) -> dict[str, Any]:
     return {
         "name": origin["name"],
         "key": origin["key"],
         "commit": origin["commit"],
         "dirty": origin["dirty"],
-        "dvc_lock": lock_digest(entries) if entries else None,
+        "dvc_lock": lock,
         "folder": str(state.folder.absolute()),
         "changed_parameters": state.changed_parameters,
         "restored": state.restored,
@@ -125,14 +128,19 @@ def _again(origin: Mapping[str, Any], state: RestoredState) -> str:
     return f"cd {folder} && PYTHONPATH={folder} dvc repro --pull {shlex.quote(origin['stage'])}"
 
 
-def _lines(origin: Mapping[str, Any], entries: Mapping[str, Any], state: RestoredState) -> Iterator[str]:
+def _lines(
+    origin: Mapping[str, Any], lock: str | None, entries: Mapping[str, Any], state: RestoredState
+) -> Iterator[str]:
     yield f"{origin['key'] or origin['name']}: commit {origin['commit'][:10]} in {state.folder.absolute()}"
     if origin["dirty"]:
         yield "cannot be brought back: changes that were not committed when the number was made; its code may differ"
     if entries:
-        yield f"dvc.lock {lock_digest(entries)}: {len(entries)} stages"
+        yield f"dvc.lock {lock}: {len(entries)} stages"
     else:
-        yield "cannot be brought back: which files the number was made from; the dvc.lock of its state is not recorded"
+        missing = (
+            f"{str(kept_lock(lock))!r} is not here; the clone that published it has it" if lock else "not recorded"
+        )
+        yield f"cannot be brought back: which files the number was made from; its part of dvc.lock: {missing}"
     if state.changed_parameters:
         yield f"parameters set that the commit has otherwise: {', '.join(state.changed_parameters)}"
     yield f"{len(state.restored)} of {len(state.restored) + len(state.missing)} files and folders came out of the cache"

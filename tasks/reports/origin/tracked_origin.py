@@ -1,14 +1,10 @@
 """What MLflow knows of a run whose reports are there no longer: a run of an earlier state."""
 
-import json
 import re
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from tasks.errors import CorpusError
 from tasks.reports.run_key import cell_path_of
-from tasks.reports.tracking.run_artifacts import LOCK_ARTIFACT
 from tasks.reports.tracking.settings import TrackingSettings
 from tasks.reports.tracking.tracking_store import (
     KEY_TAG,
@@ -45,21 +41,13 @@ def tracked_origin_of_key(key: str, settings: TrackingSettings) -> dict[str, Any
     return _describe(runs[0]) if runs else None
 
 
-def tracked_lock(run_id: str | None, key: str | None, settings: TrackingSettings) -> dict[str, Any]:
-    """The part of ``dvc.lock`` that was recorded with a run, by its id or key; empty where there is none."""
-    check_exists(settings)
-    with locked_store(settings) as store:
-        if run_id is None:
-            runs = store.runs_of_key(key) if key else []
-            run_id = runs[0].info.run_id if runs else None
-        if run_id is None:
-            return {}
-        folder = LOCK_ARTIFACT.partition("/")[0]
-        if LOCK_ARTIFACT not in {entry.path for entry in store.client.list_artifacts(run_id, folder)}:
-            return {}
-        with tempfile.TemporaryDirectory(prefix="palimpsest-") as place:
-            path = store.client.download_artifacts(run_id, LOCK_ARTIFACT, place)
-            return dict(json.loads(Path(path).read_text(encoding="utf-8"))["stages"])
+def tracked_lock(run_id: str | None, key: str | None, settings: TrackingSettings) -> str | None:
+    """What names the part of ``dvc.lock`` that was recorded with a run, by its id or key; ``None`` where none was."""
+    if run_id is None and key is None:
+        return None
+    store = _open(settings)
+    runs = store.runs(f"attributes.run_id = '{run_id}'") if run_id else store.runs_of_key(str(key))
+    return runs[0].data.tags.get("dvc_lock") if runs else None
 
 
 def _open(settings: TrackingSettings) -> TrackingStore:

@@ -1,19 +1,23 @@
-"""Language models in MLflow's registry: one registered model for each data set, and its best version as ``champion``.
+"""Language models in MLflow's registry: those of releases alone, one registered model for each data set, and the best
+of its versions as ``champion``.
 
-A model leaves its folder only where it was trained on masked or obfuscated text, or on generic text alone: its path
-lies below ``models/``. One that was trained on raw text (Oracle) lies below ``data/private`` and is never copied; its
-run has the tag ``model`` that says where it lies.
+What may leave stands in the ledger of releases. The files below ``releases/NAME/model`` are copied where they are
+those that the ledger names, and no others: a model of a cell that was not released has learned from private text, and
+stays where it is. A run's tag ``model`` says where.
 """
 
+import hashlib
+import json
 import math
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tasks.privacy.ledger import Release, read_ledger
 from tasks.reports.cell import Cell
-from tasks.reports.expected_cells import NO_LANGUAGE_MODEL, training_report
+from tasks.reports.expected_cells import is_filled, training_report
 from tasks.reports.stage_report import content_hash, read_report
 from tasks.reports.summary.summary_file import summarised_cell
 from tasks.reports.tracking.curve import curve_of
@@ -24,53 +28,87 @@ CHAMPION = "champion"
 MODEL_TAG = "palimpsest.model"
 """Tag with the hash of the model that a run has a copy of."""
 ARTIFACT = "language_model"
-_PUBLIC = Path("models")
+RELEASES = Path("releases")
+_MODEL = "model/"
+_DESCRIPTION = (
+    "Language models of releases, each adapted on text that was masked and filled. What its masking technique left in "
+    "clear a model has seen as it was."
+)
 
 
 @dataclass(frozen=True)
-class TrainedModel:
-    """The language model of a cell."""
+class ReleasedModel:
+    """The language model of a release, whose files are those that the ledger names."""
 
     cell: Cell
     key: str
-    folder: Path
+    """Key of the run whose training made it."""
+    release: str
+    """Name of the release."""
     digest: str
-    """SHA-256 of the folder, as training wrote it."""
+    """SHA-256 over the names and hashes of its files: they are public."""
     valid_perplexity: float | None
     """Perplexity of the validation text when training ended; ``None`` where training did not measure it."""
 
     @property
-    def may_leave(self) -> bool:
-        """Whether the model may be copied: it never saw raw private text."""
-        return self.folder.is_relative_to(_PUBLIC) and ".." not in self.folder.parts and self.cell.method != "oracle"
+    def folder(self) -> Path:
+        """Where it lies."""
+        return RELEASES / self.release / "model"
 
 
-def trained_models(rows: Sequence[Mapping[str, Any]], reports: str | Path) -> list[TrainedModel]:
-    """The language models of the rows of a summary."""
-    models = []
-    for row in rows:
-        cell = summarised_cell(row)
-        if cell.method == NO_LANGUAGE_MODEL:
+def released_models(rows: Sequence[Mapping[str, Any]], reports: str | Path) -> tuple[list[ReleasedModel], list[str]]:
+    """The released models of the rows of a summary, in the ledger's order, and one sentence for each that is not what
+    the ledger or the reports say."""
+    by_cell = {summarised_cell(row).path: row for row in rows}
+    models, problems = [], []
+    for release in read_ledger():
+        files = {name.removeprefix(_MODEL): digest for name, digest in release.files.items() if name.startswith(_MODEL)}
+        row = by_cell.get(release.cell)
+        if not files or row is None or not is_filled(summarised_cell(row)):
             continue
-        report = read_report(Path(reports) / training_report(cell))
-        losses = [point["valid_loss"] for point in curve_of(report) if point.get("valid_loss") is not None]
-        for path, digest in report["outputs"].items():
-            perplexity = math.exp(losses[-1]) if losses else None
-            models.append(TrainedModel(cell, row["key"], Path(path), digest, perplexity))
-    return models
+        model = _released_model(release, files, row, reports)
+        if isinstance(model, str):
+            problems.append(f"the model of release {release.name!r} {model}; it is not in MLflow's registry")
+        else:
+            models.append(model)
+    return models, problems
 
 
-def champions(models: Sequence[TrainedModel]) -> dict[str, TrainedModel]:
-    """The best adapted model of each data set that may leave: the least perplexity on the validation text.
+def _released_model(
+    release: Release, files: Mapping[str, str], row: Mapping[str, Any], reports: str | Path
+) -> ReleasedModel | str:
+    """The model of a release, or what is wrong with it."""
+    cell = summarised_cell(row)
+    report = read_report(Path(reports) / training_report(cell))
+    losses = [point["valid_loss"] for point in curve_of(report) if point.get("valid_loss") is not None]
+    digest = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+    perplexity = math.exp(losses[-1]) if losses else None
+    model = ReleasedModel(cell, row["key"], release.name, digest, perplexity)
+    if _hashes(model.folder) != files:
+        return f"is not at {str(model.folder)!r} as the ledger says; 'dvc pull' it, or bring a copy back"
+    if content_hash(model.folder) not in report["outputs"].values():
+        return f"is of another state of {cell.path} than the reports"
+    return model
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    """SHA-256 of each file below a folder, by its name seen from there."""
+    found = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with open(path, "rb") as stream:
+            found[path.relative_to(folder).as_posix()] = hashlib.file_digest(stream, "sha256").hexdigest()
+    return found
+
+
+def champions(models: Iterable[ReleasedModel]) -> dict[str, ReleasedModel]:
+    """The best released model of each data set: the least perplexity on the validation text.
 
     The test text has no say: it is there to measure the choice.
     """
-    best: dict[str, TrainedModel] = {}
+    best: dict[str, ReleasedModel] = {}
     for model in models:
-        if not model.may_leave or model.cell.technique is None or model.valid_perplexity is None:
-            continue
-        dataset = str(model.cell.dataset)
-        if dataset not in best or model.valid_perplexity < float(best[dataset].valid_perplexity or math.inf):
+        dataset, perplexity = str(model.cell.dataset), model.valid_perplexity
+        if perplexity is not None and (dataset not in best or perplexity < float(best[dataset].valid_perplexity or 0)):
             best[dataset] = model
     return best
 
@@ -81,32 +119,27 @@ def registered_name(settings: TrackingSettings, dataset: str) -> str:
 
 
 def register_models(
-    models: Sequence[TrainedModel], run_ids: Mapping[str, str], store: TrackingStore, settings: TrackingSettings
-) -> tuple[int, list[str]]:
-    """Copy what the settings ask for and set the alias; call it with the store's lock held.
+    models: Sequence[ReleasedModel], run_ids: Mapping[str, str], store: TrackingStore, settings: TrackingSettings
+) -> int:
+    """Copy the models into their runs, register them and set the alias; call it with the store's lock held.
 
-    Returns the number of models copied now, and one sentence for each that could not be.
+    Returns the number of models copied now.
     """
-    if settings.models == "none":
-        return 0, []
     best = champions(models)
-    chosen = list(best.values()) if settings.models == "champions" else [model for model in models if model.may_leave]
-    copied, problems = 0, []
-    for model in chosen:
+    copied = 0
+    for model in models:
         run = store.client.get_run(run_ids[model.key])
         if run.data.tags.get(MODEL_TAG) != model.digest:
-            if not model.folder.is_dir() or content_hash(model.folder) != model.digest:
-                problems.append(f"the model of {model.cell.path} is not at {str(model.folder)!r} as its report says")
-                continue
             _copy(model, run, store)
             copied += 1
-        dataset = str(model.cell.dataset)
-        if best.get(dataset) == model:
-            _crown(registered_name(settings, dataset), model, run, store.client)
-    return copied, problems
+        name = registered_name(settings, str(model.cell.dataset))
+        version = _version(name, model, run, store.client)
+        if best.get(str(model.cell.dataset)) == model:
+            _crown(name, version, store.client)
+    return copied
 
 
-def _copy(model: TrainedModel, run: Any, store: TrackingStore) -> None:
+def _copy(model: ReleasedModel, run: Any, store: TrackingStore) -> None:
     from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
     from tasks.reports.logged_language_model import save
@@ -118,15 +151,13 @@ def _copy(model: TrainedModel, run: Any, store: TrackingStore) -> None:
     store.client.set_tag(run.info.run_id, MODEL_TAG, model.digest)
 
 
-def _crown(name: str, model: TrainedModel, run: Any, client: Any) -> None:
-    """Make a run's model the champion; a version that is there already is not made again."""
+def _version(name: str, model: ReleasedModel, run: Any, client: Any) -> str:
+    """The version of a model, made where there is none."""
     from mlflow.exceptions import MlflowException
 
     if not client.search_registered_models(f"name = '{name}'"):
         try:
-            client.create_registered_model(
-                name, description="Language models adapted on masked or obfuscated text; none has seen raw text."
-            )
+            client.create_registered_model(name, description=_DESCRIPTION)
         except MlflowException:
             # Another machine may have made it at the same moment.
             if not client.search_registered_models(f"name = '{name}'"):
@@ -134,24 +165,31 @@ def _crown(name: str, model: TrainedModel, run: Any, client: Any) -> None:
     versions = client.search_model_versions(f"name = '{name}'")
     mine = [version for version in versions if version.tags.get(MODEL_TAG) == model.digest]
     if mine:
-        version = _first(mine)
-    else:
-        created = client.create_model_version(
-            name,
-            source=f"{run.info.artifact_uri}/{ARTIFACT}",
-            run_id=run.info.run_id,
-            tags={
-                MODEL_TAG: model.digest,
-                "cell": model.cell.path,
-                "valid_perplexity": f"{model.valid_perplexity:.4f}",
-            },
-        )
-        made = str(created.version)
-        # Through a server another machine may have made one at the same moment: the first of them stays.
-        found = client.search_model_versions(f"name = '{name}'")
-        version = _first([other for other in found if other.tags.get(MODEL_TAG) == model.digest])
-        if version != made:
-            client.delete_model_version(name, made)
+        return _first(mine)
+    tags = {MODEL_TAG: model.digest, "cell": model.cell.path, "release": model.release}
+    if model.valid_perplexity is not None:
+        tags["valid_perplexity"] = f"{model.valid_perplexity:.4f}"
+    created = client.create_model_version(
+        name,
+        source=f"{run.info.artifact_uri}/{ARTIFACT}",
+        run_id=run.info.run_id,
+        tags=tags,
+        description=f"Adapted on text that was masked by {model.cell.technique} and filled; what that left in clear "
+        f"it has seen as it was. Released as {model.release}.",
+    )
+    made = str(created.version)
+    # Through a server another machine may have made one at the same moment: the first of them stays.
+    found = client.search_model_versions(f"name = '{name}'")
+    version = _first([other for other in found if other.tags.get(MODEL_TAG) == model.digest])
+    if version != made:
+        client.delete_model_version(name, made)
+    return version
+
+
+def _crown(name: str, version: str, client: Any) -> None:
+    """Make a version the champion."""
+    from mlflow.exceptions import MlflowException
+
     if _champion(name, client) != version:
         try:
             client.set_registered_model_alias(name, CHAMPION, version)

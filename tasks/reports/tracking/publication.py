@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 from tasks.reports.summary.comparison_view import offer_view
 from tasks.reports.tracking.curve import logged_curves
 from tasks.reports.tracking.metric_names import CELL_METRICS
-from tasks.reports.tracking.model_registry import TrainedModel, register_models
+from tasks.reports.tracking.model_registry import ReleasedModel, register_models
 from tasks.reports.tracking.new_runs import can_write, write_new_runs
-from tasks.reports.tracking.run_artifacts import ARTIFACTS_TAG, send
+from tasks.reports.tracking.run_artifacts import ARTIFACTS_TAG, EARLIER_TAG, send
 from tasks.reports.tracking.run_record import RunRecord, TrackedInput
 from tasks.reports.tracking.settings import TrackingSettings
 from tasks.reports.tracking.tracking_store import (
@@ -63,16 +63,16 @@ class Publication:
     """Runs of earlier states that are marked as such now and were not before."""
     models: int = 0
     """Language models that were copied."""
-    problems: list[str] = field(default_factory=list)
-    """One sentence for each model that could not be copied."""
+    of_earlier_versions: int = 0
+    """Runs of versions of palimpsest that sent lines of filled text and hashes without a key."""
     run_ids: dict[str, str] = field(default_factory=dict, repr=False)
     """Run id of each key."""
 
 
 def publish(
-    records: Sequence[RunRecord], settings: TrackingSettings, models: Sequence[TrainedModel] = ()
+    records: Sequence[RunRecord], settings: TrackingSettings, models: Sequence[ReleasedModel] = ()
 ) -> Publication:
-    """Bring the store to the state of the records, holding its lock; ``models`` are those that may be registered.
+    """Bring the store to the state of the records, holding its lock; ``models`` are registered.
 
     Raises ``ResourceError`` where the store cannot be used.
     """
@@ -84,7 +84,7 @@ def publish(
         try:
             offer_view(store.client, store.experiment_id)
             _publish(records, store, result)
-            result.models, result.problems = register_models(models, result.run_ids, store, settings)
+            result.models = register_models(models, result.run_ids, store, settings)
         except MlflowException as error:
             raise unreachable_store(uri, error) from error
     return result
@@ -94,6 +94,7 @@ def _publish(records: Sequence[RunRecord], store: TrackingStore, result: Publica
     by_key: dict[str | None, Any] = {}
     by_cell: dict[str | None, list[Any]] = defaultdict(list)
     for run in store.runs():
+        result.of_earlier_versions += EARLIER_TAG in run.data.tags
         by_key.setdefault(run.data.tags.get(KEY_TAG), run)
         by_cell[run.data.tags.get(CELL_TAG)].append(run)
     logged = logged_curves(store.client, [by_key[record.key] for record in records if record.key in by_key])

@@ -5,8 +5,8 @@ led to it, so publishing again changes nothing, and an empty or lost store is fi
 not log live are taken from the reports. Runs of an earlier state of a cell stay and get the tag
 palimpsest.current = false.
 
-Numbers, parameters, hashes and plots are sent, and of texts only the first lines of obfuscated ones
-(tracking.sample_lines, 0 for none).
+Numbers, parameters, keyed hashes and plots are sent, and of texts only the made-up sentences of 'palimpsest examples'.
+Language models are copied where 'palimpsest release' has released them. docs/tracking.md lists all that is sent.
 
 example:
   palimpsest publish
@@ -20,7 +20,7 @@ from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
 from tasks.reports.result_options import add_reports_option, add_summary_option
 from tasks.reports.stage_report import write_json
 from tasks.reports.summary.summary_file import read_summary
-from tasks.reports.tracking.model_registry import trained_models
+from tasks.reports.tracking.model_registry import released_models
 from tasks.reports.tracking.publication import publish
 from tasks.reports.tracking.run_record import run_records
 
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Publish every row of the summary."""
     settings = read_sections(arguments.params, ["tracking"])["tracking"]
     rows = read_summary(arguments.summary)
-    models = trained_models(rows, arguments.reports)
+    models, problems = released_models(rows, arguments.reports)
     result = publish(run_records(rows, arguments.reports, settings), settings, models)
     if arguments.output:
         write_json(arguments.output, {"runs": len(rows), "keys": [row["key"] for row in rows]})
@@ -63,5 +63,10 @@ def run(arguments: argparse.Namespace) -> None:
     )
     if result.models:
         print(f"{result.models} language models copied into MLflow")
-    for problem in result.problems:
-        print(f"warning: {problem}; it is not in MLflow's registry", file=sys.stderr)
+    if result.of_earlier_versions:
+        problems.append(
+            f"{result.of_earlier_versions} runs in {result.uri} were published by an earlier version, with lines of "
+            "filled text and hashes without a key; remove the store with its artifacts, and publish again"
+        )
+    for problem in problems:
+        print(f"warning: {problem}", file=sys.stderr)

@@ -1,56 +1,56 @@
-"""The files that stand beside a run in MLflow: plots, a sample of its obfuscated text, and its part of ``dvc.lock``.
+"""The files that stand beside a run in MLflow: plots, and made-up sentences as its cell masks and fills them.
 
-The only text among them is the beginning of a file below ``data/obfuscated``, where it is the very file that the run's
-fill wrote. Raw text, masked text and sidecars are never read.
+The only text among them is that of ``palimpsest examples``, which anybody may read. No corpus is read for it: neither
+raw nor masked nor filled text.
 """
 
 import hashlib
 import tempfile
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from tasks.reports.cell import Cell
-from tasks.reports.origin.lock_entries import lock_text
-from tasks.reports.stage_report import content_hash
+from tasks.reports.stage_report import read_report
 from tasks.reports.tracking.run_plots import curve_plot, perplexity_plot
 
-ARTIFACTS_TAG = "palimpsest.artifacts"
+ARTIFACTS_TAG = "palimpsest.files"
 """Tag with a hash of a run's files: publishing again sends none that is there."""
-LOCK_ARTIFACT = "lineage/dvc.lock"
-OBFUSCATED = Path("data/obfuscated")
-FOLDERS = ("plots", "samples", "lineage")
+EARLIER_TAG = "palimpsest.artifacts"
+"""The same of versions that sent lines of filled text, and DVC's hashes of private files."""
+MADE_UP = "samples/made_up.txt"
+FOLDERS = ("plots", "samples")
 
 
 def run_artifacts(
     cell: Cell,
     curve: Mapping[tuple[str, int], float],
     rows: Sequence[Mapping[str, Any]],
-    fill: Mapping[str, Any] | None,
-    entries: Mapping[str, Any],
-    sample_lines: int,
+    made_up: Mapping[Cell, str],
 ) -> dict[str, str]:
-    """Content of each file by its name. ``fill`` is the report of the cell's fill, ``entries`` its part of the lock."""
+    """Content of each file by its name; ``made_up``: the texts of ``made_up_texts``."""
     files = {
         "plots/training_curve.svg": curve_plot(cell, curve),
         "plots/perplexity_by_method.svg": perplexity_plot(cell, rows),
-        "samples/obfuscated.txt": sample(fill, sample_lines) if fill else None,
-        LOCK_ARTIFACT: lock_text(entries) if entries else None,
+        MADE_UP: made_up.get(cell),
     }
     return {name: content for name, content in files.items() if content is not None}
 
 
-def sample(fill: Mapping[str, Any], lines: int) -> str | None:
-    """The first lines of the obfuscated text that a fill wrote; ``None`` where none are wanted, or where that very
-    text is not there."""
-    paths = [Path(path) for path in fill["outputs"] if Path(path).is_relative_to(OBFUSCATED) and ".." not in path]
-    if lines == 0 or len(paths) != 1 or not paths[0].is_file():
-        return None
-    if content_hash(paths[0]) != fill["outputs"][str(paths[0])]:
-        return None
-    with open(paths[0], encoding="utf-8") as stream:
-        return "".join(islice(stream, lines))
+def made_up_texts(reports: str | Path) -> dict[Cell, str]:
+    """Made-up sentences raw, masked and filled, by the cell that masks and fills so: those of the page's examples."""
+    texts = {}
+    for path in sorted(Path(reports, "examples").rglob("*.json")):
+        report = read_report(path)
+        measured, dataset, seed = report["measured"], report["cell"]["dataset"], report["seed"]
+        for entry in measured["by_technique"]:
+            for fill in entry["filled"]:
+                cell = Cell(dataset, entry["technique"], fill["method"], fill["filler"], seed)
+                forms = zip(measured["raw"], entry["masked"], fill["lines"], strict=True)
+                texts[cell] = "Made-up sentences, not of the corpus.\n" + "".join(
+                    f"\nraw     {raw}\nmasked  {masked}\nfilled  {filled}\n" for raw, masked, filled in forms
+                )
+    return texts
 
 
 def fingerprint(files: Mapping[str, str]) -> str:

@@ -16,18 +16,18 @@ from tasks.reports.expected_cells import (
     stage_name,
     training_report,
 )
-from tasks.reports.origin.lock_entries import LockEntries, agrees, lock_digest, read_lock
+from tasks.reports.origin.lock_entries import LockEntries, agrees, keep_entries, read_lock
 from tasks.reports.run_key import lineage_of, run_key
 from tasks.reports.stage_report import read_report
 from tasks.reports.summary.summary_file import summarised_cell
 from tasks.reports.tracking.curve import curve_points
 from tasks.reports.tracking.metric_names import NUMBERS, OVER_SEEDS, TRAINING
-from tasks.reports.tracking.run_artifacts import ARTIFACTS_TAG, fingerprint, run_artifacts
+from tasks.reports.tracking.run_artifacts import ARTIFACTS_TAG, fingerprint, made_up_texts, run_artifacts
 from tasks.reports.tracking.settings import TrackingSettings
 from tasks.reports.tracking.tracking_store import CURRENT_TAG, cell_tags
 
 DIGEST_CHARACTERS = 10
-"""Characters of a SHA-256 that MLflow takes as the digest of a dataset."""
+"""Characters of a report's keyed hash that MLflow takes as the digest of a dataset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class TrackedInput:
     name: str
     """Path in the checkout."""
     digest: str
-    """First characters of its SHA-256."""
+    """First characters of its keyed hash."""
     context: str
     """``training``, ``validation``, ``testing``, ``initial model``, or ``model`` of the recogniser alone."""
 
@@ -73,22 +73,21 @@ def run_records(
     rows: Sequence[Mapping[str, Any]], reports: str | Path, settings: TrackingSettings, folder: str | Path = "."
 ) -> list[RunRecord]:
     """The records of all rows of the summary, with the artifacts that the settings ask for; ``folder`` is the checkout
-    whose ``dvc.lock`` says what the numbers come from.
+    whose ``dvc.lock`` says what the numbers come from: that part is kept in the clone's private folder.
 
     Raises ``CorpusError`` where the summary is of another state than the reports.
     """
     lock = LockEntries(read_lock(folder))
+    made_up = made_up_texts(reports) if settings.artifacts else {}
     records = []
     for row in rows:
         record = run_record(row, reports)
         evaluation = Path(reports) / evaluation_report(record.cell)
         entries = lock.chain(record.tags["dvc_stage"]) if agrees(lock, evaluation) else {}
         if entries:
-            record.tags["dvc_lock"] = lock_digest(entries)
+            record.tags["dvc_lock"] = keep_entries(entries)
         if settings.artifacts:
-            name = fill_report(record.cell)
-            fill = read_report(Path(reports) / name) if name is not None else None
-            record.files.update(run_artifacts(record.cell, record.curve, rows, fill, entries, settings.sample_lines))
+            record.files.update(run_artifacts(record.cell, record.curve, rows, made_up))
         record.tags[ARTIFACTS_TAG] = fingerprint(record.files)
         records.append(record)
     return records

@@ -1,7 +1,5 @@
 """Settings of the MLflow view: ``tracking`` in ``params.yaml``."""
 
-from typing import Literal
-
 from pydantic import Field
 
 from tasks.parameters.settings_base import Settings
@@ -23,9 +21,4 @@ class TrackingSettings(Settings):
     system_metrics_seconds: float = Field(default=5.0, gt=0)
     """Seconds between two samples of the machine's load."""
     artifacts: bool = True
-    """Whether publishing adds plots, samples of obfuscated text, and the part of ``dvc.lock`` that a run comes from."""
-    sample_lines: int = Field(default=10, ge=0)
-    """Lines of its obfuscated text that a run shows, the first ones; 0 shows none. No other text is ever shown."""
-    models: Literal["none", "champions", "all"] = "champions"
-    """Which language models are copied into MLflow: none, the best of each data set, or all. Those that were trained on
-    raw text are never copied."""
+    """Whether publishing adds plots, and made-up sentences as a cell masks and fills them."""
