@@ -1,23 +1,19 @@
 """Whether data changed: the sources of corpora, speech and labelled text, as against code and parameters."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from flows.graph.changes import Kind
 from flows.graph.plan import Plan
+from flows.graph.private_sources import sources_below
 from tasks.parameters.parameter_file import DEFAULT_PATH
-
-SOURCE = "source"
-"""Name of the setting that names a file or folder of data, wherever it stands in ``params.yaml``."""
 
 
 def source_paths(folder: Path) -> set[str]:
     """Absolute paths of all sources that ``params.yaml`` names."""
     document = yaml.safe_load((folder / DEFAULT_PATH).read_text(encoding="utf-8"))
-    return {str((folder / path).absolute()) for path in _sources(document)}
+    return {str((folder / path).absolute()) for _, path in sources_below(document)}
 
 
 def changed_sources(plan: Plan, folder: Path) -> list[str]:
@@ -39,15 +35,3 @@ def changed_sources(plan: Plan, folder: Path) -> list[str]:
             elif not node.command:
                 changed[name] = None
     return list(changed)
-
-
-def _sources(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, part in value.items():
-            if key == SOURCE and isinstance(part, str):
-                yield part
-            else:
-                yield from _sources(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _sources(part)

@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.graph.changes import Change, ChangeReader, Kind
 from flows.graph.graph import Graph, dvc_stages, graph_of
+from flows.graph.private_sources import refuse_pushed_sources
 from flows.graph.selection import Selection
 from tasks.parameters.check_parameters_command import STAGE as CHECK_OF_PARAMETERS
 
@@ -109,8 +111,12 @@ EVERYTHING = Selection()
 
 
 def make_plan(repository: "Repo", selection: Selection = EVERYTHING) -> Plan:
-    """The plan for the selected stages and what they depend on; for all where nothing is selected."""
+    """The plan for the selected stages and what they depend on; for all where nothing is selected.
+
+    ``ParameterError`` where DVC would send a private source away.
+    """
     stages = dvc_stages(repository)
+    refuse_pushed_sources((stage for stage, _ in stages.values()), Path(repository.root_dir))
     whole = graph_of(stages)
     graph = whole.select(selection)
     reader = ChangeReader(repository)

@@ -79,7 +79,7 @@ class DrawnWordsCorpus(Settings):
 
 
 class FilesCorpus(Settings):
-    """A user's own files, versioned with ``dvc add``."""
+    """A user's own files, versioned with ``palimpsest add``."""
 
     kind: Literal["files"]
     source: str

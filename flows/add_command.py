@@ -1,0 +1,85 @@
+"""Put private text under DVC so that it never leaves: no 'dvc push' sends it, and no other user reads it.
+
+The file or folder lies in data/raw already and stays there; DVC keeps a copy in its cache, and NAME.dvc with its hash
+goes into git. Without 'push: false' in that file, as after a bare 'dvc add', a push would send the text, so
+'palimpsest run' refuses it. After a change of the text, add it again.
+
+    palimpsest add data/raw/mail.txt
+"""
+
+import argparse
+import os
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+
+from tasks.errors import CorpusError, ParameterError
+from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, PRIVATE_MODE
+
+SUMMARY = "put private text under DVC so that it never leaves this machine"
+RAW = Path("data", "raw")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("text", nargs="+", metavar="FILE", help="a file or folder in data/raw")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Track each, close it to other users, and say what comes next."""
+    from dvc.repo import lock_repo
+
+    from flows.checkout.private_folders import close_private_folders
+    from flows.graph.graph import open_repository, project_folder
+
+    root = project_folder()
+    names = [_name_below(root, text) for text in arguments.text]
+    (root / RAW).chmod(PRIVATE_FOLDER_MODE)
+    close_private_folders(root)
+    with open_repository(root) as repository:
+        for name in names:
+            # One lock for both: no push sees the file before it says that it stays.
+            with lock_repo(repository):
+                (stage,) = repository.add(name)
+                for output in stage.outs:
+                    output.can_push = False
+                stage.dump()
+            _close(root / name)
+            print(f"{name} is under DVC and stays here: 'dvc push' leaves it out. {name}.dvc goes into git.")
+    known = _sources_of(root)
+    for name in names:
+        if name not in known:
+            example = f"{Path(name).name.split('.')[0]}: {{kind: files, source: {name}}}"
+            print(f"Next, in params.yaml: '{example}' under corpora, and its name in compare.datasets.")
+    return 0
+
+
+def _name_below(root: Path, text: str) -> str:
+    """The path in the checkout; refused where it is not in ``data/raw``."""
+    path = Path(os.path.abspath(text))
+    if not path.exists():
+        raise CorpusError(f"{text!r} is not there; give a file or folder in {str(RAW)!r}")
+    if path.is_relative_to(root / RAW) and path.parent != root / RAW:
+        # Git does not see what lies deeper, so neither it nor DVC would see the .dvc file.
+        whole = RAW / path.relative_to(root / RAW).parts[0]
+        raise ParameterError(f"{text!r} is part of a folder: 'palimpsest add {whole}' adds all of it")
+    if path.is_symlink() or path.parent != root / RAW:
+        raise ParameterError(f"{text!r} is not in {str(RAW)!r}: {shlex.join(['mv', text, str(root / RAW)])}")
+    return path.relative_to(root).as_posix()
+
+
+def _close(path: Path) -> None:
+    """Modes 0600 and 0700; what belongs to somebody else keeps its own."""
+    for one in (path, *path.rglob("*")):
+        if not one.is_symlink() and one.stat().st_uid == os.getuid():
+            one.chmod(PRIVATE_FOLDER_MODE if one.is_dir() else PRIVATE_MODE)
+
+
+def _sources_of(root: Path) -> Iterable[str]:
+    import yaml
+
+    from flows.graph.private_sources import sources_below
+
+    file = root / "params.yaml"
+    document = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else None
+    return {source for _, source in sources_below(document)}

@@ -1,0 +1,41 @@
+"""Whether DVC would send a source away: said by the ``.dvc`` files beside it, which are YAML.
+
+A source that no ``.dvc`` file names stays where it is: DVC sends what it keeps in its cache, and of an input that it
+does not track it keeps only the hash.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+
+PUSH = "push"
+"""Key of an output; ``false`` keeps it from ``dvc push``."""
+
+
+def sent_by_push(source: str | Path, root: Path) -> str | None:
+    """What ``dvc push`` would send of a file or folder: it, a folder above it or a part of it; ``None`` for nothing.
+
+    The path is relative to ``root``, the checkout; a source outside of it is never sent.
+    """
+    place = (root / source).absolute()
+    if not place.is_relative_to(root.absolute()):
+        return None
+    for file in _files_about(place, root.absolute()):
+        for output in (yaml.safe_load(file.read_text(encoding="utf-8")) or {}).get("outs") or ():
+            tracked = file.parent / output["path"]
+            about_it = tracked.is_relative_to(place) or place.is_relative_to(tracked)
+            if about_it and output.get(PUSH, True):
+                return tracked.relative_to(root.absolute()).as_posix()
+    return None
+
+
+def _files_about(place: Path, root: Path) -> Iterator[Path]:
+    for path in (place, *place.parents):
+        if path == root:
+            break
+        file = path.with_name(f"{path.name}.dvc")
+        if file.is_file():
+            yield file
+    if place.is_dir():
+        yield from sorted(place.rglob("*.dvc"))
