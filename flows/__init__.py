@@ -4,6 +4,7 @@ Beside the commands there are rooms; each imports only from those above it:
 
 - ``checkout``: what a run keeps in the folder that it works in: its lock, overrides, private folders
 - ``graph``: DVC's graph as it is read, and the plan of what a run has to do
+- ``erasure``: what a clone has of one corpus, and how it is removed
 - ``stages``: the processes that carry stages out, and what DVC does differently in them
 - ``runs``: one run from its preparation to its record, whoever schedules its stages
 - ``sharing``: several clones at work on one experiment

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import flows
 
-ROOMS = ("checkout", "graph", "stages", "runs", "sharing", "prefect_flow")
+ROOMS = ("checkout", "graph", "erasure", "stages", "runs", "sharing", "prefect_flow")
 """From the bottom to the top; the commands stand above all of them."""
 FOLDER = Path(flows.__file__).parent
 

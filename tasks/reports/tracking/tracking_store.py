@@ -137,7 +137,7 @@ def locked_store(settings: TrackingSettings) -> Iterator[TrackingStore]:
     process keeps the lock too long.
     """
     # Before the lock is taken: importing takes a second, and processes that wait for each other would add it up.
-    _import_client()
+    import_client()
     with _store_lock(settings):
         store = _open_store(settings)
         with _database_lock(store):
@@ -148,7 +148,7 @@ def _open_store(settings: TrackingSettings) -> TrackingStore:
     uri = tracking_uri(settings)
     try:
         with _without_garbage_collection():
-            client = _import_client()(tracking_uri=uri)
+            client = import_client()(tracking_uri=uri)
         experiment = client.get_experiment_by_name(settings.experiment)
         if experiment is None:
             experiment = _make_experiment(client, settings.experiment, uri)
@@ -182,7 +182,7 @@ def _artifact_location(uri: str) -> str | None:
     process happens to run); of any other store, where its server says."""
     if not uri.startswith(_SQLITE):
         return None
-    return (_sqlite_file(uri).absolute().parent / "mlruns").as_uri()
+    return (sqlite_file(uri).absolute().parent / "mlruns").as_uri()
 
 
 def unreachable_store(uri: str, error: Exception) -> ResourceError:
@@ -198,7 +198,7 @@ def unreachable_store(uri: str, error: Exception) -> ResourceError:
     )
 
 
-def _import_client() -> Any:
+def import_client() -> Any:
     """MLflow's client class."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
@@ -279,17 +279,18 @@ def _database_lock(store: TrackingStore) -> Iterator[None]:
 def check_exists(settings: TrackingSettings) -> None:
     """``ResourceError`` where the store is a SQLite file that is not there: reading must not make it."""
     uri = tracking_uri(settings)
-    if uri.startswith(_SQLITE) and not _sqlite_file(uri).exists():
+    if uri.startswith(_SQLITE) and not sqlite_file(uri).exists():
         raise ResourceError(f"there is no MLflow store {uri!r} yet; 'palimpsest publish' makes it from the reports")
 
 
-def _sqlite_file(uri: str) -> Path:
+def sqlite_file(uri: str) -> Path:
+    """The file behind an address that begins with ``sqlite:///``."""
     return Path(uri.removeprefix(_SQLITE).partition("?")[0])
 
 
 def _lock_path(uri: str) -> Path:
     """Beside a SQLite file; for other stores in the project's folder for state."""
     if uri.startswith(_SQLITE):
-        file = _sqlite_file(uri)
+        file = sqlite_file(uri)
         return file.with_name(f"{file.name}.lock")
     return Path(".palimpsest") / "tracking.lock"

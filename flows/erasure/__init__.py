@@ -1,0 +1,1 @@
+"""What this clone has of one corpus, and how it is removed."""

@@ -1,0 +1,211 @@
+"""What this clone has of one corpus, found and removed.
+
+Found anew each time from the graph, so that a removal that was stopped half way is taken up again. What tells where the
+rest lies goes last: objects of the cache before the records that name them.
+"""
+
+import hashlib
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from flows.checkout.run_lock import STATE_FOLDER
+from flows.erasure.cached_objects import CachedObjects
+from flows.erasure.corpus_paths import CorpusPaths, paths_of
+from flows.erasure.dvc_records import (
+    LOCK_FILE,
+    Record,
+    data_records,
+    experiments,
+    git_records,
+    lock_records,
+    remove_reference,
+    run_records,
+)
+from flows.graph.graph import Graph
+from flows.graph.private_sources import sources_below
+from tasks.files.clone_key import private_home
+from tasks.privacy.ledger import Release, of_corpus, read_ledger
+from tasks.reports.tracking.forgotten_runs import TrackedCorpus, forget_runs, tracked_corpus
+
+if TYPE_CHECKING:
+    from dvc.repo import Repo
+
+
+@dataclass
+class Erasure:
+    """All traces of a corpus in one clone."""
+
+    name: str
+    root: Path
+    files: list[Path] = field(default_factory=list)
+    """Files and folders of the checkout and of the clone's private home."""
+    sources: list[Path] = field(default_factory=list)
+    """The raw text; it stays unless ``with_sources``."""
+    objects: list[Path] = field(default_factory=list)
+    """Files of DVC's cache that no other corpus refers to."""
+    runs: list[Path] = field(default_factory=list)
+    """Entries of DVC's cache of runs."""
+    stages: list[str] = field(default_factory=list)
+    """Entries of ``dvc.lock``."""
+    experiments: list[str] = field(default_factory=list)
+    """Git references of DVC's experiments."""
+    tracked: TrackedCorpus | None = None
+    hashes: Path = Path()
+    """DVC's memory of hashes, by path, which it makes anew; to be removed when DVC is closed."""
+    releases: list[str] = field(default_factory=list)
+    """What has left, by the ledger."""
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.sources or self.runs or self.stages or self.tracked)
+
+    def carry_out(self, *, with_sources: bool) -> None:
+        """Remove it all. Only with the lock of runs and DVC's, and with nothing else open."""
+        for source in self.sources:
+            if not with_sources:
+                _make_a_file_of_its_own(source)
+        for file in self.objects:
+            _remove(file)
+        for file in self.runs:
+            _remove(file)
+            with suppress(OSError):
+                file.parent.rmdir()
+        for reference in self.experiments:
+            remove_reference(self.root, reference)
+        if self.stages:
+            from dvc.utils.serialize import modify_yaml
+
+            with modify_yaml(str(self.root / LOCK_FILE)) as lock:
+                for stage in self.stages:
+                    del lock["stages"][stage]
+        for path in (*self.files, *(self.sources if with_sources else ())):
+            _remove(path)
+        if self.tracked:
+            forget_runs(self.tracked)
+
+    def forget_hashes(self) -> None:
+        """Remove DVC's memory of hashes, by which a guess of a text could be checked."""
+        shutil.rmtree(self.hashes, ignore_errors=True)
+
+
+def find_erasure(name: str, repository: "Repo", graph: Graph, tracking_uri: str) -> Erasure:
+    """What there is of a corpus. Only with DVC's lock."""
+    root = Path(repository.root_dir)
+    lock = root / LOCK_FILE
+    locked = lock_records(lock.read_text(encoding="utf-8")) if lock.exists() else {}
+    nodes = [Record(node.dependencies, dict.fromkeys(node.outputs)) for node in graph.nodes.values()]
+    paths = paths_of(name, root)
+    left = of_corpus(read_ledger(), name)
+    releases = [release.name for release in left]
+    paths.add(f"releases/{release}" for release in releases)
+    paths.add_what_is_made([*nodes, *locked.values()])
+    sources = _sources(name, root, paths)
+    data, cache = list(data_records(root)), Path(repository.cache.local.path).parents[1]
+    runs = list(run_records(cache))
+    raw = [root / source for source in sources if (root / source).exists()]
+    erasure = Erasure(name, root, sources=raw, releases=releases)
+    erasure.files = [
+        *(path for place in paths for path in _with_partial_files(root / place)),
+        *(file for file, record in data if _of_data(record, paths, sources)),
+        *_state_of_runs(root, name, nodes, paths),
+        *_counts_of([root / place for place in paths], left),
+        *(path for kind in ("lineage", "releases") for one in releases for path in (private_home() / kind).glob(one)),
+    ]
+    erasure.runs = [file for file, record in runs if paths.touches(record)]
+    erasure.stages = [stage for stage, record in locked.items() if paths.touches(record)]
+    held = list(experiments(root))
+    erasure.experiments = [reference for reference, stages in held if any(map(paths.touches, stages.values()))]
+    erasure.tracked = tracked_corpus(tracking_uri, name)
+
+    def is_gone(record: Record) -> bool:
+        return paths.touches(record) if record.inputs else _of_data(record, paths, sources)
+
+    records = [
+        *locked.values(),
+        *(record for _, record in runs),
+        *(record for _, record in data),
+        *git_records(root),
+    ]
+    known = CachedObjects(cache)
+    gone = known.of(record for record in records if is_gone(record))
+    kept = known.of(record for record in records if not is_gone(record))
+    # In a cache of this clone alone, what no record of any corpus names is what somebody's work has left.
+    is_ours = cache.resolve().is_relative_to(root.resolve())
+    erasure.objects = [file for digest, file in known.files() if digest not in kept and (is_ours or digest in gone)]
+    erasure.hashes = Path(repository.site_cache_dir)
+    return erasure
+
+
+def size_of(paths: Iterable[Path]) -> int:
+    """Bytes of files, and of all files in folders."""
+    found = [one for path in paths for one in (path, *path.rglob("*")) if one.is_file() and not one.is_symlink()]
+    return sum(one.stat().st_size for one in found)
+
+
+def _sources(name: str, root: Path, paths: CorpusPaths) -> list[str]:
+    """Sources of this corpus alone that no stage makes and git does not have."""
+    file = root / "params.yaml"
+    document = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else None
+    named = list(sources_below(document))
+    others = {source for keys, source in named if name not in keys}
+    own = {source for keys, source in named if name in keys and source not in others and not paths.holds(source)}
+    return sorted(source for source in own if not Path(source).is_absolute() and ".." not in Path(source).parts)
+
+
+def _of_data(record: Record, paths: CorpusPaths, sources: Iterable[str]) -> bool:
+    """Whether added data is the corpus' own: its raw text, now or earlier, or a release of it."""
+    own = CorpusPaths(sources)
+    return bool(record.outputs) and all(own.holds(path) or paths.holds(path) for path in record.outputs)
+
+
+def _with_partial_files(path: Path) -> Iterator[Path]:
+    """The path, and what killed writers of it have left beside it."""
+    if path.exists() or path.is_symlink():
+        yield path
+    if path.parent.is_dir():
+        yield from path.parent.glob(f".{path.name}.*")
+
+
+def _state_of_runs(root: Path, name: str, nodes: Iterable[Record], paths: CorpusPaths) -> Iterator[Path]:
+    """Logs of its stages, copies of a torn ``dvc.lock``, and unfinished work that is of no other known output."""
+    state = root / STATE_FOLDER
+    for pattern in (f"logs/*@{name}.*", f"logs/*@{name}-*", f"*@{name}.*", f"*@{name}-*", f"{LOCK_FILE}.torn-*"):
+        yield from state.glob(pattern)
+    # A work folder begins with the hash of the output that it is for.
+    others = {path for node in nodes for path in node.outputs if not paths.holds(path)}
+    kept = {hashlib.sha256(str((root / path).resolve()).encode()).hexdigest()[:12] for path in others}
+    for folder in (*state.glob("fills/*-*"), *state.glob("checkpoints/*-*")):
+        if folder.name.partition("-")[0] not in kept:
+            yield folder
+
+
+def _counts_of(places: Iterable[Path], releases: Iterable[Release]) -> Iterator[Path]:
+    """Noisy counts that a report of the corpus or the ledger names; what they are of is no part of their own names."""
+    named = {release.counts for release in releases}
+    reports = [file for place in places for file in (place, *place.rglob("*.json")) if file.suffix == ".json"]
+    said = "".join(file.read_text(encoding="utf-8") for file in reports if file.is_file())
+    for folder in (private_home() / "counts").glob("*"):
+        if folder.name in said or any(one and one.startswith(folder.name) for one in named):
+            yield folder
+
+
+def _make_a_file_of_its_own(path: Path) -> None:
+    """Raw text that DVC has put in place as a link to its cache would go with the cache."""
+    for one in (path, *path.rglob("*")):
+        if one.is_symlink() and one.is_file():
+            copy = one.with_name(f".{one.name}.partial")
+            shutil.copyfile(one.resolve(), copy)
+            copy.chmod(0o600)
+            copy.replace(one)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

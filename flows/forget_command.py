@@ -1,0 +1,108 @@
+"""Remove what this clone has of one corpus, and say what is beyond reach.
+
+Goes: what dvc.yaml makes of the corpus, in this and in earlier comparisons, with tables and pages of all corpora (the
+next run makes them without it); copies in DVC's cache that no other corpus has; its entries in dvc.lock and in DVC's
+cache of runs; DVC experiments that hold it; MLflow runs, files and registered models; logs, unfinished work, noisy
+counts and releases. The raw text stays, unless --source is given, and DVC no longer tracks it. Key and ledger stay:
+what has left has left.
+
+    palimpsest forget mail         say what would be removed
+    palimpsest forget mail --yes   remove it
+"""
+
+import argparse
+from collections.abc import Iterator
+from contextlib import chdir
+from typing import TYPE_CHECKING
+
+from tasks.errors import ParameterError
+
+if TYPE_CHECKING:
+    from flows.erasure.erasure import Erasure
+
+SUMMARY = "remove what this clone has of one corpus, and say what is beyond reach"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("corpus", metavar="CORPUS", help="its name under corpora in params.yaml, now or earlier")
+    parser.add_argument("--yes", action="store_true", help="remove it; without, only say what would be removed")
+    parser.add_argument("--source", action="store_true", help="remove the raw text too")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List, remove where asked to, and say what stays."""
+    from dvc.repo import lock_repo
+
+    from flows.checkout.run_lock import RunLock
+    from flows.erasure.erasure import find_erasure
+    from flows.graph.graph import open_repository, project_folder, read_graph
+    from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
+    from tasks.reports.tracking.tracking_store import tracking_uri
+    from tasks.spelling import nearest
+
+    root = project_folder()
+    name = arguments.corpus
+    with chdir(root), RunLock(root):
+        parameters = read_parameters(root / DEFAULT_PATH)
+        if not name.replace("_", "").isalnum():
+            raise ParameterError(f"{name!r} is no name of a corpus: one has letters, digits and underscores only")
+        uri = tracking_uri(parameters.tracking)
+        with open_repository(root) as repository:
+            graph = read_graph(repository)
+            with lock_repo(repository):
+                erasure = find_erasure(name, repository, graph, uri)
+                if not erasure:
+                    known = parameters.corpora
+                    raise ParameterError(f"this clone has nothing of a corpus {name!r}{nearest(name, known)}")
+                print("\n".join(found_lines(erasure, with_sources=arguments.source)))
+                if arguments.yes:
+                    erasure.carry_out(with_sources=arguments.source)
+        if arguments.yes:
+            erasure.forget_hashes()
+    print()
+    if arguments.yes:
+        print("Removed.", end=" ")
+    else:
+        print("Nothing was removed: this is what --yes removes.", end=" ")
+    if name in parameters.corpora:
+        print(f"Take {name!r} out of corpora and compare in params.yaml, or the next run makes it all again.", end="")
+    print("\n" + "\n".join(beyond_lines(erasure, uri, with_sources=arguments.source)))
+    return 0
+
+
+def found_lines(erasure: "Erasure", *, with_sources: bool) -> Iterator[str]:
+    """What would be removed, with sizes."""
+    from flows.erasure.erasure import size_of
+    from tasks.doctor.size_units import bytes_text
+
+    for path in (*erasure.files, *(erasure.sources if with_sources else ())):
+        shown = path.relative_to(erasure.root) if path.is_relative_to(erasure.root) else path
+        yield f"{bytes_text(size_of([path])):>10}  {shown}"
+    yield f"{bytes_text(size_of(erasure.objects)):>10}  DVC's cache: {len(erasure.objects)} files"
+    yield f"{bytes_text(size_of(erasure.runs)):>10}  DVC's cache of runs: {len(erasure.runs)} entries"
+    yield f"{'':>10}  dvc.lock: {len(erasure.stages)} stages"
+    if erasure.experiments:
+        yield f"{'':>10}  DVC experiments: {', '.join(one.rpartition('/')[2] for one in erasure.experiments)}"
+    if erasure.tracked:
+        models = "".join(f", registered model {model}" for model in erasure.tracked.models)
+        yield f"{bytes_text(size_of(erasure.tracked.folders)):>10}  MLflow: {len(erasure.tracked.runs)} runs{models}"
+
+
+def beyond_lines(erasure: "Erasure", tracking: str, *, with_sources: bool) -> Iterator[str]:
+    """What stays, here and elsewhere."""
+    from tasks.reports.tracking.tracking_store import shown_uri
+
+    yield "What this does not reach:"
+    if erasure.sources and not with_sources:
+        names = ", ".join(str(path.relative_to(erasure.root)) for path in erasure.sources)
+        yield f"  the raw text, which stays: {names} (--source removes it)"
+    if erasure.releases:
+        yield f"  what was released, by the ledger, which stays: {', '.join(erasure.releases)}"
+    yield "  git's history: hashes in dvc.lock and .dvc files; commits of experiments until 'git gc --prune=now'"
+    yield "  DVC remotes, other clones and worktrees of this project, and backups"
+    yield "  Prefect's records: names of stages, times, error lines"
+    if not tracking.startswith("sqlite:///"):
+        yield f"  the tracking server {shown_uri(tracking)}"
+    yield "  what others made of it: taggers that learned from it (labelled_text.learn_from), copies by hand"
+    yield "  blocks of the disk that are free now, and snapshots of the file system"

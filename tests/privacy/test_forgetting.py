@@ -1,0 +1,199 @@
+"""``palimpsest forget``: no trace of one corpus is left in the clone, and the other corpus is as it was."""
+
+import hashlib
+import io
+import json
+import os
+import sqlite3
+import subprocess
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from canary_search import CanarySearch
+from planted_experiment import CANARIES, tiny
+
+from flows.checkout.run_lock import RunLock
+from flows.runs.recorded_experiment import record_experiment
+from tasks.cli import main
+from tasks.privacy.ledger import Release, append_to_ledger
+
+pytestmark = pytest.mark.timeout(900)
+SEARCH = CanarySearch(CANARIES)
+FILL = "data/obfuscated/{}/allow_list/unigram-1.txt"
+STAGES = ["corpus@{}", "mask@{}-allow_list", "fill_control@{}-allow_list-unigram-1"]
+OTHERS = [stage.format("notes") for stage in STAGES]
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def work_folder(folder: Path, name: str) -> Path:
+    """Where an unfinished fill of a corpus lies."""
+    place = hashlib.sha256(str((folder / FILL.format(name)).resolve()).encode()).hexdigest()[:12]
+    return folder / ".palimpsest" / "fills" / f"{place}-0123"
+
+
+def track(folder: Path) -> None:
+    """An MLflow run, with a file, a dataset and a registered model, of each corpus; and one that MLflow has deleted."""
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+    from mlflow.tracking import MlflowClient
+
+    client = MlflowClient(tracking_uri=f"sqlite:///{folder / 'mlflow.db'}")
+    experiment = client.create_experiment("palimpsest", artifact_location=(folder / "mlruns").as_uri())
+    for name, said in (("mail", CANARIES[0]), ("notes", "nothing"), ("mail", CANARIES[1])):
+        tags = {"palimpsest.cell": f"{name}/oracle-1", "palimpsest.key": name, "dataset": name, "said": said}
+        run = client.create_run(experiment, tags=tags)
+        client.log_text(run.info.run_id, said, "samples/obfuscated.txt")
+        client.log_param(run.info.run_id, "said", said)
+        dataset = Dataset(f"data/private/corpora/{name}/{said}", said[:8], "dvc", "{}")
+        tag = InputTag("mlflow.data.context", "training")
+        client.log_inputs(run.info.run_id, datasets=[DatasetInput(dataset=dataset, tags=[tag])])
+        if said == CANARIES[1]:
+            client.delete_run(run.info.run_id)
+            continue
+        client.create_registered_model(f"palimpsest-{name}", description=said)
+        client.create_model_version(f"palimpsest-{name}", source=run.info.artifact_uri, run_id=run.info.run_id)
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two corpora after commands, a push, a changed source, an experiment, an unfinished fill and a release."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tiny, "make_tiny_filler", lambda folder: None)
+        folder = tiny.make_checkout(tmp_path_factory.mktemp("forgetting") / "an experiment")
+    write(folder / "data/raw/notes.txt", "\n".join(tiny.sentences(300, tiny.NAMES, seed=3)) + "\n")
+    parameters = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
+    parameters["corpora"]["notes"] = parameters["corpora"]["mail"] | {"source": "data/raw/notes.txt"}
+    parameters["compare"]["datasets"] = ["mail", "notes"]
+    write(folder / "params.yaml", yaml.safe_dump(parameters, sort_keys=False))
+    mail = folder / "data/raw/mail.txt"
+    raw = mail.read_text(encoding="utf-8")
+    # An earlier version of the text, which DVC's cache has and nothing else.
+    write(mail, f"{CANARIES[2]} was here once.\n{raw}")
+    palimpsest(folder, "add", "data/raw/mail.txt")
+    write(mail, raw)
+    palimpsest(folder, "add", "data/raw/mail.txt", "data/raw/notes.txt")
+    tiny.run(folder, "dvc", "repro", *(stage.format("mail") for stage in STAGES), *OTHERS)
+    # Where the commit of an experiment is made, its lock has both corpora.
+    identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
+    for command in (["add", "--all"], [*identity, "commit", "--quiet", "-m", "start"]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+    record_experiment(folder, {"filling.unigram.kind": "unigram"}, {}, SimpleNamespace(stages={}))  # type: ignore[arg-type]
+    write(folder / "data/masked/mail/an_earlier_technique/train.txt", CANARIES[0])
+    write(folder / "results/reports/fill/mail/allow_list/.unigram-1.json.x.partial", CANARIES[0])
+    write(folder / "results/summary.json", json.dumps([{"dataset": "mail", "said": CANARIES[0]}]))
+    write(folder / ".palimpsest/logs/mask@mail-allow_list.log", CANARIES[0])
+    write(folder / ".palimpsest/dvc.lock.torn-20260101-000000", CANARIES[0])
+    write(work_folder(folder, "mail") / "0.txt", CANARIES[0])
+    write(work_folder(folder, "notes") / "0.txt", "nothing")
+    cached = next((folder / ".dvc/cache/files/md5").glob("??"))
+    write(cached / f"{'0' * 30}.tmp", CANARIES[0])
+    write(folder / "data/private/releases/first/lines.json", CANARIES[0])
+    for name, series in (("mail", "0a1b2c"), ("notes", "3d4e5f")):
+        write(folder / f"results/reports/fill/{name}/earlier.json", json.dumps({"counts": series}))
+        write(folder / f"data/private/counts/{series}/batch.npz", name)
+    write(folder / "releases/first/text.txt", CANARIES[0])
+    with chdir(folder):
+        append_to_ledger(Release("first", "", "mail/crf/u-1", "mail", "crf", "", "", 1, None, None, None, None))
+    track(folder)
+    return folder
+
+
+def holders(folder: Path) -> list[str]:
+    return SEARCH.holders(folder, ("data/raw/", ".git/"))[0]
+
+
+def state(folder: Path) -> dict[str, int]:
+    """Every file of the checkout but those of git and of DVC's locks, with its size."""
+    apart = (".git/", ".dvc/tmp/", ".palimpsest/run.lock")
+    names = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    return {name: path.stat().st_size for name, path in sorted(names.items()) if not name.startswith(apart)}
+
+
+def palimpsest(folder: Path, *arguments: str, expect: int = 0) -> str:
+    """All that a command printed, run here: starting it takes longer than its work."""
+    said = io.StringIO()
+    with chdir(folder), redirect_stdout(said), redirect_stderr(said), pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        assert main(list(arguments)) == expect, said.getvalue()
+    return said.getvalue()
+
+
+def experiments(folder: Path) -> str:
+    return subprocess.run(
+        ["git", "for-each-ref", "refs/exps"], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout
+
+
+def test_a_corpus_is_forgotten_and_the_other_is_not(lived: Path) -> None:
+    before = state(lived)
+    held = holders(lived)
+    places = {"/".join(name.split("/")[:2]) for name in held}
+    assert places >= {
+        "data/private",
+        "data/masked",
+        ".dvc/cache",
+        "mlflow.db",
+        ".palimpsest/logs",
+        ".palimpsest/fills",
+        "results/summary.json",
+        "releases/first",
+    }
+    assert any(name.startswith("mlruns/") for name in held)
+    assert experiments(lived)
+
+    # A dry run says what there is, and changes nothing.
+    said = palimpsest(lived, "forget", "mail")
+    for shown in ("data/masked/mail", "DVC experiments: run-", "MLflow: 2 runs, registered model palimpsest-mail"):
+        assert shown in said
+    assert "Nothing was removed" in said
+    assert state(lived) == before
+
+    # Not while a run is going on.
+    with RunLock(lived):
+        busy = palimpsest(lived, "forget", "mail", "--yes", expect=1)
+    assert "another 'palimpsest run'" in busy
+    assert state(lived) == before
+
+    said = palimpsest(lived, "forget", "mail", "--yes")
+    assert "what was released, by the ledger, which stays: first" in said
+    assert "data/raw/mail.txt (--source removes it)" in said
+    assert holders(lived) == []
+    left = state(lived)
+    assert [
+        name for name in left if "mail" in name and name.startswith(("data/", "results/", "models/", "mlruns/"))
+    ] == [
+        "data/raw/labelled_mail.jsonl",
+        "data/raw/mail.txt",
+    ]
+    assert "data/private/ledger.jsonl" in left
+    assert [name for name in left if "/counts/" in name] == ["data/private/counts/3d4e5f/batch.npz"]
+    assert experiments(lived) == ""
+    with sqlite3.connect(lived / "mlflow.db") as store:
+        tables = [row[0] for row in store.execute("select name from sqlite_master where type = 'table'")]
+        rows = {table: store.execute(f'select * from "{table}"').fetchall() for table in tables}
+    assert [table for table in tables if "mail" in json.dumps(rows[table], default=str)] == []
+    assert [len(rows[table]) for table in ("runs", "datasets", "inputs", "registered_models")] == [1, 1, 1, 1]
+
+    # What is of the other corpus has not changed, and DVC can bring it back.
+    untouched = [name for name in before if "notes" in name]
+    assert len(untouched) > 10
+    assert {name: left[name] for name in untouched} == {name: before[name] for name in untouched}
+    assert (work_folder(lived, "notes") / "0.txt").exists()
+    assert json.loads(tiny.run(lived, "dvc", "status", "--json", *OTHERS, "data/raw/notes.txt.dvc").stdout) == {}
+    fill = lived / FILL.format("notes")
+    for path in (fill, lived / "data/private/corpora/notes/train.txt", lived / "data/raw/notes.txt"):
+        os.unlink(path)
+    tiny.run(lived, "dvc", "checkout", *OTHERS, "data/raw/notes.txt.dvc")
+    assert json.loads(tiny.run(lived, "dvc", "status", "--json", *OTHERS, "data/raw/notes.txt.dvc").stdout) == {}
+
+    # Once more, with its source; and there is no corpus of that name any more.
+    palimpsest(lived, "forget", "mail", "--yes", "--source")
+    assert not (lived / "data/raw/mail.txt").exists()
+    refused = palimpsest(lived, "forget", "mial", expect=1)
+    assert "nothing of a corpus 'mial' (did you mean 'mail'?)" in refused
