@@ -67,7 +67,7 @@ def test_what_is_added_is_seen_by_dvc_and_stays(with_mail: Project, capsys: pyte
     assert "Next" not in said  # params.yaml names it already
     with_mail.write(MAIL, f"{CANARY}\nAgain.")
     # DVC looks into data/raw: it sees that the text changed.
-    assert MAIL in with_mail.dvc("status")
+    assert f"{MAIL}.dvc" in with_mail.dvc("status")
     assert main(["add", MAIL]) == 0
     assert yaml.safe_load(with_mail.read(f"{MAIL}.dvc"))["outs"][0]["push"] is False
     modes = [stat.S_IMODE((with_mail.folder / path).stat().st_mode) for path in (MAIL, "data/raw", ".dvc/cache")]
