@@ -39,6 +39,8 @@ class RunningService:
     """Path of its output, below the folder of the project."""
     host: str = HOST
     """Where this machine reaches it."""
+    asks: bool = False
+    """Whether it asks for a password."""
 
     @property
     def alive(self) -> bool:
@@ -114,7 +116,15 @@ def start(service: Service, folder: Path) -> RunningService:
     finally:
         os.close(handle)
     running = RunningService(
-        service.name, process.pid, mark, service.port, service.address, service.health, log.as_posix(), service.host
+        name=service.name,
+        pid=process.pid,
+        mark=mark,
+        port=service.port,
+        address=service.address,
+        health=service.health,
+        log=log.as_posix(),
+        host=service.host,
+        asks=service.asks,
     )
     with atomic_writer(record_path(folder, service.name), private=True) as stream:
         json.dump(asdict(running), stream)

@@ -1,6 +1,7 @@
 """What the three services are: how each is started, where it answers, and what says that it is ready."""
 
 import os
+import secrets
 import socket
 import sys
 from collections.abc import Mapping, Sequence
@@ -28,11 +29,15 @@ PORT_VARIABLES = {name: f"PALIMPSEST_{name.upper()}_PORT" for name in DEFAULT_PO
 PREFECT_PASSWORD = "PREFECT_SERVER_API_AUTH_STRING"
 """Environment variable with the user and password that Prefect's server asks for, ``USER:PASSWORD``."""
 MLFLOW_PASSWORD = "MLFLOW_AUTH_ADMIN_PASSWORD"
-"""Environment variable with the password of MLflow's first user, ``admin``."""
-MLFLOW_PASSWORD_LENGTH = 12
-"""The shortest one that MLflow takes."""
-MLFLOW_SECRET = "MLFLOW_FLASK_SERVER_SECRET_KEY"
+"""Environment variable with the password of MLflow's first user."""
+APP_PASSWORD = "PALIMPSEST_APP_PASSWORD"
+"""Environment variable with the password that the app asks for."""
+_MLFLOW_SECRET = "MLFLOW_FLASK_SERVER_SECRET_KEY"
 """Environment variable with the key that MLflow protects its forms with."""
+USERS = STATE_FOLDER / "mlflow_users.db"
+"""MLflow's users, where the password of the first one is the user's own."""
+OWN_USERS = STATE_FOLDER / "mlflow_own_users.db"
+"""The same where it is a random one."""
 _MLFLOW_USERS = """[mlflow]
 default_permission = READ
 database_uri = sqlite:///{database}
@@ -61,6 +66,8 @@ class Service:
     """Additions to the environment of this process."""
     host: str = HOST
     """Where this machine reaches it."""
+    asks: bool = False
+    """Whether it asks for a password."""
 
     @property
     def address(self) -> str:
@@ -103,8 +110,24 @@ def ports_by_setting(environment: Mapping[str, str] = os.environ) -> dict[str, i
     return ports
 
 
-def prefect_service(port: int, host: str = HOST) -> Service:
-    """Prefect's server with its interface; its home is the one that ``palimpsest run`` uses in this checkout."""
+def closed_prefect(port: int, password: str, host: str = HOST) -> dict[str, str]:
+    """Settings with which Prefect's server answers nobody but who has ``password`` (``USER:PASSWORD``).
+
+    By default it asks nobody, takes requests under any name, and lets pages of any origin read its answers.
+    """
+    return {
+        PREFECT_PASSWORD: password,
+        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": address_of(port, host),
+        # Prefect's clients have the counterpart on by default.
+        "PREFECT_SERVER_CSRF_PROTECTION_ENABLED": "true",
+    }
+
+
+def prefect_service(port: int, password: str, host: str = HOST) -> Service:
+    """Prefect's server with its interface, which asks for ``password`` (``USER:PASSWORD``).
+
+    Its home is the one that ``palimpsest run`` uses in this checkout.
+    """
     near = reached_at(host)
     # From other machines the browser finds the API where it found the page.
     interface = {} if is_loopback(host) else {"PREFECT_UI_API_URL": "/api"}
@@ -114,6 +137,7 @@ def prefect_service(port: int, host: str = HOST) -> Service:
         health="/api/health",
         program=[*_PYTHON, "prefect", "server", "start", "--host", host, "--port", str(port)],
         host=near,
+        asks=True,
         # With --port alone the interface would look for the API at 4200.
         environment={
             "PREFECT_SERVER_API_HOST": host,
@@ -124,13 +148,14 @@ def prefect_service(port: int, host: str = HOST) -> Service:
                 "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE", "prefect.server.concurrency.lease_storage.filesystem"
             ),
             **interface,
+            **closed_prefect(port, password, near),
             **{name: os.environ.get(name, value) for name, value in _PREFECT_INTERFACE.items()},
         },
     )
 
 
-def mlflow_service(port: int, store: str, folder: Path, host: str = HOST) -> Service:
-    """MLflow's server over the store that the stages write to; it asks for a password where the environment has one.
+def mlflow_service(port: int, store: str, folder: Path, password: str | None = None, host: str = HOST) -> Service:
+    """MLflow's server over the store that the stages write to; it asks for ``password`` where there is one.
 
     ``store``: its address, handed over by environment, since it may hold a password. Files of runs go where a client
     without a server puts them, so that both can be used in turn.
@@ -144,23 +169,27 @@ def mlflow_service(port: int, store: str, folder: Path, host: str = HOST) -> Ser
         place = {}
     if host != HOST:
         place["MLFLOW_SERVER_ALLOWED_HOSTS"] = os.environ.get("MLFLOW_SERVER_ALLOWED_HOSTS") or _names_of(host)
-    asks = bool(os.environ.get(MLFLOW_PASSWORD))
-    if asks:
+    if password is not None:
+        # It writes the first user's password into its database once: random passwords have one of their own.
+        database = USERS if password == os.environ.get(MLFLOW_PASSWORD) else OWN_USERS
         make_folder(folder / STATE_FOLDER, private=True)
         configuration = folder / STATE_FOLDER / "mlflow_users.ini"
-        configuration.write_text(
-            _MLFLOW_USERS.format(database=(folder / STATE_FOLDER).absolute() / "mlflow_users.db"), encoding="utf-8"
-        )
-        place["MLFLOW_AUTH_CONFIG_PATH"] = str(configuration.absolute())
+        configuration.write_text(_MLFLOW_USERS.format(database=(folder / database).absolute()), encoding="utf-8")
+        place |= {
+            "MLFLOW_AUTH_CONFIG_PATH": str(configuration.absolute()),
+            MLFLOW_PASSWORD: password,
+            _MLFLOW_SECRET: os.environ.get(_MLFLOW_SECRET) or secrets.token_urlsafe(),
+        }
     return Service(
         name="mlflow",
         port=port,
         health="/health",
         program=[
             *(*_PYTHON, "mlflow", "server", "--host", host, "--port", str(port)),
-            *("--workers", "1", *artifacts, *(["--app-name", "basic-auth"] if asks else [])),
+            *("--workers", "1", *artifacts, *(["--app-name", "basic-auth"] if password else [])),
         ],
         host=reached_at(host),
+        asks=password is not None,
         environment={
             **place,
             "MLFLOW_BACKEND_STORE_URI": store,
@@ -179,8 +208,13 @@ def _names_of(host: str) -> str:
     return ",".join(dict.fromkeys([*names, *(f"{name}:*" for name in names), *networks]))
 
 
-def app_service(port: int, store: str | None) -> Service:
-    """The interactive app; ``store``: address of the MLflow server to read, or ``None`` for the configured store.
+def app_service(
+    port: int, store: str | None, password: str | None = None, mlflow_password: str | None = None
+) -> Service:
+    """The interactive app, which asks for ``password`` where there is one.
+
+    ``store``: address of the MLflow server to read, or ``None`` for the configured store; ``mlflow_password``: what a
+    server of ours asks for.
 
     Raises ``ResourceError`` where Streamlit is not installed.
     """
@@ -189,7 +223,7 @@ def app_service(port: int, store: str | None) -> Service:
             "the app needs Streamlit, which is not installed; run \"pip install -e '.[app]'\", or start the others "
             "alone with 'palimpsest up prefect mlflow'"
         )
-    # The app asks nobody who they are, so it listens on loopback whatever the others do.
+    # It listens on loopback whatever the others do.
     page = Path(__file__).parent.parent / "app" / "page.py"
     # The rest of its settings stand in app/.streamlit/config.toml, where they hold for 'streamlit run' too.
     options = [f"--server.address={HOST}", f"--server.port={port}", f"--browser.serverAddress={HOST}"]
@@ -198,19 +232,25 @@ def app_service(port: int, store: str | None) -> Service:
         port=port,
         health="/_stcore/health",
         program=[*_PYTHON, "streamlit", "run", str(page), *options],
-        environment={"MLFLOW_TRACKING_URI": store, **_mlflow_user()} if store is not None else {},
+        asks=password is not None,
+        environment={
+            **({APP_PASSWORD: password} if password is not None else {}),
+            **({"MLFLOW_TRACKING_URI": store} if store is not None else {}),
+            **(_mlflow_login(mlflow_password) if store is not None and mlflow_password is not None else {}),
+        },
     )
 
 
-def _mlflow_user() -> dict[str, str]:
-    """Who the app is for an MLflow server of ours that asks: its first user, unless the environment names another."""
-    password = os.environ.get(MLFLOW_PASSWORD)
-    if not password or "MLFLOW_TRACKING_USERNAME" in os.environ:
+def mlflow_user() -> str:
+    """The name of MLflow's first user."""
+    return os.environ.get("MLFLOW_AUTH_ADMIN_USERNAME") or "admin"
+
+
+def _mlflow_login(password: str) -> dict[str, str]:
+    """Who the app is for an MLflow server of ours: its first user, unless the environment names another."""
+    if "MLFLOW_TRACKING_USERNAME" in os.environ:
         return {}
-    return {
-        "MLFLOW_TRACKING_USERNAME": os.environ.get("MLFLOW_AUTH_ADMIN_USERNAME") or "admin",
-        "MLFLOW_TRACKING_PASSWORD": password,
-    }
+    return {"MLFLOW_TRACKING_USERNAME": mlflow_user(), "MLFLOW_TRACKING_PASSWORD": password}
 
 
 def is_loopback(host: str) -> bool:
@@ -228,33 +268,6 @@ def reached_at(host: str) -> str:
     if host == "localhost":
         return HOST
     return {"0.0.0.0": HOST, "::": "::1"}.get(host, host)
-
-
-def check_protection(host: str, names: Sequence[str], environment: Mapping[str, str] = os.environ) -> None:
-    """``ParameterError`` where a service that other machines would reach does not ask for a password.
-
-    Passwords come from the environment alone, so that they stand in no file and in no list of processes.
-    """
-    problems = []
-    if not is_loopback(host):
-        needed = [(PREFECT_PASSWORD, "prefect"), (MLFLOW_PASSWORD, "mlflow"), (MLFLOW_SECRET, "mlflow")]
-        problems = [
-            f"{variable} is not set" for variable, name in needed if name in names and not environment.get(variable)
-        ]
-    if "prefect" in names and environment.get(PREFECT_PASSWORD) and ":" not in environment[PREFECT_PASSWORD]:
-        problems.append(f"{PREFECT_PASSWORD} is not of the form USER:PASSWORD")
-    if "mlflow" in names and environment.get(MLFLOW_PASSWORD):
-        if len(environment[MLFLOW_PASSWORD]) < MLFLOW_PASSWORD_LENGTH:
-            problems.append(f"{MLFLOW_PASSWORD} has fewer than {MLFLOW_PASSWORD_LENGTH} characters")
-        if not environment.get(MLFLOW_SECRET) and is_loopback(host):
-            problems.append(f"{MLFLOW_SECRET} is not set")
-        if find_spec("flask_wtf") is None:
-            problems.append("Flask-WTF is not installed (pip install -e '.[shared]')")
-    if problems:
-        raise ParameterError(
-            f"services on {host} must ask who is there, and {'; '.join(problems)}. Set PREFECT_SERVER_API_AUTH_STRING="
-            f"USER:PASSWORD, {MLFLOW_PASSWORD} and {MLFLOW_SECRET} (any long random text) in the environment"
-        )
 
 
 def is_server(address: str | None) -> bool:

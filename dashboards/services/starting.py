@@ -5,9 +5,10 @@ import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dashboards.services.passwords import Passwords, keep_passwords, read_passwords
 from dashboards.services.running_service import FOLDER, RunningService, running_services, start, wait_until_ready
 from dashboards.services.service import (
     HOST,
@@ -16,7 +17,6 @@ from dashboards.services.service import (
     Service,
     address_of,
     app_service,
-    check_protection,
     is_at,
     is_server,
     mlflow_service,
@@ -40,6 +40,8 @@ class Shown:
     address: str
     state: str
     """``started``, ``runs already``, or ``yours``: a server that the user's settings name, which is not started."""
+    password: str | None = None
+    """What it asks for, Prefect with the user before a colon; ``None`` where it asks nobody, or is the user's."""
 
 
 def start_services(
@@ -49,25 +51,39 @@ def start_services(
     tracking: TrackingSettings,
     seconds: float = START_SECONDS,
     host: str = HOST,
+    everywhere: bool | None = None,
 ) -> list[Shown]:
     """Start the services that do not run yet and return all when each answers.
 
-    ``host``: the interface that Prefect and MLflow listen on; the app listens on loopback.
+    ``host``: the interface that Prefect and MLflow listen on; the app listens on loopback. ``everywhere``: whether
+    MLflow and the app ask for a password, as Prefect does; ``None`` for what was said last.
     Raises ``ParameterError`` where other machines would reach a service that asks nobody for a password.
-    Raises ``ResourceError`` where a port is in use, or where a service ends or does not answer in time; what this call
-    has started is stopped again then.
+    Raises ``ResourceError`` where a port is in use, where a service runs that should ask and does not, or where one
+    ends or does not answer in time; what this call has started is stopped again then.
     """
-    check_protection(host, names)
     make_folder(folder / FOLDER, private=True)
     with one_at_a_time(folder):
+        passwords = read_passwords(folder, names, host, everywhere)
         running = running_services(folder)
+        for name, present in ((name, running[name]) for name in TITLES if name in running):
+            if present.asks != (passwords.of(name) is not None):
+                raise ResourceError(
+                    f"{TITLES[name]} runs {'with' if present.asks else 'without'} a password; stop it with 'palimpsest "
+                    f"down {name}', and start it again"
+                )
+        keep_passwords(folder, passwords)
         yours = {name: uri for name, uri in users_servers(ports, tracking, host).items() if name not in running}
+        if "mlflow" in yours:
+            # A server of the user's is told no password of ours.
+            passwords = replace(passwords, mlflow=None)
         missing = [name for name in names if name not in running and name not in yours]
         for name in missing:
             check_port(name, ports[name], HOST if name == "app" else host)
         addresses = {name: address_of(ports[name], HOST if name == "app" else reached_at(host)) for name in missing}
         addresses |= yours | {name: service.address for name, service in running.items()}
-        planned = [_service(name, folder, ports[name], tracking, addresses.get("mlflow"), host) for name in missing]
+        planned = [
+            _service(name, folder, ports[name], tracking, addresses.get("mlflow"), host, passwords) for name in missing
+        ]
         started: list[RunningService] = []
         try:
             for service in planned:
@@ -80,7 +96,15 @@ def start_services(
                 waited.stop(folder)
             raise
         states = {name: "started" for name in missing} | {name: "yours" for name in yours}
-        return [Shown(name, shown_uri(addresses[name]), states.get(name, "runs already")) for name in names]
+        return [
+            Shown(
+                name,
+                shown_uri(addresses[name]),
+                states.get(name, "runs already"),
+                passwords.of(name) if name not in yours else None,
+            )
+            for name in names
+        ]
 
 
 def stop_services(folder: Path, names: Sequence[str]) -> list[RunningService]:
@@ -144,14 +168,20 @@ def check_port(name: str, port: int, host: str = HOST) -> None:
 
 
 def _service(
-    name: str, folder: Path, port: int, tracking: TrackingSettings, mlflow: str | None, host: str = HOST
+    name: str,
+    folder: Path,
+    port: int,
+    tracking: TrackingSettings,
+    mlflow: str | None,
+    host: str,
+    passwords: Passwords,
 ) -> Service:
     if name == "prefect":
-        return prefect_service(port, host)
+        return prefect_service(port, passwords.prefect, host)
     if name == "mlflow":
         store = tracking_uri(tracking)
-        return mlflow_service(port, tracking.uri if is_server(store) else store, folder, host)
-    return app_service(port, mlflow)
+        return mlflow_service(port, tracking.uri if is_server(store) else store, folder, passwords.mlflow, host)
+    return app_service(port, mlflow, passwords.app, passwords.mlflow)
 
 
 def _not_ready(service: RunningService, seconds: float) -> ResourceError:

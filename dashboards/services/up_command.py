@@ -3,9 +3,12 @@
 What runs already stays as it is. 'palimpsest down' stops what this started, and nothing else. 'palimpsest run' and
 'palimpsest serve' in this folder report to the Prefect server that this has started.
 
-With --host other machines reach Prefect and MLflow, which then ask for passwords: PREFECT_SERVER_API_AUTH_STRING
-(USER:PASSWORD), MLFLOW_AUTH_ADMIN_PASSWORD and MLFLOW_FLASK_SERVER_SECRET_KEY, all from the environment. Where they are
-set, the services ask on loopback too. The app asks nobody, and stays on loopback.
+Prefect always asks for a password. With --password, for a machine that others use too, MLflow and the app ask as well;
+so they do with --host, which lets other machines reach Prefect and MLflow. Passwords are random, and lie in
+.palimpsest/services/passwords, readable by you alone, unless the environment has them: PREFECT_SERVER_API_AUTH_STRING
+(USER:PASSWORD), MLFLOW_AUTH_ADMIN_PASSWORD, PALIMPSEST_APP_PASSWORD. Other programs of yours log in after
+
+    set -a; . .palimpsest/services/passwords; set +a
 
 Other ports by environment: PALIMPSEST_PREFECT_PORT, PALIMPSEST_MLFLOW_PORT, PALIMPSEST_APP_PORT. A server of your own
 that PREFECT_API_URL, MLFLOW_TRACKING_URI or tracking.uri names is used instead of starting another.
@@ -15,6 +18,8 @@ that PREFECT_API_URL, MLFLOW_TRACKING_URI or tracking.uri names is used instead 
 """
 
 import argparse
+import os
+import sys
 
 SUMMARY = "start Prefect, MLflow and the app on this machine"
 
@@ -28,11 +33,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         help="interface that Prefect and MLflow listen on (default: %(default)s, which no other machine reaches)",
     )
+    parser.add_argument(
+        "--password",
+        action=argparse.BooleanOptionalAction,
+        help="MLflow and the app ask for a password too, as Prefect does (default: as last time)",
+    )
 
 
 def add_names(parser: argparse.ArgumentParser) -> None:
     """Which services."""
     parser.add_argument("services", nargs="*", metavar="SERVICE", help="prefect, mlflow, app (default: all three)")
+
+
+def login(name: str, password: str) -> str:
+    """How a person logs in. A password is shown on a terminal alone: what is no terminal may be a log."""
+    from dashboards.services.passwords import FILE, VARIABLES
+    from dashboards.services.service import mlflow_user
+
+    if os.environ.get(VARIABLES[name]) == password:
+        password = f"as in {VARIABLES[name]}"
+    elif not sys.stdout.isatty():
+        password = f"in {FILE.as_posix()}"
+    return f"user {mlflow_user()}, password {password}" if name == "mlflow" else f"password {password}"
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -49,9 +71,11 @@ def run(arguments: argparse.Namespace) -> None:
     tracking = read_parameters(folder / DEFAULT_PATH).tracking
     if "prefect" in names:
         configure_prefect(folder, verbose=True)
-    shown = start_services(folder, names, ports, tracking, host=arguments.host)
+    shown = start_services(folder, names, ports, tracking, host=arguments.host, everywhere=arguments.password)
     for service in shown:
         print(f"{TITLES[service.name]:<8} {service.address:<24} {service.state}")
+        if service.password is not None:
+            print(f"{'':<8} {login(service.name, service.password)}")
         if service.name == "mlflow" and service.state != "yours":
             table = runs_table(service.address, tracking.experiment)
             if table is not None:

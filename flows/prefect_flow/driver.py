@@ -99,6 +99,7 @@ def _flow_run(flow: _Flow, folder: Path, session: Session, processes: Processes)
                 server = prefect_api.TemporaryServer(processes, folder)
             prepare(processes, session.plan)
             from prefect.settings import (
+                PREFECT_API_AUTH_STRING,
                 PREFECT_API_URL,
                 PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
                 PREFECT_LOGGING_TO_API_ENABLED,
@@ -110,7 +111,11 @@ def _flow_run(flow: _Flow, folder: Path, session: Session, processes: Processes)
             # Without a heartbeat, since joining its thread costs a second at the end of every flow run.
             settings: dict[Any, Any] = {PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
             if server is not None:
-                settings |= {PREFECT_API_URL: server.wait(), PREFECT_LOGGING_TO_API_ENABLED: False}
+                settings |= {
+                    PREFECT_API_URL: server.wait(),
+                    PREFECT_API_AUTH_STRING: server.password,
+                    PREFECT_LOGGING_TO_API_ENABLED: False,
+                }
             session.shown = server is None
             if session.shown:
                 note_start(folder)

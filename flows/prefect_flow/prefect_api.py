@@ -21,7 +21,8 @@ START_SECONDS = 120.0
 def configure(folder: str | Path, *, verbose: bool = False) -> None:
     """Set Prefect's environment; must come before Prefect is imported. What the user has set stays.
 
-    Where nothing names an API, the server that ``palimpsest up`` has started in the checkout is taken. Prefect's files
+    Where nothing names an API, the server that ``palimpsest up`` has started in the checkout is taken; what it asks for
+    is handed over, also where the user names it, and to the stages what our MLflow asks for. Prefect's files
     stay in the checkout, its log lines stay off the terminal unless ``verbose``, and nothing is sent home.
     """
     if "PREFECT_HOME" not in os.environ and not (Path.home() / ".prefect" / "profiles.toml").exists():
@@ -29,9 +30,11 @@ def configure(folder: str | Path, *, verbose: bool = False) -> None:
     if "PREFECT_HOME" in os.environ:
         # A server that starts before Prefect was ever imported here does not make it.
         Path(os.environ["PREFECT_HOME"]).mkdir(parents=True, exist_ok=True, mode=0o700)
-    if not likely_configured():
-        from dashboards.services.running_service import running_services
+    # Imported here, as the app's rooms are needed where somebody looks at a run.
+    from dashboards.services.passwords import hand_over_passwords
+    from dashboards.services.running_service import running_services
 
+    if not likely_configured():
         server = running_services(Path(folder)).get("prefect")
         if server is not None:
             os.environ["PREFECT_API_URL"] = f"{server.address}/api"
@@ -39,6 +42,7 @@ def configure(folder: str | Path, *, verbose: bool = False) -> None:
     if os.environ.get("PREFECT_SERVER_API_AUTH_STRING"):
         # Whoever may start a server of ours with it may ask one.
         os.environ.setdefault("PREFECT_API_AUTH_STRING", os.environ["PREFECT_SERVER_API_AUTH_STRING"])
+    hand_over_passwords(Path(folder))
     defaults = {
         "DO_NOT_TRACK": "1",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -68,19 +72,31 @@ def configured_url() -> str | None:
 
 
 class TemporaryServer:
-    """A Prefect server on the loopback interface, started through the supervisor, which also ends it."""
+    """A Prefect server on the loopback interface, started through the supervisor, which also ends it.
+
+    It answers nobody but this process, which alone has its password, ``USER:PASSWORD``.
+    """
 
     def __init__(self, processes: Processes, folder: str | Path) -> None:
         """Start the server; ``wait`` says when it answers."""
+        from dashboards.services.passwords import new_password
+        from dashboards.services.service import closed_prefect
+
         self._log = Path(folder) / STATE_FOLDER / "logs" / "prefect-server.log"
         self._log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._log.unlink(missing_ok=True)
         self._port = _free_port()
+        self.password = f"palimpsest:{new_password()}"
         self._processes = processes
         self._process = processes.start_program(
             [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(self._port)],
             self._log,
-            {"PREFECT_UI_ENABLED": "false", "PREFECT_LOGGING_LEVEL": "ERROR", "PREFECT_SERVER_LOGGING_LEVEL": "ERROR"},
+            {
+                "PREFECT_UI_ENABLED": "false",
+                "PREFECT_LOGGING_LEVEL": "ERROR",
+                "PREFECT_SERVER_LOGGING_LEVEL": "ERROR",
+                **closed_prefect(self._port, self.password),
+            },
         )
         bypass_proxy("127.0.0.1")
 

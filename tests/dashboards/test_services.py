@@ -64,8 +64,12 @@ def use(monkeypatch, *options: str, code: str = SERVER) -> None:
     monkeypatch.setattr(
         starting,
         "_service",
-        lambda name, folder, port, tracking, mlflow, host: Service(
-            name, port, "/health", [sys.executable, "-c", code, str(port), *options]
+        lambda name, folder, port, tracking, mlflow, host, passwords: Service(
+            name,
+            port,
+            "/health",
+            [sys.executable, "-c", code, str(port), *options],
+            asks=passwords.of(name) is not None,
         ),
     )
 
@@ -112,7 +116,7 @@ def test_a_service_that_ends_at_its_start_names_its_log_and_takes_the_others_dow
     monkeypatch.setattr(
         starting,
         "_service",
-        lambda name, folder, port, tracking, mlflow, host: Service(
+        lambda name, folder, port, tracking, mlflow, host, passwords: Service(
             name, port, "/", [sys.executable, "-c", SERVER if name == "prefect" else fails, str(port)]
         ),
     )

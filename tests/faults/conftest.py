@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fault_counts import Trial
 from fault_place import MakePlace, Place, make_template
-from fault_servers import Server, prefect_server
+from fault_servers import PASSWORD, Server, prefect_server
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -37,7 +37,11 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def shared_home(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     home = tmp_path_factory.mktemp("home")
-    return {"PREFECT_HOME": str(home / "prefect"), "DVC_SITE_CACHE_DIR": str(home / "dvc")}
+    return {
+        "PREFECT_HOME": str(home / "prefect"),
+        "PREFECT_API_AUTH_STRING": PASSWORD,
+        "DVC_SITE_CACHE_DIR": str(home / "dvc"),
+    }
 
 
 @pytest.fixture(scope="session")

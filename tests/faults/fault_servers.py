@@ -15,8 +15,12 @@ from fault_place import CHECKOUT, kill, kill_family, wait_until
 sys.path.insert(0, str(CHECKOUT / "tests" / "several_machines"))
 sys.path.insert(0, str(CHECKOUT / "tests" / "flows"))
 from postgres_server import PostgresServer, free_port
+from prefect_server import ask, log_in
 
 from dashboards.services.service import Service, mlflow_service, prefect_service
+
+PASSWORD = "faults:a password"
+"""What Prefect's servers ask for here."""
 
 
 class Server:
@@ -71,7 +75,8 @@ def prefect_server(folder: Path, database: str | None = None) -> Iterator[Server
     environment = {"PREFECT_HOME": str(folder)}
     if database is not None:
         environment["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = f"postgresql+asyncpg:{database}"
-    server = Server(prefect_service(free_port()), folder, environment)
+    server = Server(prefect_service(free_port(), PASSWORD), folder, environment)
+    log_in(server.address, PASSWORD)
     server.start()
     try:
         yield server
@@ -118,8 +123,6 @@ GOING_ON = ["SCHEDULED", "PENDING", "RUNNING", "PAUSED", "CANCELLING"]
 
 def check_no_run_goes_on(address: str) -> None:
     """The server takes no flow run to be going on; one that it does is ended, so that it is judged once."""
-    from prefect_server import ask
-
     asked = {"flow_runs": {"state": {"type": {"any_": GOING_ON}}}}
     found = ask(f"{address}/api", "/flow_runs/filter", asked)
     assert isinstance(found, list), found

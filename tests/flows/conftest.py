@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from prefect_server import PASSWORD_VARIABLE, log_in
 from scratch_project import GRAPH, Project, make_project
 
 from flows.prefect_flow.prefect_api import TemporaryServer
@@ -62,5 +63,9 @@ def prefect_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         patch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
         (folder / "home").mkdir()
         processes = Processes(folder)
-    with processes:
-        yield TemporaryServer(processes, folder).wait()
+    with processes, pytest.MonkeyPatch.context() as patch:
+        server = TemporaryServer(processes, folder)
+        url = server.wait()
+        log_in(url, server.password)
+        patch.setenv(PASSWORD_VARIABLE, server.password)
+        yield url

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from prefect_server import ask
+from prefect_server import ask, client_of
 from scratch_project import Project
 
 from flows.prefect_flow.abandoned_flow_run import (
@@ -129,14 +129,12 @@ def test_where_the_server_is_away_the_record_stays_for_the_next_run(finished: Pr
 def test_a_run_that_its_worker_accepted_and_never_started_is_ended(
     prefect_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from prefect.settings import PREFECT_API_URL, temporary_settings
-
     from flows.prefect_flow import abandoned_flow_run
 
     flow = ask(prefect_url, "/flows/", {"name": "experiment"})["id"]
     made: list[Any] = [ask(prefect_url, "/deployments/", {"name": name, "flow_id": flow}) for name in ("mine", "other")]
     mine, other = (begun(prefect_url, "PENDING", one["id"], "Submitting") for one in made)
-    with temporary_settings({PREFECT_API_URL: prefect_url}):
+    with client_of(prefect_url):
         abandoned_flow_run.end_runs_that_never_started(UUID(made[0]["id"]))
         assert type_of(prefect_url, mine) == "PENDING"  # it may still be starting
         monkeypatch.setattr(abandoned_flow_run, "PENDING_SECONDS", 0.0)

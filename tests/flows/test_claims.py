@@ -6,8 +6,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from prefect.settings import PREFECT_API_URL, temporary_settings
-from prefect_server import ask
+from prefect_server import ask, client_of
 from scratch_project import Project
 
 from flows.sharing import claims
@@ -18,7 +17,7 @@ from tasks.errors import ResourceError, StageError
 
 @pytest.fixture
 def server(prefect_url: str) -> Iterator[str]:
-    with temporary_settings({PREFECT_API_URL: prefect_url}):
+    with client_of(prefect_url):
         yield prefect_url
 
 
@@ -57,7 +56,7 @@ def test_a_server_that_is_away_is_waited_for_and_then_given_up(monkeypatch: pyte
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{probe.getsockname()[1]}/api"
-        with temporary_settings({PREFECT_API_URL: url}), Claims("exchange-") as mine:
+        with client_of(url), Claims("exchange-") as mine:
             assert not mine.take("adapt@chat")
             assert mine.held_by_somebody("adapt@chat")
             monkeypatch.setattr(claims, "PATIENCE_SECONDS", -1.0)

@@ -3,6 +3,7 @@
 import pytest
 from canary_search import CanarySearch
 from planted_experiment import CANARIES, NAME, break_private_lines, plant
+from prefect_server import log_in, password_in
 
 
 @pytest.fixture(scope="session")
@@ -15,6 +16,7 @@ def lived(tmp_path_factory):
     """The tiny experiment after a run and a failed one that reported to servers of its own, which are still there."""
     made = plant(tmp_path_factory.mktemp("private"))
     made.run("palimpsest", "up")
+    log_in(made.address("prefect"), password_in(made.folder))
     try:
         made.run("palimpsest", "run", "--verbose")
         made.run("dvc", "remote", "add", "--default", "shared", str(made.remote))

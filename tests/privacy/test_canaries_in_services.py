@@ -11,7 +11,7 @@ import stat
 
 import pytest
 from planted_experiment import CANARIES, NAME
-from prefect_server import ask
+from prefect_server import ask, log_in_to_page
 
 from dashboards.screenshots import chromium as system_chromium
 
@@ -131,6 +131,8 @@ def seen(lived) -> dict[str, list[bytes | str]]:
                 page.on(
                     "websocket", lambda socket, kept=kept: socket.on("framereceived", lambda frame: kept.append(frame))
                 )
+                if name == "prefect":
+                    log_in_to_page(page, prefect)
                 page.goto(address)
                 if name == "app":
                     page.locator("[data-testid=stDataFrame]").last.wait_for()

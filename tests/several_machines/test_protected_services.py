@@ -15,11 +15,12 @@ from urllib.parse import urlsplit
 import pytest
 from postgres_server import free_port
 
-from dashboards.services.running_service import RunningService, running_services, start
+from dashboards.services.passwords import FILE, Passwords, keep_passwords, read_passwords
+from dashboards.services.running_service import RunningService, start
 from dashboards.services.service import (
     Service,
+    app_service,
     check_names,
-    check_protection,
     is_loopback,
     mlflow_service,
     prefect_service,
@@ -34,7 +35,7 @@ CHECKOUT = Path(__file__).parents[2]
 PASSWORDS = {
     "PREFECT_SERVER_API_AUTH_STRING": "reader:a password",
     "MLFLOW_AUTH_ADMIN_PASSWORD": "twelve letters",
-    "MLFLOW_FLASK_SERVER_SECRET_KEY": "any text",
+    "PALIMPSEST_APP_PASSWORD": "any text",
 }
 
 
@@ -47,27 +48,38 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect home"))
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7"])
-def test_without_passwords_nothing_listens_to_other_machines(host: str, tmp_path: Path) -> None:
-    ports = {name: free_port() for name in check_names([])}
+def test_prefect_always_asks_and_the_others_where_they_are_told_to(tmp_path: Path) -> None:
+    def kept(host: str, everywhere: bool | None) -> Passwords:
+        passwords = read_passwords(tmp_path, check_names([]), host, everywhere)
+        keep_passwords(tmp_path, passwords)
+        return passwords
+
+    (tmp_path / FILE).parent.mkdir(parents=True)
+    first = kept("127.0.0.1", None)
+    assert first.mlflow is first.app is None
+    assert kept("127.0.0.1", None) == first
+    second = kept("127.0.0.1", True)
+    assert second.prefect == first.prefect
+    assert len({second.prefect.split(":")[1], second.mlflow, second.app}) == 3
+    assert min(map(len, (second.prefect, second.mlflow or "", second.app or ""))) >= 32
+    # As last time, and so for other machines.
+    assert kept("127.0.0.1", None) == kept("0.0.0.0", None) == second
+    assert kept("127.0.0.1", False) == first
+    assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / FILE).parent.stat().st_mode & 0o777 == 0o700
+    with pytest.raises(ParameterError, match=r"other machines would reach MLflow on '0\.0\.0\.0'"):
+        kept("0.0.0.0", False)
+
+
+def test_weak_passwords_are_refused_without_being_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PREFECT_SERVER_API_AUTH_STRING", "no-colon")
+    monkeypatch.setenv("MLFLOW_AUTH_ADMIN_PASSWORD", "eleven char")
     with pytest.raises(ParameterError) as caught:
-        start_services(tmp_path, check_names([]), ports, TrackingSettings(), host=host)
-    for name in PASSWORDS:
-        assert f"{name} is not set" in str(caught.value)
-    assert running_services(tmp_path) == {}
-
-
-def test_weak_passwords_are_refused_without_being_shown() -> None:
-    weak = {**PASSWORDS, "PREFECT_SERVER_API_AUTH_STRING": "no-colon", "MLFLOW_AUTH_ADMIN_PASSWORD": "eleven char"}
-    for host in ("0.0.0.0", "127.0.0.1"):
-        with pytest.raises(ParameterError) as caught:
-            check_protection(host, check_names([]), weak)
-        assert "PREFECT_SERVER_API_AUTH_STRING is not of the form USER:PASSWORD" in str(caught.value)
-        assert "MLFLOW_AUTH_ADMIN_PASSWORD has fewer than 12 characters" in str(caught.value)
-        assert "no-colon" not in str(caught.value)
-        assert "eleven char" not in str(caught.value)
-    check_protection("127.0.0.1", check_names([]), {})
-    check_protection("0.0.0.0", ["app"], {})  # the app stays on loopback
+        start_services(tmp_path, check_names([]), {}, TrackingSettings())
+    assert "PREFECT_SERVER_API_AUTH_STRING is not of the form USER:PASSWORD" in str(caught.value)
+    assert "MLFLOW_AUTH_ADMIN_PASSWORD has fewer than 12 characters" in str(caught.value)
+    assert "no-colon" not in str(caught.value)
+    assert "eleven char" not in str(caught.value)
 
 
 def test_addresses() -> None:
@@ -85,8 +97,14 @@ def test_addresses() -> None:
 def test_passwords_stand_in_no_command_and_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in PASSWORDS.items():
         monkeypatch.setenv(name, value)
-    services = [prefect_service(4200, "0.0.0.0"), mlflow_service(5000, "sqlite:///mlflow.db", tmp_path, "0.0.0.0")]
-    shown = json.dumps([[list(service.program), dict(service.environment)] for service in services])
+    passwords = read_passwords(tmp_path, check_names([]), "0.0.0.0", None)
+    services = [
+        prefect_service(4200, passwords.prefect, "0.0.0.0"),
+        mlflow_service(5000, "sqlite:///mlflow.db", tmp_path, passwords.mlflow, "0.0.0.0"),
+        app_service(8501, None, passwords.app),
+    ]
+    keep_passwords(tmp_path, passwords)
+    shown = json.dumps([list(service.program) for service in services])
     written = "".join(path.read_text(encoding="utf-8") for path in tmp_path.rglob("*") if path.is_file())
     assert "basic-auth" in shown
     for value in PASSWORDS.values():
@@ -126,6 +144,34 @@ def test_a_server_that_has_ended_is_not_used(server: RunningService, tmp_path: P
     assert "PREFECT_API_URL" not in os.environ
 
 
+@pytest.mark.parametrize("address", ["http://127.0.0.1:4321/api", None, "http://127.0.0.1:4322/api"])
+def test_only_a_server_of_this_checkout_is_told_its_password(
+    server: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str | None
+) -> None:
+    passwords = read_passwords(tmp_path, ["prefect"], "127.0.0.1", None)
+    keep_passwords(tmp_path, passwords)
+    if address is not None:
+        monkeypatch.setenv("PREFECT_API_URL", address)
+    prefect_api.configure(tmp_path)
+    told = os.environ.get("PREFECT_API_AUTH_STRING")
+    assert told == (None if address is not None and "4322" in address else passwords.prefect)
+
+
+def test_the_port_of_a_service_that_has_ended_is_told_nothing(
+    server: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep_passwords(tmp_path, read_passwords(tmp_path, ["prefect"], "127.0.0.1", None))
+    server.stop(tmp_path)
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:4321/api")
+    prefect_api.configure(tmp_path)
+    assert "PREFECT_API_AUTH_STRING" not in os.environ
+
+
+def test_a_service_that_runs_without_a_password_is_named(server: RunningService, tmp_path: Path) -> None:
+    with pytest.raises(ResourceError, match=r"Prefect runs without a password; stop it with 'palimpsest down prefect'"):
+        start_services(tmp_path, ["prefect"], {"prefect": 4321}, TrackingSettings())
+
+
 def test_a_profile_without_an_address_is_no_server(tmp_path: Path) -> None:
     profiles = Path(os.environ["PREFECT_HOME"]) / "profiles.toml"
     profiles.parent.mkdir()
@@ -149,32 +195,40 @@ def status(address: str, user: str | None = None) -> int:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_servers_with_passwords_let_in_whoever_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("given", [True, False], ids=["given", "random"])
+def test_servers_with_passwords_let_in_whoever_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: bool
+) -> None:
     """On another address of the loopback network, so that nothing outside is ever listened to."""
     if importlib.util.find_spec("flask_wtf") is None:
         pytest.skip("MLflow's own authentication needs Flask-WTF (pip install -e '.[shared]')")
-    for name, value in PASSWORDS.items():
-        monkeypatch.setenv(name, value)
+    if given:
+        for name, value in PASSWORDS.items():
+            monkeypatch.setenv(name, value)
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
     subprocess.run([sys.executable, "-m", "dvc", "init", "--quiet"], cwd=tmp_path, check=True)
     (tmp_path / "dvc.yaml").write_text("stages: {one: {cmd: echo 1 > one, outs: [one]}}\n", encoding="utf-8")
     shutil.copy(CHECKOUT / "params.yaml", tmp_path)
     ports = {"prefect": free_port(), "mlflow": free_port()}
     try:
-        shown = start_services(tmp_path, ["prefect", "mlflow"], ports, TrackingSettings(), host="127.0.0.2")
+        shown = start_services(
+            tmp_path, ["prefect", "mlflow"], ports, TrackingSettings(), 180.0, "127.0.0.2", not given or None
+        )
         prefect, mlflow = (service.address for service in shown)
+        assert (shown[0].password == PASSWORDS["PREFECT_SERVER_API_AUTH_STRING"]) is given
         assert prefect == f"http://127.0.0.2:{ports['prefect']}"
         runs, experiments = f"{prefect}/api/flow_runs/count", f"{mlflow}/api/2.0/mlflow/experiments/search"
         assert status(runs) == status(runs, "reader:wrong") == 401
-        assert status(runs, PASSWORDS["PREFECT_SERVER_API_AUTH_STRING"]) == 200
+        # With the password alone: what a forged request lacks.
+        assert status(runs, shown[0].password) == 403
         assert status(experiments) == status(experiments, "admin:wrong password") == 401
-        assert status(experiments, f"admin:{PASSWORDS['MLFLOW_AUTH_ADMIN_PASSWORD']}") != 401
+        assert status(experiments, f"admin:{shown[1].password}") not in (401, 403)
 
         command = [sys.executable, "-m", "tasks.cli", "run", "--json"]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(CHECKOUT), os.environ.get("PYTHONPATH", "")])}
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        del environment["PREFECT_SERVER_API_AUTH_STRING"]
+        environment["PREFECT_API_AUTH_STRING"] = "palimpsest:of another server"
         (tmp_path / "one").unlink()
         refused = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert refused.returncode == 1

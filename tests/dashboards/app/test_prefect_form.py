@@ -15,7 +15,7 @@ import pytest
 # The small project is shared with the tests of the flows.
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "flows"))
 
-from prefect_server import ask
+from prefect_server import ask, log_in, log_in_to_page, password_in
 from scratch_project import CHECKOUT, GRAPH, Project, make_project
 
 from dashboards.screenshots import chromium as system_chromium
@@ -69,6 +69,7 @@ def address(project) -> Iterator[str]:
     (server,) = start_services(
         project.folder, ["prefect"], ports, read_parameters(project.folder / "params.yaml").tracking
     )
+    log_in(server.address, password_in(project.folder))
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PREFECT_API_URL": f"{server.address}/api"}
     with open(project.folder / ".palimpsest" / "serve.log", "w", encoding="utf-8") as log:
         serving = subprocess.Popen(
@@ -112,6 +113,7 @@ def test_the_form_checks_what_is_written_and_starts_a_run(project, address):
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
 
+        log_in_to_page(page, address)
         page.goto(f"{address}/deployments")
         page.get_by_role("link", name="once", exact=True).first.click()
         page.get_by_role("button", name="Run", exact=True).click()
