@@ -41,6 +41,27 @@ def test_the_table_has_intervals_and_marks(app):
     assert found.loc["Sample"].iloc[0] == "273.0 [265, 281] ▼"
 
 
+def test_nothing_is_shown_before_the_password_is_given(app, monkeypatch):
+    monkeypatch.setenv("PALIMPSEST_APP_PASSWORD", "a long password")
+    page = app()
+
+    def shown() -> list[str]:
+        return [element.type for element in page.main]
+
+    assert shown() == ["text_input"]
+    page.text_input[0].set_value("a wrong one")
+    page.run()
+    assert shown() == ["text_input", "error"]
+    page.text_input[0].set_value("a long password")
+    page.run()
+    assert len(table_of(page)) == 7
+    # The password is asked for once, and is not kept.
+    page.multiselect(key="technique").set_value(["entity_tagger"])
+    page.run()
+    assert not page.text_input
+    assert len(table_of(page).columns) == 1
+
+
 def test_filters_leave_what_is_chosen(app):
     page = app()
     page.multiselect(key="technique").set_value(["entity_tagger"])
