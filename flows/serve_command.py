@@ -11,10 +11,14 @@ Prefect server that stays: 'palimpsest up prefect', or PREFECT_API_URL. Schedule
 
 import argparse
 import os
+import signal
+import sys
+import threading
 from collections.abc import Sequence
-from contextlib import chdir
+from contextlib import chdir, suppress
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
 from tasks.errors import ParameterError, ResourceError
 from tasks.spelling import nearest
@@ -22,6 +26,8 @@ from tasks.spelling import nearest
 SUMMARY = "offer the experiment's deployments to Prefect from this machine"
 
 FILE = "prefect.yaml"
+STOP_SECONDS = 5.0
+"""How long Prefect has after a signal to pause schedules and end runs."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +58,6 @@ def run(arguments: argparse.Namespace) -> int:
             "address of yours, such as http://127.0.0.1:4200/api"
         )
     _check_answers(url)
-    from prefect import serve
     from prefect.client.schemas.objects import ConcurrencyLimitConfig
     from prefect.deployments.runner import EntrypointType
     from prefect.schedules import Schedule
@@ -74,9 +79,68 @@ def run(arguments: argparse.Namespace) -> int:
             )
             for deployment in deployments
         ]
-        # One checkout holds one run at a time.
-        serve(*served, limit=1)
+        serve_until_signal(served)
     return 0
+
+
+def serve_until_signal(deployments: Sequence[Any]) -> None:
+    """Offer the deployments until SIGINT or SIGTERM; only from the main thread.
+
+    Prefect's own ``serve`` works off a signal between its requests, and tries those for minutes where the server has
+    gone. Here Prefect works in a thread: it has ``STOP_SECONDS`` to pause schedules and to end runs, and then the
+    process ends without it. A second signal ends it at once.
+    """
+    import asyncio
+
+    from prefect import aserve
+
+    loop = asyncio.new_event_loop()
+    # One checkout holds one run at a time.
+    serving = loop.create_task(aserve(*deployments, limit=1))
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            loop.run_until_complete(serving)
+        except BaseException as error:  # handed to the main thread
+            errors.append(error)
+
+    received: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        received.append(number)
+        if len(received) > 1:
+            _end_without_prefect()
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    thread = threading.Thread(target=work, name="serve", daemon=True)
+    thread.start()
+    while thread.is_alive() and not received:
+        thread.join(0.1)
+    if received:
+        loop.call_soon_threadsafe(serving.cancel)
+        thread.join(STOP_SECONDS)
+        if thread.is_alive():
+            _end_without_prefect()
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    if errors and not received:
+        raise ResourceError(
+            f"Prefect offers the deployments no more ({type(errors[0]).__name__}); see that its server runs, and start "
+            "this again"
+        ) from errors[0]
+
+
+def _end_without_prefect() -> NoReturn:
+    """End this process and the runs that it has started, whose supervisors then end their stages."""
+    import psutil
+
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def read_deployments(path: Path, names: Sequence[str] = ()) -> list[dict[str, Any]]:
