@@ -78,4 +78,4 @@ def log_in_to_page(page: Any, address: str) -> None:
     page.goto(address)
     page.locator("input[type=password]").fill(_passwords[urlsplit(address).netloc])
     page.get_by_role("button", name="Login").click()
-    page.get_by_role("link", name="Runs").first.wait_for()
+    page.wait_for_url(lambda url: "/login" not in url)
