@@ -8,7 +8,7 @@ not grow with the corpus.
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -17,6 +17,11 @@ from tasks.errors import CorpusError
 from tasks.files.atomic_file import atomic_writer, is_pipe_or_device
 
 STANDARD_STREAM = "-"
+_MEGABYTE = 1 << 20
+LONGEST_LINE = 64 * _MEGABYTE
+"""Bytes of a line of a compressed file; a longer one is no sentence."""
+LARGEST_RATIO = 200
+"""So many times the size of a compressed file may come out of it, and ``LONGEST_LINE`` besides. Text has 2 to 20."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _read_pipes: set[str | tuple[int, int]] = set()
 """Device and number of each pipe that this command has opened, and ``-`` where it has read standard input."""
@@ -83,6 +88,29 @@ def _state_of_standard_input() -> os.stat_result | None:
         return os.fstat(sys.stdin.fileno())
     except (OSError, ValueError, AttributeError):
         return None
+
+
+def held_lines(readline: Callable[[int], bytes]) -> Iterator[bytes]:
+    """The lines of a stream by its ``readline``, cut behind ``LONGEST_LINE`` bytes, so that none fills the memory."""
+    while line := readline(LONGEST_LINE + 1):
+        yield line
+
+
+def refuse_bomb(lines: Iterable[bytes], name: str, compressed_bytes: int) -> Iterator[bytes]:
+    """The lines that come out of a compressed file.
+
+    Raises ``CorpusError`` with the number of the line that is longer than ``LONGEST_LINE``, or behind which more has
+    come out than ``LARGEST_RATIO`` allows: a small file must not fill memory or disk.
+    """
+    left = LARGEST_RATIO * compressed_bytes + LONGEST_LINE
+    for number, line in enumerate(lines, start=1):
+        left -= len(line)
+        if len(line) > LONGEST_LINE or left < 0:
+            what = f"is longer than {LONGEST_LINE // _MEGABYTE} MiB"
+            if len(line) <= LONGEST_LINE:
+                what = f"is where more than {LARGEST_RATIO} times the file's size has come out"
+            raise CorpusError(f"{name}: line {number} {what}; if it is text, decompress the file yourself")
+        yield line
 
 
 def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:

@@ -1,11 +1,16 @@
 import bz2
 import gzip
 import lzma
+import tracemalloc
+import zipfile
 
 import pytest
 import zstandard
 
+from tasks.corpora import text_lines
+from tasks.corpora.sources import compressed_lines
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
+from tasks.corpora.sources.wikitext import WikiText
 from tasks.errors import CorpusError
 
 LINES = ["first line", "second, with an é", "", "last line"]
@@ -72,3 +77,36 @@ def test_reading_can_stop_early(tmp_path):
     lines = read_compressed_lines(tmp_path / "file")
     assert next(lines) == LINES[0]
     lines.close()
+
+
+@pytest.mark.parametrize("name", ["gzip", "bzip2", "xz", "zstandard", "zstandard with a long window", "zip"])
+@pytest.mark.parametrize(
+    ("bomb", "message"),
+    [
+        (b"short\n" + b"x" * (1 << 25), "line 2 is longer than 2 MiB"),
+        (b"x" * 999_999 + b"\n", None),
+        ((b"x" * 999 + b"\n") * (1 << 15), r"line \d+ is where more than 200 times the file's size has come out"),
+    ],
+)
+def test_a_small_file_does_not_fill_the_memory(tmp_path, monkeypatch, name, bomb, message):
+    for module in (text_lines, compressed_lines):
+        monkeypatch.setattr(module, "LONGEST_LINE", 1 << 21)
+    if name == "zip":
+        with zipfile.ZipFile(tmp_path / "file", "w", zipfile.ZIP_DEFLATED) as archive:
+            for part in ("train", "valid", "test"):
+                text = bomb.replace(b"short\n", b"") if part == "train" else b""
+                archive.writestr(f"wiki.{part}.tokens", b"= Title =\n" + text)
+        documents = WikiText(str(tmp_path / "file")).documents("train")
+        read = lambda: list(documents)  # noqa: E731
+    else:
+        (tmp_path / "file").write_bytes(COMPRESSIONS[name](bomb))
+        read = lambda: sum(map(len, read_compressed_lines(tmp_path / "file")))  # noqa: E731
+    if message is None:
+        read()
+        return
+    tracemalloc.start()
+    with pytest.raises(CorpusError, match=f"{tmp_path}/file.*{message}; if it is text, decompress"):
+        read()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 25

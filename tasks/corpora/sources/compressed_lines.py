@@ -1,7 +1,8 @@
 """Lines of text files that are published compressed: Zstandard, gzip, bzip2, xz and the old ``compress`` (LZW).
 
 The first bytes of a file say how it is compressed, not its name. Reading streams: memory does not grow with the file,
-except for the window of a Zstandard file, which is up to 2 GiB in dumps made with ``zstd --long=31``.
+except for the window of a Zstandard file, which is up to 2 GiB in dumps made with ``zstd --long=31``. A small file
+cannot fill it: a line has a longest length, and a file a largest ratio (``text_lines.refuse_bomb``).
 """
 
 import bz2
@@ -12,11 +13,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tasks.corpora.text_lines import decode_lines
+from tasks.corpora.text_lines import LONGEST_LINE, decode_lines, held_lines, refuse_bomb
 from tasks.errors import CorpusError, ResourceError
 
-_CHUNK_BYTES = 1 << 13
-"""Read at once; JSON takes ten to twenty times as much when it is decompressed."""
+_CHUNK_BYTES = 1 << 8
+"""Of a Zstandard file, read at once: JSON takes ten to twenty times as much when it is decompressed, and nothing more
+than 11 MiB."""
 _LONGEST_WINDOW = 1 << 31
 _ZSTANDARD, _SKIPPABLE_FRAME = b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"
 _GZIP, _LZW, _BZIP2, _XZ = b"\x1f\x8b", b"\x1f\x9d", b"BZh", b"\xfd7zXZ\x00"
@@ -25,14 +27,15 @@ _GZIP, _LZW, _BZIP2, _XZ = b"\x1f\x8b", b"\x1f\x9d", b"BZh", b"\xfd7zXZ\x00"
 def read_compressed_lines(path: str | Path) -> Iterator[str]:
     """Yield each line of a file, decompressed where it is compressed, without its line end.
 
-    Raises ``CorpusError`` where the file is missing, damaged, cut off or not UTF-8, with the number of the line.
+    Raises ``CorpusError`` where the file is missing, damaged, cut off, not UTF-8 or blows up, with the number of the
+    line.
     """
     if not Path(path).is_file():
         raise CorpusError(f"corpus file {str(path)!r} does not exist; give the path of a text file")
     number = 0
     try:
         with _decompressed(Path(path)) as stream:
-            for line in decode_lines(stream, str(path)):
+            for line in decode_lines(refuse_bomb(stream, str(path), Path(path).stat().st_size), str(path)):
                 number += 1
                 yield line
     except (EOFError, lzma.LZMAError) as error:
@@ -63,22 +66,25 @@ def _decompressed(path: Path) -> Iterator[Iterable[bytes]]:
             yield lines
     elif magic.startswith(_GZIP):
         with gzip.open(path) as unzipped:
-            yield unzipped
+            yield held_lines(unzipped.readline)
     elif magic.startswith(_BZIP2):
         with bz2.open(path) as unzipped:
-            yield unzipped
+            yield held_lines(unzipped.readline)
     elif magic.startswith(_XZ):
         with lzma.open(path) as unzipped:
-            yield unzipped
+            yield held_lines(unzipped.readline)
     else:
         with open(path, "rb") as plain:
-            yield plain
+            yield held_lines(plain.readline)
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Chunks of bytes cut at line ends."""
+    """Chunks of bytes cut at line ends, and where a line grows too long."""
     rest: list[bytes] = []
     for chunk in chunks:
+        if sum(map(len, rest)) > LONGEST_LINE:
+            yield b"".join(rest)
+            rest.clear()
         *lines, last = chunk.split(b"\n")
         for line in lines:
             rest.append(line)
@@ -127,12 +133,13 @@ def _lzw(path: Path) -> Iterator[Iterable[bytes]]:
             "install it, or decompress the file"
         ) from None
     with process:
-        assert process.stdout is not None  # it is a pipe
+        output = process.stdout
+        assert output is not None  # it is a pipe
         ended = False
 
         def lines() -> Iterator[bytes]:
             nonlocal ended
-            yield from process.stdout  # type: ignore[misc]
+            yield from held_lines(output.readline)
             ended = True
 
         try:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from tasks.corpora.sources.document import PARTS, Document, Part
-from tasks.corpora.text_lines import read_lines
+from tasks.corpora.text_lines import LARGEST_RATIO, LONGEST_LINE, read_lines
 from tasks.errors import CorpusError
 
 _ENDINGS = {".txt": "text", ".text": "text", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
@@ -130,6 +130,9 @@ class TextFiles:
             table = pyarrow.parquet.ParquetFile(path)
         except pyarrow.ArrowException:
             raise CorpusError(f"{str(path)!r} is not a readable Parquet file") from None
+        groups = map(table.metadata.row_group, range(table.metadata.num_row_groups))
+        if sum(g.total_byte_size for g in groups) > LARGEST_RATIO * path.stat().st_size + LONGEST_LINE:
+            raise CorpusError(f"{str(path)!r} holds more than {LARGEST_RATIO} times its size; give it as text if it is")
         columns = [self._text_field, *([self._document_field] if self._document_field else [])]
         for column in columns:
             if column not in table.schema_arrow.names:

@@ -18,7 +18,7 @@ from typing import IO, Literal
 
 from tasks.corpora.sentences import split_sentences
 from tasks.corpora.sources.document import PARTS, Document, Part
-from tasks.corpora.text_lines import decode_lines
+from tasks.corpora.text_lines import decode_lines, held_lines, refuse_bomb
 from tasks.errors import CorpusError
 
 HEADING, UNKNOWN_WORD = "heading", "unknown_word"
@@ -75,7 +75,8 @@ class WikiText:
         begun = False
         try:
             with file.open() as stream:
-                for line in decode_lines(stream, file.name):
+                lines = refuse_bomb(held_lines(stream.readline), file.name, file.path.stat().st_size)
+                for line in decode_lines(lines, file.name):
                     line = line.strip()
                     if not line:
                         continue
