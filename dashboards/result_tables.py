@@ -337,7 +337,7 @@ def masked_share_techniques(tables: Sequence[Table]) -> list[str]:
 
 
 def fill_rows(table: Table) -> list[dict[str, Any]]:
-    """Per technique and method: markers, different fills, fills against the rule, words that came back."""
+    """Per technique and method: markers, different fills, fills against the rule, masked words hit by coincidence."""
     rows = []
     for technique in table.techniques:
         for line in table.lines:

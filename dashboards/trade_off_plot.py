@@ -1,4 +1,4 @@
-"""What masking costs and what it protects: perplexity against the share masked, and against what fills give back."""
+"""What masking costs and what it protects: perplexity against the share masked, and against coincidence."""
 
 from dashboards.interval_plot import Drawing
 from dashboards.plot_panel import Panel, label_width, scale_round, spread
@@ -58,7 +58,7 @@ def masked_share_plot(table: Table) -> Drawing | None:
 
 
 def leakage_plots(table: Table) -> list[Drawing]:
-    """Perplexity against the share of masked places where the fill is the very word that was masked, by technique."""
+    """Perplexity against the share of masked places where the fill happens to be the masked word, by technique."""
     looks = series_of(table.lines)
     drawings = []
     points = [
@@ -77,7 +77,7 @@ def leakage_plots(table: Table) -> list[Drawing]:
         panel = Panel(360, 270, left=46, right=14, top=14)
         x = scale_round([rate for *_, rate in shown], *panel.x_range, zero=True)
         y = scale_round([number.value for _, _, number, _ in shown if number], *panel.y_range, logarithmic=True)
-        panel.x_axis(x, "places where the masked word came back", percent=True, count=4)
+        panel.x_axis(x, "masked words that the fill happens to write", percent=True, count=4)
         panel.y_axis(y, count=6)
         guesses = [
             row["restoration_by_frequency"]
@@ -91,11 +91,13 @@ def leakage_plots(table: Table) -> list[Drawing]:
         for (line, value, rate), at in zip(mine, places, strict=True):
             look = looks[line.filler, line.method]
             right = x(rate) < sum(panel.x_range) / 2
-            panel.mark(x(rate), y(value), look.shape, look.colour, f"{line.label}: {value:.1f}, {rate:.2%} came back")
+            panel.mark(
+                x(rate), y(value), look.shape, look.colour, f"{line.label}: {value:.1f}, {rate:.2%} by coincidence"
+            )
             panel.text(
                 x(rate) + (9 if right else -9), at + 4, line.label, f"label {look.colour}", "start" if right else "end"
             )
-        said = "; ".join(f"{line.label} {value:.1f} with {rate:.2%} restored" for line, value, rate in mine)
-        name = f"Perplexity against restored words, {technique_name(technique)}"
+        said = "; ".join(f"{line.label} {value:.1f} with {rate:.2%} by coincidence" for line, value, rate in mine)
+        name = f"Perplexity against masked words written by coincidence, {technique_name(technique)}"
         drawings.append(Drawing(technique_name(technique), panel.svg(name, f"{said}.")))
     return drawings

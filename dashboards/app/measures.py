@@ -105,8 +105,8 @@ MEASURES = {
         _difference("wer_difference_to_pretrained", "Word error rate less the pretrained model's, points"),
         _difference("wer_difference_to_oracle", "Word error rate less Oracle's, points"),
         _share("masked_fraction", "Words of the training text that were masked, %"),
-        _share("restoration_rate", "Masked words that the fills restore, %"),
-        _share("restoration_by_frequency", "Masked words that a guess by frequency restores, %"),
+        _share("restoration_rate", "Masked words that the fills happen to write, %"),
+        _share("restoration_by_frequency", "Masked words that a guess by frequency hits, %"),
         Measure("distinct_fills", "Different fills", digits=0),
     )
 }

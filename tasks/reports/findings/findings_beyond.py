@@ -1,4 +1,4 @@
-"""What the paper does not ask: how much of the loss each way of filling wins back, which is best, what it restores.
+"""What the paper does not ask: how much of the loss each way of filling wins back, which is best, what it hits.
 
 Both perplexities are shown. Over words of the vocabulary (``perplexity_known``) alone, a fill that never writes an
 unknown word gains by it, since its model gives ``<unk>`` no probability; over all words it pays for that.
@@ -94,7 +94,7 @@ class Best:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """How many masked words a fill gives back, beside guessing by frequency."""
+    """How many masked words a fill happens to write, beside guessing by frequency."""
 
     dataset: str
     technique: str
@@ -105,7 +105,7 @@ class Restored:
     """Means of the ends of the seeds' Wilson intervals: all seeds fill the same places, so that more seeds are no more
     places."""
     by_frequency: float | None
-    """What a draw by frequency among the words that may be masked would restore on average."""
+    """What a draw by frequency among the words that may be masked would hit on average."""
 
     @property
     def beside_guessing(self) -> Literal["more", "fewer", "open"] | None:

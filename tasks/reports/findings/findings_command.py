@@ -6,8 +6,9 @@ confirmed, not confirmed, contradicted, and not tested where the cells that a cl
 compared.
 
 Beyond the claims it says how much of the gap between Baseline1 and Oracle each way of filling closes, which is the
-best for each technique, and how many masked words it gives back, beside guessing by frequency. Data sets with speech
-have a table of word error rates in the shape of the paper's Table 6, and what can be won with n-best lists at all.
+best for each technique, and how many masked words it happens to write, beside guessing by frequency. Data sets with
+speech have a table of word error rates in the shape of the paper's Table 6, and what can be won with n-best lists at
+all.
 
 example:
   palimpsest findings --summary results/summary.json --output docs/findings.md

@@ -77,9 +77,10 @@ def findings_page(
         _best(more.best),
         "Over all words:",
         _best(more.best_all_words),
-        "### What is restored, beside guessing",
-        "The share of fills that are the very word that was masked (Wilson's interval), and what drawing words by "
-        "their frequency would restore.",
+        "### Coincidence, beside guessing",
+        "The share of masked words that the fill happens to write (Wilson's interval), and what drawing words by their "
+        "frequency would hit. It is not what an attacker gets: one with a strong model finds more; that figure is not "
+        "measured yet.",
         _restored(more.restored),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -172,7 +173,7 @@ def _best(best: Sequence[Best]) -> str:
 
 def _restored(restored: Sequence[Restored]) -> str:
     return markdown_table(
-        ["dataset", "technique", "fill", "restored", "by guessing", "beside guessing"],
+        ["dataset", "technique", "fill", "coincidence", "by guessing", "beside guessing"],
         [
             [
                 r.dataset,
