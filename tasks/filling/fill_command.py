@@ -85,7 +85,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="word<TAB>count of generic text: what unigram draws from, and how words are usually written",
     )
     parser.add_argument(
-        "--sidecar", metavar="FILE", help="private record of what was masked: the report then counts restored words"
+        "--sidecar",
+        metavar="FILE",
+        help="private record of what was masked: the report then counts fills that are the masked word",
     )
     parser.add_argument(
         "--documents",

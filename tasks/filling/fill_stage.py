@@ -22,11 +22,12 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
     """Fill ``--input`` into ``--output`` by a method's settings, and return what was measured."""
     from tasks.corpora.sidecar import read_sidecar
     from tasks.corpora.text_lines import is_stream, read_lines
+    from tasks.files.clone_key import clone_key
     from tasks.filling.filled_corpus import FillingTally, read_copies, read_shards
     from tasks.filling.filler_setup import corpus_filler, model_folders, secret_of_draws
     from tasks.filling.kept_words import KeptWords
     from tasks.filling.log_linear.options import counts_masked_words
-    from tasks.filling.restoration import Restoration
+    from tasks.filling.restoration import Restoration, Rounding
     from tasks.filling.shards.fill_key import fill_key
     from tasks.filling.shards.filled_shards import fill_corpus
     from tasks.filling.shards.shard_store import ShardStore
@@ -92,7 +93,13 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
                     tally,
                     advance,
                 )
-            restoration = tally.restoration
+            restoration, overall, counts = None, {}, {**tally.counts}
+            if tally.restoration:
+                rounded = Rounding(clone_key("restoration"), tally.as_plain())
+                restoration = tally.restoration.measured(rounded)
+                overall = restoration["overall"]
+                # Who reads two reports would read a place off these too.
+                counts |= {name: round(rounded(counts[name])) for name in counts if name.startswith("forbidden_")}
             report.measure(
                 lines=tally.lines,
                 markers=tally.markers,
@@ -102,10 +109,10 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
                 off_list_share=tally.off_list_share,
                 kept_words=len(kept),
                 candidate_words=tally.candidate_words,
-                restoration_rate=restoration.rate if restoration else None,
-                expected_restoration_by_frequency=restoration.expected_by_frequency if restoration else None,
-                restoration=restoration.measured() if restoration else None,
-                **tally.counts,
+                restoration_rate=overall.get("rate"),
+                expected_restoration_by_frequency=overall.get("expected_by_frequency"),
+                restoration=restoration,
+                **counts,
                 **_class_match_rates(tally.counts),
                 shards=done.shards,
                 resumed_shards=done.resumed_shards,

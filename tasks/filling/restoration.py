@@ -1,7 +1,7 @@
-"""How often a fill is the very word that was masked, beside what guessing by frequency alone would restore.
+"""How often a fill happens to be the very word that was masked, beside what guessing by frequency would hit.
 
-A filling method that restores more than the guess gives private words back. Reads the sidecar, so it runs where the
-private text may be; only counts leave it.
+A filling method that hits more than the guess follows the private words. It is not what an attacker gets, who has the
+filled text and a model of his own, and finds more. Reads the sidecar, so it runs where the private text may be.
 
 Besides the whole, places are counted by the technique, detector or rule that asked for the mask, by the class of what
 was masked, and by how frequent the masked word is in generic text (its rank among the word counts, by powers of ten):
@@ -10,11 +10,18 @@ to, and in that group it is restored if its fill is one of the group's words; so
 Where a corpus is filled several times (``copies``), a place counts once, and as restored where one copy or more has its
 word: that is what those see who are given all of them.
 
-Intervals are Wilson's score interval at 95 %, which takes places as independent; those of a conversation are not quite.
-The guess has none: it is an expectation, exact for these word counts.
+What is measured is rounded (``Rounding``), since exact sums tell words: of two reports that differ by a line the
+difference is that line's word, its group, and whether the fill gives it back. Groups of fewer than ``FEWEST_PLACES``
+are left out, and what guessing would hit is said of the whole alone.
+
+Intervals are Wilson's score interval at 95 %, which takes places as independent; those of a conversation are not quite,
+and rounding is not in it. The guess has none: it is an expectation.
 """
 
+import hmac
+import json
 import math
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
@@ -25,9 +32,33 @@ from tasks.filling.masked_sentence import MaskedSentence
 from tasks.filling.slot_originals import original_words, spans_of_slots
 
 CONFIDENCE = 0.95
+FEWEST_PLACES = 20
+"""A smaller group is left out of a report."""
+_STEP = 5
+"""Sums are rounded to steps of at least so many times what one place can add."""
 UNRANKED = "unranked"
 """Words that the word counts do not hold."""
 _OVERALL, _SOURCE, _CLASS, _FREQUENCY = "overall", "by_source", "by_class", "by_frequency"
+
+
+class Rounding:
+    """Rounds sums to three digits and to steps of several places, up or down by chance, right on average.
+
+    Were it always down, a sum that passes a step would say what the place before it added. Chance comes from a secret
+    and from all that was counted: the same counts are rounded in the same way, so that nothing is averaged away by
+    counting again, and counts that differ at all in another way.
+    """
+
+    def __init__(self, key: bytes, counted: object) -> None:
+        digest = hmac.digest(key, json.dumps(counted, sort_keys=True).encode(), "sha256")
+        self._random = random.Random(int.from_bytes(digest))
+
+    def __call__(self, value: float, most: float = 1) -> float:
+        """``most``: what one place can add to the value at most."""
+        if value <= 0:
+            return 0
+        step = max(_STEP * most, 10.0 ** (math.floor(math.log10(value)) - 2))
+        return math.floor(value / step + self._random.random()) * step
 
 
 @dataclass(frozen=True)
@@ -67,7 +98,7 @@ class Restoration:
         corpus is filled."""
         self._generic = generic
         self._copies = copies
-        self._knows_frequency = generic is not None
+        self._most = None if generic is None else self._in_any_copy(max(generic.probabilities.values(), default=0.0))
         self._groups: dict[tuple[str, str], RestorationCount] = {(_OVERALL, ""): RestorationCount()}
 
     def add(self, sentence: MaskedSentence, words: Sequence[str], lines_before: int = 0) -> None:
@@ -98,24 +129,16 @@ class Restoration:
                 if self._generic is not None:
                     # Sorted: the last digits of a sum depend on its order, and a set has none.
                     guessed = sum(self._generic.probabilities.get(word, 0.0) for word in sorted(originals))
-                    count.expected += guessed if self._copies == 1 else 1 - (1 - guessed) ** self._copies
+                    count.expected += self._in_any_copy(guessed)
 
-    @property
-    def rate(self) -> float | None:
-        """Share of slots restored, ``None`` where there was none."""
-        overall = self._groups[_OVERALL, ""]
-        return overall.restored / overall.places if overall.places else None
-
-    @property
-    def expected_by_frequency(self) -> float | None:
-        """Expected share restored by drawing off-list words by frequency; ``None`` without word counts or slots."""
-        overall = self._groups[_OVERALL, ""]
-        return overall.expected / overall.places if overall.places and self._knows_frequency else None
+    def _in_any_copy(self, chance: float) -> float:
+        """The chance that one copy or more hits what one hits with this chance."""
+        return chance if self._copies == 1 else 1 - (1 - chance) ** self._copies
 
     def as_plain(self) -> dict[str, Any]:
         """The counts as plain values; ``add_plain`` reads them back."""
         return {
-            "knows_frequency": self._knows_frequency,
+            "most_expected": self._most,
             "groups": [
                 [*group, count.places, count.restored, count.expected, sorted(count.seen)]
                 for group, count in self._groups.items()
@@ -124,31 +147,52 @@ class Restoration:
 
     def add_plain(self, plain: Mapping[str, Any]) -> None:
         """Count what another object counted, from its ``as_plain``."""
-        self._knows_frequency |= plain["knows_frequency"]
+        if plain["most_expected"] is not None:
+            self._most = max(self._most or 0.0, plain["most_expected"])
         for dimension, name, places, restored, expected, seen in plain["groups"]:
             count = self._groups.setdefault((dimension, name), RestorationCount())
             count.add(RestorationCount(places, restored, expected, {(line, slot) for line, slot in seen}))
 
-    def measured(self) -> dict[str, Any]:
-        """What the report says: the whole and each group, with counts, rate, interval and the guess."""
-        rows: dict[str, Any] = {"interval": "Wilson score interval, 95 %, places taken as independent"}
-        for dimension in (_OVERALL, _SOURCE, _CLASS, _FREQUENCY):
-            names = sorted((name for kind, name in self._groups if kind == dimension), key=_order)
-            rows[dimension] = {name: self._row(self._groups[dimension, name]) for name in names}
-        rows[_OVERALL] = rows[_OVERALL][""]
-        if not self._knows_frequency:
-            rows[_FREQUENCY] = None
-        return rows
-
-    def _row(self, count: RestorationCount) -> dict[str, Any]:
-        known = self._knows_frequency and count.places > 0
-        return {
-            "places": count.places,
-            "restored": count.restored,
-            "rate": count.restored / count.places if count.places else None,
-            "rate_ci": wilson_interval(count.restored, count.places),
-            "expected_by_frequency": count.expected / count.places if known else None,
+    def measured(self, rounded: Rounding) -> dict[str, Any]:
+        """What the report says: the whole, what guessing would hit of it, and the groups by what asked for the mask, by
+        class and by frequency, each with counts, rate and interval."""
+        overall = self._groups[_OVERALL, ""]
+        whole = _row(overall, rounded)
+        known = self._most is not None and whole["rate"] is not None
+        expected = rounded(overall.expected, self._most or 0.0) if known else None
+        whole["expected_by_frequency"] = None if expected is None else _three_digits(expected / whole["places"])
+        rows: dict[str, Any] = {
+            "interval": "Wilson score interval, 95 %, places taken as independent",
+            _OVERALL: whole,
         }
+        left_out = 0
+        for dimension in (_SOURCE, _CLASS, _FREQUENCY):
+            names = sorted((name for kind, name in self._groups if kind == dimension), key=_order)
+            of_groups = {name: _row(self._groups[dimension, name], rounded) for name in names}
+            rows[dimension] = {name: row for name, row in of_groups.items() if row["rate"] is not None}
+            left_out += len(of_groups) - len(rows[dimension])
+        if self._most is None:
+            rows[_FREQUENCY] = None
+        return rows | {"groups_left_out": left_out}
+
+
+def _row(count: RestorationCount, rounded: Rounding) -> dict[str, Any]:
+    """A group's row; without a rate where it has too few places."""
+    places, restored = round(rounded(count.places)), round(rounded(count.restored))
+    if places < FEWEST_PLACES:
+        return {"places": places, "restored": None, "rate": None, "rate_ci": None}
+    restored = min(places, restored)
+    interval = wilson_interval(restored, places)
+    return {
+        "places": places,
+        "restored": restored,
+        "rate": _three_digits(restored / places),
+        "rate_ci": interval and [_three_digits(end) for end in interval],
+    }
+
+
+def _three_digits(value: float) -> float:
+    return float(f"{value:.3g}")
 
 
 def frequency_bucket(rank: int | None) -> str:

@@ -80,13 +80,14 @@ def test_a_word_that_any_copy_gives_back_is_given_back(corpus):
             restored += any(words[slot] == original for words in written)
             guessed += 1 - (1 - COUNTS[original] / 10) ** 3
     overall = report("three.txt")["measured"]["restoration"]["overall"]
-    assert (overall["places"], overall["restored"]) == (places, restored)
+    # Rounded to steps of five places, and of five times what the most frequent word adds.
+    assert max(abs(overall["places"] - places), abs(overall["restored"] - restored)) < 5
     assert places > restored > places / 2
-    assert overall["expected_by_frequency"] == pytest.approx(guessed / places)
+    assert overall["expected_by_frequency"] * overall["places"] == pytest.approx(guessed, abs=5 * 0.875)
     low, high = overall["rate_ci"]
     assert low < restored / places < high
     by_class = report("three.txt")["measured"]["restoration"]["by_class"]["MASK"]
-    assert (by_class["places"], by_class["restored"]) == (places, restored)
+    assert max(abs(by_class["places"] - places), abs(by_class["restored"] - restored)) < 5
 
 
 def test_no_copy_gives_back_what_is_forbidden_and_a_warning_says_what_they_say_together(corpus, capsys):
@@ -112,6 +113,8 @@ def test_several_devices_write_the_same_copies(corpus, capfd):
 
 def test_a_fill_that_was_killed_in_its_second_copy_goes_on_there(tmp_path):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
+    # One clone, whose key rounds both reports.
+    (tmp_path / ".git").mkdir()
     for folder in (whole, broken):
         folder.mkdir()
         write_corpus(folder)

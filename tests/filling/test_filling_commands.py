@@ -59,10 +59,8 @@ def test_fill_writes_lines_and_report(corpus, filler):
     assert (measured["lines"], measured["markers"], measured["fills"]) == (4, 3, 2)
     assert measured["fallback_count"] == 0
     assert measured["off_list_share"] == 1.0
-    restored = (lines[0] == "the dog sat") + (lines[2] == "Tom ran")
-    assert measured["restoration_rate"] == restored / 2
-    # Off the list 6 + 3 + 1 occurrences: dog in 3 of 10 cases; Tom or Paris in 7 of 10.
-    assert measured["expected_restoration_by_frequency"] == pytest.approx((0.3 + 0.7) / 2)
+    # A share of two places would say which.
+    assert measured["restoration_rate"] is measured["expected_restoration_by_frequency"] is None
     assert measured["forward_seconds"] > 0
     assert report["cell"] == {
         "dataset": "chat", "technique": "allow_list", "method": "top_k", "filler": "tiny", "seed": 1,

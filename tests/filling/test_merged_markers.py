@@ -41,8 +41,6 @@ def test_merged_markers_are_one_slot_whatever_the_filler_merges(folder):
         assert (folder / "masked.txt").read_text() == "we met [MASK], [MASK]\nthe end\n[MASK] [[MASK]] we\n"
         assert lines == ["we met zoltan, zoltan", "the end", "zoltan [zoltan] we"]
         assert (measured["markers"], measured["fills"]) == (4, 4)
-        # Zoltan is among the words of the first marker and is the third's; it is neither Ann nor MASK.
-        assert measured["restoration_rate"] == 2 / 4
 
 
 def test_class_markers_are_merged_by_class_and_filled_like_others(folder):
@@ -50,10 +48,10 @@ def test_class_markers_are_merged_by_class_and_filled_like_others(folder):
     lines, measured = mask_and_fill(folder, *options, merge_when_filling=False)
     assert (folder / "masked.txt").read_text() == "we met [MASK] [NUMBER], [MASK]\nthe end\n[MASK] [[MASK]] we\n"
     assert lines == ["we met zoltan zoltan, zoltan", "the end", "zoltan [zoltan] we"]
-    assert (measured["markers"], measured["fills"], measured["restoration_rate"]) == (5, 5, 2 / 5)
+    assert (measured["markers"], measured["fills"]) == (5, 5)
     lines, measured = mask_and_fill(folder, *options, merge_when_filling=True)
     assert lines[0] == "we met zoltan, zoltan"
-    assert (measured["markers"], measured["fills"], measured["restoration_rate"]) == (5, 4, 2 / 4)
+    assert (measured["markers"], measured["fills"]) == (5, 4)
 
 
 @pytest.mark.parametrize("options", [[], ["--merge-markers"], ["--merge-markers", "--marker-style", "class"]])
