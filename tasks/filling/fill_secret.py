@@ -19,7 +19,8 @@ _BLOCK = 1 << 20
 
 
 def draws_from_secret(settings: Any) -> bool:
-    """Whether fills by these settings keep clear of masked words that a sidecar tells, as surrogates always do."""
+    """Whether fills by these settings depend on the masked words that a sidecar tells: keep clear of them, or follow
+    their form as surrogates do."""
     return bool(settings.forbid_original or settings.kind == "surrogate" or settings.classes == "match")
 
 

@@ -32,6 +32,7 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
     from tasks.filling.shards.filled_shards import fill_corpus
     from tasks.filling.shards.shard_store import ShardStore
     from tasks.filling.shards.shard_workers import devices_of
+    from tasks.filling.surrogates.surrogate import most_surrogates
     from tasks.parameters.parameter_file import as_plain
     from tasks.reports.cell import Cell
     from tasks.reports.stage_report import recorded_stage
@@ -120,6 +121,10 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
                 markers_per_second=round(done.markers / done.seconds, 1) if done.markers else None,
                 forward_seconds=None if done.forward_seconds is None else round(done.forward_seconds, 3),
             )
+            if settings.kind == "surrogate" and arguments.sidecar:
+                documents = read_lines(arguments.documents) if for_surrogates else None
+                most = most_surrogates(settings, read_sidecar(arguments.sidecar), documents)
+                report.measure(surrogates_of_one_original=most)
             if tally.fills and tally.counts.get("class_slots") == 0:
                 unclassed = "no marker says its class: classes=match changed nothing; give --sidecar, or mask by class"
                 _warn(report, unclassed)

@@ -44,7 +44,7 @@ def corpus_filler(
         from tasks.filling.surrogates.class_check_setup import ClassChecks
 
         randomness = MarkerRandomness(arguments.seed, secret)
-        classes = ClassChecks(settings.class_check, threads, randomness, kept, frequencies)
+        classes = ClassChecks(settings.class_check, threads, randomness, kept, frequencies, settings.forbid_original)
     filler, casing = _filler(arguments, settings, threads, kept, frequencies, secret, originals, classes, prepared)
     if classes is not None:
         filler = classes.checked(filler, casing)

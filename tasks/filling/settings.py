@@ -344,7 +344,7 @@ class Surrogate(_Method):
     """A surrogate is of its class already."""
     kind: Literal["surrogate"]
     forbid_original: bool = False
-    """Of no use: where the sidecar is read, a surrogate is never the original anyway."""
+    """Refused: surrogates that keep clear of their original tell it together (decision 0044)."""
     consistent_within: Literal["line", "document", "corpus"] = "line"
     """Where the same original gets the same surrogate. ``document`` and ``corpus``: everybody sees which places speak
     of the same thing (see ``surrogate``)."""
@@ -355,7 +355,7 @@ class Surrogate(_Method):
     def _copies_differ(self) -> "Surrogate":
         if self.forbid_original:
             raise ValueError(
-                "a surrogate is never the original where the sidecar is read (--sidecar); leave forbid_original out"
+                "several surrogates that are never the original tell it by what is missing; leave forbid_original out"
             )
         if self.consistent_within != "line":
             _refuse_copies(

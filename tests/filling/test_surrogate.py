@@ -32,19 +32,15 @@ def words(text, number=1, *, by=None, **options):
     return [found[slot].word for slot in range(len(found))]
 
 
-def test_every_class_gives_one_word_that_is_not_the_original():
+def test_every_class_gives_one_word():
     text = (
         "{PERSON:Tom} {LOCATION:Chicago} {ORGANISATION:Siemens} {DATE:Monday} {NUMBER:twelve} {MONEY:900} "
         "{CONTACT:tom@web.de} {IDENTIFIER:A123} {GROUP:Germans} {WORK:Hamlet} {MISCELLANEOUS:iPhone}"
     )
-    originals = ["tom", "chicago", "siemens", "monday", "twelve", "900", "tom@web.de", "a123", "germans", "hamlet",
-                 "iphone"]  # fmt: skip
     for number in range(1, 60):
-        found = words(text, number)
-        assert [fold(word) for word in found if fold(word) in originals] == []
-        assert [word for word in found if word_spans(word) != [(0, len(word))]] == []
-        assert words(text, number, sidecar=False)
-        assert [word for word in words(text, number, sidecar=False) if word_spans(word) != [(0, len(word))]] == []
+        for found in (words(text, number), words(text, number, sidecar=False)):
+            assert found
+            assert [word for word in found if word_spans(word) != [(0, len(word))]] == []
 
 
 def test_the_same_original_has_the_same_surrogate_in_a_line_and_another_one_in_another_line():
@@ -163,8 +159,8 @@ def test_a_name_of_several_words_is_first_name_first():
         ("{CONTACT:555-1234}", r"\d{3}-\d{4}"),
         ("{MONEY:5,000}", r"[1-9],\d{3}"),
         ("{NUMBER:3.14}", r"[1-9]\.\d\d"),
-        ("{LOCATION:Main} {LOCATION:Street}", r"(Avenue|Road|Lane|Drive|Boulevard)"),
-        ("{ORGANISATION:Acme} {ORGANISATION:Inc}", r"(Corp|Ltd|LLC|Co|PLC|GmbH|AG)"),
+        ("{LOCATION:Main} {LOCATION:Street}", r"(Street|Avenue|Road|Lane|Drive|Boulevard)"),
+        ("{ORGANISATION:Acme} {ORGANISATION:Inc}", r"(Inc|Corp|Ltd|LLC|Co|PLC|GmbH|AG)"),
         ("{GROUP:Germans}", r"[A-Z][a-z]+"),
         ("{PERSON:tom}", r"[a-z']+"),
     ],
@@ -179,7 +175,6 @@ def test_the_kind_of_place():
     for number in range(1, 60):
         countries.add(words("{LOCATION:Germany}", number)[0])
         cities.add(words("{LOCATION:Chicago}", number)[0])
-    assert {"Germany"} & countries == set()
     assert len({"France", "Spain", "Italy", "Japan", "China", "Brazil"} & countries) > 1
     assert {"France", "Spain", "Italy", "Japan"} & cities == set()
 
@@ -187,28 +182,23 @@ def test_the_kind_of_place():
 def test_merged_markers_are_one_word():
     (word,) = words("{PERSON:Tom} {PERSON:Smith} came", style="class", merge=True)
     assert word_spans(word) == [(0, len(word))]
-    assert fold(word) not in ("tom", "smith")
 
 
 @pytest.mark.parametrize("document", [None, "one"])
-def test_a_known_surrogate_is_not_written_where_a_merged_marker_stands_for_it(document):
+def test_where_originals_are_forbidden_none_is_written_for_merged_markers_either(document):
+    by = filler(keep_clear=True)
     for number in range(1, 20):
         name = f"{document}{number}" if document else None
-        (known,) = words("{PERSON:Zorblax} came", number, document=name)
+        (known,) = words("{PERSON:Zorblax} came", number, by=by, document=name)
         text = f"{{PERSON:Zorblax}} met {{PERSON:{known}}} {{PERSON:Zorblax}}, then {{PERSON:zorblax}} left"
-        first, merged, last = words(text, number, style="class", merge=True, document=name)
+        first, merged, last = words(text, number, by=by, style="class", merge=True, document=name)
         assert (first, last) == (known, known.lower())
         assert fold(merged) not in (fold(known), "zorblax")
-
-
-def test_what_a_merged_marker_got_instead_stays_there():
-    for number in range(1, 20):
-        name = str(number)
-        (usual,) = words("{PERSON:Zorblax} came", number, document=name)
-        text = f"{{PERSON:{usual}}} {{PERSON:Zorblax}} came, then {{PERSON:Zorblax}} left"
-        merged, alone = words(text, number, style="class", merge=True, document=name)
-        assert fold(merged) not in (fold(usual), "zorblax")
-        assert alone == usual
+        text = f"{{PERSON:{known}}} {{PERSON:Zorblax}} came in {{DATE:May}}, then {{PERSON:Zorblax}} left"
+        merged, month, alone = words(text, number, by=by, style="class", merge=True, document=name)
+        assert fold(merged) not in (fold(known), "zorblax")
+        assert month != "May"
+        assert document is None or alone == known
 
 
 def test_without_a_class_the_sidecars_label_decides():
@@ -235,11 +225,11 @@ def test_without_any_class_words_are_drawn_by_frequency_in_the_form_of_the_origi
 @pytest.mark.parametrize(
     ("text", "form"),
     [
-        ("{MASK:peter1990}", r"(?!peter)[a-z]{5}\d{4}"),
-        ("{MASK:katharina_schmidt7}", r"(?!katharina)[a-z]{9}_(?!schmidt)[a-z]{7}\d"),
+        ("{MASK:peter1990}", r"[a-z]{5}\d{4}"),
+        ("{MASK:katharina_schmidt7}", r"[a-z]{9}_[a-z]{7}\d"),
         ("{MASK:иванов1985}", r"[a-z]{6}\d{4}"),
         ("{MASK:5pm}", r"\d[ap]m"),
-        ("{MASK:1st}", r"2nd|3rd|[4-9]th"),
+        ("{MASK:1st}", r"1st|2nd|3rd|[4-9]th"),
         ("{IDENTIFIER:ИВАНОВ77}", r"[A-Z]{6}\d\d"),
         ("{IDENTIFIER:Müller77}", r"[A-Z][a-z]{5}\d\d"),
         ("{PERSON:Иванов1}", r"[A-Z][a-z]{5}\d"),
@@ -259,9 +249,9 @@ def test_a_surrogate_is_off_the_list_of_kept_words_where_there_is_one(document):
         by = filler(number, kept=kept)
         fills = by.fills(masked("{NUMBER:7} or {DATE:May} or {DATE:june} {NUMBER:77}", number, document=document))
         assert [fills[slot].fallback for slot in range(4)] == [True, False, False, False]
-        assert fills[0].word in set("12345689")
-        assert fills[1].word in {"June", "July"}
-        assert fills[2].word in {"may", "july"}
+        assert fills[0].word in set("123456789")
+        assert fills[1].word in {"May", "June", "July"}
+        assert fills[2].word in {"may", "june", "july"}
 
 
 def test_a_fallback_is_counted(tmp_path):
@@ -300,9 +290,13 @@ def forms_of_words():
     label=st.sampled_from(CLASSES), original=forms_of_words(), document=st.none() | st.just("one"),
     others=st.lists(forms_of_words(), max_size=2),
 )  # fmt: skip
-def test_every_original_of_every_class_gets_one_word_that_is_another(label, original, document, others):
-    word = of_original(label, original, document=document, others=others)
-    assert word_spans(word) == [(0, len(word))]
+def test_every_original_of_every_class_gets_one_word_that_is_another_where_it_is_forbidden(
+    label, original, document, others
+):
+    for keep_clear in (False, True):
+        by = filler(frequencies=FREQUENCIES, keep_clear=keep_clear)
+        word = of_original(label, original, by=by, document=document, others=others)
+        assert word_spans(word) == [(0, len(word))]
     assert fold(word) not in {fold(part) for text in (original, *others) for part in words_of(text) or [text]}
 
 
@@ -347,7 +341,7 @@ def test_the_command_writes_lines_and_counts(corpus):
     text = (corpus / "report.json").read_text(encoding="utf-8")
     measured = json.loads(text)["measured"]
     assert (measured["fills"], measured["surrogates_with_original"], measured["surrogates_repeated"]) == (4, 4, 1)
-    assert measured["restoration_rate"] == 0.0
+    assert measured["surrogates_of_one_original"] == 1
     assert "Miller" not in text
 
 

@@ -1,14 +1,12 @@
 import random
 import re
-import string
 import unicodedata
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tasks.corpora.words import fold
-from tasks.filling.surrogates.surrogate_figures import figure, other_date
+from tasks.filling.surrogates.surrogate_figures import YEARS, figure, other_date
 from tasks.filling.surrogates.surrogate_forms import like, ordinal_ending, other_characters, other_of_group
 
 SEEDS = range(40)
@@ -34,17 +32,18 @@ def test_case_is_that_of_the_original(original, word, expected):
 @pytest.mark.parametrize(
     ("original", "allowed"),
     [
-        ("May", {"January", "February", "March", "April", "June", "July", "August", "September", "October", "November",
-                 "December"}),
+        ("May", {"January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+                 "November", "December"}),
         ("tues", None),
-        ("TUE", {"MON", "WED", "THU", "FRI", "SAT", "SUN"}),
-        ("thrice", {"once", "twice", "twofold", "threefold", "fourfold"}),
-        ("million", {"hundred", "thousand", "billion", "trillion", "dozen"}),
-        ("dollars", {"euros", "pounds", "francs", "bucks", "pesos", "rupees", "roubles", "crowns", "dinars"}),
+        ("TUE", {"MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"}),
+        ("thrice", {"once", "twice", "thrice", "twofold", "threefold", "fourfold"}),
+        ("million", {"hundred", "thousand", "million", "billion", "trillion", "dozen"}),
+        ("dollars", {"dollars", "euros", "pounds", "francs", "bucks", "pesos", "rupees", "roubles", "crowns",
+                     "dinars"}),
         ("Zanzibar", None),
     ],
 )  # fmt: skip
-def test_another_word_of_the_group(original, allowed):
+def test_a_word_of_the_group(original, allowed):
     found = {other_of_group(original, random.Random(seed)) for seed in SEEDS}
     assert found == {None} if allowed is None else found <= allowed and len(found) > 1
 
@@ -66,46 +65,32 @@ def test_letters_for_letters():
     assert (made[5].isascii(), made[5].islower(), made[6].isascii(), made[6].isupper()) == (True, True, True, True)
 
 
-def triples(text):
-    parts = (text[index : index + 3] for index in range(len(text) - 2))
-    return {part for part in parts if part.isalpha()}
-
-
 LETTERS = st.text(alphabet="aabAB李éИ5._", min_size=3) | st.text(max_size=30)
 
 
 @given(original=LETTERS, seed=st.integers(0, 99))
-def test_no_three_letters_and_no_letter_beyond_ascii_survive(original, seed):
+def test_no_letter_beyond_ascii_survives(original, seed):
     made = other_characters(original, random.Random(seed), letters=True)
-    assert triples(fold(original)) & triples(fold(made)) == set()
     assert [character for character in made if character.isalnum() and not character.isascii()] == []
     assert [character for character in made if unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf")] == []
 
 
-def test_a_letter_that_would_bring_three_back_is_another_one():
-    """All but ``k`` would."""
-    original = "-".join(f"qw{third}" for third in string.ascii_lowercase if third != "k")
-    for seed in range(400):
-        assert triples(original) & triples(other_characters(original, random.Random(seed), letters=True)) == set()
-
-
 @given(label=st.sampled_from(["DATE", "NUMBER", "MONEY", "IDENTIFIER"]), ending=LETTERS, seed=st.integers(0, 99))
 @example(label="DATE", ending="LAST0THI", seed=0)
-def test_a_figure_with_letters_keeps_none_of_them(label, ending, seed):
+def test_a_figure_with_letters_keeps_none_beyond_ascii(label, ending, seed):
     original = f"10:30{ending}" if seed % 2 else f"{ending}1990"
     made = figure(label, random.Random(seed), original)
-    assert triples(fold(original)) & triples(fold(made)) == set()
     assert [character for character in made if character.isalpha() and not character.isascii()] == []
 
 
 @pytest.mark.parametrize(
     ("label", "original", "form"),
     [
-        ("MONEY", "USD500", r"(EUR|GBP|CHF|JPY|CAD|AUD|SEK)\d{3}"),
+        ("MONEY", "USD500", r"(USD|EUR|GBP|CHF|JPY|CAD|AUD|SEK)\d{3}"),
         ("MONEY", "20k", r"\d\dk"),
         ("NUMBER", "1st", r"1st|2nd|3rd|[4-9]th"),
-        ("DATE", "12may2018", r"\d+(?!may)[a-z]+\d{4}"),
-        ("DATE", "10:30UTC", r"\d+:\d\d(?!UTC)[A-Z]{3}"),
+        ("DATE", "12may2018", r"\d+[a-z]+\d{4}"),
+        ("DATE", "10:30UTC", r"\d+:\d\d[A-Z]{3}"),
         ("DATE", "10:30pm", r"\d+:\d\d[ap]m"),
     ],
 )
@@ -133,30 +118,30 @@ def test_a_card_number_still_passes_the_check_and_another_does_not_have_to():
 @pytest.mark.parametrize(
     ("original", "form"),
     [
-        ("1984", r"19(7[5-9]|8\d|9[0-3])"),
-        ("1990s", r"19[1-8]0s"),
-        ("80s", r"[1-79]0s"),
+        ("1984", r"19[89]\d"),
+        ("1990s", r"19[1-9]0s"),
+        ("80s", r"[1-9]0s"),
         ("10:30", r"([1-9]|1[0-2]):[0-5][05]"),
         ("17:05", r"([1-9]|1\d|2[0-3]):[0-5][05]"),
         ("5pm", r"([1-9]|1[0-2])[ap]m"),
-        ("2018-05-02", r"20(09|1\d|2[0-7])-(0\d|1[0-2])-(0\d|1[0-2])"),
-        ("05.02.2018", r"(0\d|1[0-2])\.(0\d|1[0-2])\.20(09|1\d|2[0-7])"),
+        ("2018-05-02", r"20[01]\d-(0\d|1[0-2])-(0\d|1[0-2])"),
+        ("05.02.2018", r"(0\d|1[0-2])\.(0\d|1[0-2])\.20[01]\d"),
         ("5/20", r"([1-9]|1[0-2])/([1-9]|1\d|2[0-8])"),
         ("31", r"[1-9]|1\d|2[0-8]"),
         ("3rd", r"(1|21)st|(2|22)nd|(3|23)rd|([4-9]|1\d|20|2[4-8])th"),
         ("18:05:33", r"([1-9]|1\d|2[0-3]):[0-5]\d:[0-5]\d"),
         ("0:35", r"([1-9]|1[0-2]):[0-5][05]"),
-        ("10/2018", r"([1-9]|1[0-2])/20(09|1\d|2[0-7])"),
-        ("2018-05", r"20(09|1\d|2[0-7])-(0[1-9]|1[0-2])"),
-        ("25.12.99", r"([1-9]|1\d|2[0-8])\.([1-9]|1[0-2])\.(9[0-8]|0[0-8])"),
-        ("2001-9-11", r"(199[2-9]|2000|200[2-9]|2010)-([1-9]|1[0-2])-([1-9]|1[0-2])"),
+        ("10/2018", r"([1-9]|1[0-2])/20[01]\d"),
+        ("2018-05", r"20[01]\d-(0[1-9]|1[0-2])"),
+        ("25.12.99", r"([1-9]|1\d|2[0-8])\.([1-9]|1[0-2])\.[89]\d"),
+        ("2001-9-11", r"20[01]\d-([1-9]|1[0-2])-([1-9]|1[0-2])"),
         ("31.12", r"([1-9]|1\d|2[0-8])\.([1-9]|1[0-2])"),
         ("2018-05-02T10:30:00Z", r"20\d\d-(0[1-9]|1[0-2])-(0[1-9]|1[0-2])T([1-9]|1[0-2])(:[0-5]\d){2}Z"),
-        ("mid-1990s", r"(early|late)-19[1-8]0s"),
+        ("mid-1990s", r"(early|mid|late)-19[1-9]0s"),
     ],
 )
 def test_dates_and_times_stay_possible(original, form):
-    made = [other_date(original, random.Random(seed)) for seed in range(200)]
+    made = [other_date(original, random.Random(seed), seed % YEARS) for seed in range(200)]
     assert [date for date in made if not re.fullmatch(form, date)] == []
     assert len(set(made)) > 5
 
@@ -176,14 +161,14 @@ def test_dates_and_times_stay_possible(original, form):
 )
 def test_a_stretch_of_time_does_not_end_before_it_begins(original, form):
     for seed in range(200):
-        match = re.fullmatch(form, other_date(original, random.Random(seed)))
+        match = re.fullmatch(form, other_date(original, random.Random(seed), seed % YEARS))
         assert int(match.group(1)) <= int(match.group(2))
 
 
 @pytest.mark.parametrize("original", ["2018/19", "1999-00"])
 def test_two_years_that_follow_each_other(original):
     for seed in SEEDS:
-        first, second = re.split("[/-]", other_date(original, random.Random(seed)))
+        first, second = re.split("[/-]", other_date(original, random.Random(seed), seed % YEARS))
         assert (int(first) + 1) % 100 == int(second)
 
 

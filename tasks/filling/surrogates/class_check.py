@@ -134,11 +134,13 @@ class ClassCheckedFiller:
         attempts: int,
         choice: ChoiceOfClass | None = None,
         by_frequency: WordsOfClassByFrequency | None = None,
+        keep_clear: bool = False,
     ) -> None:
-        """``choice`` is the one that ``filler`` chooses by; without it wrong fills are drawn ``by_frequency``."""
+        """``choice`` is the one that ``filler`` chooses by; without it wrong fills are drawn ``by_frequency``.
+        ``keep_clear``: no fill may be the original."""
         self._filler, self._casing, self._class_words = filler, casing, class_words
         self._surrogates, self._attempts = surrogates, attempts
-        self._choice, self._by_frequency = choice, by_frequency
+        self._choice, self._by_frequency, self._keep_clear = choice, by_frequency, keep_clear
         self._own: Counter[str] = Counter(
             dict.fromkeys(
                 ("class_slots", "class_matches_first", "class_matches", "class_redraws", "class_surrogates"), 0
@@ -227,14 +229,14 @@ class ClassCheckedFiller:
     ) -> None:
         """Fill the wrong slots again, in place."""
         for row, slots in wrong.items():
-            originals = originals_of_slots(sentences[row])
+            forbidden = originals_of_slots(sentences[row]) if self._keep_clear else [set()] * len(sentences[row].slots)
             for index, slot in enumerate(sentences[row].slots):
                 place, fill = Place(sentences[row].number, slot.first_marker), fills[row][index]
                 if self._choice is not None:
                     (self._choice.refuse if index in slots else self._choice.hold)(place, fill.word)
                 elif index in slots and self._by_frequency is not None:
                     word = self._by_frequency.draw(labels[row][index], place, attempt)
-                    if word is not None and fold(word) not in originals[index]:
+                    if word is not None and fold(word) not in forbidden[index]:
                         fills[row][index] = Fill(word)
         if self._choice is not None:
             again = self._filler.fill([sentences[row] for row in wrong], lambda _: None)

@@ -26,14 +26,17 @@ class ClassChecks:
         randomness: MarkerRandomness,
         kept: KeptWords,
         frequencies: WordFrequencies | None,
+        keep_clear: bool,
     ) -> None:
-        """Loads the tagger; ``ModelError`` where it cannot be found or used."""
+        """Loads the tagger; ``ModelError`` where it cannot be found or used. ``keep_clear``: no fill may be the
+        original."""
         forms = usual_forms(zip(frequencies.words, frequencies.counts.tolist(), strict=True)) if frequencies else {}
         values = SurrogateValues()
         self._words = ClassWords(load_tagger(settings.tagger, threads), values, forms)
         self._attempts, self._kept, self._frequencies = settings.attempts, kept, frequencies
         self._randomness = randomness
-        self._surrogates = SurrogateFiller(randomness, frequencies, kept, values=values)
+        self._surrogates = SurrogateFiller(randomness, frequencies, kept, values=values, keep_clear=keep_clear)
+        self._keep_clear = keep_clear
         self._choice: ChoiceOfClass | None = None
 
     def restricted(self, choice: Choice, words: Sequence[str]) -> Choice:
@@ -55,4 +58,5 @@ class ClassChecks:
             attempts=self._attempts,
             choice=self._choice,
             by_frequency=by_frequency,
+            keep_clear=self._keep_clear,
         )

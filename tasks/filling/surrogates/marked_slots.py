@@ -23,17 +23,18 @@ class MarkedSlot:
     written: str | None
     """The same as it is spelled."""
     forbidden: frozenset[str]
-    """All words that it stands for, folded."""
+    """Words that must not be written, folded."""
 
 
-def marked_slots(sentence: MaskedSentence, *, folded: bool = False) -> list[MarkedSlot]:
-    """The slots of a sentence, in order. The class is the marker's, else the sidecar's; ``folded``: originals are."""
+def marked_slots(sentence: MaskedSentence, *, folded: bool = False, keep_clear: bool = False) -> list[MarkedSlot]:
+    """The slots of a sentence, in order. The class is the marker's, else the sidecar's; ``folded``: originals are;
+    ``keep_clear``: they must not be written."""
     marked = []
     for index, (slot, spans) in enumerate(zip(sentence.slots, spans_of_slots(sentence), strict=True)):
         label = slot.label if slot.label != MASK or not spans else spans[0].label
         written = (spans[-1] if label == "PERSON" else spans[0]).original if spans else None
         original = fold(written) if folded and written is not None else written
-        forbidden = frozenset().union(*map(original_words, spans))
+        forbidden = frozenset().union(*map(original_words, spans)) if keep_clear else frozenset()
         place = Place(sentence.number, slot.first_marker)
         marked.append(MarkedSlot(index, label, place, original, written, forbidden))
     return marked

@@ -1,7 +1,11 @@
 """Surrogates of dates, numbers, sums and identifiers.
 
-A word may hold several dates and clocks (``10:30-11:45``). Each becomes another one that is possible; a word with
-figures of no known form among them gets other figures altogether, so that none is left as it was.
+A word may hold several dates and clocks (``10:30-11:45``). Each becomes one that is possible; a word with figures of no
+known form among them gets figures drawn altogether. Any value of a form may come out, the original too.
+
+A year moves round its block of ``YEARS``, of which every year is as likely: however many surrogates of a year are seen,
+all years of its block are left. The dates of a line or document move by the same number of years, so that their
+distance stays (or wraps at the block's end), and they are one draw. Months, days and hours are drawn anew.
 """
 
 import random
@@ -9,7 +13,6 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tasks.corpora.words import fold
 from tasks.filling.surrogates.surrogate_forms import (
     is_numeric,
     like,
@@ -19,11 +22,12 @@ from tasks.filling.surrogates.surrogate_forms import (
     other_half_of_day,
     other_letters,
     other_of_group,
-    triples,
 )
 from tasks.filling.surrogates.surrogate_groups import CURRENCIES, MONTHS, ONES, WEEKDAYS, no_list, stand_ins
 
-_NEAR_YEARS = 9
+YEARS = 20
+"""Years of a block: 1980 to 1999, 2000 to 2019."""
+_LONGEST_SPAN = 9
 _YEAR = r"(?:1[5-9]|20)\d\d"
 _FIGURE = re.compile(r"\d")
 _END = r"(?![^\W_])"
@@ -43,24 +47,22 @@ class _Part(NamedTuple):
 _Made = tuple[tuple[int, ...], tuple[int, ...], str]
 
 
-def other_date(original: str, random_numbers: random.Random) -> str:
-    """Another date, time, year or day in the same form, for a word with figures."""
+def other_date(original: str, random_numbers: random.Random, years: int) -> str:
+    """A date, time, year or day in the same form, for a word with figures; ``years`` round its block for a year."""
     if original.isdigit() and len(original) <= 2:
         return _number(_within(28, random_numbers), padded=_is_padded(original))
-    made = _other_dates(original, random_numbers)
-    if made is None or triples(fold(made)) & triples(fold(original)):
-        return other_figures(original, random_numbers)
-    return made
+    made = _other_dates(original, random_numbers, years)
+    return other_figures(original, random_numbers) if made is None else made
 
 
-def _other_dates(original: str, random_numbers: random.Random) -> str | None:
-    """Every date and clock of a word changed; ``None`` where other figures are among them."""
+def _other_dates(original: str, random_numbers: random.Random, years: int) -> str | None:
+    """Every date and clock of a word drawn; ``None`` where other figures are among them."""
     parts: list[_Part] = []
     texts: list[str] = []
     place = 0
     while figure := _FIGURE.search(original, place):
         texts.append(original[place : figure.start()])
-        found = _part(original, figure.start(), random_numbers)
+        found = _part(original, figure.start(), random_numbers, years)
         if found is None:
             return None
         part, place = found
@@ -79,9 +81,9 @@ def _other_dates(original: str, random_numbers: random.Random) -> str | None:
     return "".join(made)
 
 
-def _part(original: str, start: int, random_numbers: random.Random) -> tuple[_Part, int] | None:
+def _part(original: str, start: int, random_numbers: random.Random, years: int) -> tuple[_Part, int] | None:
     for form, (pattern, make) in enumerate(_FORMS):
-        if (match := pattern.match(original, start)) and (made := make(match, random_numbers)):
+        if (match := pattern.match(original, start)) and (made := make(match, random_numbers, years)):
             return _Part(form, *made), match.end()
     return None
 
@@ -92,7 +94,7 @@ def _other_text(text: str, random_numbers: random.Random) -> str:
     return other_letters(text, random_numbers) if _MAY_NAME.search(text) else text
 
 
-def _whole_date(match: re.Match[str], random_numbers: random.Random) -> _Made | None:
+def _whole_date(match: re.Match[str], random_numbers: random.Random, years: int) -> _Made | None:
     parts, sign = [match.group(1), match.group(3), match.group(4)], match.group(2)
     year = 0 if len(parts[0]) == 4 or int(parts[0]) > 31 else 2
     if len(parts[year]) == 1 or len(parts[2 - year]) == 4 or (year == 0 and int(parts[1]) > 12):
@@ -101,13 +103,13 @@ def _whole_date(match: re.Match[str], random_numbers: random.Random) -> _Made | 
     made = _day_and_month(day_and_month, "-" if year == 0 else sign, random_numbers)
     if made is None:
         return None
-    number = _near_year(parts[year], random_numbers)
+    number = _moved_year(parts[year], years)
     written = made[2].split("-" if year == 0 else sign)
     written.insert(year, f"{number:0{len(parts[year])}d}")
     return (int(parts[year]), *made[0]), (number, *made[1]), sign.join(written)
 
 
-def _clock(match: re.Match[str], random_numbers: random.Random) -> _Made | None:
+def _clock(match: re.Match[str], random_numbers: random.Random, _: int) -> _Made | None:
     hour, sign, minute, second, fraction = match.groups()
     if int(hour) > 24 or int(minute) > 59 or int(second or 0) > 59:
         return None
@@ -121,26 +123,26 @@ def _clock(match: re.Match[str], random_numbers: random.Random) -> _Made | None:
     return (int(hour), int(minute), int(second or 0)), tuple(new), text
 
 
-def _month_of_year(match: re.Match[str], random_numbers: random.Random) -> _Made | None:
+def _month_of_year(match: re.Match[str], random_numbers: random.Random, years: int) -> _Made | None:
     """``2018-05`` or ``10/2018``."""
     year_first = len(match.group(1)) == 4
     year, month = (match.group(1), match.group(3)) if year_first else (match.group(3), match.group(1))
     if not 1 <= int(month) <= 12:
         return None
-    new = _near_year(year, random_numbers), _within(12, random_numbers)
+    new = _moved_year(year, years), _within(12, random_numbers)
     written = [str(new[0]), _number(new[1], padded=_is_padded(month) or (year_first and len(month) == 2))]
     return (int(year), int(month)), new, match.group(2).join(written if year_first else written[::-1])
 
 
-def _years(match: re.Match[str], random_numbers: random.Random) -> _Made:
+def _years(match: re.Match[str], random_numbers: random.Random, years: int) -> _Made:
     """``2018/19`` or ``1990-95``; of two years that follow each other come such ones."""
     year, sign, end = match.groups()
-    new = _near_year(year, random_numbers)
-    later = 1 if (int(year) + 1) % 100 == int(end) else random_numbers.randint(2, _NEAR_YEARS)
+    new = _moved_year(year, years)
+    later = 1 if (int(year) + 1) % 100 == int(end) else random_numbers.randint(2, _LONGEST_SPAN)
     return (int(year), int(end)), (new, later), f"{new}{sign}{(new + later) % 100:02d}"
 
 
-def _month_and_day(match: re.Match[str], random_numbers: random.Random) -> _Made | None:
+def _month_and_day(match: re.Match[str], random_numbers: random.Random, _: int) -> _Made | None:
     return _day_and_month([match.group(1), match.group(3)], match.group(2), random_numbers)
 
 
@@ -156,33 +158,33 @@ def _day_and_month(parts: list[str], sign: str, random_numbers: random.Random) -
     return tuple(old[::order]), tuple(new[::order]), text
 
 
-def _hour(match: re.Match[str], random_numbers: random.Random) -> _Made | None:
+def _hour(match: re.Match[str], random_numbers: random.Random, _: int) -> _Made | None:
     old, new = int(match.group()), _within(12, random_numbers)
     return ((old,), (new,), _number(new, padded=_is_padded(match.group()))) if old <= 12 else None
 
 
-def _ordinal(match: re.Match[str], random_numbers: random.Random) -> _Made:
+def _ordinal(match: re.Match[str], random_numbers: random.Random, _: int) -> _Made:
     day = _within(28, random_numbers)
     number = _number(day, padded=_is_padded(match.group(1)))
     return (int(match.group(1)),), (day,), number + like(match.group(2), ordinal_ending(str(day)))
 
 
-def _decade(match: re.Match[str], random_numbers: random.Random) -> _Made:
-    new = random_numbers.choice([d for d in "123456789" if d != match.group(2)])
+def _decade(match: re.Match[str], random_numbers: random.Random, _: int) -> _Made:
+    new = random_numbers.choice("123456789")
     return (int(match.group(2)),), (int(new),), f"{match.group(1)}{new}{match.group(3)}"
 
 
-def _year(match: re.Match[str], random_numbers: random.Random) -> _Made:
-    new = _near_year(match.group(), random_numbers)
+def _year(match: re.Match[str], _: random.Random, years: int) -> _Made:
+    new = _moved_year(match.group(), years)
     return (int(match.group()),), (new,), str(new)
 
 
-def _day(match: re.Match[str], random_numbers: random.Random) -> _Made | None:
+def _day(match: re.Match[str], random_numbers: random.Random, _: int) -> _Made | None:
     old, new = int(match.group()), _within(28, random_numbers)
     return ((old,), (new,), _number(new, padded=_is_padded(match.group()))) if 1 <= old <= 31 else None
 
 
-_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], random.Random], _Made | None]], ...] = (
+_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], random.Random, int], _Made | None]], ...] = (
     (re.compile(rf"({_YEAR}|\d\d?)([-/.])(\d\d?)\2({_YEAR}|\d\d?)(?!\d)"), _whole_date),
     (re.compile(r"(\d\d?)([:.])(\d\d)(?:\2(\d\d)([.,]\d+)?)?(?!\d)"), _clock),
     (re.compile(rf"({_YEAR})([-/.])(\d\d?)(?!\d)"), _month_of_year),
@@ -198,9 +200,9 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], random.Random], _M
 """The forms of dates and clocks, in the order in which they are tried."""
 
 
-def _near_year(year: str, random_numbers: random.Random) -> int:
-    new = int(year) + random_numbers.choice([-1, 1]) * random_numbers.randint(1, _NEAR_YEARS)
-    return new if len(year) == 4 else new % 100
+def _moved_year(year: str, years: int) -> int:
+    start = int(year) - int(year) % YEARS
+    return start + (int(year) + years) % YEARS
 
 
 def _within(largest: int, random_numbers: random.Random) -> int:
@@ -215,12 +217,21 @@ def _number(number: int, *, padded: bool) -> str:
     return f"{number:02d}" if padded else str(number)
 
 
-def figure(label: str, random_numbers: random.Random, original: str, on_list: Callable[[str], bool] = no_list) -> str:
-    """A date, number, sum or identifier in the form of the original; ``on_list``: of words that are kept."""
+def figure(
+    label: str,
+    random_numbers: random.Random,
+    original: str,
+    on_list: Callable[[str], bool] = no_list,
+    years: int | None = None,
+) -> str:
+    """A date, number, sum or identifier in the form of the original; ``on_list``: of words that are kept; ``years``:
+    what dates move by, drawn where it is not given."""
     if label == "IDENTIFIER":
         return other_characters(original, random_numbers, letters=True)
     if any(map(str.isdigit, original)):
-        return (other_date if label == "DATE" else other_figures)(original, random_numbers)
+        if label != "DATE":
+            return other_figures(original, random_numbers)
+        return other_date(original, random_numbers, random_numbers.randrange(YEARS) if years is None else years)
     if found := other_of_group(original, random_numbers, on_list):
         return found
     if label == "DATE":

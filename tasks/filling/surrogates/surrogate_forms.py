@@ -8,11 +8,10 @@ import random
 import re
 import string
 import unicodedata
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
-from tasks.corpora.words import fold
 from tasks.filling.casing import same_word
-from tasks.filling.surrogates.surrogate_groups import GROUPS, no_list, others_of_group
+from tasks.filling.surrogates.surrogate_groups import GROUPS, group_of, no_list
 
 _FIGURE = re.compile(r"\d[\d.,:/\-]*[A-Za-z]{0,2}", re.ASCII)
 _ORDINAL = re.compile(r"([\d.,]*\d)(st|nd|rd|th)", re.IGNORECASE)
@@ -44,21 +43,19 @@ def like_each(original: str, word: str) -> str:
 def other_of_group(
     original: str, random_numbers: random.Random, on_list: Callable[[str], bool] = no_list
 ) -> str | None:
-    """Another month for a month, another number word for a number word; ``None`` for a word of no group."""
-    others = others_of_group(original, GROUPS, on_list)
-    return like(original, random_numbers.choice(others)) if others else None
+    """A month for a month, a number word for a number word; ``None`` for a word of no group."""
+    group = group_of(original, GROUPS, on_list)
+    return like(original, random_numbers.choice(group)) if group else None
 
 
 def other_characters(original: str, random_numbers: random.Random, *, letters: bool) -> str:
     """A figure for every figure and numeric sign (``½``) and, with ``letters``, an ASCII letter of the same case for
     every letter.
 
-    With ``letters`` no three letters side by side are those of the original (whatever their case), and combining marks
-    and format characters, which would tell of its letters, are left out. A first figure that is not 0 does not become
-    0. What passes the check of payment cards (Luhn) still does.
+    With ``letters`` combining marks and format characters, which would tell of its letters, are left out. A first
+    figure that is not 0 does not become 0. What passes the check of payment cards (Luhn) still does.
     """
     figures = [character for character in original if character.isdecimal()]
-    known = triples(fold(original)) if letters else frozenset()
     made: list[str] = []
     first = True
     for character in original:
@@ -66,7 +63,8 @@ def other_characters(original: str, random_numbers: random.Random, *, letters: b
             made.append(random_numbers.choice("123456789" if first and character != "0" else string.digits))
             first = False
         elif letters and character.isalpha():
-            made.append(_letter(character.isupper(), "".join(made[-2:]).lower(), known, random_numbers))
+            letter = random_numbers.choice(string.ascii_lowercase)
+            made.append(letter.upper() if character.isupper() else letter)
         elif not letters or unicodedata.category(character) not in _PARTS_OF_LETTERS:
             made.append(character)
     if len(figures) >= 13 and _luhn(figures) == 0:
@@ -79,21 +77,6 @@ def other_characters(original: str, random_numbers: random.Random, *, letters: b
 def is_numeric(character: str) -> bool:
     """Whether a character is a figure or another numeric sign (``²``, ``½``, ``Ⅷ``), and no letter as ``五`` is."""
     return character.isdigit() or (character.isnumeric() and not character.isalpha())
-
-
-def triples(text: str) -> frozenset[str]:
-    """All three letters that stand side by side: a word that keeps some may be known by them."""
-    return frozenset(part for index in range(len(text) - 2) if (part := text[index : index + 3]).isalpha())
-
-
-def _letter(capital: bool, before: str, known: Collection[str], random_numbers: random.Random) -> str:
-    """A letter that does not end one of the known triples; ``before``: two characters before it, in small letters."""
-    letters = string.ascii_uppercase if capital else string.ascii_lowercase
-    letter = random_numbers.choice(letters)
-    if before + letter.lower() in known:
-        others = [letter for letter in letters if before + letter.lower() not in known]
-        letter = random_numbers.choice(others or letters)
-    return letter
 
 
 def is_figure(word: str) -> bool:
@@ -109,21 +92,17 @@ def is_domain(word: str) -> bool:
 
 def other_figures(original: str, random_numbers: random.Random) -> str:
     """A figure for every figure, with the ending of the new one where it is an ordinal; other letters than a short
-    ending change too, words of a group (``USD500``) into others of it."""
+    ending are drawn too, for words of a group (``USD500``) words of it."""
     if ordinal := _ORDINAL.fullmatch(original):
         number = other_characters(ordinal.group(1), random_numbers, letters=False)
         return number + like(ordinal.group(2), ordinal_ending(number))
     if is_figure(original):
         return other_half_of_day(other_characters(original, random_numbers, letters=False), random_numbers)
-    made = other_letters(original, random_numbers)
-    if triples(fold(made)) & triples(fold(original)):
-        # Another word of a group has letters of the original by chance.
-        return other_characters(original, random_numbers, letters=True)
-    return made
+    return other_letters(original, random_numbers)
 
 
 def other_letters(original: str, random_numbers: random.Random) -> str:
-    """Other letters and figures, words of a group changed into others of it."""
+    """Letters and figures drawn, for words of a group words of it."""
     return "".join(
         other_of_group(part, random_numbers) or other_characters(part, random_numbers, letters=True)
         for part in _LETTERS.split(original)

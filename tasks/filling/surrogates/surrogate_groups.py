@@ -1,8 +1,8 @@
 """Closed groups of words that stand for each other: a month for a month, a currency for a currency.
 
-A surrogate is never its original. So in a group of two the one tells the other, and with three each of the others is
-left: no group has fewer members than ``FEWEST``. The same holds of those members that are not on the list of kept
-words, where only such words are masked: where too few are left, the word counts as one of no group.
+Every word of a group is as likely, the original too: a surrogate tells the group and nothing of the word, however many
+of them are seen. No group has fewer members than ``FEWEST``. The same holds of those members that are not on the list
+of kept words, where only such words are masked: where too few are left, the word counts as one of no group.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -88,8 +88,7 @@ GROUPS_OF_CLASS: Mapping[str, tuple[Sequence[str], ...]] = {
 GROUPS: tuple[Sequence[str], ...] = (*_DAYS, *_NUMBERS, *_TIMES, *_MONEY, *_ERAS, *_BETWEEN)
 """All groups, in the order in which a word is looked up."""
 STAND_INS: tuple[tuple[Sequence[str], Sequence[str]], ...] = (("am pm a.m p.m".split(), _BESIDE_AN_HOUR),)
-"""Words of a kind that has but two, whatever their spelling, and words of which any may stand for any of them: one for
-the other would tell the original."""
+"""Words of a kind that has but two, whatever their spelling, and words of which any may stand for any of them."""
 
 
 def no_list(_: str) -> bool:
@@ -97,16 +96,13 @@ def no_list(_: str) -> bool:
     return False
 
 
-def others_of_group(
-    original: str, groups: Iterable[Sequence[str]], on_list: Callable[[str], bool] = no_list
-) -> list[str]:
-    """What may stand for a word of one of the groups: the other words of the first; empty for a word of none.
+def group_of(original: str, groups: Iterable[Sequence[str]], on_list: Callable[[str], bool] = no_list) -> Sequence[str]:
+    """What may stand for a word of one of the groups: all words of the first; empty for a word of none.
     ``on_list``: whether a word is on the list of kept words."""
     folded = fold(original)
     for group in groups:
-        others = [word for word in group if fold(word) != folded]
-        if len(others) < len(group) and _may_be_another(original, group, on_list):
-            return others
+        if folded in map(fold, group) and _may_be_another(original, group, on_list):
+            return group
     return []
 
 

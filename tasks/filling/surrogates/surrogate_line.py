@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from tasks.corpora.masked_text import MASK
@@ -12,10 +13,10 @@ from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
 from tasks.filling.casing import Casing, starts_sentence
 from tasks.filling.kept_words import KeptWords
-from tasks.filling.marker_randomness import MarkerRandomness
+from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import MaskedSentence
 from tasks.filling.surrogates.marked_slots import MarkedSlot
-from tasks.filling.surrogates.surrogate_figures import figure, figure_by_class
+from tasks.filling.surrogates.surrogate_figures import YEARS, figure, figure_by_class
 from tasks.filling.surrogates.surrogate_forms import (
     is_domain,
     is_figure,
@@ -85,7 +86,7 @@ class SurrogateLine:
         kind = "frequency" if label == MASK else "original" if whole else "class"
         sources.counts[{"original": "surrogates_with_original"}.get(kind, f"surrogates_by_{kind}")] += len(slots)
         known = self._known.get((label, *originals)) if whole else None
-        # A merged marker stands for other words too, of which the known surrogate may be one.
+        # A merged marker stands for other words too, of which the known surrogate may be one that is forbidden.
         if known is not None and all(map(_is_allowed, known, slots)):
             sources.counts["surrogates_repeated"] += len(slots)
             # Beyond the line it is drawn anew, by the original: what is known may be what a merged marker got instead.
@@ -112,6 +113,18 @@ class SurrogateLine:
                     self._known.setdefault((label, original), (word,))
         self._taken.update(map(fold, words))
         return self._cased_as(words, slots)
+
+    @cached_property
+    def _years(self) -> int | None:
+        """What the dates of the line or its document move by; ``None`` where each word has its own move: in a corpus
+        one date that is known would tell all others."""
+        if self._sources.in_corpus:
+            return None
+        if self._sentence.document is not None:
+            message = f"years\0{self._sentence.document}".encode()
+            return int.from_bytes(hmac.digest(self._sources.key, message, "sha256")) % YEARS
+        place = Place(self._sentence.number, 0)
+        return int(self._sources.randomness.at(place, stream=1).integers(YEARS))
 
     def _random(self, slots: Sequence[MarkedSlot], originals: tuple[str, ...]) -> random.Random:
         sources = self._sources
@@ -194,7 +207,7 @@ class SurrogateLine:
                 return self._word(slot, random_numbers)
         if slot.original is None:
             return figure_by_class(slot.label, random_numbers, index, len(run))
-        return figure(slot.label, random_numbers, slot.original, self._sources.kept.holds)
+        return figure(slot.label, random_numbers, slot.original, self._sources.kept.holds, self._years)
 
     def _name(self, slot: MarkedSlot, index: int, count: int, random_numbers: random.Random) -> str:
         values, original = self._sources.values, slot.original
@@ -242,5 +255,5 @@ class SurrogateLine:
 
 
 def _is_allowed(word: str, slot: MarkedSlot) -> bool:
-    """Whether a word may stand in a slot: it is one, and not what the slot stands for."""
+    """Whether a word may stand in a slot: it is one, and not forbidden there."""
     return is_one_word(word) and fold(word) not in slot.forbidden

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from tasks.corpora.words import fold, word_spans
 from tasks.filling.surrogates.surrogate_forms import other_characters
-from tasks.filling.surrogates.surrogate_groups import no_list, others_of_group
+from tasks.filling.surrogates.surrogate_groups import group_of, no_list
 from tasks.labelled_text import people as names
 from tasks.labelled_text.slots import Gazetteer
 from tasks.labelled_text.value_pools import (
@@ -188,7 +188,7 @@ class SurrogateValues:
         pool = self._pool_of_places(kind, count)
         return self._several(
             lambda: pool.draw(random_numbers) if pool is not None else None,
-            others_of_group(originals[-1], _PLACE_ENDINGS, on_list) if len(originals) == count else [],
+            group_of(originals[-1], _PLACE_ENDINGS, on_list) if len(originals) == count else [],
             originals,
             count,
             random_numbers,
@@ -208,7 +208,7 @@ class SurrogateValues:
         originals are folded, for one of two or three letters."""
         if count == 1 and originals and (_SHORT_NAME if cased else _SHORT_FOLDED).fullmatch(originals[0]):
             return [other_characters(originals[0], random_numbers, letters=True)]
-        endings = others_of_group(originals[-1], _ORGANISATION_ENDINGS, on_list) if len(originals) == count else []
+        endings = group_of(originals[-1], _ORGANISATION_ENDINGS, on_list) if len(originals) == count else []
         if not endings and count > 1 and random_numbers.random() < _ENDING_SHARE:
             endings = [*random_numbers.choice(_ORGANISATION_ENDINGS)]
         return self._several(
