@@ -1,44 +1,191 @@
 """The search itself: one that finds nothing anywhere would let every other test here pass."""
 
 import base64
+import bz2
 import gzip
+import html
+import io
+import json
+import lzma
+import quopri
+import sqlite3
+import struct
+import subprocess
+import tarfile
+import unicodedata
+import urllib.parse
 import zipfile
+import zlib
+from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+import zstandard
 from canary_search import CanarySearch
+from safetensors.torch import save
+from tokenizers_in_use import encoders
+from unpacking import unpacked
 
-SEARCH = CanarySearch(["Zyxwquill", "quorblatt77@hiddenmail.example"])
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "Yesterday Zyxwquill called.",
-        "ZYXWQUILL",
-        "to=quorblatt77%40hiddenmail.example",
-        "with Zyxwquill".encode("utf-16-le"),
-        base64.b64encode(b"Zyxwquill called"),
-        base64.b64encode(b"1 Zyxwquill called"),
-        base64.b64encode(b"a Zyxwquill called"),
-        base64.b64encode(b"to zyxwquill called"),
-    ],
-)
-def test_a_canary_is_found_in_every_form(content):
-    assert len(SEARCH.found_in(content)) == 1
+NAME, ADDRESS, GERMAN, RUSSIAN = "Zyxwquill", "quorblatt77@hiddenmail.example", "Süßkwark", "Квиллмойров"
+LINE = "powder relief poster prevention map"
+TEXT = f"Yesterday {NAME} said that {LINE} is known to {GERMAN}, {RUSSIAN} and {ADDRESS}, who called.\n"
+CANARIES = [NAME, ADDRESS, GERMAN, RUSSIAN, LINE]
+ROOT = Path(__file__).parent.parent.parent
 
 
-def test_other_words_are_not_canaries():
-    assert SEARCH.found_in("Zyxw quill wrote to quorblatt@example.org" * 100) == []
+def in_zip(data: bytes, name: str = "words") -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, data)
+    return packed.getvalue()
 
 
-def test_packed_files_and_names_are_searched(tmp_path):
-    (tmp_path / "log.gz").write_bytes(gzip.compress(b"Zyxwquill"))
-    with zipfile.ZipFile(tmp_path / "scores.npz", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("words", "Zyxwquill " * 50)
-    (tmp_path / "zyxwquill").mkdir()
+def in_tar(data: bytes) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        member = tarfile.TarInfo("words")
+        member.size = len(data)
+        archive.addfile(member, io.BytesIO(data))
+    return packed.getvalue()
+
+
+def in_database(text: str, place: Path) -> bytes:
+    """In a cell that is so long that it is cut over pages."""
+    with sqlite3.connect(place / "store.db") as store:
+        store.execute("pragma page_size = 512")
+        store.execute("create table kept (value text)")
+        for before in range(0, 512, 5):
+            store.execute("insert into kept values (?)", ["." * before + text * 3])
+    store.close()
+    return (place / "store.db").read_bytes()
+
+
+def as_array(text: str) -> bytes:
+    packed = io.BytesIO()
+    np.savez_compressed(packed, words=np.array([text]))
+    return packed.getvalue()
+
+
+RAW = TEXT.encode()
+FORMS = {
+    "plain": RAW,
+    "upper case": TEXT.upper().encode(),
+    "lower case": TEXT.lower().encode(),
+    "decomposed": unicodedata.normalize("NFD", TEXT).encode(),
+    "without accents": TEXT.replace("ü", "u").replace("й", "и").encode(),
+    **{name: TEXT.encode(name) for name in ("utf-16", "utf-16-be", "utf-32", "utf-32-be")},
+    "hexadecimal": RAW.hex().encode(),
+    "hexadecimal, upper case": RAW.hex().upper().encode(),
+    **{f"base64, {skipped} bytes on": base64.b64encode(b"." * skipped + RAW) for skipped in range(3)},
+    "base64 in lines": base64.encodebytes(RAW),
+    "base64 of addresses": base64.urlsafe_b64encode(RAW),
+    "quoted-printable": quopri.encodestring(RAW),
+    "address": urllib.parse.quote(TEXT).encode(),
+    "address in an address": urllib.parse.quote(urllib.parse.quote_plus(TEXT)).encode(),
+    "entities": "".join(f"&#{ord(letter)};" for letter in TEXT).encode(),
+    "escaped for a page": html.escape(TEXT).encode("ascii", "xmlcharrefreplace"),
+    "json": json.dumps(TEXT).encode(),
+    "json in json": json.dumps(json.dumps(TEXT)).encode(),
+    "list of words in json": json.dumps(TEXT.split(), indent=2).encode(),
+    "as git quotes names": "".join(f"\\{byte:o}" if byte > 127 else chr(byte) for byte in RAW).encode(),
+    "as Python shows bytes": repr(RAW).encode(),
+    "zlib": zlib.compress(RAW),
+    "deflate": zlib.compress(RAW)[2:-4],
+    "gzip": gzip.compress(RAW),
+    "bz2": bz2.compress(RAW),
+    "xz": lzma.compress(RAW),
+    "lzma": lzma.compress(RAW, lzma.FORMAT_ALONE),
+    "zstandard": zstandard.compress(RAW),
+    "zip": in_zip(RAW),
+    "tar": in_tar(RAW),
+    "gzip behind other bytes": b"header" * 100 + gzip.compress(RAW) + b"footer",
+    "the second of two gzips": gzip.compress(b"nothing") + gzip.compress(RAW),
+    "gzip in zip in tar in xz": lzma.compress(in_tar(in_zip(gzip.compress(RAW)))),
+    "npz": as_array(TEXT),
+    "safetensors": save({"text": torch.tensor(list(RAW), dtype=torch.uint8)}, {"note": TEXT}),
+}
+
+
+@pytest.fixture(scope="module")
+def search() -> CanarySearch:
+    return CanarySearch(CANARIES)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_canary_is_found_in_every_form(search, form):
+    found = set().union(*map(search.found_in, unpacked(FORMS[form])))
+    assert sorted(found) == sorted(CANARIES)
+
+
+def test_the_first_part_of_an_address_will_do(search):
+    assert search.found_in("user=quorblatt77; host=unknown") == [ADDRESS]
+
+
+def test_other_words_are_not_canaries(search):
+    text = (
+        "Zyxw quill, suss kwark wrote to quorblatt@example.org: powder, relief and a prevention map. 97 114 115 " * 99
+    )
+    for packed in (text.encode(), zlib.compress(text.encode()), text.encode("utf-16"), base64.b64encode(text.encode())):
+        assert [search.found_in(part) for part in unpacked(packed)] == [[]] * len(list(unpacked(packed)))
+
+
+def test_cells_are_whole_where_pages_are_not(search, tmp_path):
+    parts = list(unpacked(in_database(TEXT, tmp_path)))[1:]
+    assert sum(search.found_in(part) == sorted(CANARIES) for part in parts) >= 103
+
+
+def test_files_names_and_git_are_searched(search, tmp_path):
+    (tmp_path / "log.gz").write_bytes(gzip.compress(RAW))
+    (tmp_path / GERMAN.lower()).mkdir()
     (tmp_path / "raw").mkdir()
-    (tmp_path / "raw" / "mail.txt").write_text("Zyxwquill", encoding="utf-8")
+    (tmp_path / "raw" / "mail.txt").write_bytes(RAW)
     (tmp_path / "clean.txt").write_text("nothing", encoding="utf-8")
-    held, searched = SEARCH.holders(tmp_path, ["raw/"])
-    assert held == ["log.gz", "scores.npz", "the name zyxwquill"]
+    cached = tmp_path / ".dvc" / "cache" / "files" / "md5" / "ab" / "cdef"
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(RAW)
+    held, searched = search.holders(tmp_path, ["raw/"])
+    assert held == [f"the name {GERMAN.lower()}", ".dvc/cache/files/md5/ab/cdef", "log.gz"]
     assert searched == 3
+
+
+def test_what_git_has_ever_taken_is_found_loose_and_packed(search, tmp_path):
+    def git(*arguments: str) -> None:
+        subprocess.run(["git", "-C", str(tmp_path), *arguments], check=True, capture_output=True)
+
+    git("init", "--quiet")
+    for number in range(3):
+        lines = [f"a line that is the same {count}" for count in range(200)]
+        (tmp_path / "notes.txt").write_text("\n".join([*lines, TEXT * (number == 1), str(number)]), encoding="utf-8")
+        git("add", "-A")
+        git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "--quiet", "-m", "more")
+    assert [name[:10] for name in search.holders(tmp_path)[0]] == ["git's blob"]
+    git("gc", "--quiet", "--aggressive", "--prune=now")
+    assert [name[:10] for name in search.holders(tmp_path)[0]] == ["git's blob"]
+
+
+@pytest.fixture(scope="module")
+def known_encoders():
+    """MiniLM's word pieces, SmolLM2's byte pairs, the shipped recogniser's SentencePiece units."""
+    return encoders(ROOT)
+
+
+@pytest.mark.slow  # a GGUF file of 90 MB is read for its tokenizer
+def test_the_numbers_of_every_tokenizer_are_found(known_encoders):
+    search = CanarySearch(CANARIES, known_encoders)
+    known = 0
+    assert len(known_encoders) == 5
+    for encode in known_encoders:
+        for canary in CANARIES:
+            numbers = encode(canary)
+            if numbers is None:
+                continue
+            known += 1
+            around = [4321, *numbers, 8]
+            for form in ("i4", "i8", "u2"):
+                if max(around) < 2**16 or form != "u2":
+                    assert search.found_in(b"head" + np.array(around, dtype=f"<{form}").tobytes()) == [canary]
+            assert search.found_in(json.dumps({"ids": around})) == [canary]
+            assert search.found_in(json.dumps(around, indent=1)) == [canary]
+            assert search.found_in(struct.pack("<4i", 5, *numbers[:2], 7)) == []
+    assert known >= 15
