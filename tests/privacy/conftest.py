@@ -1,14 +1,20 @@
 """An experiment whose private text holds planted words, after all that can happen to it."""
 
+from pathlib import Path
+
 import pytest
 from canary_search import CanarySearch
 from planted_experiment import CANARIES, NAME, break_private_lines, plant
 from prefect_server import log_in, password_in
+from tokenizers_in_use import encoders
+
+ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture(scope="session")
-def search() -> CanarySearch:
-    return CanarySearch([*CANARIES, NAME])
+def search(lived) -> CanarySearch:
+    """With the tokenizers that come with the project, and those of the experiment's own models."""
+    return CanarySearch([*CANARIES, NAME], [*encoders(ROOT), *encoders(lived.folder)])
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +30,7 @@ def lived(tmp_path_factory):
         made.run("dvc", "push", "--run-cache")
         break_private_lines(made.folder)
         made.run("palimpsest", "run", "--verbose", expect=1)
+        made.run("git", "add", "-A")
         yield made
     finally:
         made.run("palimpsest", "down")

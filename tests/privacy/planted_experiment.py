@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from dvc.repo import Repo
 
 # The tiny experiment is shared with the tests from end to end, questions to Prefect with those of the flows.
 sys.path.insert(0, str(Path(__file__).parent.parent / "end_to_end"))
@@ -15,7 +16,24 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "flows"))
 
 import test_two_drivers as tiny
 
-CANARIES = tiny.CANARIES
+MASKED = (*tiny.CANARIES[:2], "Größenquax", "Квиллморов")
+"""Names that both techniques mask."""
+KEPT_BY_ONE = (tiny.CANARIES[2], "blorptangle", "süßkwark")
+"""The allow list masks these, the tagger keeps them: its fills hold them."""
+KEPT_LINES = ("powder relief poster prevention map", "picture opinion furniture window planet")
+"""Every technique keeps every word. In this order they stand in the private text alone, and in every fill of it."""
+CANARIES = (*MASKED, *KEPT_BY_ONE, *KEPT_LINES)
+TECHNIQUES = {"allow_list": {"kind": "allow_list"}, "tagger": {"kind": "entity_tagger", "tagger": {"kind": "crf"}}}
+PRIVATE_LINES = [
+    *(
+        f"Yesterday {name} called the manager about a small house. {number}"
+        for name in MASKED[2:]
+        for number in range(6)
+    ),
+    *(f"The manager found a {word} in the garden again. {number}" for word in KEPT_BY_ONE[1:] for number in range(6)),
+    *(f"They said that {words} is the best. {number}" for words in KEPT_LINES for number in range(60)),
+]
+BAD_LINE = 300 + 6 * len(tiny.CANARIES) + len(PRIVATE_LINES) + 1
 NAME = "Wrenchquibble"
 """Stands alone in lines that make a stage fail."""
 
@@ -61,6 +79,13 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def private_outputs(folder: Path) -> list[str]:
+    """Text, models and scores that are not pushed, as the graph says, as beginnings of paths."""
+    with Repo(str(folder)) as repo:
+        kept = [f"{Path(out.fs_path).relative_to(folder).as_posix()}/" for out in repo.index.outs if not out.can_push]
+    return [path for path in kept if path.startswith(("data/", "models/", "results/scores/"))]
+
+
 def break_private_lines(folder: Path) -> None:
     """Make three stages fail on lines that hold a canary: two of ours, and a program that quotes what it read."""
     raw = folder / "data" / "raw"
@@ -85,6 +110,16 @@ def break_private_lines(folder: Path) -> None:
 def plant(place: Path) -> Lived:
     """The experiment before its first run, with servers of its own named in its environment."""
     folder = tiny.make_checkout(place / "an experiment")
+    raw = folder / "data" / "raw"
+    with (raw / "mail.txt").open("a", encoding="utf-8") as stream:
+        stream.writelines(f"{line}\n" for line in PRIVATE_LINES)
+    with (raw / "generic.txt").open("a", encoding="utf-8") as stream:
+        # The language model knows each word, so a line of them has numbers.
+        stream.writelines(f"Again {word} was the word.\n" for words in KEPT_LINES for word in words.split())
+    parameters = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
+    parameters["compare"] |= {"techniques": list(TECHNIQUES), "tunings_again": [], "tuned_fillers": ["tiny_tuned"]}
+    parameters["masking"] |= TECHNIQUES
+    (folder / "params.yaml").write_text(yaml.safe_dump(parameters, sort_keys=False), encoding="utf-8")
     home, temporary = place / "home", place / "temporary"
     home.mkdir()
     temporary.mkdir()

@@ -69,17 +69,15 @@ def _deflated(content: bytes) -> Iterator[bytes]:
 
 
 def _cells(content: bytes) -> Iterator[bytes]:
-    """Every cell of a database: a page may cut a long one in two."""
+    """The cells of each table of a database: a page may cut a long one in two."""
     # Bytes 18 and 19 say that there is a log beside the file, which a copy in memory has not.
     store = sqlite3.connect(":memory:")
     store.deserialize(content[:18] + b"\x01\x01" + content[20:])
     store.text_factory = bytes
     tables = [row[0].decode() for row in store.execute("select name from sqlite_master where type = 'table'")]
     for table in tables:
-        for row in store.execute(f'select * from "{table}"'):
-            cells = [cell if isinstance(cell, bytes) else str(cell).encode() for cell in row]
-            yield b"\n".join(cells)
-            yield from (cell for cell in cells if _BEGINNINGS.match(cell))
+        rows = store.execute(f'select * from "{table}"')
+        yield b"\n".join(cell if isinstance(cell, bytes) else str(cell).encode() for row in rows for cell in row)
     store.close()
 
 
