@@ -14,8 +14,8 @@ What is measured is rounded (``Rounding``), since exact sums tell words: of two 
 difference is that line's word, its group, and whether the fill gives it back. Groups of fewer than ``FEWEST_PLACES``
 are left out, and what guessing would hit is said of the whole alone.
 
-Intervals are Wilson's score interval at 95 %, which takes places as independent; those of a conversation are not quite,
-and rounding is not in it. The guess has none: it is an expectation.
+Intervals are Wilson's score interval at 95 %, which takes places as independent; those of a conversation are not quite.
+They hold those of all counts that may have been rounded so. The guess has none: it is an expectation.
 """
 
 import hmac
@@ -182,12 +182,14 @@ def _row(count: RestorationCount, rounded: Rounding) -> dict[str, Any]:
     if places < FEWEST_PLACES:
         return {"places": places, "restored": None, "rate": None, "rate_ci": None}
     restored = min(places, restored)
-    interval = wilson_interval(restored, places)
+    # What was rounded may have been any of these.
+    low = wilson_interval(max(0, restored - _STEP), places)
+    high = wilson_interval(min(places, restored + _STEP), places)
     return {
         "places": places,
         "restored": restored,
         "rate": _three_digits(restored / places),
-        "rate_ci": interval and [_three_digits(end) for end in interval],
+        "rate_ci": [_three_digits(low[0]), _three_digits(high[1])] if low and high else None,
     }
 
 
