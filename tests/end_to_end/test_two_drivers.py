@@ -233,6 +233,10 @@ def make_checkout(folder: Path) -> Path:
     ]
     (raw / "labelled_mail.jsonl").write_text("\n".join(map(json.dumps, labelled)) + "\n", encoding="utf-8")
     make_tiny_filler(raw / "tiny_untrained_bert")
+    # Hashes in reports, and so the keys of runs, are the same in checkouts of one key.
+    keys = folder / "data" / "private" / "keys"
+    keys.mkdir(parents=True, mode=0o700)
+    (keys / "clone_key").write_bytes(bytes(range(32)))
     (folder / "params.yaml").write_text(yaml.safe_dump(PARAMETERS, sort_keys=False), encoding="utf-8")
     return folder
 
