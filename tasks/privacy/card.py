@@ -156,12 +156,13 @@ def _promise(cell: FilledCell) -> str:
 
 
 def _others(facts: CardFacts) -> str:
+    unknown = "".join(f" What `{name}` shares with it is not known." for name in facts.earlier.unknown)
     if not facts.earlier.lines:
-        return "None by this clone of the experiment. Its ledger knows of no release of another one."
+        return f"None by this clone of the experiment. Its ledger knows of no release of another one.{unknown}"
     listed = ", ".join(f"`{name}` (`{facts.cells[name]}`)" for name in facts.earlier.lines)
     return (
         f"{listed}. Whoever has all of them sees {percent(facts.earlier.share)} of the words that any of them masks, "
-        "and finds substitutes where they differ."
+        f"and finds substitutes where they differ.{unknown}"
     )
 
 

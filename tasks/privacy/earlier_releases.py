@@ -13,7 +13,6 @@ from pathlib import Path
 
 from tasks.corpora.sidecar import MaskedSpan, read_sidecar
 from tasks.corpora.text_lines import read_lines
-from tasks.errors import CorpusError
 from tasks.privacy.ledger import Release
 
 RAW, SIDECAR = "raw.txt", "sidecar.jsonl"
@@ -31,6 +30,8 @@ class SharedLines:
     """Words that one of all these releases, the new one among them, masks and another one leaves in clear."""
     masked: int
     """Words that any of them masks."""
+    unknown: Sequence[str] = ()
+    """Releases whose private copy is gone, as that of a corpus that was forgotten: what they share cannot be said."""
 
     @property
     def share(self) -> float:
@@ -56,7 +57,7 @@ def shared_lines(raw: Path, sidecar: Path, earlier: Iterable[Release], copies: P
     """Hold a text and its sidecar against the private copies ``copies/NAME`` of earlier releases.
 
     Words are counted at every line of the new text. A line that nobody masks a word of says nothing new and is not
-    counted as shared. ``CorpusError`` where the copy of a release is gone.
+    counted as shared.
     """
     ours: dict[bytes, _Line] = {}
     for digest, spans in _lines(raw, sidecar):
@@ -64,14 +65,13 @@ def shared_lines(raw: Path, sidecar: Path, earlier: Iterable[Release], copies: P
         line.count += 1
         line.add(spans)
     shared: dict[str, int] = {}
+    unknown: list[str] = []
     together: set[bytes] = set()
     for release in earlier:
         folder = copies / release.name
         if not folder.exists():
-            raise CorpusError(
-                f"{str(folder)!r}, the private copy of the release {release.name!r}, is gone, so nobody can say which "
-                "lines it shares with a new one; bring it back from a backup"
-            )
+            unknown.append(release.name)
+            continue
         seen: set[bytes] = set()
         for digest, spans in _lines(folder / RAW, folder / SIDECAR):
             if digest in ours:
@@ -84,7 +84,7 @@ def shared_lines(raw: Path, sidecar: Path, earlier: Iterable[Release], copies: P
     lines = [ours[digest] for digest in together]
     masked = sum(line.count * len(line.masked) for line in lines)
     shown = sum(line.count * len(line.masked - (line.hidden or set())) for line in lines)
-    return SharedLines(shared, shown, masked)
+    return SharedLines(shared, shown, masked, unknown)
 
 
 def _lines(raw: Path, sidecar: Path) -> Iterator[tuple[bytes, list[MaskedSpan]]]:

@@ -124,6 +124,12 @@ def _check_also(earlier: SharedLines, wish: Wish, before: Sequence[Release]) -> 
                 f"--also {name!r}: the ledger has no such release{nearest(name, names)}; it has: "
                 f"{', '.join(names) or 'none'}"
             )
+    unknown = [name for name in earlier.unknown if name not in wish.also]
+    if unknown:
+        raise ParameterError(
+            f"the private copy of release {unknown[0]!r} is not in {str(private_home() / RELEASES)!r}, so nobody "
+            f"can say which lines both share; bring it back, or say --also {unknown[0]} if its lines are others"
+        )
     missing = [name for name in earlier.lines if name not in wish.also]
     if missing:
         listed = ", ".join(f"{name!r} ({earlier.lines[name]:,} lines)" for name in earlier.lines)
@@ -152,7 +158,7 @@ def _entry(cell: FilledCell, wish: Wish, files: dict[str, Path], earlier: Shared
         words_per_unit=method.counts.words_per_unit if counted is not None else None,
         counts=counted["counts"] if counted is not None else None,
         files={name: _digest(path) for name, path in files.items()},
-        also=[*earlier.lines],
+        also=[*earlier.lines, *earlier.unknown],
         shown_together=earlier.share if earlier.lines else None,
     )
 

@@ -154,6 +154,9 @@ def test_what_may_not_leave_is_refused_in_one_line(folder):
     def another_state():
         (folder / "data/masked/chat/union/train.txt").write_text("We met [MASK].\n", encoding="utf-8")
 
+    def gone():
+        (folder / "data/private/releases/first").rename(folder / "data/private/releases/gone")
+
     refused = [
         (["chat/union/unigrams-1", "--name", "a"], "did you mean 'chat/union/unigram-1'"),
         (["chat/union/unigram-1", "--name", "../a"], "letters, digits"),
@@ -164,6 +167,8 @@ def test_what_may_not_leave_is_refused_in_one_line(folder):
         (["chat/words/unigram-1", "--name", "a", "--also", "fist"], "did you mean 'first'"),
         # Of each line's two masked words the list keeps the one that the tagger calls a place.
         (["chat/words/unigram-1", "--name", "a", "--also", "first"], "crf:.*LOCATION 30 of 60.*clear_share"),
+        (gone, ""),
+        (["chat/union/secret-1", "--name", "a"], "private copy of release 'first' is not in"),
         (another_state, ""),
         (["chat/union/secret-1", "--name", "a"], "is not the file that the report of 'mask' speaks of"),
     ]
