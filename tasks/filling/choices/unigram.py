@@ -4,17 +4,20 @@ Whatever a filler does better than this, it does by reading the sentence; what t
 merely giving words off the list their share of the text back.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError
+from tasks.filling.choices.choice import held_down
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Fill, MaskedSentence
 from tasks.filling.slot_originals import ForbiddenOriginals
+
+_TICKETS = 1 << 40
+"""So many where words are held down, so that rounding moves no share that matters."""
 
 
 class UnigramFiller:
@@ -42,9 +45,10 @@ class UnigramFiller:
         self._words = [frequencies.words[index] for index in allowed]
         self._randomness, self._stream = randomness, stream
         self._originals = originals
-        folded = [fold(word) for word in self._words] if originals is not None else []
-        self._folded = set(folded)
-        self._cumulated = np.cumsum(_held_down(frequencies.counts[allowed], folded))
+        self._counts = frequencies.counts[allowed]
+        self._folded = {fold(word) for word in self._words} if originals is not None else set()
+        self._cumulated: dict[float, np.ndarray] = {1.0: np.cumsum(self._counts)}
+        """By the largest probability that a word may have."""
 
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot."""
@@ -57,9 +61,10 @@ class UnigramFiller:
     def draw(self, place: Place) -> Fill:
         """The fill of one slot; ``CorpusError`` names its line where every word is forbidden there."""
         generator = self._randomness.at(place, stream=self._stream)
-        word = self._ticket(generator)
         if self._originals is None:
-            return Fill(word)
+            return Fill(self._ticket(generator, 1.0))
+        most = self._originals.most(place)
+        word = self._ticket(generator, most)
         forbidden = self._originals.at(place) & self._folded
         if forbidden:
             self._originals.note(place, would_restore=fold(word) in forbidden)
@@ -67,23 +72,25 @@ class UnigramFiller:
             raise CorpusError(f"line {place.line}: every word that may be drawn is forbidden there: nothing to draw")
         # Drawing again until it is another word is a draw from the distribution without the forbidden ones.
         while fold(word) in forbidden:
-            word = self._ticket(generator)
+            word = self._ticket(generator, most)
         return Fill(word)
 
-    def _ticket(self, generator: np.random.Generator) -> str:
-        ticket = generator.integers(self._cumulated[-1])
-        return self._words[int(np.searchsorted(self._cumulated, ticket, side="right"))]
+    def _ticket(self, generator: np.random.Generator, most: float) -> str:
+        if most not in self._cumulated:
+            self._cumulated[most] = np.cumsum(_held_down(self._counts, self._words, most))
+        cumulated = self._cumulated[most]
+        return self._words[int(np.searchsorted(cumulated, generator.integers(cumulated[-1]), side="right"))]
 
 
-def _held_down(counts: np.ndarray, folded: Sequence[str]) -> np.ndarray:
-    """``(W,)`` counts in which no word, in whatever case, has more than all others together (see ``slot_originals``);
-    ``folded``: its ``W`` words, or nothing where the counts stay as they are."""
-    totals: Counter[str] = Counter()
-    for word, count in zip(folded, counts.tolist(), strict=False):
-        totals[word] += count
-    for word, total in totals.most_common(1):
-        others = int(counts.sum()) - total
-        if total > others > 0:
-            mine = np.array([word == other for other in folded])
-            return np.where(mine, np.maximum(counts * others // total, 1), counts)
-    return counts
+def _held_down(counts: np.ndarray, words: Sequence[str], most: float) -> np.ndarray:
+    """``(W,)`` counts in which no word, in whatever case, has more than the share ``most`` (see ``slot_originals``);
+    all have the same where they are too few for that."""
+    folded = [fold(word) for word in words]
+    numbers = {word: number for number, word in enumerate(dict.fromkeys(folded))}
+    word_of = np.array([numbers[word] for word in folded])
+    totals = np.bincount(word_of, weights=counts)  # (V,) words in whatever case
+    if (totals <= most * totals.sum()).all():
+        return counts
+    held = held_down(totals, np.full(len(totals), most))
+    shares = np.full(len(totals), 1 / len(totals)) if held is None else held
+    return np.maximum(1, np.rint(_TICKETS * shares[word_of] * counts / totals[word_of])).astype(np.int64)
