@@ -25,14 +25,15 @@ KEPT_LINES = ("powder relief poster prevention map", "picture opinion furniture 
 CANARIES = (*MASKED, *KEPT_BY_ONE, *KEPT_LINES)
 TECHNIQUES = {"allow_list": {"kind": "allow_list"}, "tagger": {"kind": "entity_tagger", "tagger": {"kind": "crf"}}}
 PRIVATE_LINES = [
+    *(f"They said that {words} is the best. {number}" for words in KEPT_LINES for number in range(20)),
     *(
         f"Yesterday {name} called the manager about a small house. {number}"
         for name in MASKED[2:]
         for number in range(6)
     ),
     *(f"The manager found a {word} in the garden again. {number}" for word in KEPT_BY_ONE[1:] for number in range(6)),
-    *(f"They said that {words} is the best. {number}" for words in KEPT_LINES for number in range(60)),
 ]
+"""They begin the corpus: samples are taken there."""
 BAD_LINE = 300 + 6 * len(tiny.CANARIES) + len(PRIVATE_LINES) + 1
 NAME = "Wrenchquibble"
 """Stands alone in lines that make a stage fail."""
@@ -111,8 +112,8 @@ def plant(place: Path) -> Lived:
     """The experiment before its first run, with servers of its own named in its environment."""
     folder = tiny.make_checkout(place / "an experiment")
     raw = folder / "data" / "raw"
-    with (raw / "mail.txt").open("a", encoding="utf-8") as stream:
-        stream.writelines(f"{line}\n" for line in PRIVATE_LINES)
+    written = (raw / "mail.txt").read_text(encoding="utf-8")
+    (raw / "mail.txt").write_text("\n".join(PRIVATE_LINES) + "\n" + written, encoding="utf-8")
     with (raw / "generic.txt").open("a", encoding="utf-8") as stream:
         # The language model knows each word, so a line of them has numbers.
         stream.writelines(f"Again {word} was the word.\n" for words in KEPT_LINES for word in words.split())
