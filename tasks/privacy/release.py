@@ -17,8 +17,10 @@ from filelock import FileLock
 from tasks.errors import ParameterError
 from tasks.files.atomic_file import PUBLIC_MODE, atomic_folder, make_folder
 from tasks.files.clone_key import key_id, private_home
+from tasks.filling.frequencies.released_counts import mark_released
 from tasks.filling.log_linear.options import counts_masked_words
 from tasks.parameters.parameter_file import Parameters
+from tasks.privacy.budget import check_budget, check_key
 from tasks.privacy.card import CardFacts, card
 from tasks.privacy.earlier_releases import RAW, SIDECAR, SharedLines, shared_lines
 from tasks.privacy.gate import Check, checks_of, clear_words, configured_taggers, percent, refuse_clear_words
@@ -69,16 +71,11 @@ def make_release(cell: FilledCell, wish: Wish, parameters: Parameters) -> Made:
         earlier = shared_lines(cell.raw, cell.sidecar, before, home / RELEASES)
         _check_also(earlier, wish, before)
         entry = _entry(cell, wish, files, earlier)
-        if parameters.release.epsilon_budget is not None:
-            from tasks.privacy.budget import check_budget
-
-            check_budget(
-                of_corpus(before, entry.dataset),
-                counts=entry.counts,
-                epsilon=entry.epsilon,
-                budget=parameters.release.epsilon_budget,
-            )
-        limit = parameters.release.clear_share
+        allowed = parameters.release
+        of_this_corpus = of_corpus(before, entry.dataset)
+        check_key([*of_this_corpus, entry], key=key_id(), other_keys=allowed.other_keys)
+        check_budget(of_this_corpus, counts=entry.counts, epsilon=entry.epsilon, budget=allowed.epsilon_budget)
+        limit = allowed.clear_share
         found = clear_words(cell, configured_taggers(parameters.masking), parameters.resources.threads)
         refuse_clear_words(cell, found, limit)
         checks = checks_of(cell, found, limit)
@@ -94,6 +91,13 @@ def _check_name(name: str, before: Sequence[Release]) -> None:
     if name in {release.name for release in before} or (RELEASES / name).exists():
         raise ParameterError(
             f"--name {name!r}: there is such a release; give another name, what has left stays as it is"
+        )
+    known = {release.name for release in before}
+    elsewhere = sorted(path.stem for path in RELEASES.glob("*.dvc") if path.stem not in known)
+    if elsewhere:
+        raise ParameterError(
+            f"{str(RELEASES / elsewhere[0])!r} was released in another clone, and the ledger of this one does not know "
+            "what it shows; bring data/private/ledger.jsonl, releases and keys from there, or release there"
         )
 
 
@@ -151,7 +155,7 @@ def _entry(cell: FilledCell, wish: Wish, files: dict[str, Path], earlier: Shared
         dataset=str(cell.cell.dataset),
         technique=str(cell.cell.technique),
         corpus=content_hash(cell.raw),
-        key=key_id(),
+        key=counted["key"] if counted is not None else key_id(),
         lines=cell.mask["measured"]["lines"],
         unit=method.counts.unit if counted is not None else None,
         epsilon=epsilon,
@@ -179,8 +183,6 @@ def _write(cell: FilledCell, entry: Release, text: str, copies: Path) -> Path:
         (released / CARD).chmod(PUBLIC_MODE)
         entry.files[CARD] = _digest(released / CARD)
         if entry.counts is not None:
-            from tasks.filling.frequencies.released_counts import mark_released
-
             # Refuses where words would leave twice, so it comes before the entry.
             mark_released(cell.fill["measured"]["counted_frequencies"])
         append_to_ledger(entry)

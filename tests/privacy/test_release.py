@@ -20,6 +20,7 @@ ROOT = Path(__file__).parent.parent.parent
 CANARIES = ("Zyxwquill", "Vexmorthané")
 """Words that every technique here masks."""
 LISTED = "we met in the office on a and then called him chicago about his house"
+WORDS = [*(f"word{number}" for number in range(1, 200)), *dict.fromkeys(LISTED.split())]
 LINES = [f"We met {name} in Chicago and called him about his house." for name in CANARIES * 15]
 TECHNIQUES = {
     "words": {"kind": "allow_list", "path": "words.txt"},
@@ -29,7 +30,11 @@ TECHNIQUES = {
         "parts": [{"kind": "allow_list", "path": "words.txt"}, {"kind": "entity_tagger", "tagger": {"kind": "crf"}}],
     },
 }
-METHODS = {"unigram": {"kind": "unigram"}, "secret": {"kind": "unigram", "forbid_original": True}}
+METHODS = {
+    "unigram": {"kind": "unigram"},
+    "secret": {"kind": "unigram", "forbid_original": True},
+    "counted": {"kind": "unigram", "prior": "counted", "counts": {"epsilon": 2.0}},
+}
 PUSHED = ("masked", "obfuscated", "private/corpora", "private/sidecars")
 
 
@@ -45,7 +50,8 @@ def template(tmp_path_factory):
         "params.yaml": yaml.safe_dump(parameters),
         "words.txt": "\n".join(LISTED.split()),
         "data/private/corpora/chat/train.txt": "".join(f"{line}\n" for line in LINES),
-        "data/word_counts.tsv": "".join(f"word{number}\t{number}\n" for number in range(1, 200)),
+        "data/generic.txt": f"{LISTED}\n",
+        "data/word_counts.tsv": "".join(f"{word}\t{number}\n" for number, word in enumerate(WORDS, 1)),
         "dvc.yaml": yaml.safe_dump(
             {"stages": {"all": {"cmd": "true", "outs": [{f"data/{name}": {"push": False}} for name in PUSHED]}}}
         ),
@@ -74,6 +80,7 @@ def template(tmp_path_factory):
                 ]
                 report = ["--report", f"results/reports/fill/chat/{technique}/{method}-1.json"]
                 counts = ["--word-counts", "data/word_counts.tsv", "--sidecar", sidecar]
+                counts += ["--generic-text", "data/generic.txt"]
                 run(patch, "fill", *cell, "--method", method, *text, *kept, *counts, *report)
         adapt(patch, folder)
     return folder
@@ -157,6 +164,9 @@ def test_what_may_not_leave_is_refused_in_one_line(folder):
     def gone():
         (folder / "data/private/releases/first").rename(folder / "data/private/releases/gone")
 
+    def elsewhere():
+        (folder / "releases/other.dvc").touch()
+
     refused = [
         (["chat/union/unigrams-1", "--name", "a"], "did you mean 'chat/union/unigram-1'"),
         (["chat/union/unigram-1", "--name", "../a"], "letters, digits"),
@@ -171,6 +181,8 @@ def test_what_may_not_leave_is_refused_in_one_line(folder):
         (["chat/union/secret-1", "--name", "a"], "private copy of release 'first' is not in"),
         (another_state, ""),
         (["chat/union/secret-1", "--name", "a"], "is not the file that the report of 'mask' speaks of"),
+        (elsewhere, ""),
+        (["chat/union/secret-1", "--name", "a"], "'releases/other' was released in another clone"),
     ]
     for options, reason in refused:
         if callable(options):
@@ -211,11 +223,31 @@ def test_the_model_goes_with_the_text_if_asked_for(folder):
         release("chat/union/unigram-1", "--name", "other-model", "--with-model")
 
 
-def test_a_release_beyond_the_budget_is_refused(folder):
-    pytest.importorskip("tasks.privacy.budget")
+def allow(folder, **settings):
     parameters = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
-    parameters["release"]["epsilon_budget"] = 1.0
+    parameters["release"] |= settings
     (folder / "params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
-    with pytest.raises(PalimpsestError, match="epsilon_budget=1"):
+
+
+def test_a_release_beyond_the_budget_is_refused(folder):
+    allow(folder, epsilon_budget=3.0, clear_share=0.5)
+    with pytest.raises(PalimpsestError, match="epsilon_budget=3"):
         release("chat/union/secret-1", "--name", "a")
-    release("chat/union/unigram-1", "--name", "a")
+    release("chat/union/counted-1", "--name", "a")
+    (entry,) = read_ledger()
+    assert (entry.unit, entry.epsilon, entry.words_per_unit) == ("line", 2.0, 1)
+    # Nothing more of what was masked; and other counts of the same words, which cost as much again.
+    release("chat/union/unigram-1", "--name", "b", "--also", "a")
+    with pytest.raises(PalimpsestError, match="epsilon 2 and 2 of releases 'a', 'b' are 4"):
+        release("chat/words/counted-1", "--name", "c", "--also", "a", "--also", "b")
+
+
+def test_what_one_key_has_counted_no_other_key_counts_again_unless_told(folder, monkeypatch, capsys):
+    release("chat/union/counted-1", "--name", "a")
+    (folder / "data/private/keys/clone_key").write_bytes(bytes(32))
+    report = yaml.safe_load((folder / "results/reports/fill/chat/union/counted-1.json").read_text(encoding="utf-8"))
+    again = report["command"][1:]
+    assert main(again) == 1
+    assert f"was counted by key '{read_ledger()[0].key}'" in capsys.readouterr().err
+    allow(folder, other_keys=[read_ledger()[0].key])
+    assert main(again) == 0
