@@ -28,6 +28,7 @@ MODULES = (
     "beam_search_speed",
     "graph_speed",
     "publishing_speed",
+    "empirical_epsilon",
 )
 RESULTS = Path(__file__).parent / "results" / "latest.json"
 

@@ -96,21 +96,11 @@ def counted_frequencies(
     ``of``: names of corpus and technique; ``home``: where counts of lines are kept (``released_counts``), nowhere if
     ``None``. Raises ``CorpusError`` where documents are more or fewer than lines, or each line is one of its own.
     """
-    cells = _Cells(before, kept, public or before, count_names=settings.names == "count")
+    cells = Cells(before, kept, public or before, count_names=settings.names == "count")
     series = series_name(key, of, settings.model_dump(mode="json"), cells.words, cells.names)
-    fingerprints = _Fingerprints(hmac.digest(key, b"fingerprints", "sha256"))
-    behind = WordsBehindMarkers(fingerprints.of(lines))
     stored = CountSeries(series, home) if home is not None and settings.unit == "line" else None
-    batches = stored.released() if stored is not None else []
-    fresh = np.flatnonzero(new_lines(fingerprints.found, batches)[fingerprints.row[behind.lines]])
-    lines_of = behind.lines[fresh]
-    units = lines_of if settings.unit == "line" else _documents(documents, behind.line_count)[lines_of]
+    batches = noisy_batches(cells, lines, settings, key, documents, stored)
     ratio = math.exp(-settings.epsilon / (2 * settings.words_per_unit))
-    if len(fresh) or not batches:
-        batch = _batch(cells, behind, fresh, units, settings, key, fingerprints)
-        batches = [*batches, batch]
-        if stored is not None:
-            stored.keep(batch)
     counts = sum((batch.counts for batch in batches), np.zeros(len(cells), dtype=np.int64))
     total = sum(batch.places for batch in batches)
     least = threshold(cells.counted, ratio, len(batches))
@@ -135,8 +125,33 @@ def counted_frequencies(
     )
 
 
+def noisy_batches(
+    cells: "Cells",
+    lines: Iterable[tuple[str, Sequence[MaskedSpan]]],
+    settings: NoisyCounts,
+    key: bytes,
+    documents: Iterable[str] = (),
+    stored: CountSeries | None = None,
+) -> list[Batch]:
+    """All that is ever seen of the masked words: the noisy counts that have left, and those of the lines that are new.
+
+    The new batch is kept where they are ``stored``; there is none where no new line has a marker.
+    """
+    fingerprints = _Fingerprints(hmac.digest(key, b"fingerprints", "sha256"))
+    behind = WordsBehindMarkers(fingerprints.of(lines))
+    batches = stored.released() if stored is not None else []
+    fresh = np.flatnonzero(new_lines(fingerprints.found, batches)[fingerprints.row[behind.lines]])
+    lines_of = behind.lines[fresh]
+    units = lines_of if settings.unit == "line" else _documents(documents, behind.line_count)[lines_of]
+    if len(fresh) or not batches:
+        batches = [*batches, _batch(cells, behind, fresh, units, settings, key, fingerprints)]
+        if stored is not None:
+            stored.keep(batches[-1])
+    return batches
+
+
 def _batch(
-    cells: "_Cells",
+    cells: "Cells",
     behind: WordsBehindMarkers,
     markers: np.ndarray,
     units: np.ndarray,
@@ -187,7 +202,7 @@ class _Fingerprints:
         return np.array(self._row, dtype=np.int64)
 
 
-class _Cells:
+class Cells:
     """What is counted apart: each word, then all names together, then all that public text does not have."""
 
     def __init__(self, before: WordFrequencies, kept: KeptWords, public: WordFrequencies, *, count_names: bool) -> None:
@@ -233,7 +248,7 @@ def _documents(names: Iterable[str], lines: int) -> np.ndarray:
 
 
 def _secret(
-    key: bytes, settings: NoisyCounts, cells: _Cells, behind: WordsBehindMarkers, markers: np.ndarray, units: np.ndarray
+    key: bytes, settings: NoisyCounts, cells: Cells, behind: WordsBehindMarkers, markers: np.ndarray, units: np.ndarray
 ) -> bytes:
     """What chance is made of here: nobody can tell it without the key, and other counts have other noise.
 
@@ -258,7 +273,7 @@ def _some_of_each(unit: np.ndarray, most: int, random: np.random.Generator) -> n
     return np.sort(order[np.arange(len(unit)) - first < most])
 
 
-def _places(cells: _Cells, counts: np.ndarray, total: int, ratio: float, batches: int) -> np.ndarray:
+def _places(cells: Cells, counts: np.ndarray, total: int, ratio: float, batches: int) -> np.ndarray:
     """``(C,)`` float64: of ``total`` places, how many each cell is taken to have; 0 for what public text does not."""
     places = np.zeros(len(cells))
     least = max(1.0, _LEAST_SHARE * total)
@@ -274,7 +289,7 @@ def _places(cells: _Cells, counts: np.ndarray, total: int, ratio: float, batches
     return places
 
 
-def _as_counts(before: WordFrequencies, cells: _Cells, places: np.ndarray) -> np.ndarray:
+def _as_counts(before: WordFrequencies, cells: Cells, places: np.ndarray) -> np.ndarray:
     """``(F,)`` int64: the forms of a word share its places as they do in public text; those on the list stay."""
     off = cells.of_form >= 0
     cell = cells.of_form[off]
@@ -283,7 +298,7 @@ def _as_counts(before: WordFrequencies, cells: _Cells, places: np.ndarray) -> np
     return counts
 
 
-def _groups(cells: _Cells, taken: np.ndarray) -> np.ndarray:
+def _groups(cells: Cells, taken: np.ndarray) -> np.ndarray:
     """``(F,)`` int64: words that were taken one by one, then all names, then all others; -1 for those on the list."""
     group = np.cumsum(taken) - 1  # (C,)
     names = int(np.count_nonzero(taken))

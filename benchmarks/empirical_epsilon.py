@@ -1,0 +1,103 @@
+"""How much noisy counts, and a fill made of them, really tell: a lower bound of epsilon beside the promised one.
+
+Two corpora that differ by the words behind the markers of one line, many keys each; an event is seen ``one`` times in
+the first and ``other`` times in the second. The bound is log of the least probability of the first by the largest of
+the second, each at 97.5 % (Clopper and Pearson 1934), so together at 95 %. A bound above the promise refutes it; one
+near it says that no noise is wasted. For the fill the event is chosen on half of the runs, and bounded on the other.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.stats import beta
+
+from benchmarks.turns import row
+from tasks.corpora.sidecar import MaskedSpan
+from tasks.filling.choices.unigram import UnigramFiller
+from tasks.filling.frequencies.counted_frequencies import Cells, counted_frequencies, noisy_batches
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
+from tasks.filling.kept_words import KeptWords
+from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.settings import NoisyCounts
+
+KEYS = 20_000
+RUNS = 3000
+WORDS = ("digits", "spectral")
+PUBLIC = WordFrequencies.of([("the", 900), ("digits", 10), ("spectral", 10), ("queue", 40)])
+KEPT = KeptWords(["the"])
+PLACES = 20
+"""Markers of the corpus that is filled; one of them is told apart."""
+
+
+def run() -> list[dict[str, Any]]:
+    """Rows ``{"name", "ours", "peer", "unit", "ratio", "target", "holds"}``; ``ours`` is the bound."""
+    rows = []
+    for epsilon, most in ((1.0, 1), (4.0, 1), (1.0, 3)):
+        one, other = (_clear_counts(word, epsilon, most) for word in WORDS)
+        name = f"epsilon of noisy counts, {epsilon:g} promised, L = {most}, {KEYS:,} keys a side"
+        rows.append(_row(name, lower_bound(one, KEYS, other, KEYS), epsilon))
+    rows.append(
+        _row(f"epsilon of a unigram fill as published, 1 promised, {RUNS:,} runs a side", _bound_of_fills(1.0), 1.0)
+    )
+    return rows
+
+
+def lower_bound(one: int, of_one: int, other: int, of_other: int) -> float:
+    """Of epsilon, by how often an event was seen in two samples; 0 where it tells nothing."""
+    if not one:
+        return 0.0
+    least = beta.ppf(0.025, one, of_one - one + 1)
+    most = beta.ppf(0.975, other + 1, of_other - other) if other < of_other else 1.0
+    return max(0.0, math.log(least / most))
+
+
+def _row(name: str, bound: float, epsilon: float) -> dict[str, Any]:
+    return row(name, round(bound, 3), epsilon, "nats", round(bound / epsilon, 3), "bound <= promised", bound <= epsilon)
+
+
+def _corpus(word: str, markers: int, lines: int) -> list[tuple[str, list[MaskedSpan]]]:
+    def line(number: int, word: str) -> tuple[str, list[MaskedSpan]]:
+        return f"{number}", [MaskedSpan(9 * n, 9 * n + 1, "MASK", "list", word, n) for n in range(markers)]
+
+    return [line(0, word), *(line(number, "queue") for number in range(1, lines))]
+
+
+def _key(number: int, word: str) -> bytes:
+    """Other keys on either side: neighbours have noise of their own."""
+    return number.to_bytes(31, "big") + bytes([WORDS.index(word)])
+
+
+def _clear_counts(word: str, epsilon: float, most: int) -> int:
+    """How often the first word has a count of L or more and the second none: the event that tells most."""
+    settings = NoisyCounts(epsilon=epsilon, words_per_unit=most)
+    cells, lines = Cells(PUBLIC, KEPT, PUBLIC, count_names=True), _corpus(word, most, 3)
+    first, second = map(cells.of, WORDS)
+    seen = 0
+    for number in range(KEYS):
+        (batch,) = noisy_batches(cells, lines, settings, _key(number, word))
+        seen += bool(batch.counts[first] >= most and batch.counts[second] <= 0)
+    return seen
+
+
+def _bound_of_fills(epsilon: float) -> float:
+    """By how many more places of the fill have the first word than the second."""
+    samples = [np.array([_more_of_the_first(word, epsilon, n) for n in range(RUNS)]) for word in WORDS]
+    half = RUNS // 2
+    events = [(sign, least) for sign in (1, -1) for least in range(-PLACES, PLACES + 1)]
+
+    def bound(event: tuple[int, int], part: slice) -> float:
+        sign, least = event
+        one, other = (int(np.count_nonzero(sign * sample[part] >= least)) for sample in samples[::sign])
+        return lower_bound(one, half, other, half)
+
+    best = max(events, key=lambda event: bound(event, slice(0, half)))
+    return bound(best, slice(half, 2 * half))
+
+
+def _more_of_the_first(word: str, epsilon: float, number: int) -> int:
+    settings = NoisyCounts(epsilon=epsilon)
+    counted = counted_frequencies(PUBLIC, KEPT, _corpus(word, 1, PLACES), settings, _key(number, word))
+    filler = UnigramFiller(counted.frequencies, KEPT.off_list(PUBLIC.words), MarkerRandomness(number))
+    written = [filler.draw(Place(line, 0)).word for line in range(1, PLACES + 1)]
+    return written.count(WORDS[0]) - written.count(WORDS[1])
