@@ -29,8 +29,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Track each, close it to other users, and say what comes next."""
     from dvc.repo import lock_repo
 
-    from flows.checkout.private_folders import close_private_folders
     from flows.graph.graph import open_repository, project_folder
+    from tasks.files.private_folders import close_private_folders
 
     root = project_folder()
     names = [_name_below(root, text) for text in arguments.text]

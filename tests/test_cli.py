@@ -49,10 +49,10 @@ def test_unknown_command_names_the_nearest(capsys):
 
 
 def test_start_up_is_short():
-    """Every stage is a process: half a second of CPU at most beyond the interpreter's own start."""
+    """Every stage is a process: at most the CPU of forty bare interpreters, half a second on a usual machine."""
     bare = fastest(sys.executable, "-c", "pass")
-    assert fastest(sys.executable, "-m", "tasks.cli", "--help") - bare < 0.5
-    assert fastest(sys.executable, "-m", "tasks.cli", "mask", "--help") - bare < 0.5
+    assert fastest(sys.executable, "-m", "tasks.cli", "--help") < 40 * bare
+    assert fastest(sys.executable, "-m", "tasks.cli", "mask", "--help") < 40 * bare
 
 
 def test_a_command_leaves_no_core_dump():
@@ -69,12 +69,13 @@ def test_masking_with_a_list_does_not_import_torch(tmp_path):
     command = ["mask", "--technique", "allow_list", "--input", str(text), "--output", str(masked)]
     program = (
         f"import sys; from tasks.cli import main; status = main({command!r}); "
-        "print(status, [name for name in ('torch', 'spacy', 'transformers', 'mlflow') if name in sys.modules])"
+        "heavy = {'torch', 'spacy', 'transformers', 'numpy', 'mlflow', 'lightning', 'pyarrow'}; "
+        "print(status, sorted(heavy & set(sys.modules)))"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout.splitlines()[-1] == "0 []"
     bare = fastest(sys.executable, "-c", "pass")
-    assert fastest(sys.executable, "-m", "tasks.cli", *command) - bare < 0.5
+    assert fastest(sys.executable, "-m", "tasks.cli", *command) < 40 * bare
 
 
 class _Command:

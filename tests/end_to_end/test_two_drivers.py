@@ -237,6 +237,7 @@ def make_checkout(folder: Path) -> Path:
     keys = folder / "data" / "private" / "keys"
     keys.mkdir(parents=True, mode=0o700)
     (keys / "clone_key").write_bytes(bytes(range(32)))
+    (keys / "clone_key").chmod(0o600)
     (folder / "params.yaml").write_text(yaml.safe_dump(PARAMETERS, sort_keys=False), encoding="utf-8")
     return folder
 

@@ -160,6 +160,7 @@ def test_a_prefect_profile_of_the_user_is_left_in_charge(tmp_path: Path, monkeyp
     )
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("PREFECT_HOME")
+    monkeypatch.delenv("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", raising=False)
     monkeypatch.setattr(
         prefect_api.os, "environ", {**prefect_api.os.environ, "PREFECT_SERVER_ANALYTICS_ENABLED": "true"}
     )

@@ -11,6 +11,11 @@ from tasks.language_model.transformer.processor_products import has_products, la
 pytestmark = pytest.mark.skipif(not has_products(torch.zeros(1, 1)), reason="this PyTorch has no oneDNN")
 
 
+needs_bfloat16 = pytest.mark.skipif(
+    not torch.ops.mkldnn._is_mkldnn_bf16_supported(), reason="this processor has no products in bfloat16"
+)
+
+
 def test_blocks_add_up_to_log_softmax(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BLOCK_WORDS", 5)
     monkeypatch.setattr(module, "BLOCK_POSITIONS", 4)
@@ -22,6 +27,7 @@ def test_blocks_add_up_to_log_softmax(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.testing.assert_close(found.double(), expected, rtol=1e-6, atol=1e-6)
 
 
+@needs_bfloat16
 def test_rare_words_of_a_large_vocabulary_may_be_rounded_but_not_a_target(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BLOCK_WORDS", 8)
     generator = torch.Generator().manual_seed(3)
@@ -42,6 +48,7 @@ def test_rare_words_of_a_large_vocabulary_may_be_rounded_but_not_a_target(monkey
     assert float(rounded[0] - expected[0]) == pytest.approx(0.0, abs=1e-5)
 
 
+@needs_bfloat16
 def test_the_default_vocabulary_is_exact_and_the_papers_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = torch.Generator().manual_seed(5)
     hidden = torch.randn(4, 16, generator=generator)
