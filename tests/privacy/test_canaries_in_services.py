@@ -138,7 +138,9 @@ def seen(lived) -> dict[str, list[bytes | str]]:
                 )
                 if name == "prefect":
                     log_in_to_page(page, prefect)
-                    answers.clear()  # their bodies went when the log-in led on to another page
+                    # What the log-in was sent is gone as soon as another page is asked for.
+                    page.wait_for_load_state("networkidle")
+                    answers.clear()
                 page.goto(address)
                 if name == "app":
                     page.locator("[data-testid=stDataFrame]").last.wait_for()
