@@ -11,7 +11,8 @@ from typing import Any
 
 import yaml
 
-LOCK_FILE = "dvc.lock"
+from tasks.reports.origin.lock_entries import LOCK_FILE
+
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
