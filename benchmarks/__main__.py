@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks import telemetry
-from tasks.reports.stage_report import environment, write_json
+from tasks.records.stage_report import environment, write_json
 
 MODULES = (
     "masking_speed",

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tasks.reports.stage_report import environment, write_json
+from tasks.records.stage_report import environment, write_json
 
 CHECKOUT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results" / "faults.json"

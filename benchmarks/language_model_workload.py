@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.turns import row
-from tasks.reports.stage_report import peak_memory_bytes
+from tasks.records.stage_report import peak_memory_bytes
 
 MAXIMUM_TOKENS = 128
 

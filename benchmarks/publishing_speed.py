@@ -14,12 +14,12 @@ from typing import Any
 from unittest.mock import patch
 
 from benchmarks.turns import row
-from tasks.reports.cell import Cell
-from tasks.reports.tracking import publication
-from tasks.reports.tracking.metric_names import NUMBERS
-from tasks.reports.tracking.run_record import RunRecord, TrackedInput
-from tasks.reports.tracking.settings import TrackingSettings
-from tasks.reports.tracking.tracking_store import cell_tags, locked_store
+from tasks.records.cell import Cell
+from tasks.results.tracking import publication
+from tasks.results.tracking.metric_names import NUMBERS
+from tasks.results.tracking.run_record import RunRecord, TrackedInput
+from tasks.results.tracking.settings import TrackingSettings
+from tasks.results.tracking.tracking_store import cell_tags, locked_store
 
 RUNS, PEER_RUNS, LIMIT_SECONDS = 1000, 20, 30.0
 

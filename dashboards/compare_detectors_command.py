@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tasks.errors import CorpusError
 from tasks.files.atomic_file import atomic_writer
-from tasks.reports.result_options import add_reports_option
+from tasks.results.result_options import add_reports_option
 
 SUMMARY = "write tables and a plot that compare detectors"
 READS = ("reports",)
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
     from dashboards.detector_plot import detector_plot
     from dashboards.detector_results import detector_results
     from dashboards.detector_tables import detector_table, masked_share_table
-    from tasks.reports.report_index import ReportIndex
+    from tasks.results.report_index import ReportIndex
 
     reports = list(ReportIndex(arguments.reports).reports.values())
     results = detector_results(reports)

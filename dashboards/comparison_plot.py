@@ -7,9 +7,9 @@ from dashboards.interval_plot import Drawing
 from dashboards.paper_results import RESULTS, TECHNIQUES, printed, readable_range
 from dashboards.plot_panel import Panel, scale_round
 from dashboards.series import series_of
-from tasks.reports.fine_tuned_names import pretrained_counterpart
-from tasks.reports.summary.estimate import Estimate, estimate
-from tasks.reports.summary.summary_table import Line, Table, method_name, technique_name
+from tasks.results.fine_tuned_names import pretrained_counterpart
+from tasks.results.summary.estimate import Estimate, estimate
+from tasks.results.summary.summary_table import Line, Table, method_name, technique_name
 
 _ROW = 30.0
 _PAPER_ROWS = ("Baseline0", "Baseline1", "Top-1", "Top-K", "Top-K fine-tuned", "Top-1 fine-tuned")

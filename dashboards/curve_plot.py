@@ -6,10 +6,10 @@ from typing import Any
 from dashboards.interval_plot import Drawing
 from dashboards.plot_panel import Panel, label_width, scale_round, spread
 from dashboards.series import series_of
-from tasks.reports.expected_cells import training_report
-from tasks.reports.summary.summary_file import summarised_cell
-from tasks.reports.summary.summary_table import Line, Table, technique_name
-from tasks.reports.tracking.curve import curve_points
+from tasks.records.cells import training_report
+from tasks.results.summary.summary_file import summarised_cell
+from tasks.results.summary.summary_table import Line, Table, technique_name
+from tasks.results.tracking.curve import curve_points
 
 
 def curve_plots(table: Table, reports: Mapping[str, Mapping[str, Any]], name: str, axis: str) -> list[Drawing]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import CorpusError
-from tasks.reports.summary.summary_table import technique_name
+from tasks.results.summary.summary_table import technique_name
 
 STAGE = "evaluate_masking"
 

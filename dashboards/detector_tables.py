@@ -6,7 +6,7 @@ from typing import Any
 
 from dashboards.detector_results import DetectorResult
 from dashboards.paper_results import MASKED_SHARES, TECHNIQUES
-from tasks.reports.summary.summary_table import ABSENT, technique_name
+from tasks.results.summary.summary_table import ABSENT, technique_name
 
 _HEADINGS = (
     "technique",

@@ -7,8 +7,8 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from tasks.corpora.masked_text import MARKER_PATTERN
-from tasks.reports.report_index import ReportIndex
-from tasks.reports.summary.summary_table import method_name, technique_name
+from tasks.results.report_index import ReportIndex
+from tasks.results.summary.summary_table import method_name, technique_name
 
 STAGE = "examples"
 Piece = tuple[str, bool]

@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from tasks.reports.summary.estimate import direction, estimate
-from tasks.reports.summary.summary_table import Line, Table, follows_protocol, technique_name
+from tasks.results.summary.estimate import direction, estimate
+from tasks.results.summary.summary_table import Line, Table, follows_protocol, technique_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from dashboards.plot_panel import Panel, Scale, scale_round
 from dashboards.series import series_of
-from tasks.reports.summary.estimate import Estimate, estimate
-from tasks.reports.summary.summary_table import Line, Table, number_text, technique_name
+from tasks.results.summary.estimate import Estimate, estimate
+from tasks.results.summary.summary_table import Line, Table, number_text, technique_name
 
 _ROW = 26.0
 _LETTER, _LEAST_LEFT = 6.4, 84.0

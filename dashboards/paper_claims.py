@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from tasks.language_model.settings import EvaluationSettings
-from tasks.reports.findings.findings_claims import Finding, findings
-from tasks.reports.findings.findings_comparison import Experiment
+from tasks.results.findings.findings_claims import Finding, findings
+from tasks.results.findings.findings_comparison import Experiment
 
 
 def verdicts(rows: Sequence[Mapping[str, Any]], scores: str | Path | None) -> list[Finding]:

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tasks.reports.expected_cells import evaluation_report, training_report
-from tasks.reports.report_index import ReportIndex
-from tasks.reports.summary.summary_file import summarised_cell
-from tasks.reports.tracking.run_record import flat
+from tasks.records.cells import evaluation_report, training_report
+from tasks.results.report_index import ReportIndex
+from tasks.results.summary.summary_file import summarised_cell
+from tasks.results.tracking.run_record import flat
 
 _SOURCES = {
     "chitchat": "typed conversations of the pip package chitchat-dataset (MIT)",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tasks.errors import ParameterError
 from tasks.files.atomic_file import atomic_writer
-from tasks.reports.result_options import add_reports_option, add_summary_option
+from tasks.results.result_options import add_reports_option, add_summary_option
 
 SUMMARY = "write the report page, one HTML file"
 READS = ("summary", "reports", "scores")
@@ -44,8 +44,8 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 def run(arguments: argparse.Namespace) -> None:
     """Render the page and write it."""
     from dashboards.report_page import report_page
-    from tasks.reports.report_index import ReportIndex
-    from tasks.reports.summary.summary_file import read_summary
+    from tasks.results.report_index import ReportIndex
+    from tasks.results.summary.summary_file import read_summary
 
     scores = Path(arguments.scores) if arguments.scores else Path(arguments.summary).parent / "scores"
     if arguments.scores and not scores.is_dir():

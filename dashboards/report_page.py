@@ -27,8 +27,8 @@ from dashboards.series import series_of
 from dashboards.speech_tables import speech_part
 from dashboards.trade_off_plot import leakage_plots, masked_share_plot
 from tasks.page_templates import page_environment
-from tasks.reports.report_index import ReportIndex
-from tasks.reports.summary.summary_table import Table, method_name, tables, technique_name
+from tasks.results.report_index import ReportIndex
+from tasks.results.summary.summary_table import Table, method_name, tables, technique_name
 
 _FOLDER = Path(__file__).parent
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from dashboards.paper_results import DATASETS, MASKED_SHARES, RESULTS, TECHNIQUES, printed
 from dashboards.series import Series, series_of
-from tasks.reports.expected_cells import NO_LANGUAGE_MODEL
-from tasks.reports.summary.estimate import direction, estimate
-from tasks.reports.summary.frequency_table import class_tables
-from tasks.reports.summary.summary_table import (
+from tasks.records.cells import NO_LANGUAGE_MODEL
+from tasks.results.summary.estimate import direction, estimate
+from tasks.results.summary.frequency_table import class_tables
+from tasks.results.summary.summary_table import (
     OTHER_PROTOCOL,
     Line,
     Row,

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tasks.reports.expected_cells import NO_LANGUAGE_MODEL
-from tasks.reports.summary.summary_table import Line
+from tasks.records.cells import NO_LANGUAGE_MODEL
+from tasks.results.summary.summary_table import Line
 
 _COLOURS = {"baseline0": 0, "baseline1": 1, "top_1": 2, "top_k": 3, "sample": 4, "unigram": 5}
 _FURTHER_COLOURS = range(6, 12)

@@ -7,11 +7,11 @@ from typing import Any
 from dashboards.interval_plot import Drawing, interval_plots
 from dashboards.result_tables import Comparison, NumberCell, NumberRow, lowest_fills, rows_of
 from dashboards.series import Series, series_of
-from tasks.reports.expected_cells import NO_LANGUAGE_MODEL, word_error_report
-from tasks.reports.report_index import ReportIndex
-from tasks.reports.summary.estimate import Estimate, direction, estimate
-from tasks.reports.summary.summary_file import summarised_cell
-from tasks.reports.summary.summary_table import Line, Row, Table, lists_note, number_text, technique_name
+from tasks.records.cells import NO_LANGUAGE_MODEL, word_error_report
+from tasks.results.report_index import ReportIndex
+from tasks.results.summary.estimate import Estimate, direction, estimate
+from tasks.results.summary.summary_file import summarised_cell
+from tasks.results.summary.summary_table import Line, Row, Table, lists_note, number_text, technique_name
 
 _REFERENCES = ((NO_LANGUAGE_MODEL, "No LM"), ("pretrained", "Pretrained"), ("oracle", "Oracle"))
 WITHOUT_CAPITALS = (

@@ -3,8 +3,8 @@
 from dashboards.interval_plot import Drawing
 from dashboards.plot_panel import Panel, label_width, scale_round, spread
 from dashboards.series import series_of
-from tasks.reports.summary.estimate import estimate
-from tasks.reports.summary.summary_table import Table, technique_name
+from tasks.results.summary.estimate import estimate
+from tasks.results.summary.summary_table import Table, technique_name
 
 
 def masked_share_plot(table: Table) -> Drawing | None:

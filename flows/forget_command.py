@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     from flows.erasure.erasure import find_erasure
     from flows.graph.graph import open_repository, project_folder, read_graph
     from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
-    from tasks.reports.tracking.tracking_store import tracking_uri
+    from tasks.results.tracking.tracking_store import tracking_uri
     from tasks.spelling import nearest
 
     root = project_folder()
@@ -91,7 +91,7 @@ def found_lines(erasure: "Erasure", *, with_sources: bool) -> Iterator[str]:
 
 def beyond_lines(erasure: "Erasure", tracking: str, *, with_sources: bool) -> Iterator[str]:
     """What stays, here and elsewhere."""
-    from tasks.reports.tracking.tracking_store import shown_uri
+    from tasks.results.tracking.tracking_store import shown_uri
 
     yield "What this does not reach:"
     if erasure.sources and not with_sources:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from flows.graph.graph import open_repository, project_folder
 from tasks.errors import ResourceError
-from tasks.reports.result_options import add_reports_option
+from tasks.results.result_options import add_reports_option
 
 SUMMARY = "check one filled text, and put it with its card into releases/, to be given away"
 

@@ -30,7 +30,7 @@ from flows.stages.executor import Finish, Outcome, State
 from tasks.errors import ParameterError
 
 if TYPE_CHECKING:
-    from tasks.parameters.resource_settings import ResourceSettings
+    from tasks.settings.resources import ResourceSettings
 
 SUMMARY = "run the experiment: what changed, in parallel"
 
@@ -217,7 +217,7 @@ def result_lines(plan: Plan, outcomes: dict[str, Outcome]) -> list[str]:
         if not is_of_this_run(path, plan, outcomes):
             lines += ["", f"{path} is of an earlier run"]
         elif path == SUMMARY_TABLE:
-            from tasks.reports.summary.summary_document import main_tables
+            from tasks.results.summary.summary_document import main_tables
 
             lines += ["", *main_tables(path.read_text(encoding="utf-8").strip()), "", f"more tables: {path}"]
         else:

@@ -95,7 +95,7 @@ def main() -> int:
         return 0
     result = measure(arguments.device, arguments.tiny)
     path = arguments.output / f"gpu-{_file_name(result['card'])}.json"
-    from tasks.reports.stage_report import write_json
+    from tasks.records.stage_report import write_json
 
     write_json(path, result)
     print("\n".join(summary_lines(result)))

@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from tasks.reports.stage_report import environment, peak_memory_bytes
+from tasks.records.stage_report import environment, peak_memory_bytes
 
 _MATRIX_SIZES = {False: 8192, True: 256}
 _PRODUCTS = 20

@@ -5,7 +5,7 @@ from typing import Any
 
 from dashboards.app.measures import Measure
 from dashboards.result_tables import group_of
-from tasks.reports.summary.summary_table import Line, Table, headings
+from tasks.results.summary.summary_table import Line, Table, headings
 
 _GROUPS = {"reference": "#77736a", "baseline": "#bb4420", "filler": "#2a76b4", "control": "#8a3a97"}
 """Colours of the report page that stand out on light and on dark ground."""

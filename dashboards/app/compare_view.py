@@ -20,7 +20,7 @@ from dashboards.app.result_rows import in_table_order, summary_by_key
 from dashboards.app.table import table
 from dashboards.app.tracked_runs import TrackedRun, run_page
 from tasks.errors import PalimpsestError
-from tasks.reports.expected_cells import is_filled
+from tasks.records.cells import is_filled
 
 _STATE_TAGS = {"commit": "commit", "dirty": "uncommitted changes", "dvc_stage": "DVC stage", "protocol": "protocol"}
 

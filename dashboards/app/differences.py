@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tasks.language_model.settings import EvaluationSettings
-from tasks.reports.cell import Cell
-from tasks.reports.expected_cells import NO_LANGUAGE_MODEL, score_file, word_error_file
+from tasks.records.cell import Cell
+from tasks.records.cells import NO_LANGUAGE_MODEL, score_file, word_error_file
 
 SCORES = Path("results") / "scores"
 
@@ -47,7 +47,7 @@ def has_word_errors(cell: Cell, folder: Path = SCORES) -> bool:
 def groups_of(first: Cell, second: Cell, folder: Path = SCORES) -> dict[str, str]:
     """Groups of words that the scores of both tell apart, with their names in words."""
     from tasks.language_model.evaluation.sentence_scores import ALL, KNOWN, MASKED_KNOWN, REST_KNOWN, read_scores
-    from tasks.reports.summary.summary_table import technique_name
+    from tasks.results.summary.summary_table import technique_name
 
     known = [set(read_scores(folder / score_file(cell))[0].techniques) for cell in (first, second)]
     groups = {ALL: "all words", KNOWN: "words of the vocabulary"}

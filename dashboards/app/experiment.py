@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboards.app.tracked_runs import TrackedRun, read_runs
 from tasks.parameters.parameter_file import DEFAULT_PATH, Parameters, read_parameters
-from tasks.reports.tracking.settings import TrackingSettings
+from tasks.results.tracking.settings import TrackingSettings
 
 KEPT_SECONDS = 10
 """How long runs that were read are shown before they are read again."""

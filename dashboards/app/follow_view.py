@@ -13,9 +13,9 @@ from dashboards.app.result_rows import in_table_order
 from dashboards.app.table import table
 from dashboards.app.tracked_runs import Curve, TrackedRun, read_curve, read_runs
 from tasks.errors import PalimpsestError
-from tasks.reports.expected_cells import expected_cells
-from tasks.reports.tracking.metric_names import CURVES
-from tasks.reports.tracking.settings import TrackingSettings
+from tasks.records.cells import expected_cells
+from tasks.results.tracking.metric_names import CURVES
+from tasks.results.tracking.settings import TrackingSettings
 
 REFRESH_SECONDS = 4.0
 _AT_FIRST = 6

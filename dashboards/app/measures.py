@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.reports.summary.estimate import Estimate, direction, estimate
-from tasks.reports.summary.summary_table import ABOVE, BELOW, OTHER_PROTOCOL, follows_protocol, mark, number_text
+from tasks.results.summary.estimate import Estimate, direction, estimate
+from tasks.results.summary.summary_table import ABOVE, BELOW, OTHER_PROTOCOL, follows_protocol, mark, number_text
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dashboards.app.tracked_runs import TrackedRun
-from tasks.reports.cell import Cell
+from tasks.records.cell import Cell
 
 
 class State(StrEnum):

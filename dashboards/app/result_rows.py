@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from dashboards.app.tracked_runs import TrackedRun
-from tasks.reports.cell import Cell
-from tasks.reports.expected_cells import ORACLE, expected_cells
-from tasks.reports.summary.summary_file import read_summary, summarised_cell
-from tasks.reports.tracking.metric_names import NUMBERS
+from tasks.records.cell import Cell
+from tasks.records.cells import ORACLE, expected_cells
+from tasks.results.summary.summary_file import read_summary, summarised_cell
+from tasks.results.tracking.metric_names import NUMBERS
 
 Row = dict[str, Any]
 SUMMARY = Path("results") / "summary.json"

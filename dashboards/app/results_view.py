@@ -12,9 +12,9 @@ from dashboards.app.result_rows import Row, in_table_order, result_rows, selecte
 from dashboards.app.selection import choose
 from dashboards.app.table import download, table
 from dashboards.speech_tables import WITHOUT_CAPITALS, of_lists
-from tasks.reports.expected_cells import PRETRAINED
-from tasks.reports.summary.summary_table import Line, Table, headings, tables
-from tasks.reports.tracking.metric_names import NUMBERS
+from tasks.records.cells import PRETRAINED
+from tasks.results.summary.summary_table import Line, Table, headings, tables
+from tasks.results.tracking.metric_names import NUMBERS
 
 
 def show() -> None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from tasks.reports.cell import Cell
-from tasks.reports.summary.comparison_view import run_address
-from tasks.reports.tracking.metric_names import CELL_METRICS
-from tasks.reports.tracking.settings import TrackingSettings
-from tasks.reports.tracking.tracking_store import (
+from tasks.records.cell import Cell
+from tasks.results.summary.comparison_view import run_address
+from tasks.results.tracking.metric_names import CELL_METRICS
+from tasks.results.tracking.settings import TrackingSettings
+from tasks.results.tracking.tracking_store import (
     CELL_TAG,
     CURRENT_TAG,
     KEY_TAG,

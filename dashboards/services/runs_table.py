@@ -4,7 +4,7 @@ import http.client
 import json
 from urllib.parse import quote, urlsplit
 
-from tasks.reports.summary.comparison_view import RUNS_NOT_TRACES, VIEW, VIEW_TAG
+from tasks.results.summary.comparison_view import RUNS_NOT_TRACES, VIEW, VIEW_TAG
 
 _SECONDS = 5
 

@@ -25,8 +25,8 @@ from dashboards.services.service import (
 )
 from tasks.errors import ResourceError
 from tasks.files.atomic_file import make_folder
-from tasks.reports.tracking.settings import TrackingSettings
-from tasks.reports.tracking.tracking_store import shown_uri, tracking_uri
+from tasks.results.tracking.settings import TrackingSettings
+from tasks.results.tracking.tracking_store import shown_uri, tracking_uri
 
 START_SECONDS = 180.0
 """How long a service may take to answer; five to twenty seconds are usual."""

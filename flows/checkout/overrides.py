@@ -53,7 +53,7 @@ def overridden_text(parameter_file: Path, overrides: Mapping[str, Any]) -> str:
     from ruamel.yaml import YAML
 
     from tasks.parameters.parameter_file import Parameters, read_parameters, section_of
-    from tasks.parameters.setting_problems import describe_problems
+    from tasks.settings.problems import describe_problems
 
     parameters = read_parameters(parameter_file)
     editor = YAML()

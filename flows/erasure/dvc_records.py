@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from tasks.reports.origin.lock_entries import LOCK_FILE
+from tasks.results.origin.lock_entries import LOCK_FILE
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

@@ -31,7 +31,7 @@ from flows.graph.graph import Graph
 from flows.graph.private_sources import sources_below
 from tasks.files.clone_key import private_home
 from tasks.privacy.ledger import Release, of_corpus, read_ledger
-from tasks.reports.tracking.forgotten_runs import TrackedCorpus, forget_runs, tracked_corpus
+from tasks.results.tracking.forgotten_runs import TrackedCorpus, forget_runs, tracked_corpus
 
 if TYPE_CHECKING:
     from dvc.repo import Repo

@@ -21,7 +21,7 @@ from flows.stages.executor import STOPPED, Finish, Observer, Outcome, State
 from flows.stages.processes import Processes
 from tasks.errors import ResourceError
 from tasks.files.private_folders import close_private_folders
-from tasks.parameters.resource_settings import ResourceSettings
+from tasks.settings.resources import ResourceSettings
 
 STOP_SECONDS = 8.0
 """How long stages and Prefect have after SIGINT or SIGTERM until the run ends without them."""

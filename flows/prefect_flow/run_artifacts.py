@@ -88,8 +88,8 @@ def mlflow_links() -> str:
     """A Markdown list of the current runs, each a link where MLflow has a server; ``ResourceError`` without a store."""
     from dashboards.services.running_service import running_services
     from tasks.parameters.parameter_file import read_parameters
-    from tasks.reports.summary.comparison_view import run_address
-    from tasks.reports.tracking.tracking_store import CELL_TAG, CURRENT_TAG, check_exists, locked_store, shown_uri
+    from tasks.results.summary.comparison_view import run_address
+    from tasks.results.tracking.tracking_store import CELL_TAG, CURRENT_TAG, check_exists, locked_store, shown_uri
 
     settings = read_parameters().tracking
     check_exists(settings)

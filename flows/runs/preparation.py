@@ -10,7 +10,7 @@ from flows.graph.selection import Selection
 if TYPE_CHECKING:
     from dvc.repo import Repo
 
-    from tasks.parameters.resource_settings import ResourceSettings
+    from tasks.settings.resources import ResourceSettings
 
 
 def say_on_stderr(sentence: str) -> None:

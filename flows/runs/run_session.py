@@ -13,7 +13,7 @@ from flows.runs.step_settings import retry_delays, tags, time_limit
 from flows.stages.executor import Executor, Observer, Outcome
 from flows.stages.processes import Processes
 from flows.stages.warm_commands import ENOUGH, arguments_of
-from tasks.parameters.resource_settings import ResourceSettings
+from tasks.settings.resources import ResourceSettings
 
 
 def make_session(

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from tasks.errors import ParameterError
-from tasks.parameters.resource_settings import ResourceSettings
+from tasks.settings.resources import ResourceSettings
 from tasks.spelling import nearest
 
 

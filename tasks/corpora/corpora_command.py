@@ -73,7 +73,7 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def _settings(arguments: argparse.Namespace) -> Any:
     from tasks.corpora.settings import CorpusSettings
-    from tasks.parameters.parameter_file import check_settings
+    from tasks.settings.checks import check_settings
 
     if arguments.params and arguments.section and not _is_corpus(arguments.section):
         raise ParameterError(
@@ -100,8 +100,8 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.corpora.division import divide
     from tasks.corpora.sources.open_source import open_source
     from tasks.files.paths_apart import refuse_shared_paths
-    from tasks.parameters.parameter_file import as_plain
-    from tasks.reports.stage_report import recorded_stage
+    from tasks.records.stage_report import recorded_stage
+    from tasks.settings.checks import as_plain
 
     # A folder of files is searched through; of a published corpus the files of known names are read.
     of_files = settings.kind == "files"

@@ -44,8 +44,9 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.corpora.text_lines import read_lines
     from tasks.corpora.word_counts import count_lines, write_word_counts
     from tasks.errors import CorpusError
-    from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
-    from tasks.reports.stage_report import recorded_stage
+    from tasks.parameters.parameter_file import read_sections
+    from tasks.records.stage_report import recorded_stage
+    from tasks.settings.checks import as_plain, check_settings
 
     base = read_sections(arguments.params, ["word_counts"])["word_counts"] if arguments.params else WordCountSettings()
     given = {} if arguments.published_share is None else {"published_share": arguments.published_share}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.doctor.machine import Machine
-from tasks.reports.stage_report import environment
+from tasks.records.stage_report import environment
 
 TRAINING_FACTOR, SCORING_FACTOR = 6, 2
 

@@ -12,7 +12,8 @@ from typing import Any
 import yaml
 
 from tasks.errors import StageError
-from tasks.parameters.parameter_file import Parameters, as_plain
+from tasks.parameters.parameter_file import Parameters
+from tasks.settings.checks import as_plain
 
 GRAPH = "dvc.yaml"
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from tasks.corpora.sources.open_source import open_source
 from tasks.errors import CorpusError
-from tasks.parameters.parameter_file import Parameters, as_plain
+from tasks.parameters.parameter_file import Parameters
+from tasks.settings.checks import as_plain
 
 _WORDS_PER_SENTENCE = {"fisher": 10, "pushshift": 17, "wsj": 18, "wikitext": 22, "chitchat": 13, "encyclopedia": 18}
 _ASSUMED_WORDS_PER_SENTENCE = 15

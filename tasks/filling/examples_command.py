@@ -76,8 +76,8 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.filling.filled_corpus import Shard
     from tasks.filling.filler_setup import model_folders
     from tasks.parameters.parameter_file import read_sections
-    from tasks.reports.cell import Cell
-    from tasks.reports.stage_report import recorded_stage
+    from tasks.records.cell import Cell
+    from tasks.records.stage_report import recorded_stage
     from tasks.threads import threads_of
 
     found = read_sections(arguments.params, sections(arguments))

@@ -35,7 +35,7 @@ from typing import Any
 
 from tasks.errors import ParameterError
 from tasks.filling.fill_stage import DEFAULT_WORK_FOLDER, fill_text
-from tasks.parameters.seeds import check_seed
+from tasks.settings.seeds import check_seed
 from tasks.threads import threads_of
 
 SUMMARY = "fill the markers of masked text with a language model's words"
@@ -236,7 +236,8 @@ def run(arguments: argparse.Namespace) -> None:
 def _settings(arguments: argparse.Namespace) -> Any:
     """The method's settings with the options that override them."""
     from tasks.filling.settings import FillingSettings
-    from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
+    from tasks.parameters.parameter_file import read_sections
+    from tasks.settings.checks import as_plain, check_settings
     from tasks.spelling import nearest
 
     overrides = {name: value for name in _OVERRIDES if (value := getattr(arguments, name)) is not None}

@@ -33,9 +33,9 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
     from tasks.filling.shards.shard_store import ShardStore
     from tasks.filling.shards.shard_workers import devices_of
     from tasks.filling.surrogates.surrogate import most_surrogates
-    from tasks.parameters.parameter_file import as_plain
-    from tasks.reports.cell import Cell
-    from tasks.reports.stage_report import recorded_stage
+    from tasks.records.cell import Cell
+    from tasks.records.stage_report import recorded_stage
+    from tasks.settings.checks import as_plain
 
     _check(arguments, settings)
     devices = devices_of(arguments.devices, uses_model=settings.uses_filler)

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tasks.parameters.seeds import Seed
-from tasks.parameters.settings_base import Settings
+from tasks.settings.base import Settings
+from tasks.settings.seeds import Seed
 
 
 class MaskedTraining(Settings):

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from tasks.filling.masked_lm.order_of_filling import OrderName
 from tasks.masking.settings import SpacyTagger, TaggerSettings
-from tasks.parameters.settings_base import Settings
+from tasks.settings.base import Settings
 
 
 class RightContext(Settings):

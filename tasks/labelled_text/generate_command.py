@@ -70,8 +70,9 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.labelled_text.settings import LabelledTextSettings
     from tasks.labelled_text.slots import SLOT_KINDS
     from tasks.labelled_text.template import read_templates, write_templates
-    from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
-    from tasks.reports.stage_report import recorded_stage
+    from tasks.parameters.parameter_file import read_sections
+    from tasks.records.stage_report import recorded_stage
+    from tasks.settings.checks import as_plain, check_settings
 
     base = read_sections(arguments.params, [SECTION])[SECTION] if arguments.params else LabelledTextSettings()
     settings = check_settings(

@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from tasks.labelled_text.labels import LABEL_CLASSES
-from tasks.parameters.seeds import Seed
-from tasks.parameters.settings_base import Settings
+from tasks.settings.base import Settings
+from tasks.settings.seeds import Seed
 from tasks.spelling import nearest
 
 

@@ -20,8 +20,8 @@ from tasks.language_model.downstream_model import RESOURCE_OPTIONS, check_option
 from tasks.language_model.kind_settings import CausalAdaptation, Kind, NgramSettings
 from tasks.language_model.setting_options import add_setting_options, settings_of
 from tasks.language_model.settings import AdaptationSettings
-from tasks.parameters.seeds import check_seed
-from tasks.reports.cell import add_cell_options, cell_of
+from tasks.records.cell import add_cell_options, cell_of
+from tasks.settings.seeds import check_seed
 from tasks.training.options import TRAINING_PATHS
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.language_model.encoded_text import marker_use_of
     from tasks.language_model.generic_mixture import check_generic_share
     from tasks.language_model.training.stage import TrainingStage, run_training_stage
-    from tasks.parameters.parameter_file import as_plain
+    from tasks.settings.checks import as_plain
 
     settings = settings_of(arguments, TRAINING, AdaptationSettings, "training options")
     check_generic_share(settings.generic_share, arguments.generic_text)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from tasks.parameters.settings_base import Settings
+from tasks.settings.base import Settings
 
 Kind = Literal["transformer", "ngram", "causal_lm"]
 """``transformer``: the paper's, trained here on words; ``ngram``: modified Kneser-Ney, in seconds; ``causal_lm``: a

@@ -2,7 +2,7 @@
 
 import sys
 
-from tasks.reports.stage_report import StageReport
+from tasks.records.stage_report import StageReport
 
 _FOUND = "the text holds {count} marker-like strings such as [MASK] and was read as plain text"
 

@@ -24,7 +24,7 @@ from tasks.corpora.text_lines import STANDARD_STREAM, is_stream, note_read
 from tasks.errors import ParameterError
 from tasks.language_model.setting_options import add_setting_options, overridden
 from tasks.language_model.settings import EvaluationSettings
-from tasks.reports.cell import add_cell_options, cell_of
+from tasks.records.cell import add_cell_options, cell_of
 
 SUMMARY = "measure how well a language model predicts a text"
 READS = ("model", "text", "sidecars", "word_counts")
@@ -70,8 +70,9 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Score the text and say what came out."""
-    from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
-    from tasks.reports.stage_report import recorded_stage
+    from tasks.parameters.parameter_file import read_sections
+    from tasks.records.stage_report import recorded_stage
+    from tasks.settings.checks import as_plain, check_settings
     from tasks.threads import available_cores, threads_of
 
     base = read_sections(arguments.params, [SECTION])[SECTION] if arguments.params else None

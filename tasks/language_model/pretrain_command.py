@@ -78,8 +78,8 @@ def run(arguments: argparse.Namespace) -> None:
 
             return pretrain_causal_lm(arguments)
     from tasks.language_model.training.stage import TrainingStage, run_training_stage
-    from tasks.parameters.parameter_file import as_plain
-    from tasks.reports.cell import Cell
+    from tasks.records.cell import Cell
+    from tasks.settings.checks import as_plain
 
     architecture = settings_of(arguments, ARCHITECTURE, ArchitectureSettings, "architecture options")
     settings = settings_of(arguments, TRAINING, TrainingSettings, "training options")

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from tasks.parameters.settings_base import Settings
+from tasks.settings.base import Settings
 
 _Settings = TypeVar("_Settings", bound=Settings)
 
@@ -71,7 +71,8 @@ def settings_of(arguments: argparse.Namespace, section: str, kind: type[_Setting
 
     Raises ``ParameterError``, with ``title`` for where, where a value is not allowed.
     """
-    from tasks.parameters.parameter_file import check_settings, read_sections
+    from tasks.parameters.parameter_file import read_sections
+    from tasks.settings.checks import check_settings
 
     base = read_sections(arguments.params, [section])[section] if arguments.params else None
     return check_settings(kind, overridden(arguments, kind, base), title)

@@ -11,8 +11,8 @@ from tasks.language_model.kind_settings import (
     NgramSettings,
     TransformerSettings,
 )
-from tasks.parameters.seeds import Seed
-from tasks.parameters.settings_base import Settings
+from tasks.settings.base import Settings
+from tasks.settings.seeds import Seed
 
 
 class VocabularySettings(Settings):

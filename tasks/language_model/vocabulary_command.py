@@ -40,8 +40,8 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 def run(arguments: argparse.Namespace) -> None:
     """Count words and write the most frequent ones."""
     from tasks.language_model.vocabulary import SPECIAL_TOKENS, build_vocabulary, count_words, counts_of_words
-    from tasks.parameters.parameter_file import as_plain
-    from tasks.reports.stage_report import recorded_stage
+    from tasks.records.stage_report import recorded_stage
+    from tasks.settings.checks import as_plain
 
     settings = settings_of(arguments, SECTION, VocabularySettings, "vocabulary options")
     with recorded_stage(

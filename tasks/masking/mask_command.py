@@ -29,7 +29,7 @@ from tasks.masking.technique_options import (
     chosen_technique,
     technique_sections,
 )
-from tasks.reports.cell import add_cell_options, cell_of
+from tasks.records.cell import add_cell_options, cell_of
 
 SUMMARY = "mask the private words of a text"
 READS = ("input", *TECHNIQUE_PATHS)
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.corpora.sidecar import sidecar_line
     from tasks.corpora.text_lines import line_writer, read_lines, write_lines
     from tasks.masking.technique import MaskingTally
-    from tasks.reports.stage_report import recorded_stage
+    from tasks.records.stage_report import recorded_stage
 
     inputs = [arguments.input, *chosen.files]
     outputs = [file for file in (arguments.output, arguments.kept_words, arguments.sidecar) if file]

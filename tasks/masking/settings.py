@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from tasks.parameters.settings_base import Settings
+from tasks.settings.base import Settings
 
 
 class Markers(Settings):

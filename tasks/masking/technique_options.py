@@ -135,7 +135,8 @@ def technique_sections(arguments: argparse.Namespace) -> list[str]:
 def chosen_technique(arguments: argparse.Namespace) -> ChosenTechnique:
     """The technique that the options name; ``ParameterError`` where they do not fit together."""
     from tasks.masking.settings import TechniqueSettings
-    from tasks.parameters.parameter_file import check_settings, read_sections
+    from tasks.parameters.parameter_file import read_sections
+    from tasks.settings.checks import check_settings
     from tasks.spelling import nearest
 
     threads = 1

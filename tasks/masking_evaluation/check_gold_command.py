@@ -39,8 +39,9 @@ def run(arguments: argparse.Namespace) -> None:
     """Check and count."""
     from tasks.labelled_text.labelled_lines import LabelledLine, read_labelled, write_labelled
     from tasks.masking_evaluation.label_classes import label_mapping
-    from tasks.parameters.parameter_file import as_plain, read_sections
-    from tasks.reports.stage_report import recorded_stage
+    from tasks.parameters.parameter_file import read_sections
+    from tasks.records.stage_report import recorded_stage
+    from tasks.settings.checks import as_plain
 
     source, own, parameters = arguments.gold, None, {}
     where = "labels"

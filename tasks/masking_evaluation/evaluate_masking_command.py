@@ -33,7 +33,7 @@ from tasks.masking.technique_options import (
     chosen_technique,
     technique_sections,
 )
-from tasks.reports.cell import cell_of
+from tasks.records.cell import cell_of
 
 if TYPE_CHECKING:
     from tasks.masking_evaluation.settings import MaskingEvaluationSettings
@@ -103,8 +103,8 @@ def run(arguments: argparse.Namespace) -> None:
     )
     from tasks.masking_evaluation.label_classes import label_mapping
     from tasks.masking_evaluation.model_size import model_size
-    from tasks.parameters.parameter_file import as_plain
-    from tasks.reports.stage_report import peak_memory_bytes, recorded_stage
+    from tasks.records.stage_report import peak_memory_bytes, recorded_stage
+    from tasks.settings.checks import as_plain
 
     where = f"{SECTION}.gold_sets.{arguments.gold_set}.labels" if arguments.gold_set else "--label"
     mapping = label_mapping(own_labels, where)
@@ -164,7 +164,8 @@ def run(arguments: argparse.Namespace) -> None:
 def _settings(arguments: argparse.Namespace) -> "MaskingEvaluationSettings":
     """Settings of the parameter file, or the defaults; options go before them."""
     from tasks.masking_evaluation.settings import MaskingEvaluationSettings
-    from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
+    from tasks.parameters.parameter_file import read_sections
+    from tasks.settings.checks import as_plain, check_settings
 
     values = as_plain(read_sections(arguments.params, [SECTION])[SECTION]) if arguments.params else {}
     for name in ("bootstrap_samples", "confidence", "seed"):

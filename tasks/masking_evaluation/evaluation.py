@@ -163,7 +163,7 @@ def _classes_found(lines: Iterable[JudgedLine]) -> set[str]:
 
 
 def _scores_of_file(file: GoldFile, lines: Sequence[JudgedLine]) -> dict[str, Any]:
-    from tasks.reports.stage_report import content_hash
+    from tasks.records.stage_report import content_hash
 
     return {
         "name": file.name,

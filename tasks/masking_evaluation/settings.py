@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from tasks.parameters.seeds import Seed
-from tasks.parameters.settings_base import Settings
+from tasks.settings.base import Settings
+from tasks.settings.seeds import Seed
 
 
 class GoldSet(Settings):

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tasks.reports.downstream_names import is_downstream
-from tasks.reports.expected_cells import BASELINES, NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
+from tasks.records.cells import BASELINES, NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
+from tasks.results.downstream_names import is_downstream
 from tasks.spelling import nearest
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ never change a number's meaning and are no dependency of any stage: ``resources`
 ``release`` and ``tracking``.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, ValidationError, model_validator
 
 from tasks.corpora.settings import CorpusSettings, WordCountSettings
 from tasks.errors import ParameterError
@@ -25,12 +25,12 @@ from tasks.masking_evaluation.settings import MaskingEvaluationSettings
 from tasks.parameters.compare_settings import CompareSettings
 from tasks.parameters.method_problems import method_problems
 from tasks.parameters.name_problems import name_problems
-from tasks.parameters.resource_settings import ResourceSettings
-from tasks.parameters.setting_problems import describe_problems
-from tasks.parameters.settings_base import Settings
 from tasks.parameters.tuning_problems import tuning_problems
 from tasks.privacy.settings import ReleaseSettings
-from tasks.reports.tracking.settings import TrackingSettings
+from tasks.results.tracking.settings import TrackingSettings
+from tasks.settings.base import Settings
+from tasks.settings.problems import describe_problems
+from tasks.settings.resources import ResourceSettings
 from tasks.speech.settings import SpeechSection
 from tasks.spelling import nearest
 from tasks.tagger_training.settings import TaggerTrainingSettings
@@ -115,26 +115,6 @@ def section_of(parameters: Parameters, section: str, path: str | Path = DEFAULT_
             )
         value = getattr(value, key) if isinstance(value, BaseModel) else value[key]
     return value
-
-
-def check_settings(kind: Any, values: Mapping[str, Any], where: str) -> Any:
-    """Build settings from command-line options; ``ParameterError`` names the option or key path."""
-    adapter: TypeAdapter[Any] = TypeAdapter(kind)
-    try:
-        return adapter.validate_python(dict(values))
-    except ValidationError as error:
-        raise ParameterError(describe_problems(error, where, kind)) from None
-
-
-def as_plain(settings: Any) -> Any:
-    """Settings as the plain lists and dictionaries that a report records."""
-    if isinstance(settings, BaseModel):
-        return settings.model_dump(mode="json")
-    if isinstance(settings, Mapping):
-        return {key: as_plain(value) for key, value in settings.items()}
-    if isinstance(settings, list | tuple):
-        return [as_plain(value) for value in settings]
-    return settings
 
 
 def _load(path: str | Path) -> Any:

@@ -18,7 +18,8 @@ def source_values(arguments: argparse.Namespace, default_kind: str) -> dict[str,
             raise ParameterError(
                 f"--kind {arguments.kind!r} goes with --source; with --params the section says the kind"
             )
-        from tasks.parameters.parameter_file import as_plain, read_sections
+        from tasks.parameters.parameter_file import read_sections
+        from tasks.settings.checks import as_plain
 
         return as_plain(read_sections(arguments.params, [arguments.section])[arguments.section])
     if arguments.source:

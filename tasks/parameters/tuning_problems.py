@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tasks.reports.fine_tuned_names import is_tuned_in_domain, pretrained_counterpart
+from tasks.results.fine_tuned_names import is_tuned_in_domain, pretrained_counterpart
 from tasks.spelling import nearest
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from tasks.privacy.gate import Check, checks_of, clear_words, configured_taggers
 from tasks.privacy.ledger import Release, append_to_ledger, of_corpus, read_ledger
 from tasks.privacy.promise import epsilon_of
 from tasks.privacy.released_cell import FilledCell
-from tasks.reports.stage_report import content_hash
+from tasks.records.stage_report import content_hash
 from tasks.spelling import nearest
 
 RELEASES = Path("releases")

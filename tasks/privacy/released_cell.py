@@ -9,11 +9,11 @@ from tasks.cli import command_parser, load_command
 from tasks.errors import CorpusError
 from tasks.filling.settings import FillingSettings
 from tasks.masking.settings import TechniqueSettings
-from tasks.parameters.parameter_file import check_settings
-from tasks.reports.cell import Cell
-from tasks.reports.expected_cells import fill_report, mask_report, training_report
-from tasks.reports.report_index import cell_of_report
-from tasks.reports.stage_report import content_hash, read_report
+from tasks.records.cell import Cell
+from tasks.records.cells import fill_report, mask_report, training_report
+from tasks.records.stage_report import content_hash, read_report
+from tasks.results.report_index import cell_of_report
+from tasks.settings.checks import check_settings
 from tasks.spelling import nearest
 
 

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from tasks.corpora.settings import CorpusSettings
-from tasks.parameters.settings_base import Settings
+from tasks.settings.base import Settings
 from tasks.speech.audio.settings import SpeechSettings
 from tasks.speech.fusion.settings import FusionSettings
 from tasks.speech.recogniser.settings import RecogniserSettings

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tasks.parameters.settings_base import Settings
+from tasks.settings.base import Settings
 
 _SEEDS = 2**32
 """What scikit-learn and spaCy take."""

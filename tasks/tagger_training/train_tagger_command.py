@@ -70,8 +70,8 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 def run(arguments: argparse.Namespace) -> None:
     """Train a tagger and test it."""
     from tasks.files.paths_apart import refuse_shared_paths
-    from tasks.parameters.parameter_file import as_plain
-    from tasks.reports.stage_report import recorded_stage
+    from tasks.records.stage_report import recorded_stage
+    from tasks.settings.checks import as_plain
 
     settings = _settings(arguments)
     models = [(name, getattr(settings, name, None)) for name in ("base", "embeddings")]
@@ -155,7 +155,8 @@ def _say(output: str, measured: dict[str, Any]) -> None:
 
 def _settings(arguments: argparse.Namespace) -> Any:
     """The settings of the options and of ``params.yaml``; ``ParameterError`` where they contradict."""
-    from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
+    from tasks.parameters.parameter_file import read_sections
+    from tasks.settings.checks import as_plain, check_settings
     from tasks.tagger_training.settings import TaggerTrainingSettings
 
     values: dict[str, Any] = {}

@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from tasks.reports.cell import Cell
-from tasks.reports.stage_report import StageReport
+from tasks.records.cell import Cell
+from tasks.records.stage_report import StageReport
 
 Log = Callable[[int, dict[str, float]], None]
 """Takes an optimiser step and the values measured there."""
@@ -30,8 +30,8 @@ def live_curve(arguments: argparse.Namespace, cell: Cell, report: StageReport) -
     if not (arguments.params and arguments.report):
         yield log_nothing
         return
-    from tasks.reports.run_key import lineage_of
-    from tasks.reports.tracking.live_run import live_run
+    from tasks.records.run_key import lineage_of
+    from tasks.results.tracking.live_run import live_run
 
     with live_run(arguments.params, cell, lineage_of(report)) as live:
         yield live.log

@@ -7,7 +7,7 @@ from tasks.threads import available_cores, threads_of
 from tasks.training.checkpoints import DEFAULT_WORK_FOLDER
 
 if TYPE_CHECKING:
-    from tasks.parameters.resource_settings import ResourceSettings
+    from tasks.settings.resources import ResourceSettings
 
 TRAINING_PATHS = ("text", "valid", "resume_from")
 """Options of ``add_training_options`` that name files to read."""
@@ -65,8 +65,9 @@ def resources_of(arguments: argparse.Namespace) -> "ResourceSettings":
 
     Raises ``ParameterError`` where a value is not allowed.
     """
-    from tasks.parameters.parameter_file import check_settings, read_sections
-    from tasks.parameters.resource_settings import ResourceSettings
+    from tasks.parameters.parameter_file import read_sections
+    from tasks.settings.checks import check_settings
+    from tasks.settings.resources import ResourceSettings
 
     values = {"parallel_stages": 1}
     if arguments.params:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tasks.errors import ParameterError
-from tasks.reports.cell import Cell
-from tasks.reports.stage_report import StageReport
+from tasks.records.cell import Cell
+from tasks.records.stage_report import StageReport
 from tasks.training.checkpoints import DEFAULT_WORK_FOLDER
 from tasks.training.live_curve import Log, live_curve, log_nothing
 from tasks.training.ranks.plan import RankPlan
 
 if TYPE_CHECKING:
-    from tasks.parameters.resource_settings import ResourceSettings
+    from tasks.settings.resources import ResourceSettings
     from tasks.training.checkpoints.store import CheckpointStore
 
 

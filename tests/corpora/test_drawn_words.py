@@ -5,7 +5,7 @@ import pytest
 from tasks.corpora.sources.drawn_words import DrawnWords
 from tasks.corpora.sources.published_frequencies import published_frequencies
 from tasks.errors import ParameterError
-from tasks.parameters.parameter_file import check_settings
+from tasks.settings.checks import check_settings
 
 
 def rows_of(source):

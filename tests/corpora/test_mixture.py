@@ -8,7 +8,7 @@ from tasks.corpora.division import divide
 from tasks.corpora.settings import CleaningSettings, CorpusSettings
 from tasks.corpora.sources.open_source import open_source
 from tasks.errors import ParameterError
-from tasks.parameters.parameter_file import check_settings
+from tasks.settings.checks import check_settings
 
 
 def settings_of(folder, *names, **more):

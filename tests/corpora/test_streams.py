@@ -13,7 +13,7 @@ from tasks.cli import main
 from tasks.corpora.text_lines import forget_pipes, is_stream, read_lines
 from tasks.errors import CorpusError, ParameterError
 from tasks.filling import filled_corpus
-from tasks.reports.stage_report import content_hash, recorded_stage
+from tasks.records.stage_report import content_hash, recorded_stage
 
 MASKED = "the [MASK] sat\n" * 7
 COUNTS = "the\t90\ndog\t3\n"

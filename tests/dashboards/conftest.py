@@ -1,11 +1,4 @@
-import sys
-from pathlib import Path
-
 import pytest
-
-# The handmade experiment is shared with the tests of the reports.
-sys.path.insert(0, str(Path(__file__).parent.parent / "reports"))
-
 from handmade_experiment import make_experiment
 
 from tasks.cli import main

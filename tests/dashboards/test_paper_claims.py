@@ -1,7 +1,7 @@
 from dashboards.headline import facts, sentences
 from dashboards.paper_claims import verdicts
-from tasks.reports.findings.findings_claims import CONTRADICTED, NOT_CONFIRMED, NOT_TESTED
-from tasks.reports.summary.summary_table import tables
+from tasks.results.findings.findings_claims import CONTRADICTED, NOT_CONFIRMED, NOT_TESTED
+from tasks.results.summary.summary_table import tables
 
 ORACLE = 100.0
 

@@ -4,7 +4,7 @@ import pytest
 
 from dashboards.comparison_plot import comparison_plots, paper_ratios
 from dashboards.paper_results import DATASETS, RESULTS, printed, readable_range
-from tasks.reports.summary.summary_table import tables
+from tasks.results.summary.summary_table import tables
 
 
 def test_every_number_of_the_tables_is_there():

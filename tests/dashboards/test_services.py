@@ -21,7 +21,7 @@ from dashboards.services.service import Service, check_names, is_at, ports_by_se
 from dashboards.services.starting import start_services, stop_services, users_servers
 from tasks.cli import main
 from tasks.errors import ParameterError, ResourceError
-from tasks.reports.tracking.settings import TrackingSettings
+from tasks.results.tracking.settings import TrackingSettings
 
 SERVER = """
 import http.server, signal, subprocess, sys

@@ -148,7 +148,7 @@ def test_a_card_that_is_too_small_is_said(project, monkeypatch, capsys):
 
 
 def test_earlier_reports_of_this_machine_replace_assumptions(project, monkeypatch, capsys):
-    from tasks.reports.stage_report import environment
+    from tasks.records.stage_report import environment
 
     on_machine(monkeypatch, SMALL)
     assumed = {step["step"]: step for step in diagnose(capsys)[1]["steps"]}["pretrain"]

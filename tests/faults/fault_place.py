@@ -138,7 +138,7 @@ class Place:
 
 def make_template(folder: Path) -> Path:
     """The experiment in which nothing has run, with handmade reports to publish."""
-    sys.path.insert(0, str(CHECKOUT / "tests" / "reports"))
+    sys.path.insert(0, str(CHECKOUT / "tests"))
     from handmade_experiment import FEW, make_experiment
 
     make_experiment(folder, **FEW)

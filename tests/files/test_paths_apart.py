@@ -11,7 +11,7 @@ import yaml
 
 from tasks import cli
 from tasks.errors import ParameterError
-from tasks.reports.stage_report import recorded_stage
+from tasks.records.stage_report import recorded_stage
 
 TEXT = "the cat of Zebulon Quux sat\n" * 12
 COMMAND = [sys.executable, "-c", "import sys; from tasks.cli import main; sys.exit(main(sys.argv[1:]))"]

@@ -15,8 +15,8 @@ from dashboards.provenance import models
 from tasks.errors import ParameterError
 from tasks.language_model.settings import EvaluationSettings
 from tasks.parameters.parameter_file import read_parameters
-from tasks.reports.findings.findings_claims import CONFIRMED, findings, is_fine_tuned
-from tasks.reports.findings.findings_comparison import Comparison, Condition, Experiment
+from tasks.results.findings.findings_claims import CONFIRMED, findings, is_fine_tuned
+from tasks.results.findings.findings_comparison import Comparison, Condition, Experiment
 
 ROOT = Path(__file__).parent.parent.parent
 ROUNDS = {"filler": "minilm_tuned_round_2", "base": "minilm_tuned"}

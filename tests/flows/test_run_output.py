@@ -17,7 +17,7 @@ from flows.runs.run_progress import Bar, Lines
 from flows.runs.time_left import TimeLeft
 from flows.stages.executor import Outcome, State
 from tasks.errors import ResourceError
-from tasks.reports.summary.summary_document import main_tables
+from tasks.results.summary.summary_document import main_tables
 
 
 def made_plan(count: int = 5) -> Plan:

@@ -6,8 +6,8 @@ import pytest
 
 from flows.runs.step_settings import check_step_names, retry_delays, tags, time_limit
 from tasks.errors import ParameterError
-from tasks.parameters.parameter_file import check_settings
-from tasks.parameters.resource_settings import ResourceSettings
+from tasks.settings.checks import check_settings
+from tasks.settings.resources import ResourceSettings
 
 
 def resources(**values: Any) -> ResourceSettings:

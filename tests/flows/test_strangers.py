@@ -16,7 +16,7 @@ from websockets.sync.client import connect
 
 from dashboards.services.starting import start_services, stop_services
 from flows.prefect_flow.prefect_api import _free_port
-from tasks.reports.tracking.settings import TrackingSettings
+from tasks.results.tracking.settings import TrackingSettings
 
 EVIL = "https://evil.example"
 PAGE = {"Origin": EVIL, "Host": "evil.example"}

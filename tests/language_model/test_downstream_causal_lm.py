@@ -19,7 +19,7 @@ from tasks.language_model.causal_lm.scoring import score_targets, score_text
 from tasks.language_model.causal_lm.word_pieces import OpenVocabulary, WordPieces
 from tasks.language_model.encoded_text import encode_text
 from tasks.language_model.kind_settings import CausalAdaptation, LoraAdaptation
-from tasks.reports.stage_report import read_report
+from tasks.records.stage_report import read_report
 
 PLAIN = ["The cat sat on the mat.", "Zoë saw a dog!", "bob"]
 PRIVATE = ["alice saw the cat", "bob sat on the dog", "the cat saw bob"] * 8

@@ -11,7 +11,7 @@ from tasks.errors import CorpusError, ParameterError
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.generic_mixture import check_generic_share, mix_generic_text, sample_sentences
 from tasks.language_model.vocabulary import Vocabulary
-from tasks.reports.stage_report import read_report
+from tasks.records.stage_report import read_report
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import yaml
 
 from tasks.cli import main
 from tasks.language_model.ngram.folder import load
-from tasks.reports.stage_report import read_report
+from tasks.records.stage_report import read_report
 
 GENERIC = ["the cat sat on the mat", "a dog and a cat", "the dog sat", "on the mat a dog sat"] * 30
 PRIVATE = ["alice saw the cat", "bob sat on the dog", "the cat saw bob"] * 40

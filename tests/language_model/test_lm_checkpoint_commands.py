@@ -11,7 +11,7 @@ import pytest
 from pretrained_folder import fill_with_pretrained
 
 from tasks.cli import main
-from tasks.reports.stage_report import read_report
+from tasks.records.stage_report import read_report
 
 PRIVATE_WORD = "xylophonecanary"
 

@@ -15,7 +15,7 @@ from tasks.cli import main
 from tasks.language_model.adapt_command import sections as adapt_sections
 from tasks.language_model.evaluation.sentence_scores import read_scores
 from tasks.language_model.transformer.folder import load_model
-from tasks.reports.stage_report import read_report
+from tasks.records.stage_report import read_report
 
 GENERIC = ["the cat sat on the mat", "a dog and a cat", "the dog sat", "on the mat a dog sat"] * 30
 PRIVATE = ["alice saw the cat", "bob sat on the dog", "the cat saw bob"] * 40

@@ -14,7 +14,7 @@ import yaml
 from pretrained_folder import fill_with_pretrained
 
 from tasks.cli import main
-from tasks.reports.stage_report import read_report
+from tasks.records.stage_report import read_report
 
 pytestmark = [
     pytest.mark.slow,

@@ -12,7 +12,7 @@ from tasks.masking.lists.kept_words import KeptWords
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking.technique import Finding, KeptWord, MaskingTally, Technique
 from tasks.masking.techniques import load_technique
-from tasks.parameters.parameter_file import check_settings
+from tasks.settings.checks import check_settings
 
 LINE = "Tom saw Ann and 5 cats"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tasks.cli import main
-from tasks.reports.stage_report import content_hash
+from tasks.records.stage_report import content_hash
 
 KEPT = "we went to the and with role of my is"
 GOLD = [

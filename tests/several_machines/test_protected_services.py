@@ -29,7 +29,7 @@ from dashboards.services.service import (
 from dashboards.services.starting import start_services, stop_services
 from flows.prefect_flow import prefect_api
 from tasks.errors import ParameterError, ResourceError
-from tasks.reports.tracking.settings import TrackingSettings
+from tasks.results.tracking.settings import TrackingSettings
 
 CHECKOUT = Path(__file__).parents[2]
 PASSWORDS = {

@@ -12,15 +12,15 @@ import psutil
 import pytest
 from postgres_server import PostgresServer, free_port, postgres_server
 
-from tasks.reports.tracking.tracking_store import shown_uri
+from tasks.results.tracking.tracking_store import shown_uri
 
 CHECKOUT = Path(__file__).parents[2]
 RUNS = 12
 PUBLISH = """
 import sys
 from benchmarks.publishing_speed import record
-from tasks.reports.tracking.publication import publish
-from tasks.reports.tracking.settings import TrackingSettings
+from tasks.results.tracking.publication import publish
+from tasks.results.tracking.settings import TrackingSettings
 uri, experiment, runs = sys.argv[1:]
 done = publish([record(number) for number in range(int(runs))], TrackingSettings(uri=uri, experiment=experiment))
 print(done.created, done.completed, done.unchanged, done.superseded)

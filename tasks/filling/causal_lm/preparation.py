@@ -15,7 +15,7 @@ from tasks.filling.causal_lm.lora_training import held_out_accuracy, train_lora
 from tasks.filling.causal_lm.prompt import INSTRUCTION
 from tasks.filling.filler_settings import CausalLanguageModelFiller
 from tasks.filling.masked_lm.filler_folder import check_filler_folder
-from tasks.reports.stage_report import StageReport
+from tasks.records.stage_report import StageReport
 
 
 def prepare_causal_filler(

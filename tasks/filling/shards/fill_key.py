@@ -21,8 +21,8 @@ from tasks.errors import ModelError
 from tasks.files.atomic_file import is_pipe_or_device
 from tasks.masking.settings import TaggerSettings
 from tasks.model_source import PACKAGE_PREFIX, locate_model
-from tasks.parameters.parameter_file import as_plain
-from tasks.reports.stage_report import content_hash
+from tasks.records.stage_report import content_hash
+from tasks.settings.checks import as_plain
 
 _CHANGE_NOTHING = frozenset(
     "output report params threads devices resume work_folder dataset technique filler filler_name".split()

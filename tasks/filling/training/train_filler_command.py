@@ -68,9 +68,9 @@ def run(arguments: argparse.Namespace) -> None:
     """Prepare a filler."""
     from tasks.files.paths_apart import refuse_shared_paths
     from tasks.filling.masked_lm.filler_folder import check_filler_folder
-    from tasks.parameters.parameter_file import as_plain
-    from tasks.reports.cell import Cell
-    from tasks.reports.stage_report import recorded_stage
+    from tasks.records.cell import Cell
+    from tasks.records.stage_report import recorded_stage
+    from tasks.settings.checks import as_plain
 
     settings, threads = _settings(arguments), threads_of(arguments)
     refuse_shared_paths([("model", settings.model)], [("--output", arguments.output)], replaced=True)
@@ -142,7 +142,8 @@ def _say(output: str, measured: dict[str, Any]) -> None:
 def _settings(arguments: argparse.Namespace) -> Any:
     """The filler's settings with the options that override them."""
     from tasks.filling.filler_settings import FillerSettings
-    from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
+    from tasks.parameters.parameter_file import read_sections
+    from tasks.settings.checks import as_plain, check_settings
 
     values: dict[str, Any] = {}
     if arguments.params:

@@ -83,9 +83,9 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.filling.filler_setup import model_folders
     from tasks.filling.masked_lm.filler_folder import check_filler_folder
     from tasks.filling.training.tuning_text import filled_by_base, read_by_fill, tuning_text
-    from tasks.parameters.parameter_file import as_plain
-    from tasks.reports.cell import Cell
-    from tasks.reports.stage_report import recorded_stage
+    from tasks.records.cell import Cell
+    from tasks.records.stage_report import recorded_stage
+    from tasks.settings.checks import as_plain
 
     settings, threads = _settings(arguments), threads_of(arguments)
     refuse_stream(arguments.input, "--input is read twice")
@@ -163,7 +163,8 @@ def _say(output: str, measured: dict[str, Any]) -> None:
 def _settings(arguments: argparse.Namespace) -> Any:
     """The tuning's settings with the options that override them."""
     from tasks.filling.training.tuning_settings import TuningSettings
-    from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
+    from tasks.parameters.parameter_file import read_sections
+    from tasks.settings.checks import as_plain, check_settings
 
     values: dict[str, Any] = {}
     if arguments.params:

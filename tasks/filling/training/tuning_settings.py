@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from tasks.filling.filler_settings import LoraTraining, MaskedTraining
 from tasks.filling.needed_kind import misfit
 from tasks.filling.settings import FillingSettings
-from tasks.parameters.settings_base import Settings
+from tasks.settings.base import Settings
 
 
 class _Tuning(Settings):

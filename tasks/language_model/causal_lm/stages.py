@@ -30,9 +30,10 @@ from tasks.language_model.kind_settings import CausalAdaptation, CausalLanguageM
 from tasks.language_model.marker_warning import warn_in_report, warn_user
 from tasks.language_model.model_folder import check_replaceable
 from tasks.language_model.setting_options import overridden
-from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
-from tasks.reports.cell import Cell, cell_of
-from tasks.reports.stage_report import StageReport, recorded_stage
+from tasks.parameters.parameter_file import read_sections
+from tasks.records.cell import Cell, cell_of
+from tasks.records.stage_report import StageReport, recorded_stage
+from tasks.settings.checks import as_plain, check_settings
 from tasks.threads import available_cores, threads_of
 from tasks.training.live_curve import live_curve, log_every_steps
 

@@ -23,9 +23,10 @@ from tasks.language_model.ngram.kneser_ney import Discounts, estimate
 from tasks.language_model.ngram.mixture import NgramMixture, weight_of_first
 from tasks.language_model.setting_options import overridden
 from tasks.language_model.vocabulary import Vocabulary, read_vocabulary
-from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
-from tasks.reports.cell import Cell, cell_of
-from tasks.reports.stage_report import StageReport, recorded_stage
+from tasks.parameters.parameter_file import read_sections
+from tasks.records.cell import Cell, cell_of
+from tasks.records.stage_report import StageReport, recorded_stage
+from tasks.settings.checks import as_plain, check_settings
 
 _SECTION = section_of_kind(KIND)
 

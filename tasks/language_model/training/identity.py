@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import TrainingSettings
 from tasks.language_model.vocabulary import Vocabulary
-from tasks.parameters.parameter_file import as_plain
+from tasks.settings.checks import as_plain
 from tasks.training.checkpoints.identity import hash_of, work_key
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from tasks.language_model.generic_mixture import mix_generic_text
 from tasks.language_model.marker_warning import warn_in_report, warn_user
 from tasks.language_model.model_folder import check_replaceable
 from tasks.language_model.settings import TrainingSettings
-from tasks.reports.cell import Cell
-from tasks.reports.stage_report import StageReport, recorded_stage
+from tasks.records.cell import Cell
+from tasks.records.stage_report import StageReport, recorded_stage
 from tasks.training.live_curve import log_every_steps
 from tasks.training.options import resources_of
 from tasks.training.ranks.plan import plan_ranks

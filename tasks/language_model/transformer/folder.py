@@ -19,7 +19,7 @@ from tasks.language_model.model_folder import SETTINGS, VOCABULARY, WEIGHTS, che
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import Vocabulary, read_vocabulary
-from tasks.parameters.parameter_file import as_plain, check_settings
+from tasks.settings.checks import as_plain, check_settings
 
 KIND = "transformer"
 FORMAT = 1

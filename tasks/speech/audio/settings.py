@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tasks.parameters.settings_base import Settings
+from tasks.settings.base import Settings
 from tasks.speech.synthesis.settings import SynthesisSettings
 
 

@@ -59,7 +59,7 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 
 def _settings(arguments: argparse.Namespace) -> Any:
-    from tasks.parameters.parameter_file import check_settings
+    from tasks.settings.checks import check_settings
     from tasks.speech.audio.settings import SpeechSettings
 
     values = source_values(arguments, "manifest")
@@ -77,8 +77,8 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
     from tasks.files.paths_apart import refuse_shared_paths
     from tasks.language_model.normalisation import normalise
-    from tasks.parameters.parameter_file import as_plain
-    from tasks.reports.stage_report import recorded_stage
+    from tasks.records.stage_report import recorded_stage
+    from tasks.settings.checks import as_plain
     from tasks.speech.audio.manifest import write_manifest
     from tasks.speech.audio.recordings import check_recordings
 

@@ -108,7 +108,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _settings(arguments: argparse.Namespace) -> tuple[SearchSettings, FusionSettings, WordErrorSettings]:
-    from tasks.parameters.parameter_file import check_settings, read_sections
+    from tasks.parameters.parameter_file import read_sections
+    from tasks.settings.checks import check_settings
 
     def of(kind: type, section: str, title: str):  # type: ignore[no-untyped-def]
         base = read_sections(arguments.params, [section])[section] if arguments.params else None

@@ -11,9 +11,9 @@ import numpy as np
 
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import SpeechError
-from tasks.parameters.parameter_file import as_plain
-from tasks.reports.cell import cell_of
-from tasks.reports.stage_report import recorded_stage
+from tasks.records.cell import cell_of
+from tasks.records.stage_report import recorded_stage
+from tasks.settings.checks import as_plain
 from tasks.speech.fusion.completed_words import CompletedWords
 from tasks.speech.fusion.internal_lm import ZeroEncoder, unit_bigram
 from tasks.speech.fusion.prefix_score import PrefixScore

@@ -90,8 +90,8 @@ def _count(arguments: argparse.Namespace) -> None:
     from tasks.language_model.ngram.folder import save_new
     from tasks.language_model.ngram.kneser_ney import estimate
     from tasks.language_model.ngram.mixture import NgramMixture
-    from tasks.parameters.parameter_file import as_plain
-    from tasks.reports.stage_report import recorded_stage
+    from tasks.records.stage_report import recorded_stage
+    from tasks.settings.checks import as_plain
     from tasks.speech.fusion.subword_fusion import unit_vocabulary
     from tasks.speech.fusion.unit_text import encode_units
     from tasks.speech.recogniser.folder import load_recogniser
@@ -131,8 +131,8 @@ def _count(arguments: argparse.Namespace) -> None:
 
 def _train(arguments: argparse.Namespace) -> None:
     from tasks.language_model.training.stage import TrainingStage, run_training_stage
-    from tasks.parameters.parameter_file import as_plain
-    from tasks.reports.cell import Cell
+    from tasks.records.cell import Cell
+    from tasks.settings.checks import as_plain
     from tasks.speech.fusion.subword_fusion import unit_vocabulary
     from tasks.speech.fusion.unit_text import check_units, unit_encoder
     from tasks.speech.recogniser.folder import load_recogniser

@@ -4,8 +4,8 @@ import argparse
 import sys
 
 from tasks.errors import ParameterError
-from tasks.parameters.parameter_file import as_plain
-from tasks.reports.stage_report import recorded_stage
+from tasks.records.stage_report import recorded_stage
+from tasks.settings.checks import as_plain
 from tasks.speech.recogniser.settings import EmformerBundle, RecogniserTraining
 
 _OF_TRAINING = ("manifest", "text", "valid", "resume_from")

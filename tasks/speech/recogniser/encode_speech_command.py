@@ -17,7 +17,7 @@ _BATCH_SECONDS = 60.0
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    from tasks.reports.cell import add_cell_options
+    from tasks.records.cell import add_cell_options
 
     parser.add_argument("--params", help="parameter file; only its section resources is read")
     parser.add_argument("--recogniser", required=True, help="recogniser folder, made by train-recogniser")
@@ -53,8 +53,8 @@ def run(arguments: argparse.Namespace) -> None:
     import sys
 
     from tasks.errors import ParameterError
-    from tasks.reports.cell import cell_of
-    from tasks.reports.stage_report import recorded_stage
+    from tasks.records.cell import cell_of
+    from tasks.records.stage_report import recorded_stage
     from tasks.threads import available_cores, threads_of
     from tasks.torch_setup import set_up_torch
 

@@ -16,7 +16,7 @@ from safetensors.torch import save as tensors_as_bytes
 
 from tasks.errors import ModelError
 from tasks.files.atomic_file import atomic_folder, atomic_writer
-from tasks.parameters.parameter_file import as_plain, check_settings
+from tasks.settings.checks import as_plain, check_settings
 from tasks.speech.recogniser.features import FeatureStatistics
 from tasks.speech.recogniser.model import make_model
 from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription

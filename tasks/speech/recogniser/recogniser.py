@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from tasks.parameters.settings_base import Settings
+from tasks.settings.base import Settings
 from tasks.speech.recogniser.features import FeatureStatistics, log_mel
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
 from tasks.speech.recogniser.units import Units

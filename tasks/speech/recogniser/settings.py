@@ -4,8 +4,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tasks.parameters.seeds import Seed
-from tasks.parameters.settings_base import Settings, refuse_out_of_order
+from tasks.settings.base import Settings, refuse_out_of_order
+from tasks.settings.seeds import Seed
 from tasks.speech.synthesis.settings import SynthesisSettings
 
 

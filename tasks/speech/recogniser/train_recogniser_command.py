@@ -69,7 +69,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _settings(arguments: argparse.Namespace) -> Any:
     from tasks.errors import ParameterError
-    from tasks.parameters.parameter_file import check_settings, read_sections
+    from tasks.parameters.parameter_file import read_sections
+    from tasks.settings.checks import check_settings
     from tasks.speech.recogniser.settings import RecogniserSettings
 
     if arguments.settings:

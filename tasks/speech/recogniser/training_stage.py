@@ -5,9 +5,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from tasks.errors import ParameterError
-from tasks.parameters.parameter_file import as_plain
-from tasks.reports.cell import Cell
-from tasks.reports.stage_report import StageReport, recorded_stage
+from tasks.records.cell import Cell
+from tasks.records.stage_report import StageReport, recorded_stage
+from tasks.settings.checks import as_plain
 from tasks.speech.recogniser.settings import TrainedRecogniser
 from tasks.training.checkpoints.identity import hash_of, work_key
 from tasks.training.live_curve import Log, log_every_steps

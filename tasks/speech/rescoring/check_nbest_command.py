@@ -14,7 +14,7 @@ import json
 import sys
 
 from tasks.errors import ParameterError
-from tasks.reports.cell import add_cell_options, cell_of
+from tasks.records.cell import add_cell_options, cell_of
 from tasks.speech.rescoring.settings import NbestSource
 
 SUMMARY = "check n-best lists and say what can be won by choosing among them"
@@ -44,8 +44,8 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 def run(arguments: argparse.Namespace) -> None:
     """Check, draw, count and write."""
     settings = _settings(arguments)
-    from tasks.parameters.parameter_file import as_plain
-    from tasks.reports.stage_report import recorded_stage
+    from tasks.records.stage_report import recorded_stage
+    from tasks.settings.checks import as_plain
     from tasks.speech.rescoring.hypothesis_table import hypothesis_table
     from tasks.speech.rescoring.nbest_lists import drawn_lists, read_nbest, write_nbest
 
@@ -97,7 +97,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _settings(arguments: argparse.Namespace) -> NbestSource:
-    from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
+    from tasks.parameters.parameter_file import read_sections
+    from tasks.settings.checks import as_plain, check_settings
 
     values = {}
     if arguments.params:

@@ -21,7 +21,7 @@ from typing import Any
 
 from tasks.errors import ParameterError
 from tasks.language_model.setting_options import add_setting_options_and_grids, settings_of
-from tasks.reports.cell import cell_of
+from tasks.records.cell import cell_of
 from tasks.speech.rescoring.settings import RescoringSettings
 from tasks.speech.word_errors.word_error_rate_command import SECTION as WORD_ERROR_SECTION
 from tasks.speech.word_errors.word_error_rate_command import (
@@ -89,7 +89,7 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Tune, choose, count the errors and say what came out."""
-    from tasks.parameters.parameter_file import as_plain
+    from tasks.settings.checks import as_plain
     from tasks.threads import available_cores, threads_of
 
     settings = settings_of(arguments, SECTION, RescoringSettings, "rescoring options")
@@ -99,7 +99,7 @@ def run(arguments: argparse.Namespace) -> None:
     if settings.limited and arguments.model and not arguments.training_text:
         raise ParameterError("a limit of shared text needs the text; give --training-text FILE")
     threads = threads_of(arguments, available_cores())
-    from tasks.reports.stage_report import recorded_stage
+    from tasks.records.stage_report import recorded_stage
 
     named = (arguments.model, settings.source_model) if arguments.model else ()
     models = [model for model in named if model and _is_local(model)]

@@ -4,8 +4,8 @@ import sys
 from collections.abc import Mapping
 
 from tasks.files.paths_apart import refuse_shared_paths
-from tasks.parameters.parameter_file import as_plain
-from tasks.reports.stage_report import recorded_stage
+from tasks.records.stage_report import recorded_stage
+from tasks.settings.checks import as_plain
 from tasks.speech.synthesis.settings import SynthesisSettings
 from tasks.speech.synthesis.synthetic_corpus import synthesise_corpus
 from tasks.torch_setup import set_up_torch

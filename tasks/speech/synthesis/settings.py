@@ -4,8 +4,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from tasks.parameters.seeds import Seed
-from tasks.parameters.settings_base import Settings
+from tasks.settings.base import Settings
+from tasks.settings.seeds import Seed
 from tasks.speech.synthesis.espeak import PITCH_LIMITS, RATE_LIMITS
 
 VoiceSet = Literal["train", "dev", "test"]

@@ -64,7 +64,8 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 
 def _settings(arguments: argparse.Namespace) -> Any:
-    from tasks.parameters.parameter_file import as_plain, check_settings, read_sections
+    from tasks.parameters.parameter_file import read_sections
+    from tasks.settings.checks import as_plain, check_settings
     from tasks.speech.synthesis.settings import SynthesisSettings
 
     if bool(arguments.params) != bool(arguments.section):

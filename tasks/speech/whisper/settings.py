@@ -2,7 +2,7 @@
 
 from pydantic import Field, model_validator
 
-from tasks.parameters.settings_base import Settings
+from tasks.settings.base import Settings
 
 
 class WhisperSettings(Settings):

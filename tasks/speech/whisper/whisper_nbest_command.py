@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.language_model.setting_options import add_setting_options, overridden
-from tasks.reports.cell import add_cell_options, cell_of
+from tasks.records.cell import add_cell_options, cell_of
 from tasks.speech.whisper.settings import WhisperSettings
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 def run(arguments: argparse.Namespace) -> None:
     """Decode the recordings and write lists and report."""
     from tasks.model_source import PACKAGE_PREFIX, locate_model
-    from tasks.parameters.parameter_file import as_plain, check_settings
-    from tasks.reports.stage_report import recorded_stage
+    from tasks.records.stage_report import recorded_stage
+    from tasks.settings.checks import as_plain, check_settings
     from tasks.speech.audio.manifest import read_manifest
     from tasks.speech.rescoring.nbest_lists import write_nbest
     from tasks.threads import available_cores, threads_of

@@ -19,7 +19,7 @@ import sys
 
 from tasks.errors import ParameterError
 from tasks.language_model.setting_options import add_setting_options, overridden
-from tasks.reports.cell import add_cell_options, cell_of
+from tasks.records.cell import add_cell_options, cell_of
 from tasks.speech.word_errors.settings import WordErrorSettings
 
 SUMMARY = "measure how many words a recogniser gets wrong"
@@ -88,7 +88,8 @@ def sidecars_of(arguments: argparse.Namespace) -> dict[str, str]:
 
 def word_error_settings(arguments: argparse.Namespace) -> WordErrorSettings:
     """The settings of the parameter file, with the options that were given put over them."""
-    from tasks.parameters.parameter_file import check_settings, read_sections
+    from tasks.parameters.parameter_file import read_sections
+    from tasks.settings.checks import check_settings
 
     base = read_sections(arguments.params, [SECTION])[SECTION] if arguments.params else None
     # --seed names the cell; the resampling has an option of its own.
@@ -100,8 +101,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Count the errors and say what came out."""
     settings = word_error_settings(arguments)
     sidecars = sidecars_of(arguments)
-    from tasks.parameters.parameter_file import as_plain
-    from tasks.reports.stage_report import recorded_stage
+    from tasks.records.stage_report import recorded_stage
+    from tasks.settings.checks import as_plain
     from tasks.speech.word_errors.error_counts_file import write_errors
     from tasks.speech.word_errors.error_listing import write_listing
     from tasks.speech.word_errors.masked_words import masked_places

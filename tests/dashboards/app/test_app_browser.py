@@ -19,8 +19,8 @@ from dashboards.services.running_service import start, wait_until_ready
 from dashboards.services.service import app_service
 from dashboards.services.starting import start_services, stop_services
 from tasks.parameters.parameter_file import read_parameters
-from tasks.reports.cell import Cell
-from tasks.reports.tracking.tracking_store import locked_store
+from tasks.records.cell import Cell
+from tasks.results.tracking.tracking_store import locked_store
 
 pytest.importorskip("streamlit")
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

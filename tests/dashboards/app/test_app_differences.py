@@ -11,7 +11,7 @@ from dashboards.app.differences import (
 )
 from tasks.errors import CorpusError
 from tasks.language_model.settings import EvaluationSettings
-from tasks.reports.cell import Cell
+from tasks.records.cell import Cell
 
 BASELINE = Cell("chat", "allow_list", "baseline1", None, 1)
 FILLED = Cell("chat", "allow_list", "top_k", "minilm", 1)

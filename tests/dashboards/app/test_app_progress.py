@@ -3,7 +3,7 @@ from dataclasses import replace
 from test_app_rows import run_of
 
 from dashboards.app.progress import State, progress
-from tasks.reports.cell import Cell
+from tasks.records.cell import Cell
 
 CELL = Cell("chat", "allow_list", "top_k", "minilm", 1)
 MEASURED = run_of(CELL, perplexity=100.0)

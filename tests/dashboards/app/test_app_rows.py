@@ -1,9 +1,9 @@
 from dashboards.app.measures import MEASURES, measured
 from dashboards.app.result_rows import in_table_order, result_rows, selected_rows, summary_by_key
 from dashboards.app.tracked_runs import TrackedRun, read_curve, read_runs, run_page
-from tasks.reports.cell import Cell
-from tasks.reports.expected_cells import expected_cells
-from tasks.reports.tracking.settings import TrackingSettings
+from tasks.records.cell import Cell
+from tasks.records.cells import expected_cells
+from tasks.results.tracking.settings import TrackingSettings
 
 
 def run_of(cell: Cell, **metrics: float) -> TrackedRun:

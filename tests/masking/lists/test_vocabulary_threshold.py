@@ -4,7 +4,7 @@ from tasks.errors import CorpusError, ParameterError
 from tasks.masking.lists.vocabulary_threshold import vocabulary_threshold
 from tasks.masking.settings import VocabularyThreshold
 from tasks.masking.technique import MaskingTally
-from tasks.parameters.parameter_file import check_settings
+from tasks.settings.checks import check_settings
 
 
 def settings(kept_words, **more):

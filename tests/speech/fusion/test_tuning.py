@@ -19,7 +19,7 @@ def test_grid_and_its_middle():
 
 
 def test_an_unused_internal_weight_is_refused():
-    from tasks.parameters.parameter_file import check_settings
+    from tasks.settings.checks import check_settings
 
     with pytest.raises(ParameterError, match="no use"):
         check_settings(FusionSettings, {"internal_lm_weights": [0.2]}, "options")

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from tasks.errors import ParameterError
-from tasks.parameters.parameter_file import check_settings
+from tasks.settings.checks import check_settings
 from tasks.speech.recogniser.greedy import greedy_decode
 from tasks.speech.recogniser.model import make_model, parameter_count
 from tasks.speech.recogniser.settings import PAPER_ARCHITECTURE, FeatureSettings, RecogniserArchitecture

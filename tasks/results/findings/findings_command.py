@@ -1,0 +1,99 @@
+"""Hold the paper's eight claims against a summary, one verdict each, with the numbers.
+
+A claim is judged by differences between cells of the same seed and their intervals: a paired bootstrap over the test
+sentences, from the scores that evaluation wrote, and the spread over seeds where there are several. The verdicts are
+confirmed, not confirmed, contradicted, and not tested where the cells that a claim is about are missing or cannot be
+compared.
+
+Beyond the claims it says how much of the gap between Baseline1 and Oracle each way of filling closes, which is the
+best for each technique, and how many masked words it happens to write, beside guessing by frequency. Data sets with
+speech have a table of word error rates in the shape of the paper's Table 6, and what can be won with n-best lists at
+all.
+
+example:
+  palimpsest findings --summary results/summary.json --output docs/findings.md
+"""
+
+import argparse
+
+from tasks.results.result_options import add_summary_option
+
+SUMMARY = "hold the paper's claims against a summary, one verdict each"
+READS = ("summary", "scores")
+WRITES = ("output",)
+STREAMS = WRITES
+SEARCHED = {"scores": "*.tsv"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_summary_option(parser)
+    parser.add_argument(
+        "--scores",
+        metavar="FOLDER",
+        help="per-sentence scores that the summary was made from (default: the folder 'scores' beside the summary)",
+    )
+    parser.add_argument("--output", metavar="FILE", help="write the findings as Markdown; '-': standard output")
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    parser.add_argument(
+        "--params", metavar="FILE", help="params.yaml whose section 'evaluation' says how intervals are made"
+    )
+
+
+def sections(arguments: argparse.Namespace) -> list[str]:
+    """The key paths of ``params.yaml`` that the command reads."""
+    return ["evaluation"]
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Judge, write, and say the verdicts."""
+    import json
+    from pathlib import Path
+
+    from tasks.errors import ParameterError
+    from tasks.files.atomic_file import atomic_writer
+    from tasks.language_model.settings import EvaluationSettings
+    from tasks.parameters.parameter_file import read_sections
+    from tasks.results.findings.findings_beyond import beyond
+    from tasks.results.findings.findings_claims import findings
+    from tasks.results.findings.findings_comparison import Experiment
+    from tasks.results.findings.findings_page import findings_page
+    from tasks.results.findings.findings_speech import spoken_datasets
+    from tasks.results.summary.summary_file import read_summary
+
+    if arguments.json and arguments.output == "-":
+        raise ParameterError("--json and --output '-' both write to standard output; give one of them")
+    evaluation = EvaluationSettings()
+    if arguments.params:
+        evaluation = read_sections(arguments.params, sections(arguments))["evaluation"]
+    rows = read_summary(arguments.summary)
+    scores = Path(arguments.scores) if arguments.scores else Path(arguments.summary).parent / "scores"
+    if arguments.scores and not scores.is_dir():
+        raise ParameterError(f"--scores {arguments.scores!r} is no folder; 'palimpsest perplexity --scores' writes it")
+    experiment = Experiment(rows, scores, evaluation)
+    claims, known, more = findings(experiment), findings(experiment, known=True), beyond(experiment)
+    seeds = {row["seed"] for row in rows if row["seed"] is not None}
+    spoken = spoken_datasets(rows)
+    counts = {"cells": len(rows), "seeds": len(seeds)}
+    page = findings_page(claims, known, more, spoken, **counts, confidence=evaluation.confidence)
+    if arguments.output == "-":
+        print(page, end="")
+        return
+    if arguments.output:
+        with atomic_writer(arguments.output) as stream:
+            stream.write(page)
+    if arguments.json:
+        document = {
+            **counts,
+            "claims": [finding.as_dict() for finding in claims],
+            "claims_known_words": [finding.as_dict() for finding in known],
+            "word_error_rates": [found.as_dict() for found in spoken],
+            "beyond": more.as_dict(),
+        }
+        print(json.dumps(document, indent=1, allow_nan=False))
+        return
+    width = max(len(finding.verdict) for finding in claims)
+    for finding in claims:
+        print(f"{finding.number}. {finding.verdict:<{width}}  {finding.claim}")
+    if arguments.output:
+        print(f"findings in {arguments.output}")

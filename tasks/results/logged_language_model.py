@@ -1,0 +1,92 @@
+"""A language model's folder as MLflow loads it: ``mlflow.pyfunc.load_model(...).predict([sentence, ...])``.
+
+MLflow keeps the name of this module and a copy of the folder, so nothing is pickled and no stored code is run. Models
+that are registered already name it, so it stays where it is.
+"""
+
+import math
+import os
+import tempfile
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+MODULE = "tasks.results.logged_language_model"
+
+
+class LoggedLanguageModel:
+    """Scores sentences by the model of a folder, of whatever kind."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> Any:
+        """One row for each sentence, in order, as a data frame.
+
+        ``log_probability`` in nats over its normalised words and its end; ``targets``, how many these are;
+        ``perplexity``, ``exp(-log_probability / targets)``. A sentence without a word has no targets and no numbers.
+        ``model_input``: a list of strings, or a table of one column.
+        """
+        import numpy as np
+        import pandas
+
+        from tasks.language_model.downstream_model import score_text
+        from tasks.language_model.evaluation.reference_text import read_reference_text
+
+        sentences = [" ".join(str(sentence).split()) for sentence in _strings(model_input)]
+        sums, targets = np.full(len(sentences), math.nan), np.zeros(len(sentences), dtype=np.int64)
+        if any(sentences):
+            with tempfile.TemporaryDirectory(prefix="palimpsest-") as folder:
+                path = Path(folder, "sentences.txt")
+                with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as stream:
+                    stream.writelines(f"{sentence}\n" for sentence in sentences)
+                text = read_reference_text(path, {})
+                if text.sentences:
+                    scores, _ = score_text(self.folder, path, "in_vocabulary")
+                    places = text.lines - 1
+                    sums[places] = np.bincount(text.sentence, weights=scores.log_probability, minlength=text.sentences)
+                    targets[places] = np.bincount(text.sentence, minlength=text.sentences)
+        perplexity = np.exp(-sums / np.maximum(targets, 1))
+        return pandas.DataFrame({"log_probability": sums, "targets": targets, "perplexity": perplexity})
+
+
+def _strings(model_input: Any) -> Iterable[Any]:
+    """The sentences of whatever MLflow hands over."""
+    if isinstance(model_input, str):
+        return [model_input]
+    if hasattr(model_input, "iloc"):
+        column = model_input.iloc[:, 0] if getattr(model_input, "ndim", 1) == 2 else model_input
+        return list(column)
+    return list(model_input)
+
+
+def _load_pyfunc(path: str) -> LoggedLanguageModel:
+    """What MLflow calls with the path of its copy of the folder."""
+    return LoggedLanguageModel(path)
+
+
+def save(folder: str | Path, destination: str | Path) -> None:
+    """Write an MLflow model that holds a copy of a model's folder, with its signature and requirements."""
+    from importlib.metadata import version
+
+    from mlflow import pyfunc
+    from mlflow.models import ModelSignature
+    from mlflow.types.schema import ColSpec, Schema
+
+    signature = ModelSignature(
+        # One column without a name: a list of sentences is one too.
+        Schema([ColSpec("string")]),
+        Schema([ColSpec("double", "log_probability"), ColSpec("long", "targets"), ColSpec("double", "perplexity")]),
+    )
+    with warnings.catch_warnings():
+        # MLflow asks for an example of the input; the signature says all that one would.
+        warnings.filterwarnings("ignore", message=".*input example was not provided", category=UserWarning)
+        pyfunc.save_model(
+            str(destination),
+            loader_module=MODULE,
+            data_path=str(folder),
+            signature=signature,
+            # Given: MLflow would load the model in a process of its own to find them out.
+            pip_requirements=[f"{name}=={version(name)}" for name in ("palimpsest", "mlflow", "torch", "safetensors")],
+        )

@@ -1,0 +1,149 @@
+"""Bring back the state that a number comes from: its code, parameters, dvc.lock, and the files that DVC's cache has.
+
+RUN is a name that 'palimpsest where-from' takes: a cell, a key, the id of an MLflow run, a stage or a report. The
+state goes into a new folder beside this checkout, a git worktree, so nothing here is touched; with --in-place it goes
+into this checkout, which must have no uncommitted changes. Files that are in no cache are named, with what makes
+them anew. Nothing is computed.
+
+examples:
+  palimpsest restore chat/allow_list/minilm-top_k-1
+  palimpsest restore 69eb9eaa5d664044a1ba2734fda8487f --folder ../then --pull
+"""
+
+import argparse
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import CorpusError
+from tasks.parameters.parameter_file import DEFAULT_PATH
+from tasks.results.origin.lock_entries import LockEntries, agrees, kept_entries, kept_lock, lock_digest, read_lock
+from tasks.results.origin.restored_state import (
+    RestoredState,
+    bring_back,
+    check_commit,
+    check_out_here,
+    git,
+    new_worktree,
+)
+from tasks.results.origin.where_from_command import resolve
+from tasks.results.report_index import ReportIndex
+from tasks.results.result_options import add_reports_option
+
+SUMMARY = "bring back the code, parameters and files that a number comes from"
+READS = ("reports",)
+WRITES = ("folder",)
+SEARCHED = {"reports": "*/*.json"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("run", metavar="RUN", help="cell, key, MLflow run id, stage, or name of a report")
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument(
+        "--folder", metavar="FOLDER", help="new folder to bring it back into (default: beside this checkout)"
+    )
+    place.add_argument(
+        "--in-place", action="store_true", help="into this checkout, which must have no uncommitted changes"
+    )
+    parser.add_argument("--pull", action="store_true", help="get files that are not here from DVC's remote")
+    add_reports_option(parser)
+    parser.add_argument(
+        "--params",
+        default=DEFAULT_PATH,
+        metavar="FILE",
+        help="parameters; the section 'tracking' says where MLflow's store is (default: %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="print what was brought back as JSON")
+
+
+def sections(arguments: argparse.Namespace) -> list[str]:
+    """No stage of the graph: depends on nothing."""
+    return []
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Resolve the name, bring the state back, say what is there and what is not."""
+    origin = resolve(arguments.run, ReportIndex(arguments.reports), arguments.params)
+    commit = origin["commit"]
+    if not commit:
+        raise CorpusError(
+            f"the code of {origin['name']!r} is not recorded: it was made outside a git checkout; its parameters and "
+            f"inputs are listed by 'palimpsest where-from {shlex.quote(arguments.run)}'"
+        )
+    check_commit(commit)
+    # Read before anything is checked out: in place, the lock of this state would be gone.
+    lock, entries = _entries(origin, arguments)
+    if arguments.in_place:
+        check_out_here(commit)
+        folder = Path()
+    else:
+        root = Path(git("rev-parse", "--show-toplevel").strip())
+        folder = Path(arguments.folder or root.with_name(f"{root.name}-{commit[:10]}"))
+        new_worktree(commit, folder)
+    state = bring_back(folder, entries, pull=arguments.pull, replace=not arguments.in_place)
+    if arguments.json:
+        print(json.dumps(_document(origin, lock, state), indent=2))
+    else:
+        print("\n".join(_lines(origin, lock, entries, state)))
+
+
+def _entries(origin: Mapping[str, Any], arguments: argparse.Namespace) -> tuple[str | None, dict[str, Any]]:
+    """The part of ``dvc.lock`` that the number comes from, empty where it is not here, and what names it, where it is
+    recorded."""
+    if origin["chain"]:
+        lock = LockEntries(read_lock())
+        if agrees(lock, Path(origin["chain"][0]["report"])):
+            entries = lock.chain(origin["stage"])
+            return lock_digest(entries), entries
+    from tasks.parameters.parameter_file import read_sections
+    from tasks.results.origin.tracked_origin import tracked_lock
+
+    settings = read_sections(arguments.params, ["tracking"])["tracking"]
+    digest = tracked_lock(origin.get("run_id"), origin.get("key"), settings)
+    return digest, kept_entries(digest) if digest else {}
+
+
+def _document(origin: Mapping[str, Any], lock: str | None, state: RestoredState) -> dict[str, Any]:
+    return {
+        "name": origin["name"],
+        "key": origin["key"],
+        "commit": origin["commit"],
+        "dirty": origin["dirty"],
+        "dvc_lock": lock,
+        "folder": str(state.folder.absolute()),
+        "changed_parameters": state.changed_parameters,
+        "restored": state.restored,
+        "missing": state.missing,
+        "missing_sources": state.sources,
+        "again": _again(origin, state),
+    }
+
+
+def _again(origin: Mapping[str, Any], state: RestoredState) -> str:
+    """The worktree's own code goes first: the installed command is that of another checkout."""
+    folder = shlex.quote(str(state.folder.absolute()))
+    return f"cd {folder} && PYTHONPATH={folder} dvc repro --pull {shlex.quote(origin['stage'])}"
+
+
+def _lines(
+    origin: Mapping[str, Any], lock: str | None, entries: Mapping[str, Any], state: RestoredState
+) -> Iterator[str]:
+    yield f"{origin['key'] or origin['name']}: commit {origin['commit'][:10]} in {state.folder.absolute()}"
+    if origin["dirty"]:
+        yield "cannot be brought back: changes that were not committed when the number was made; its code may differ"
+    if entries:
+        yield f"dvc.lock {lock}: {len(entries)} stages"
+    else:
+        missing = (
+            f"{str(kept_lock(lock))!r} is not here; the clone that published it has it" if lock else "not recorded"
+        )
+        yield f"cannot be brought back: which files the number was made from; its part of dvc.lock: {missing}"
+    if state.changed_parameters:
+        yield f"parameters set that the commit has otherwise: {', '.join(state.changed_parameters)}"
+    yield f"{len(state.restored)} of {len(state.restored) + len(state.missing)} files and folders came out of the cache"
+    yield from (f"not in the cache, its stage makes it anew: {path}" for path in state.missing)
+    yield from (f"not there, and no stage makes it: {path}; put it there" for path in state.sources)
+    yield f"make again: {_again(origin, state)}"

@@ -1,0 +1,205 @@
+"""Say where a number comes from: commit, parameters, inputs back to the sources, machine, and how to make it again.
+
+RUN is a cell as the table names it (chat/allow_list/minilm-top_k-1), the key of a run (the cell, '#' and twelve
+digits), the id of a run in MLflow, a stage of dvc.yaml, or the name of a report. All but runs of earlier states are
+answered from the reports alone; those are answered from MLflow.
+
+examples:
+  palimpsest where-from chat/allow_list/minilm-top_k-1
+  palimpsest where-from word_error_rate/chat/allow_list/minilm-top_k-1
+  palimpsest where-from evaluate_oracle@chat-1 --json
+"""
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import CorpusError
+from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
+from tasks.results.origin.lock_entries import LockEntries, agrees, lock_digest, read_lock
+from tasks.results.origin.tracked_origin import is_run_id, tracked_origin, tracked_origin_of_key
+from tasks.results.report_index import Link, ReportIndex
+from tasks.results.result_options import add_reports_option
+from tasks.results.tracking.run_record import flat
+from tasks.spelling import nearest
+
+SUMMARY = "say where a number comes from, and how to make it again"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("run", metavar="RUN", help="cell, key, MLflow run id, stage, or name of a report")
+    add_reports_option(parser)
+    parser.add_argument(
+        "--params",
+        default=DEFAULT_PATH,
+        metavar="FILE",
+        help="parameters; the section 'tracking' says where MLflow's store is, for run ids (default: %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+
+
+def sections(arguments: argparse.Namespace) -> list[str]:
+    """No stage of the graph: depends on nothing."""
+    return []
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Resolve the name and print its origin."""
+    index = ReportIndex(arguments.reports)
+    origin = resolve(arguments.run, index, arguments.params)
+    if arguments.json:
+        json.dump(origin, sys.stdout, indent=2, ensure_ascii=False)
+        print()
+    else:
+        print("\n".join(_lines(origin)))
+
+
+def resolve(name: str, index: ReportIndex, params: str) -> dict[str, Any]:
+    """Everything that is known of a number, however it is named; ``CorpusError`` where nothing is."""
+    if is_run_id(name):
+        run = tracked_origin(name, read_sections(params, ["tracking"])["tracking"])
+        report = index.cells().get(run["cell"])
+        if report is not None and index.key_of(report) == run["key"]:
+            return {**_origin(report, index), "run_id": name}
+        return run
+    if "#" in name:
+        path = name.partition("#")[0]
+        report = index.cells().get(path)
+        if report is not None and index.key_of(report) == name:
+            return _origin(report, index)
+        tracked = tracked_origin_of_key(name, read_sections(params, ["tracking"])["tracking"])
+        if tracked is not None:
+            return tracked
+        now = f"; the reports hold {index.key_of(report)!r} now" if report else ""
+        raise CorpusError(f"no run has the key {name!r}{now or nearest(path, index.cells())}")
+    names = {**{report: report for report in index.reports}, **index.stages(), **index.cells()}
+    if name not in names:
+        raise CorpusError(
+            f"nothing is known of {name!r}{nearest(name, names)}; there are {len(index.cells())} cells and "
+            f"{len(index.reports)} reports in {str(index.folder)!r}"
+        )
+    return _origin(names[name], index)
+
+
+def _origin(name: str, index: ReportIndex) -> dict[str, Any]:
+    """Everything that is known of a report and of all stages before it."""
+    report = index.reports[name]
+    evaluated = name in index.cells().values()
+    stage = index.stage_of(name)
+    return {
+        "name": name.partition("/")[2] if evaluated else name,
+        "key": index.key_of(name) if evaluated else None,
+        "stage": stage,
+        "commit": report["code"]["commit"],
+        "dirty": report["code"]["dirty"],
+        "dvc_lock": _lock_digest(index.folder / f"{name}.json", stage),
+        "flow_run": report.get("flow_run"),
+        "again": _again(report["code"]["commit"], stage),
+        "measured": {name: value for name, value in report["measured"].items() if not isinstance(value, list | dict)},
+        "chain": [_step(step, index) for step in index.chain(name)],
+    }
+
+
+def _lock_digest(report: Path, stage: str) -> str | None:
+    """What names the state of ``dvc.lock`` that a report belongs to; ``None`` where the lock is of another one."""
+    lock = LockEntries(read_lock())
+    return lock_digest(lock.chain(stage)) if agrees(lock, report) else None
+
+
+def _again(commit: str | None, stage: str) -> str:
+    repro = f"dvc repro {shlex.quote(stage)}"
+    return f"git checkout {commit} && {repro}" if commit else repro
+
+
+def _step(name: str, index: ReportIndex) -> dict[str, Any]:
+    report = index.reports[name]
+    return {
+        "name": name,
+        "stage": index.stage_of(name),
+        "report": str(index.folder / f"{name}.json"),
+        "commit": report["code"]["commit"],
+        "dirty": report["code"]["dirty"],
+        "command": shlex.join(report["command"]),
+        "parameters": report["parameters"],
+        "seed": report["seed"],
+        "inputs": [_input(link) for link in index.links(name)],
+        "outputs": report["outputs"],
+        "environment": report["environment"],
+        "started": report["started"],
+        "wall_seconds": report["wall_seconds"],
+        "warnings": report["warnings"],
+    }
+
+
+def _input(link: Link) -> dict[str, Any]:
+    return {"path": link.path, "keyed_hash": link.digest, "made_by": link.made_by, "agreement": link.agreement}
+
+
+_AGREEMENTS = {
+    "same": "made by {}",
+    "inside": "in a folder made by {}",
+    "changed": "CHANGED SINCE: {} has made it anew; run 'dvc repro'",
+    "other_key": "made by {} in another clone, whose hashes have another key",
+}
+
+
+def _lines(origin: Mapping[str, Any]) -> Iterator[str]:
+    yield origin["key"] or origin["name"]
+    if origin.get("note"):
+        yield f"  {origin['note']}"
+    numbers = {name: value for name, value in origin["measured"].items() if isinstance(value, int | float)}
+    yield from _aligned(
+        {
+            "commit": _commit(origin),
+            **({"dvc.lock": origin["dvc_lock"]} if origin["dvc_lock"] else {}),
+            **({"flow run": origin["flow_run"]} if origin["flow_run"] else {}),
+            "make again": origin["again"],
+            **{name: f"{value:.6g}" if isinstance(value, float) else f"{value:,}" for name, value in numbers.items()},
+        },
+        "  ",
+    )
+    if not origin["chain"]:
+        yield from _aligned(origin["parameters"], "  ")
+        yield from (f"  from {entry['path']} (keyed hash {entry['keyed_hash']}…)" for entry in origin["inputs"])
+    stages = {step["name"]: step["stage"] for step in origin["chain"]}
+    for number, step in enumerate(origin["chain"], start=1):
+        yield ""
+        yield f"{number}. {step['stage']}"
+        facts = {"report": step["report"], "command": step["command"]}
+        if _commit(step) != _commit(origin):
+            facts["commit"] = _commit(step)
+        facts |= {name: value for name, value in flat(step["parameters"]) if value is not None}
+        yield from _aligned(facts, "   ")
+        for entry in step["inputs"]:
+            origin_text = _AGREEMENTS.get(entry["agreement"], "a source").format(stages.get(entry["made_by"]))
+            yield f"   from {entry['path']} (keyed hash {entry['keyed_hash'][:12]}…), {origin_text}"
+        for path, digest in step["outputs"].items():
+            yield f"   into {path} (keyed hash {digest[:12]}…)"
+        yield from (f"   warning: {warning}" for warning in step["warnings"])
+    yield ""
+    yield from _machines(origin["chain"])
+
+
+def _commit(code: Mapping[str, Any]) -> str:
+    if code["commit"] is None:
+        return "not recorded (no git checkout)"
+    return str(code["commit"]) + (" with uncommitted changes" if code["dirty"] else "")
+
+
+def _machines(chain: list[Mapping[str, Any]]) -> Iterator[str]:
+    """What the stages ran on: said once where it was the same for all."""
+    seen = {json.dumps(step["environment"], sort_keys=True): step["environment"] for step in chain}
+    for environment in seen.values():
+        packages = ", ".join(f"{name} {version}" for name, version in environment["packages"].items() if version)
+        yield f"machine: {environment['processor']}, {environment['cores']} cores, {environment['system']}"
+        yield f"versions: Python {environment['python']}, {packages}"
+
+
+def _aligned(facts: Mapping[str, Any], indent: str) -> Iterator[str]:
+    width = max(map(len, facts), default=0)
+    return (f"{indent}{name:<{width}}  {value}" for name, value in facts.items())

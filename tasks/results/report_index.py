@@ -1,0 +1,112 @@
+"""All reports of an experiment, and which of them made which file: the chain from a number back to its sources."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from tasks.errors import CorpusError
+from tasks.records.cell import Cell
+from tasks.records.cells import RESCORE, stage_name, training_report
+from tasks.records.run_key import lineage_of, run_key
+from tasks.records.stage_report import read_report
+
+_SAME, _INSIDE, _CHANGED, _OTHER_KEY = "same", "inside", "changed", "other_key"
+
+
+@dataclass(frozen=True)
+class Link:
+    """An input of a stage and where it comes from."""
+
+    path: str
+    """File or folder, as the stage names it."""
+    digest: str
+    """Keyed hash that the stage computed."""
+    made_by: str | None
+    """Report of the stage that made it; ``None`` for a source."""
+    agreement: str | None
+    """``same``: the maker's report has the same hash; ``inside``: the file lies in a folder that was made as a whole;
+    ``changed``: the maker has made it anew since; ``other_key``: the maker's report is of another clone, whose hashes
+    cannot be compared with this one's. ``None`` for a source."""
+
+
+class ReportIndex:
+    """The reports below a folder, by name (their path below it without ending)."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        if not self.folder.is_dir():
+            raise CorpusError(f"folder of reports {str(folder)!r} does not exist; run 'dvc repro', or name it")
+        self.reports: dict[str, dict[str, Any]] = {
+            path.relative_to(self.folder).with_suffix("").as_posix(): read_report(path)
+            for path in sorted(self.folder.rglob("*.json"))
+        }
+        self._makers = {output: name for name, report in self.reports.items() for output in report["outputs"]}
+
+    def cells(self) -> dict[str, str]:
+        """Paths of all cells that were evaluated, with the name of their report: of perplexity where there is one.
+
+        Word error rates have reports of their own, and are found by these or by their stages.
+        """
+        found: dict[str, str] = {}
+        for folder in ("word_error_rate/", "perplexity/"):
+            found |= {name.removeprefix(folder): name for name in self.reports if name.startswith(folder)}
+        return found
+
+    def stages(self) -> dict[str, str]:
+        """Names of the stages of ``dvc.yaml``, with the name of their report."""
+        return {self.stage_of(name): name for name in self.reports}
+
+    def stage_of(self, name: str) -> str:
+        """The stage of ``dvc.yaml`` that wrote a report; computed where it was not run through DVC."""
+        report = self.reports[name]
+        if report["dvc_stage"]:
+            return str(report["dvc_stage"])
+        kind, _, path = name.partition("/")
+        recognised = RESCORE if report["stage"] == RESCORE else "recognise"
+        steps = {"perplexity": "evaluate", "word_error_rate": recognised, "adapt": "adapt"}
+        if kind in steps and report["cell"].get("method"):
+            return stage_name(cell_of_report(report), steps[kind])
+        return f"{kind}@{path.replace('/', '-')}"
+
+    def key_of(self, name: str) -> str | None:
+        """Key of the cell that an evaluation's report belongs to; ``None`` where the training's report is missing."""
+        cell = cell_of_report(self.reports[name])
+        training = self.reports.get(training_report(cell).with_suffix("").as_posix())
+        return run_key(cell, lineage_of(training)) if training else None
+
+    def links(self, name: str) -> list[Link]:
+        """The inputs of a stage, each with the report of the stage that made it."""
+        report = self.reports[name]
+        return [self._link(path, digest, report.get("hash_key")) for path, digest in report["inputs"].items()]
+
+    def _link(self, path: str, digest: str, hash_key: str | None) -> Link:
+        for candidate in (PurePosixPath(path), *PurePosixPath(path).parents):
+            maker = self._makers.get(str(candidate))
+            if maker is None:
+                continue
+            if str(candidate) != path:
+                return Link(path, digest, maker, _INSIDE)
+            made = self.reports[maker]
+            if made.get("hash_key") != hash_key:
+                return Link(path, digest, maker, _OTHER_KEY)
+            return Link(path, digest, maker, _SAME if made["outputs"][path] == digest else _CHANGED)
+        return Link(path, digest, None, None)
+
+    def chain(self, name: str) -> list[str]:
+        """The report itself and those of all stages before it: each once, and before the ones that it needs."""
+        finished: dict[str, None] = {}
+
+        def visit(current: str) -> None:
+            for link in reversed(self.links(current)):
+                if link.made_by is not None and link.made_by not in finished:
+                    visit(link.made_by)
+            finished[current] = None
+
+        visit(name)
+        return [*reversed(finished)]
+
+
+def cell_of_report(report: Mapping[str, Any]) -> Cell:
+    """The cell that a report says it belongs to."""
+    return Cell(**{name: report["cell"].get(name) for name in Cell.__dataclass_fields__})

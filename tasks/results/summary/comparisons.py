@@ -1,0 +1,126 @@
+"""How far a cell is from Oracle and from Baseline1: ratios of perplexities with their paired intervals.
+
+A cell is compared with the reference of its own seed by a paired bootstrap over test sentences. Where a condition has
+several seeds, the same ratio over all of them resamples sentences and seeds: another seed would give other models.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tasks.language_model.settings import EvaluationSettings
+from tasks.records.cell import Cell
+from tasks.records.cells import NO_LANGUAGE_MODEL, ORACLE, PRETRAINED, is_filled, score_file
+
+BASELINE1 = "baseline1"
+_GROUPS = {"": "all", "_known": "known", "_masked_known": "masked_known:{}", "_rest_known": "rest_known:{}"}
+"""Endings of the columns, and the groups of targets that they are about (``SentenceScores.of``)."""
+
+_Pair = tuple[Cell, Cell]
+
+
+class Comparisons:
+    """Compares the cells of an experiment by the scores of sentences."""
+
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        scores: Path,
+        evaluation: EvaluationSettings,
+        comparable: Callable[[Cell, Cell], bool],
+        told_apart: Callable[[Cell], bool],
+    ) -> None:
+        """``comparable``: whether two cells follow the same protocol; ``told_apart``: whether a cell's evaluation
+        measured the words that its technique masks."""
+        self._cells = list(cells)
+        self._scores = scores
+        self._evaluation = evaluation
+        self._comparable, self._told_apart = comparable, told_apart
+
+    def columns(self, cell: Cell) -> dict[str, Any]:
+        """``ratio_to_oracle``, ``ratio_to_baseline1`` and ``gap_closed_known`` with intervals, of a cell alone."""
+        return {
+            **self._ratios("oracle", self._pairs(cell, self._oracle, [cell])),
+            **self._ratios(BASELINE1, self._pairs(cell, self._baseline, [cell])),
+            **self._gap([cell]),
+        }
+
+    def columns_over_seeds(self, cell: Cell) -> dict[str, Any] | None:
+        """The same over all seeds of the cell's condition; ``None`` where there is one pair of models only."""
+        mine = [other for other in self._cells if replace(other, seed=None) == replace(cell, seed=None)]
+        to_oracle = self._pairs(cell, self._oracle, mine)
+        if cell.method == PRETRAINED:
+            to_oracle = [(cell, other) for other in self._oracles(cell) if self._comparable(cell, other)]
+        to_baseline = self._pairs(cell, self._baseline, mine)
+        if max(len(mine), len(to_oracle)) < 2:
+            return None
+        return {
+            "seeds": [other.seed for other in mine],
+            **self._ratios("oracle", to_oracle),
+            **self._ratios(BASELINE1, to_baseline),
+            **self._gap(mine),
+        }
+
+    def _oracles(self, cell: Cell) -> list[Cell]:
+        return [other for other in self._cells if (other.dataset, other.method) == (cell.dataset, ORACLE)]
+
+    def _oracle(self, cell: Cell) -> Cell | None:
+        """The Oracle of the same seed; for the pretrained model, which has no seed, the first one."""
+        oracles = self._oracles(cell)
+        if cell.method == PRETRAINED:
+            return oracles[0] if oracles else None
+        return next((oracle for oracle in oracles if oracle.seed == cell.seed), None)
+
+    def _baseline(self, cell: Cell) -> Cell | None:
+        found = replace(cell, method=BASELINE1, filler=None)
+        return found if cell.technique and found in self._cells else None
+
+    def _pairs(self, cell: Cell, reference: Callable[[Cell], Cell | None], cells: Sequence[Cell]) -> list[_Pair]:
+        """Each cell with its reference; empty where one has none, is the reference, or follows another protocol."""
+        pairs = [(other, reference(other)) for other in cells if other.method != NO_LANGUAGE_MODEL]
+        found = [(a, b) for a, b in pairs if b is not None and b != a and self._comparable(a, b)]
+        return found if len(found) == len(pairs) else []
+
+    def _ratios(self, name: str, pairs: Sequence[_Pair]) -> dict[str, Any]:
+        from tasks.language_model.evaluation.bootstrap import paired_ratios
+
+        apart = bool(pairs) and all(self._told_apart(first) for first, _ in pairs)
+        endings = [ending for ending, group in _GROUPS.items() if pairs and ("{}" not in group or apart)]
+        groups = [_GROUPS[ending].format(pairs[0][0].technique) for ending in endings]
+        found = paired_ratios(self._files(pairs), groups, *self._resampling()) if groups else []
+        by_ending = dict(zip(endings, found, strict=True))
+        columns: dict[str, Any] = {}
+        for ending in _GROUPS:
+            columns |= _named(f"ratio_to_{name}{ending}", by_ending.get(ending))
+        return columns
+
+    def _gap(self, cells: Sequence[Cell]) -> dict[str, Any]:
+        """Share of the gap between Baseline1 and Oracle that fills close, over known words."""
+        from tasks.language_model.evaluation.bootstrap import gap_closed
+
+        share = None
+        triples = [(self._baseline(cell), cell, self._oracle(cell)) for cell in cells if is_filled(cell)]
+        if triples and all(
+            baseline and oracle and self._comparable(cell, baseline) and self._comparable(cell, oracle)
+            for baseline, cell, oracle in triples
+        ):
+            between = self._files([(baseline, cell) for baseline, cell, _ in triples if baseline])
+            whole = self._files([(baseline, oracle) for baseline, _, oracle in triples if baseline and oracle])
+            share = gap_closed(between, whole, "known", *self._resampling())
+        return _named("gap_closed_known", share)
+
+    def _resampling(self) -> tuple[int, float, int]:
+        return self._evaluation.bootstrap_samples, self._evaluation.confidence, self._evaluation.seed
+
+    def _files(self, pairs: Sequence[_Pair]) -> list[tuple[Path, Path]]:
+        return [(self._scores / score_file(first), self._scores / score_file(second)) for first, second in pairs]
+
+
+def _named(name: str, ratio: tuple[float, float | None, float | None] | None) -> dict[str, Any]:
+    """A number and its interval as two columns; null where undefined or beyond any number."""
+    if ratio is None or not all(value is None or math.isfinite(value) for value in ratio):
+        return {name: None, f"{name}_ci": None}
+    value, low, high = ratio
+    return {name: value, f"{name}_ci": None if low is None or high is None else [low, high]}

@@ -1,0 +1,63 @@
+"""Training curves: as a report holds them, and as MLflow holds them."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from tasks.results.tracking.metric_names import CELL_METRICS, CURVES, SYSTEM_PREFIX
+
+_CALLS_AT_ONCE = 8
+_RUNS_ASKED_FOR = 200
+"""Runs that one question to a database is about."""
+
+
+def curve_of(report: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The points ``{"step", "train_loss" or "valid_loss", …}`` of a training report; empty where it has none."""
+    return report["measured"].get("curve") or []
+
+
+def curve_points(report: Mapping[str, Any]) -> Iterator[tuple[str, int, float]]:
+    """Name, step and value of every point of a report's curves; undefined ones are left out."""
+    for point in curve_of(report):
+        for name in CURVES:
+            value = point.get(name)
+            if value is not None and math.isfinite(value):
+                yield name, int(point["step"]), float(value)
+
+
+def is_curve(name: str) -> bool:
+    """Whether a metric of a run is a training curve."""
+    return name not in CELL_METRICS and not name.startswith(SYSTEM_PREFIX)
+
+
+def logged_points(client: Any, run: Any) -> dict[tuple[str, int], float]:
+    """Value of every point of the curves that a run of MLflow holds, by name and step."""
+    return {
+        (name, metric.step): metric.value
+        for name in run.data.metrics
+        if is_curve(name)
+        for metric in client.get_metric_history(run.info.run_id, name)
+    }
+
+
+def logged_curves(client: Any, runs: Sequence[Any]) -> dict[str, dict[tuple[str, int], float]]:
+    """``logged_points`` of many runs, by run id: a database answers for hundreds of runs at once."""
+    store = client._tracking_client.store
+    if getattr(store, "engine", None) is None:
+        # A server answers for one run at a time, and for several at once.
+        with ThreadPoolExecutor(_CALLS_AT_ONCE) as pool:
+            points = pool.map(lambda run: logged_points(client, run), runs)
+            return {run.info.run_id: found for run, found in zip(runs, points, strict=True)}
+    found: dict[str, dict[tuple[str, int], float]] = {run.info.run_id: {} for run in runs}
+    having = defaultdict(list)
+    for run in runs:
+        for name in filter(is_curve, run.data.metrics):
+            having[name].append(run.info.run_id)
+    for name, run_ids in having.items():
+        for start in range(0, len(run_ids), _RUNS_ASKED_FOR):
+            asked = run_ids[start : start + _RUNS_ASKED_FOR]
+            for entry in store.get_metric_history_bulk(asked, name, None):
+                found[entry.run_id][name, entry.step] = entry.value
+    return found

@@ -1,0 +1,72 @@
+"""Bring MLflow to the state of the reports: one run per cell.
+
+The reports are the truth and MLflow is a view of them. Runs are found by a key made of the cell and a hash of what
+led to it, so publishing again changes nothing, and an empty or lost store is filled again. Curves that training did
+not log live are taken from the reports. Runs of an earlier state of a cell stay and get the tag
+palimpsest.current = false.
+
+Numbers, parameters, keyed hashes and plots are sent, and of texts only the made-up sentences of 'palimpsest examples'.
+Language models are copied where 'palimpsest release' has released them. docs/tracking.md lists all that is sent.
+
+example:
+  palimpsest publish
+  MLFLOW_TRACKING_URI=http://127.0.0.1:5000 palimpsest publish
+"""
+
+import argparse
+import sys
+
+from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
+from tasks.records.stage_report import write_json
+from tasks.results.result_options import add_reports_option, add_summary_option
+from tasks.results.summary.summary_file import read_summary
+from tasks.results.tracking.model_registry import released_models
+from tasks.results.tracking.publication import publish
+from tasks.results.tracking.run_record import run_records
+
+SUMMARY = "bring MLflow to the state of the reports"
+READS = ("summary", "reports")
+WRITES = ("output",)
+SEARCHED = {"reports": "*/*.json"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument(
+        "--params",
+        default=DEFAULT_PATH,
+        metavar="FILE",
+        help="parameters; the section 'tracking' says where MLflow's store is (default: %(default)s)",
+    )
+    add_summary_option(parser)
+    add_reports_option(parser)
+    parser.add_argument("--output", metavar="FILE", help="write how many runs there are and their keys, as JSON")
+
+
+def sections(arguments: argparse.Namespace) -> list[str]:
+    """Publishing depends on no parameter: where the store is changes no number."""
+    return []
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Publish every row of the summary."""
+    settings = read_sections(arguments.params, ["tracking"])["tracking"]
+    rows = read_summary(arguments.summary)
+    models, problems = released_models(rows, arguments.reports)
+    result = publish(run_records(rows, arguments.reports, settings), settings, models)
+    if arguments.output:
+        write_json(arguments.output, {"runs": len(rows), "keys": [row["key"] for row in rows]})
+    superseded = f", {result.superseded} earlier superseded" if result.superseded else ""
+    print(
+        f"{len(rows)} runs in {result.uri}, experiment {settings.experiment}: {result.created} created, "
+        f"{result.completed} completed, {result.unchanged} unchanged{superseded}"
+    )
+    if result.models:
+        print(f"{result.models} language models copied into MLflow")
+    if result.of_earlier_versions:
+        problems.append(
+            f"{result.of_earlier_versions} runs in {result.uri} were published by an earlier version, with lines of "
+            "filled text and hashes without a key; remove the store with its artifacts, and publish again"
+        )
+    for problem in problems:
+        print(f"warning: {problem}", file=sys.stderr)

@@ -1,0 +1,51 @@
+"""The section ``resources``: what changes no number, but for the last digits of sums."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tasks.settings.base import Settings
+
+
+class ConcurrencySettings(Settings):
+    """Steps that share something scarce, such as a GPU: a Prefect tag with a limit."""
+
+    limit: int = Field(ge=1)
+    """How many of these stages run at once, over all runs that report to the same Prefect server."""
+    steps: list[str] = Field(min_length=1)
+    """Names of steps in ``dvc.yaml``; ``*`` and ``?`` may stand in them."""
+
+
+class ResourceSettings(Settings):
+    """What a run may use of the machine."""
+
+    threads: int = Field(ge=1)
+    """Threads of one stage; recorded in reports, since the order of a sum can change its last digits."""
+    parallel_stages: int = Field(ge=1)
+    """How many stages ``palimpsest run`` runs at once."""
+    concurrency: dict[str, ConcurrencySettings] = Field(default_factory=dict)
+    """Further limits, by the Prefect tag that the steps get: ``{gpu: {limit: 1, steps: ["adapt_*", pretrain]}}``."""
+    time_limits: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
+    """Seconds after which ``palimpsest run`` stops a stage, by step; the first entry that fits counts. Names may have
+    ``*`` and ``?``: ``{pretrain: 7200, "*": 3600}``."""
+    retries: int = Field(default=2, ge=0)
+    """How often ``palimpsest run`` tries a stage again that failed of something that can pass: a lock, the network,
+    memory."""
+    retry_seconds: float = Field(default=10.0, ge=0)
+    """Time before it is tried again; twice as long before each further time."""
+    trusted_remote: str | None = None
+    """Name of a DVC remote through which several clones share an experiment (``palimpsest run --share``). Raw text,
+    masked text and models trained on them go there, so whoever reaches it can read them; a plain ``dvc push`` sends
+    none of it. ``null``: nothing is shared."""
+    devices: int = Field(default=1, ge=1)
+    """Devices of one machine that a language model is trained on: GPUs, or processes where there is none."""
+    nodes: int = Field(default=1, ge=1)
+    """Machines that it is trained on; with more than one, torchrun starts the command on each."""
+    strategy: Literal["auto", "ddp", "fsdp"] = "auto"
+    """``ddp``: every device has the whole model; ``fsdp``: each has a part; ``auto``: ``ddp`` on several devices."""
+    compile: bool = False
+    """Whether training compiles the model first: a minute or two, which a long run earns back."""
+    checkpoint_seconds: float = Field(default=600.0, ge=0)
+    """Time between two checkpoints of a training run; 0: none by time."""
+    checkpoint_steps: int = Field(default=0, ge=0)
+    """Optimiser steps between two checkpoints of a training run; 0: none by steps."""

@@ -1,0 +1,460 @@
+"""An experiment whose reports are written by hand: every number is made up, so every answer can be looked up here.
+
+The layout is that of ``dvc.yaml``; the hashes of outputs and inputs fit each other, as they do in a real one.
+"""
+
+import hashlib
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tasks.parameters.parameter_file import read_parameters
+from tasks.records.cell import Cell
+from tasks.records.cells import expected_cells, is_filled, stage_name
+
+ROOT = Path(__file__).parent.parent
+SIGNATURE = "ppl|unit=word|norm=1|vocab=0a1b2c3d|eos=yes|unk=in|context=sentence"
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+SENTENCES, TARGETS = 50, 8
+
+MASKED = {"allow_list": 0.169, "vocabulary_threshold": 0.119, "entity_tagger": 0.037}
+"""Share of words masked."""
+PERPLEXITIES = {
+    "pretrained": (386.0, 463.0),
+    "oracle": (191.6, 227.0),
+    **{
+        method: dict(zip(MASKED, numbers, strict=True))
+        for method, numbers in {
+            "baseline0": ((624.0, 457.0), (455.0, 332.0), (216.0, 253.0)),
+            "baseline1": ((427.0, 389.0), (353.0, 302.0), (207.0, 243.0)),
+            "top_1": ((476.0, 431.0), (376.0, 321.0), (208.5, 244.0)),
+            "top_k": ((445.0, 411.0), (365.0, 317.0), (207.1, 243.0)),
+            "sample": ((273.0, 294.0), (249.0, 281.0), (203.0, 240.0)),
+            "unigram": ((266.0, 313.0), (236.0, 280.0), (212.0, 248.0)),
+        }.items()
+    },
+}
+"""Perplexity over all words and over known words, by method and technique."""
+WORD_ERRORS = {"no_language_model": 180, "pretrained": 150, "oracle": 120}
+"""Errors on 50 utterances of 20 words; 140 with all other language models."""
+RESTORED = {"top_1": 0.081, "top_k": 0.034, "sample": 0.012, "unigram": 0.0007}
+
+
+FEW = {
+    "techniques": ["allow_list"],
+    "baselines": ["baseline1"],
+    "methods": ["top_k"],
+    "controls": [],
+}
+"""Changes of ``compare`` that leave four cells: pretrained, Oracle, Baseline1 and Top-K."""
+
+
+def perplexities_of(cell: Cell) -> tuple[float, float]:
+    numbers: Any = PERPLEXITIES[str(cell.method)]
+    whole, known = numbers[cell.technique] if cell.technique else numbers
+    # Another seed gives other numbers: 1 % more for each.
+    factor = 1 + 0.01 * ((cell.seed or 1) - 1)
+    return whole * factor, known * factor
+
+
+def make_experiment(folder: Path, state: str = "", **changes: Any) -> Path:
+    """Write ``params.yaml``, ``results/reports`` and ``results/scores`` into ``folder``.
+
+    ``changes`` replace keys of ``compare``, except ``k``, the number of candidates. Another ``state`` gives another
+    hash to all that follows from Top-K, as another K does.
+    """
+    k = changes.pop("k", 10)
+    document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    document["language_model"]["adaptation"]["epochs"] = 2.0
+    document["compare"] = {
+        "datasets": ["chat"],
+        "techniques": ["allow_list", "vocabulary_threshold", "entity_tagger"],
+        "baselines": ["baseline0", "baseline1"],
+        "fillers": ["minilm"],
+        "methods": ["top_1", "top_k", "sample"],
+        "tunings": [],
+        "tunings_again": [],
+        "tuned_fillers": [],
+        "tuned_methods": [],
+        "controls": ["unigram"],
+        "seeds": [1],
+        "taggers": [],
+        "detectors": [],
+        "gold_sets": [],
+        "recognisers": [],
+        **changes,
+    }
+    document["corpora"] = {name: document["corpora"]["chat"] for name in document["compare"]["datasets"]}
+    fillers = [*document["compare"]["fillers"], *changes.get("large_fillers", [])]
+    document["fillers"] = dict.fromkeys(fillers, document["fillers"]["minilm"])
+    document["filling"]["top_k"]["k"] = k
+    lists = {"source": "lists.jsonl"}
+    document["speech"]["nbest"] = {name: {"dev": lists, "test": lists} for name in changes.get("rescored_datasets", [])}
+    document["evaluation"] = {"bootstrap_samples": 100, "confidence": 0.95, "seed": 1}
+    document["tracking"]["uri"] = f"sqlite:///{folder / 'mlflow.db'}"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "params.yaml").write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    writer = _Writer(folder, document, state or f"k={k}")
+    writer.shared_stages()
+    for cell in expected_cells(read_parameters(folder / "params.yaml").compare):
+        writer.cell(cell)
+    return folder
+
+
+class _Writer:
+    def __init__(self, folder: Path, parameters: dict[str, Any], state: str) -> None:
+        self.folder, self.parameters, self.state = folder, parameters, state
+        self.clock = 0
+
+    def hash(self, path: str) -> str:
+        varies = path.startswith(("data/obfuscated", "models/adapted")) and "top_k" in path
+        return hashlib.sha256(f"{path}{self.state if varies else ''}".encode()).hexdigest()
+
+    def report(
+        self,
+        name: str,
+        stage: str,
+        *,
+        inputs: list[str],
+        outputs: list[str],
+        parameters: dict[str, Any],
+        measured: dict[str, Any],
+        cell: dict[str, Any] | None = None,
+        seed: int | None = 1,
+        dvc_stage: str,
+    ) -> None:
+        self.clock += 30
+        document = {
+            "version": 1,
+            "stage": stage,
+            "dvc_stage": dvc_stage,
+            "cell": cell or {},
+            "measured": measured,
+            "warnings": [],
+            "parameters": parameters,
+            "seed": seed,
+            "inputs": {path: self.hash(path) for path in inputs},
+            "outputs": {path: self.hash(path) for path in outputs},
+            "command": ["palimpsest", stage, "--params", "params.yaml"],
+            "code": {"commit": COMMIT, "dirty": False},
+            "environment": {
+                "python": "3.11.15",
+                "packages": {"palimpsest": "0.1.0", "torch": "2.13.0"},
+                "processor": "A Processor",
+                "cores": 2,
+                "system": "Linux",
+            },
+            "started": f"2026-11-20T10:{self.clock // 60 % 60:02d}:{self.clock % 60:02d}+00:00",
+            "wall_seconds": 25.5,
+            "processor_seconds": 25.0,
+            "peak_memory_bytes": 900_000_000,
+        }
+        path = self.folder / "results" / "reports" / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(document), encoding="utf-8")
+
+    def shared_stages(self) -> None:
+        sections = self.parameters
+        corpora = {"generic": ("data/generic", sections["generic"])}
+        for name, settings in sections["corpora"].items():
+            corpora[name] = (f"data/private/corpora/{name}", settings)
+        for name, (output, settings) in corpora.items():
+            self.report(
+                f"corpora/{name}",
+                "corpora",
+                inputs=["constraints.txt"],
+                outputs=[output],
+                parameters=settings,
+                measured={
+                    "texts": 12_500,
+                    "documents": 800,
+                    "sentences": {"train": 8000, "valid": 1000, "test": 2000},
+                    "words": {"train": 80_000, "valid": 10_000, "test": 20_000},
+                    "part_documents": {"train": 600, "valid": 100, "test": 100},
+                    "left_out": {"too_short": 1000, "duplicate": 500},
+                    "package_files": {"dataset.json": "ab" * 32},
+                },
+                cell={"dataset": name},
+                dvc_stage="generic" if name == "generic" else f"corpus@{name}",
+            )
+        self.report(
+            "corpora/word_counts",
+            "count_words",
+            inputs=["data/generic/train.txt"],
+            outputs=["data/word_counts.tsv"],
+            parameters={},
+            measured={"words": 2_400_000, "different_words": 90_000},
+            seed=None,
+            dvc_stage="word_counts",
+        )
+        for name, settings in sections["fillers"].items():
+            self.report(
+                f"fillers/{name}",
+                "train_filler",
+                inputs=["data/generic/train.txt", "data/generic/valid.txt"],
+                outputs=[f"models/fillers/{name}"],
+                parameters=settings,
+                measured={"steps": 200, "valid_perplexity": 101.0, "valid_top_1_accuracy": 0.31},
+                dvc_stage=f"train_filler@{name}",
+            )
+        self.report(
+            "language_model/vocabulary",
+            "vocabulary",
+            inputs=["data/generic/train.txt"],
+            outputs=["models/vocabulary.txt"],
+            parameters={"language_model.vocabulary": sections["language_model"]["vocabulary"]},
+            measured={"vocabulary_size": 20_000},
+            seed=None,
+            dvc_stage="vocabulary",
+        )
+        self.report(
+            "language_model/pretrained",
+            "pretrain",
+            inputs=["data/generic/train.txt", "data/generic/valid.txt", "models/vocabulary.txt"],
+            outputs=["models/pretrained"],
+            parameters={
+                f"language_model.{name}": sections["language_model"][name] for name in ("architecture", "pretraining")
+            },
+            measured={"curve": list(curve(7.0, 5.9)), "tokens": 700_000, "tokens_per_second": 6100.0},
+            dvc_stage="pretrain",
+        )
+        for dataset in sections["compare"]["datasets"]:
+            for technique in sections["compare"]["techniques"]:
+                self.report(
+                    f"mask/{dataset}/{technique}",
+                    "mask",
+                    inputs=[f"data/private/corpora/{dataset}/train.txt", "data/word_counts.tsv"],
+                    outputs=[
+                        f"data/masked/{dataset}/{technique}/train.txt",
+                        f"data/private/sidecars/{dataset}/{technique}.jsonl",
+                    ],
+                    parameters={**sections["masking"][technique], "marker_style": "mask"},
+                    measured={
+                        "lines": 8000,
+                        "words": 80_000,
+                        "masked_words": round(80_000 * MASKED[technique]),
+                        "masked_fraction": MASKED[technique],
+                    },
+                    cell={"dataset": dataset, "technique": technique},
+                    seed=None,
+                    dvc_stage=f"mask@{dataset}-{technique}",
+                )
+
+    def cell(self, cell: Cell) -> None:
+        text = f"data/private/corpora/{cell.dataset}/train.txt"
+        if cell.technique:
+            text = f"data/masked/{cell.dataset}/{cell.technique}/train.txt"
+        if is_filled(cell):
+            self.fill(cell, text)
+            text = f"data/obfuscated/{cell.path}.txt"
+        model = "models/pretrained"
+        if cell.seed is not None:
+            model = f"data/private/models/{cell.path}" if cell.method == "oracle" else f"models/adapted/{cell.path}"
+            self.adapt(cell, text, model)
+        if cell.method == "no_language_model":
+            self.recognise(cell, None)
+            return
+        self.evaluate(cell, model)
+        compare = self.parameters["compare"]
+        if cell.dataset in (*compare.get("speech_datasets", []), *compare.get("rescored_datasets", [])):
+            self.recognise(cell, model)
+
+    def fill(self, cell: Cell, text: str) -> None:
+        restored = RESTORED[str(cell.method)]
+        self.report(
+            f"fill/{cell.path}",
+            "fill",
+            inputs=[
+                *([f"models/fillers/{cell.filler}"] if cell.filler else []),
+                text,
+                f"data/private/sidecars/{cell.dataset}/{cell.technique}.jsonl",
+                "data/word_counts.tsv",
+            ],
+            outputs=[f"data/obfuscated/{cell.path}.txt"],
+            parameters=self.parameters["filling"][str(cell.method)],
+            measured={
+                "markers": 1000,
+                "fallback_count": 3,
+                "distinct_fills": 420,
+                "restoration_rate": restored,
+                "expected_restoration_by_frequency": 0.0008,
+                "restoration": {"overall": {"rate_ci": [restored * 0.9, restored * 1.1]}},
+            },
+            cell=cell.as_dict(),
+            seed=cell.seed,
+            dvc_stage=stage_name(cell, "fill").replace("fill_filled", "fill"),
+        )
+
+    def adapt(self, cell: Cell, text: str, model: str) -> None:
+        last = math.log(perplexities_of(cell)[0])
+        self.report(
+            f"adapt/{cell.path}",
+            "adapt",
+            inputs=["models/pretrained", text, f"data/private/corpora/{cell.dataset}/valid.txt"],
+            outputs=[model],
+            parameters={
+                "language_model.adaptation": self.parameters["language_model"]["adaptation"],
+                "markers": "none",
+            },
+            measured={"curve": list(curve(6.1, last)), "tokens": 180_000, "tokens_per_second": 5800.0},
+            cell=cell.as_dict(),
+            seed=cell.seed,
+            dvc_stage=stage_name(cell, "adapt"),
+        )
+
+    def evaluate(self, cell: Cell, model: str) -> None:
+        whole, known = perplexities_of(cell)
+        self.report(
+            f"perplexity/{cell.path}",
+            "perplexity",
+            inputs=[model, f"data/private/corpora/{cell.dataset}/test.txt"],
+            outputs=[f"results/scores/{cell.path}.tsv"],
+            parameters={"evaluation": self.parameters["evaluation"]},
+            measured={
+                "perplexity": whole,
+                "perplexity_ci": [whole * 0.97, whole * 1.03],
+                "perplexity_known": known,
+                "perplexity_known_ci": [known * 0.97, known * 1.03],
+                "perplexity_unknown": 50.0,
+                "perplexity_unknown_ci": [45.0, 55.0],
+                "perplexity_without_markers": whole,
+                "perplexity_without_markers_ci": [whole * 0.97, whole * 1.03],
+                "bits_per_character": math.log2(whole) / 5,
+                "bits_per_character_ci": None,
+                "masked_words": {technique: masked_words(cell, technique) for technique in MASKED},
+                "by_frequency": {
+                    "rank 1-100": {"targets": 12_000, "perplexity": whole / 4, "perplexity_ci": None},
+                    "unknown": {"targets": 420, "perplexity": 50.0, "perplexity_ci": [45.0, 55.0]},
+                },
+                "oov_rate": 0.021,
+                "words": 20_000,
+                "sentences": 2000,
+                "signature": SIGNATURE,
+            },
+            cell=cell.as_dict(),
+            seed=cell.seed,
+            dvc_stage=stage_name(cell, "evaluate"),
+        )
+        swing = 0.3 + int(hashlib.sha256(cell.path.encode()).hexdigest()[:2], 16) / 256
+        write_scores(self.folder / "results" / "scores" / f"{cell.path}.tsv", whole, known, swing, cell)
+
+    def recognise(self, cell: Cell, model: str | None) -> None:
+        errors = word_errors(cell)
+        rate = errors / (SENTENCES * 20)
+        rescored = cell.dataset in self.parameters["compare"].get("rescored_datasets", [])
+        of_lists = {
+            "insertion_bonus_alone": {"wer": 0.175, "wer_ci": [0.165, 0.185], "insertion_bonus": 0.5},
+            "difference_to_insertion_bonus_alone": rate - 0.175,
+            "difference_to_insertion_bonus_alone_ci": [rate - 0.18, rate - 0.17],
+            "oracle_wer": 0.1,
+            "best_first_share": 0.4,
+            "source_weight": None,
+        }
+        grid = [
+            {"lm_weight": weight, "insertion_bonus": bonus, "wer": rate + 0.1 * abs(weight - 0.4) + 0.01 * bonus}
+            for weight in (0.2, 0.4)
+            for bonus in (0.0, 1.0)
+        ]
+        self.report(
+            f"word_error_rate/{cell.path}",
+            "rescore" if rescored else "fuse",
+            inputs=["models/recogniser", f"data/private/encoded_speech/{cell.dataset}/test.safetensors"]
+            + ([model] if model else []),
+            outputs=[f"results/scores/{cell.path}.errors.tsv"],
+            parameters={"speech.fusion": {}},
+            measured={
+                "wer": rate,
+                "wer_ci": [rate - 0.01, rate + 0.01],
+                "insertions": 0,
+                "deletions": 0,
+                "substitutions": errors,
+                "words": SENTENCES * 20,
+                "utterances": SENTENCES,
+                "character_error_rate": rate / 2,
+                "character_error_rate_ci": None,
+                "masked_words": {
+                    technique: {"words": 100, "wer": 2 * rate, "wer_ci": None, "recall": 1 - 2 * rate}
+                    for technique in MASKED
+                },
+                "lm_weight": 0.4 if model else None,
+                "insertion_bonus": 0.0 if model else None,
+                **({"dev": {"wer": rate, "grid": grid}} if model else {}),
+                **(of_lists if rescored else {"real_time_factor": 0.012, "synthetic_speech": True}),
+            },
+            cell=cell.as_dict(),
+            seed=cell.seed,
+            dvc_stage=stage_name(cell, "rescore" if rescored else "recognise"),
+        )
+        write_word_errors(self.folder / "results" / "scores" / f"{cell.path}.errors.tsv", errors)
+
+
+def word_errors(cell: Cell) -> int:
+    return WORD_ERRORS.get(str(cell.method), 140) + ((cell.seed or 1) - 1)
+
+
+def write_word_errors(path: Path, errors: int) -> None:
+    """Substitutions spread over the utterances, one more in the first ones where they do not divide."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    columns = "utterance_id words hits insertions deletions substitutions characters character_errors missing".split()
+    lines = ["# wer|unit=word|empty_references=0", "\t".join(columns)]
+    for number in range(SENTENCES):
+        wrong = errors // SENTENCES + (number < errors % SENTENCES)
+        lines.append("\t".join(map(str, (f"u{number:03d}", 20, 20 - wrong, 0, 0, wrong, 100, wrong, 0))))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def curve(first: float, last: float, points: int = 12, every: int = 20) -> Any:
+    """A loss that falls from ``first`` to ``last`` nats, with two points of validation."""
+    yield {"step": 0, "valid_loss": first}
+    for point in range(1, points + 1):
+        rest = math.exp(-4 * point / points)
+        yield {"step": point * every, "train_loss": last + (first - last) * rest, "learning_rate": 0.001}
+    yield {"step": points * every, "valid_loss": last}
+
+
+def masked_perplexity(cell: Cell, technique: str) -> float:
+    """Of a known word that the technique masks: ten times that of all, and seen by Oracle and pretrained alike."""
+    return 10 * perplexities_of(cell)[1] * (1 + MASKED[technique])
+
+
+def masked_words(cell: Cell, technique: str) -> dict[str, Any]:
+    """What evaluation measures of the test words that a technique masks."""
+    masked = masked_perplexity(cell, technique)
+    return {
+        "words": 100,
+        "share": 0.005,
+        "unknown_words": 50,
+        "perplexity": masked,
+        "perplexity_ci": None,
+        "perplexity_known": masked,
+        "perplexity_known_ci": [masked * 0.9, masked * 1.1],
+        "rest_targets_known": 300,
+        "perplexity_rest_known": 90.0,
+        "perplexity_rest_known_ci": [85.0, 95.0],
+    }
+
+
+def write_scores(path: Path, whole: float, known: float, swing: float, cell: Cell) -> None:
+    """Sentences of eight targets, seven of them known, whose perplexities are exactly those asked for.
+
+    Every other sentence is harder by ``swing`` nats than the mean, and the others easier. One known target and an
+    unknown one are masked by each technique.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    columns = ["line", "targets", "log_probability", "known_targets", "known_log_probability"]
+    for technique in MASKED:
+        for group in ("masked", "masked_known"):
+            columns += [f"{group}:{technique}:targets", f"{group}:{technique}:log_probability"]
+    lines = [f"# {SIGNATURE}", "\t".join(columns)]
+    for number in range(1, SENTENCES + 1):
+        wave = swing if number % 2 else -swing
+        sums = [-TARGETS * math.log(whole) + wave, -(TARGETS - 1) * math.log(known) + wave]
+        values = [number, TARGETS, sums[0], TARGETS - 1, sums[1]]
+        for technique in MASKED:
+            masked = -math.log(masked_perplexity(cell, technique))
+            values += [2, masked + sums[0] - sums[1], 1, masked]
+        lines.append("\t".join(map(repr, values)))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")

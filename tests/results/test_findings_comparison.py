@@ -1,0 +1,172 @@
+import math
+from dataclasses import replace
+
+import pytest
+
+from tasks.errors import CorpusError
+from tasks.language_model.evaluation.sentence_scores import SentenceScores, write_scores
+from tasks.language_model.settings import EvaluationSettings
+from tasks.results.findings.findings_comparison import Comparison, Condition, Experiment, combined, student_t
+
+EVALUATION = EvaluationSettings(bootstrap_samples=200)
+TOP_1, TOP_K = (Condition("chat", "allow_list", method, "minilm") for method in ("top_1", "top_k"))
+
+
+def row(condition, seed, perplexity):
+    return {
+        "dataset": condition.dataset,
+        "technique": condition.technique,
+        "method": condition.method,
+        "filler": condition.filler,
+        "seed": seed,
+        "perplexity": perplexity,
+        "perplexity_known": perplexity,
+        "signature": "ppl",
+    }
+
+
+def scores(folder, name, nats_per_word, sentences=40):
+    """Every sentence has ten targets; its nats a word are the mean and, in turn, a little more and less: the mean's
+    exponential is their perplexity."""
+    import numpy as np
+
+    lines = np.arange(1, sentences + 1)
+    targets = np.full(sentences, 10)
+    sums = -10.0 * (nats_per_word + 0.02 * np.where(lines % 2, 1, -1))
+    path = folder / "chat" / "allow_list" / f"{name}.tsv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_scores(path, SentenceScores(lines, targets, sums, targets, sums), "ppl")
+
+
+def test_one_seed_has_the_interval_of_the_paired_bootstrap(tmp_path):
+    scores(tmp_path, "minilm-top_1-1", 5.0)
+    scores(tmp_path, "minilm-top_k-1", 4.9)
+    experiment = Experiment([row(TOP_1, 1, math.exp(5.0)), row(TOP_K, 1, math.exp(4.9))], tmp_path, EVALUATION)
+    found = experiment.compare(TOP_K, TOP_1, "below")
+    # Both models err alike from sentence to sentence, so the ratio is the same in every resample.
+    assert found.ratio == pytest.approx(math.exp(-0.1))
+    assert (found.low, found.high) == pytest.approx((math.exp(-0.1), math.exp(-0.1)))
+    assert found.outcome == "for"
+    assert experiment.compare(TOP_1, TOP_K, "below").outcome == "against"
+
+
+def test_seeds_that_disagree_leave_it_open(tmp_path):
+    rows = []
+    for seed, difference in ((1, -0.1), (2, 0.08), (3, -0.05)):
+        scores(tmp_path, f"minilm-top_1-{seed}", 5.0)
+        scores(tmp_path, f"minilm-top_k-{seed}", 5.0 + difference)
+        rows += [row(TOP_1, seed, math.exp(5.0)), row(TOP_K, seed, math.exp(5.0 + difference))]
+    found = Experiment(rows, tmp_path, EVALUATION).compare(TOP_K, TOP_1, "below")
+    assert found.seeds == 3
+    assert found.ratio == pytest.approx(math.exp(-0.07 / 3))
+    assert found.low < 1 < found.high
+    assert found.outcome == "open"
+
+
+def test_the_interval_over_seeds_by_hand():
+    """Logs 0.1 and 0.3: mean 0.2, standard error 0.1, t of one degree of freedom 12.706."""
+    ratio, low, high = combined([(math.exp(x), math.exp(x - 0.5), math.exp(x + 0.5)) for x in (0.1, 0.3)], 0.95)
+    half = math.hypot(1.27062, 0.5)
+    assert math.log(ratio) == pytest.approx(0.2)
+    assert (math.log(low), math.log(high)) == pytest.approx((0.2 - half, 0.2 + half), abs=1e-4)
+    assert student_t(0.95, 2) == pytest.approx(4.3027, abs=1e-4)
+
+
+def test_equal_seeds_are_as_sure_as_one():
+    """A bootstrap's interval does not shrink with seeds: all are tested on the same sentences."""
+    assert combined([(0.9, 0.8, 1.0)] * 3, 0.95) == pytest.approx((0.9, 0.8, 1.0))
+
+
+def test_without_scores_there_is_a_ratio_and_no_interval(tmp_path):
+    rows = [row(TOP_1, 1, 150.0), row(TOP_K, 1, 120.0)]
+    found = Experiment(rows, tmp_path / "scores", EVALUATION).compare(TOP_K, TOP_1, "below")
+    assert (found.ratio, found.low, found.outcome) == (0.8, None, "open")
+
+
+def test_the_share_of_a_gap_has_an_interval_over_sentences_and_seeds(tmp_path):
+    """Perplexities of exp(5), exp(4.5) and exp(4) in every seed: halfway in logs, and so for every resample."""
+    oracle = Condition("chat", None, "oracle", None)
+    for seed in (1, 2):
+        scores(tmp_path, f"minilm-top_1-{seed}", 5.0)
+        scores(tmp_path, f"minilm-top_k-{seed}", 4.5)
+        scores(tmp_path, f"../oracle-{seed}", 4.0)
+    nats = ((TOP_1, 5.0), (TOP_K, 4.5), (oracle, 4.0))
+    rows = [row(condition, seed, math.exp(mean)) for condition, mean in nats for seed in (1, 2)]
+    experiment = Experiment(rows, tmp_path, EVALUATION)
+    assert experiment.share_interval("closed", TOP_K, TOP_1, oracle) == pytest.approx((0.5, 0.5))
+    left = math.expm1(0.5) / math.expm1(1.0)
+    assert experiment.share_interval("left", TOP_K, TOP_1, oracle, known=True) == pytest.approx((left, left))
+    assert experiment.share_interval("left", oracle, TOP_1, TOP_K) == pytest.approx(
+        (math.expm1(-0.5) / math.expm1(0.5),) * 2
+    )
+    assert experiment.share_interval("left", TOP_K, oracle, TOP_1) is None
+    assert Experiment(rows, None, EVALUATION).share_interval("closed", TOP_K, TOP_1, oracle) is None
+    (tmp_path / "chat" / "oracle-2.tsv").unlink()
+    with pytest.raises(CorpusError, match=r"1 of the 6 files of sentence scores .* chat/oracle-2.tsv"):
+        Experiment(rows, tmp_path, EVALUATION)
+
+
+def test_scores_of_another_evaluation_are_refused(tmp_path):
+    """A file that was copied over another, or is of another protocol, would change verdicts without a word."""
+    scores(tmp_path, "minilm-top_1-1", 5.0)
+    scores(tmp_path, "minilm-top_k-1", 4.9)
+    rows = [row(TOP_1, 1, math.exp(5.0)), row(TOP_K, 1, math.exp(4.8))]
+    with pytest.raises(CorpusError, match=r"minilm-top_k-1.tsv' give a perplexity of 134.*the summary says 121"):
+        Experiment(rows, tmp_path, EVALUATION).compare(TOP_K, TOP_1, "below")
+    rows[1] |= {"perplexity": math.exp(4.9), "signature": "another"}
+    with pytest.raises(CorpusError, match="not of the same evaluation"):
+        Experiment([rows[1], {**rows[0], "signature": "another"}], tmp_path, EVALUATION).compare(TOP_K, TOP_1, "below")
+
+
+def test_a_ranking_is_over_the_seeds_that_most_conditions_share():
+    """All but the third have seed 2, and two of them seed 1 too, which the fourth has not."""
+    others = [replace(TOP_K, filler=name) for name in ("bert", "roberta")]
+    rows = [
+        *(row(TOP_K, seed, value) for seed, value in ((1, 100.0), (2, 400.0))),
+        *(row(TOP_1, seed, value) for seed, value in ((1, 300.0), (2, 200.0))),
+        row(others[0], 1, 50.0),
+        row(others[1], 2, 300.0),
+        row(replace(TOP_1, filler="roberta"), 2, 250.0),
+    ]
+    experiment = Experiment(rows, None, EVALUATION)
+    ranking = experiment.ranking(list(experiment.by_condition), "perplexity")
+    assert ranking.seeds == (2,)
+    assert [number for number, _ in ranking.ranked] == pytest.approx([200, 250, 300, 400])
+    assert ranking.left_out == (others[0],)
+    # Beside a condition of seed 1 it is over that one.
+    ranking = experiment.ranking([TOP_K, TOP_1, others[1]], "perplexity", beside=[others[0]])
+    assert (ranking.seeds, ranking.best, ranking.left_out) == ((1,), TOP_K, (others[1],))
+    both = experiment.ranking([TOP_K, TOP_1], "perplexity")
+    assert both.seeds == (1, 2)
+    assert [number for number, _ in both.ranked] == pytest.approx([200.0, 60_000**0.5])
+
+
+def test_no_common_seed_is_no_comparison():
+    experiment = Experiment([row(TOP_1, 1, 150.0), row(TOP_K, 2, 120.0)], None, EVALUATION)
+    assert experiment.compare(TOP_K, TOP_1, "below").reason == "they have no seed in common"
+    absent = replace(TOP_1, filler="bert")
+    assert experiment.compare(TOP_K, absent, "below").reason == "Top-1, bert is not in the summary"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected", "limit", "outcome"),
+    [
+        (0.8, 0.9, "below", 1.0, "for"),
+        (0.8, 0.9, "above", 1.0, "against"),
+        (0.8, 1.1, "below", 1.0, "open"),
+        (1.1, 1.2, "above", 1.0, "for"),
+        (1.1, 1.2, "below", 1.0, "against"),
+        (0.86, 0.9, "below", 0.85, "against"),
+    ],
+)
+def test_what_an_interval_says(low, high, expected, limit, outcome):
+    assert Comparison("chat", "", "a", "b", (low + high) / 2, low, high, 1, expected, limit).outcome == outcome
+
+
+def test_numbers_of_different_protocols_have_no_ratio():
+    first, second = row(TOP_1, 1, 150.0), row(TOP_K, 1, 140.0)
+    rows = [{**first, "signature": "ppl|vocab=1"}, {**second, "signature": "ppl|vocab=2"}]
+    found = Experiment(rows, None, EVALUATION).compare(TOP_K, TOP_1, "below")
+    assert found.reason == "their perplexities follow different protocols"
+    rows = [{**first, "signature": "ppl|vocab=1"}, {**second, "signature": "ppl|vocab=1"}]
+    assert Experiment(rows, None, EVALUATION).compare(TOP_K, TOP_1, "below").ratio == pytest.approx(140 / 150)

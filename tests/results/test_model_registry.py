@@ -1,0 +1,195 @@
+import hashlib
+import json
+import math
+import shutil
+import sqlite3
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import tracked_state
+from mlflow.exceptions import MlflowException
+
+from tasks.cli import main
+from tasks.privacy.ledger import Release, append_to_ledger
+from tasks.records.cell import Cell
+from tasks.records.stage_report import content_hash
+from tasks.results.tracking.model_registry import CHAMPION, MODEL_TAG, ReleasedModel, champions, register_models
+from tasks.results.tracking.settings import TrackingSettings
+
+TOP_K = Cell("chat", "allow_list", "top_k", "minilm", 1)
+BASELINE1 = Cell("chat", "allow_list", "baseline1", None, 1)
+ORACLE = Cell("chat", method="oracle", seed=1)
+WORDS = ("a", "b", "c", "d")
+
+
+def released(cell, perplexity):
+    return ReleasedModel(cell, f"{cell.path}#0", "spring", "0" * 64, perplexity)
+
+
+def test_the_champion_is_the_best_on_validation_text_of_each_data_set():
+    other, mail = (Cell(name, "allow_list", "top_1", "minilm", 1) for name in ("chat", "mail"))
+    models = [released(other, 240.0), released(TOP_K, 230.0), released(mail, 99.0), released(ORACLE, None)]
+    assert {dataset: model.cell for dataset, model in champions(models).items()} == {"chat": TOP_K, "mail": mail}
+
+
+@pytest.fixture
+def with_models(tracked):
+    """Model folders of Top-K, Baseline1 and Oracle that predict every token alike, as their reports say."""
+    import torch
+
+    from tasks.language_model.settings import ArchitectureSettings
+    from tasks.language_model.transformer.folder import save_model
+    from tasks.language_model.transformer.model import TransformerLanguageModel
+    from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+    for cell, loss in ((TOP_K, 5.0), (BASELINE1, 5.5), (ORACLE, 4.0)):
+        folder = Path("data/private/models" if cell == ORACLE else "models/adapted", cell.path)
+        words = Vocabulary((*SPECIAL_TOKENS, *WORDS, *(["zebrafinch"] if cell == ORACLE else [])))
+        model = TransformerLanguageModel(ArchitectureSettings(layers=1, heads=2, width=8, maximum_tokens=8), len(words))
+        model.initialise(1)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.zero_()
+        save_model(tracked / folder, model, words)
+        report = tracked / "results" / "reports" / "adapt" / f"{cell.path}.json"
+        document = json.loads(report.read_text(encoding="utf-8"))
+        document["outputs"] = {str(folder): content_hash(tracked / folder)}
+        document["measured"]["curve"][-1]["valid_loss"] = loss
+        report.write_text(json.dumps(document), encoding="utf-8")
+    return tracked
+
+
+def release(folder, cell, name, **changed):
+    """Put a cell's model into ``releases/NAME``, and into the ledger as ``palimpsest release`` does."""
+    model = folder / ("data/private/models" if cell == ORACLE else "models/adapted") / cell.path
+    place = folder / "releases" / name / "model"
+    shutil.copytree(model, place)
+    files = {f"model/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest() for path in place.iterdir()}
+    public = {"name": name, "when": "2026-11-22T20:00:00+00:00", "cell": cell.path, "dataset": "chat"}
+    private = {"technique": str(cell.technique), "corpus": "0" * 64, "key": "0" * 12, "lines": 8000}
+    promised = {"unit": None, "epsilon": None, "words_per_unit": None, "counts": None}
+    append_to_ledger(Release(**public, **private, **promised, files={"text.txt": "0" * 64, **files, **changed}))
+
+
+def registry(folder):
+    """Aliases, and cell of each version."""
+    with sqlite3.connect(folder / "mlflow.db") as store:
+        aliases = store.execute("select name, alias, version from registered_model_aliases").fetchall()
+        versions = store.execute("select name, version, value from model_version_tags where key = 'cell'").fetchall()
+    return aliases, versions
+
+
+def copied_models(folder):
+    """Cells whose runs have anything beside their plots."""
+    places = {
+        key.partition("#")[0]: tracked_state.artifacts(folder, run) for key, run in tracked_state.runs(folder).items()
+    }
+    return [cell for cell, place in places.items() if {path.name for path in place.iterdir()} != {"plots"}]
+
+
+def test_a_released_model_is_registered_once_and_loads_as_champion(with_models, capsys, monkeypatch):
+    """A model whose weights are all zero finds each of its ten tokens equally probable."""
+    release(with_models, TOP_K, "spring")
+    assert main(["publish"]) == 0
+    assert "1 language models copied" in capsys.readouterr().out
+    expected = [("palimpsest-chat", "champion", 1)], [("palimpsest-chat", 1, TOP_K.path)]
+    assert registry(with_models) == expected
+    assert copied_models(with_models) == [TOP_K.path]
+    with sqlite3.connect(with_models / "mlflow.db") as store:
+        said = "".join(map(str, store.execute("select description from model_versions").fetchall()))
+    assert "masked by allow_list and filled" in said
+    assert "Released as spring" in said
+    assert main(["publish"]) == 0
+    assert "copied" not in capsys.readouterr().out
+    assert registry(with_models) == expected
+
+    import mlflow
+
+    from tasks.language_model.vocabulary import SPECIAL_TOKENS
+
+    monkeypatch.setattr(mlflow, "get_registry_uri", lambda: f"sqlite:///{with_models / 'mlflow.db'}")
+    # MLflow's own setter would leave the address in the environment, for every test that follows.
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{with_models / 'mlflow.db'}")
+    model = mlflow.pyfunc.load_model("models:/palimpsest-chat@champion")
+    scores = model.predict(["a b", "...", "C! unheard d a"])
+    tokens = len(SPECIAL_TOKENS) + len(WORDS)
+    assert scores["targets"].tolist() == [3, 0, 5]
+    assert scores["log_probability"][0] == pytest.approx(-3 * math.log(tokens), rel=1e-5)
+    assert scores["perplexity"][2] == pytest.approx(tokens, rel=1e-5)
+    assert math.isnan(scores["perplexity"][1])
+
+
+def test_no_model_of_a_cell_that_was_not_released_is_in_the_store(with_models, capsys):
+    assert main(["publish"]) == 0
+    # What was never filled is no release, whatever a ledger says.
+    release(with_models, BASELINE1, "baseline")
+    release(with_models, ORACLE, "oracle")
+    assert main(["publish"]) == 0
+    assert capsys.readouterr().err == ""
+    assert (copied_models(with_models), registry(with_models)) == ([], ([], []))
+
+
+@pytest.mark.parametrize("difference", ["hash", "one more", "one less", "nothing there", "trained again"])
+def test_files_that_are_not_the_ledgers_or_not_the_reports_are_no_released_model(with_models, capsys, difference):
+    place = with_models / "releases" / "spring" / "model"
+    release(with_models, TOP_K, "spring", **({"model/vocabulary.txt": "0" * 64} if difference == "hash" else {}))
+    if difference == "one more":
+        (place / "more.txt").write_text("zebrafinch\n", encoding="utf-8")
+    elif difference == "one less":
+        (place / "vocabulary.txt").unlink()
+    elif difference == "nothing there":
+        shutil.rmtree(place)
+    elif difference == "trained again":
+        report = with_models / "results" / "reports" / "adapt" / f"{TOP_K.path}.json"
+        document = json.loads(report.read_text(encoding="utf-8"))
+        document["outputs"] = dict.fromkeys(document["outputs"], "0" * 64)
+        report.write_text(json.dumps(document), encoding="utf-8")
+    assert main(["publish"]) == 0
+    error = capsys.readouterr().err
+    assert error.startswith("warning: the model of release 'spring' is ")
+    assert error.count("\n") == 1
+    assert (copied_models(with_models), registry(with_models)) == ([], ([], []))
+
+
+class RivalRegistry:
+    """A registry in which another publisher makes the same version a moment before ours, and sets the alias."""
+
+    def __init__(self, digest: str) -> None:
+        self.run = SimpleNamespace(
+            info=SimpleNamespace(run_id="run", artifact_uri="there"), data=SimpleNamespace(tags={MODEL_TAG: digest})
+        )
+        self.versions: dict[str, dict[str, str]] = {}
+        self.aliases: dict[str, str] = {}
+
+    def get_run(self, run_id):
+        return self.run
+
+    def search_registered_models(self, condition):
+        return ["there is one"]
+
+    def search_model_versions(self, condition):
+        return [SimpleNamespace(version=int(number), tags=tags) for number, tags in self.versions.items()]
+
+    def create_model_version(self, name, source, run_id, tags, description):
+        self.versions |= {"1": dict(tags), "2": dict(tags)}
+        return SimpleNamespace(version=2)
+
+    def delete_model_version(self, name, version):
+        del self.versions[version]
+
+    def get_registered_model(self, name):
+        return SimpleNamespace(aliases=dict(self.aliases))
+
+    def set_registered_model_alias(self, name, alias, version):
+        self.aliases[alias] = version
+        raise MlflowException("duplicate key value violates unique constraint")
+
+
+def test_two_publishers_at_once_make_one_version():
+    model = released(TOP_K, 400.0)
+    registry = RivalRegistry(model.digest)
+    store = SimpleNamespace(client=registry)
+    assert register_models([model], {model.key: "run"}, store, TrackingSettings()) == 0
+    assert list(registry.versions) == ["1"]
+    assert registry.aliases == {CHAMPION: "1"}

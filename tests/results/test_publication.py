@@ -1,0 +1,230 @@
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import tracked_state
+from handmade_experiment import COMMIT, FEW, SIGNATURE, curve, make_experiment, perplexities_of
+
+from tasks.cli import main
+from tasks.records.cell import Cell
+
+DIMENSIONS = ("dataset", "technique", "method", "filler", "seed", "group", "condition")
+TOP_K = Cell("chat", "allow_list", "top_k", "minilm", 1)
+
+
+def key_of(folder, cell=TOP_K):
+    rows = json.loads((folder / "results" / "summary.json").read_text(encoding="utf-8"))
+    return next(row["key"] for row in rows if row["key"].startswith(f"{cell.path}#"))
+
+
+def change_report(folder, name, edit):
+    path = folder / "results" / "reports" / f"{name}.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    edit(document)
+    path.write_text(json.dumps(document), encoding="utf-8")
+
+
+def test_one_run_per_cell_with_numbers_parameters_and_tags(tracked):
+    assert main(["publish", "--output", "results/published.json"]) == 0
+    assert tracked_state.count_runs(tracked) == 4
+    run = tracked_state.runs(tracked)[key_of(tracked)]
+    assert tracked_state.metric(tracked, run, "perplexity") == [(0, 445.0)]
+    assert tracked_state.metric(tracked, run, "perplexity_low") == [(0, 445.0 * 0.97)]
+    assert tracked_state.metric(tracked, run, "masked_fraction") == [(0, 0.169)]
+    assert tracked_state.metric(tracked, run, "restoration_rate") == [(0, 0.034)]
+    assert tracked_state.metric(tracked, run, "wer") == []
+    parameters = tracked_state.parameters(tracked, run)
+    assert parameters["fill.k"] == "10"
+    assert parameters["mask.kind"] == "allow_list"
+    assert parameters["adapt.epochs"] == "2.0"
+    tags = tracked_state.tags(tracked, run)
+    assert {name: tags[name] for name in DIMENSIONS} == {
+        "dataset": "chat",
+        "technique": "allow_list",
+        "method": "top_k",
+        "filler": "minilm",
+        "seed": "1",
+        "group": "fill",
+        "condition": "chat/allow_list/minilm-top_k",
+    }
+    assert (tags["commit"], tags["dirty"], tags["protocol"]) == (COMMIT, "false", SIGNATURE)
+    assert tags["dvc_stage"] == "evaluate_filled@chat-allow_list-minilm-top_k-1"
+    assert tags["palimpsest.current"] == "true"
+
+
+def test_curves_come_from_the_reports(tracked):
+    assert main(["publish"]) == 0
+    run = tracked_state.runs(tracked)[key_of(tracked)]
+    import math
+
+    points = list(curve(6.1, math.log(perplexities_of(TOP_K)[0])))
+    expected = [(point["step"], point["train_loss"]) for point in points if "train_loss" in point]
+    assert tracked_state.metric(tracked, run, "train_loss") == expected
+    assert [step for step, _ in tracked_state.metric(tracked, run, "valid_loss")] == [0, 240]
+
+
+def test_corpora_and_models_are_inputs_with_short_digests(tracked):
+    assert main(["publish"]) == 0
+    names = {
+        (name, digest): source
+        for _, _, name, digest, _, source, *_ in tracked_state.tables(tracked, "datasets")["datasets"]
+    }
+    assert all(len(digest) == 10 for _, digest in names)
+    paths = {name for name, _ in names}
+    assert {"models/pretrained", "data/private/corpora/chat/test.txt"} <= paths
+    assert "data/obfuscated/chat/allow_list/minilm-top_k-1.txt" in paths
+    contexts = {row[-1] for row in tracked_state.tables(tracked, "input_tags")["input_tags"]}
+    assert contexts == {"training", "validation", "testing", "initial model"}
+
+
+def test_the_recogniser_alone_was_tested_and_not_trained(tmp_path, monkeypatch, empty_store, capsys):
+    folder = make_experiment(tmp_path / "speech", speech_datasets=["chat"], **FEW)
+    shutil.copy(empty_store, folder / "mlflow.db")
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    assert main(["summarise"]) == 0
+    assert main(["publish"]) == 0
+    run = tracked_state.runs(folder)[key_of(folder, Cell("chat", None, "no_language_model", None, None))]
+    with closing(sqlite3.connect(folder / "mlflow.db")) as store:
+        found = store.execute(
+            "select datasets.name, input_tags.value from inputs join datasets on dataset_uuid = source_id "
+            "join input_tags on inputs.input_uuid = input_tags.input_uuid where destination_id = ?",
+            [run],
+        ).fetchall()
+    speech = "data/private/encoded_speech/chat/test.safetensors"
+    assert sorted(found) == [(speech, "testing"), ("models/recogniser", "model")]
+    capsys.readouterr()
+    assert main(["publish"]) == 0
+    assert "0 created, 0 completed, 5 unchanged" in capsys.readouterr().out
+
+
+def test_publishing_twice_changes_nothing(tracked, capsys):
+    assert main(["publish", "--output", "results/published.json"]) == 0
+    before = tracked_state.tables(tracked)
+    published = (tracked / "results" / "published.json").read_bytes()
+    assert "4 created" in capsys.readouterr().out
+    assert main(["publish", "--output", "results/published.json"]) == 0
+    assert "0 created, 0 completed, 4 unchanged" in capsys.readouterr().out
+    assert tracked_state.tables(tracked) == before
+    assert (tracked / "results" / "published.json").read_bytes() == published
+
+
+def test_an_empty_store_is_refilled_with_the_same_runs(tracked, empty_store):
+    def numbers():
+        keys = {run: key for key, run in tracked_state.runs(tracked).items()}
+        points = tracked_state.tables(tracked, "metrics")["metrics"]
+        return sorted((keys[run], name, step, value) for name, value, _, run, step, _ in points)
+
+    assert main(["publish"]) == 0
+    before = numbers()
+    assert len(before) > 4 * 30
+    (tracked / "mlflow.db").write_bytes(empty_store.read_bytes())
+    assert main(["publish"]) == 0
+    assert numbers() == before
+
+
+def test_published_json_has_counts_and_keys_only(tracked):
+    assert main(["publish", "--output", "results/published.json"]) == 0
+    document = json.loads((tracked / "results" / "published.json").read_text(encoding="utf-8"))
+    assert set(document) == {"runs", "keys"}
+    assert document["runs"] == len(set(document["keys"])) == 4
+
+
+def test_two_publishers_at_once_make_no_duplicate_and_one_new_store(few):
+    """Both begin without any store: making it is a race too."""
+    publisher = [sys.executable, "-m", "tasks.cli", "publish"]
+    processes = [
+        subprocess.Popen(publisher, cwd=few, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    outputs = [process.communicate() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], outputs
+    said = sorted(output for output, _ in outputs)
+    assert "0 created, 0 completed, 4 unchanged" in said[0]
+    assert "4 created" in said[1]
+    assert tracked_state.count_runs(few) == len(tracked_state.runs(few)) == 4
+
+
+def test_an_earlier_state_stays_and_is_no_longer_current(tracked, tmp_path, monkeypatch, capsys):
+    assert main(["publish"]) == 0
+    old = key_of(tracked)
+    other = make_experiment(tmp_path / "other", k=20, **FEW)
+    (tracked / "mlflow.db").rename(other / "mlflow.db")
+    monkeypatch.chdir(other)
+    assert main(["summarise"]) == 0
+    assert main(["publish"]) == 0
+    assert "1 created, 0 completed, 3 unchanged, 1 earlier superseded" in capsys.readouterr().out
+    runs = tracked_state.runs(other)
+    assert len(runs) == 5
+    assert old != key_of(other)
+    assert tracked_state.tags(other, runs[old])["palimpsest.current"] == "false"
+    assert tracked_state.parameters(other, runs[old])["fill.k"] == "10"
+    assert tracked_state.tags(other, runs[key_of(other)])["palimpsest.current"] == "true"
+    assert tracked_state.parameters(other, runs[key_of(other)])["fill.k"] == "20"
+
+
+def test_a_number_that_was_measured_again_is_shown_and_the_run_stays(tracked):
+    assert main(["publish"]) == 0
+    change_report(tracked, f"perplexity/{TOP_K.path}", lambda report: report["measured"].update(perplexity=444.0))
+    assert main(["summarise"]) == 0
+    assert main(["publish"]) == 0
+    run = tracked_state.runs(tracked)[key_of(tracked)]
+    assert tracked_state.count_runs(tracked) == 4
+    assert [value for _, value in tracked_state.metric(tracked, run, "perplexity")] == [445.0, 444.0]
+    latest = tracked_state.tables(tracked, "latest_metrics")["latest_metrics"]
+    assert next(row[1] for row in latest if run in row and row[0] == "perplexity") == 444.0
+
+
+def test_a_training_with_another_curve_takes_the_place_of_the_run(tracked):
+    """The same parameters and inputs, but other code: the old curve cannot be taken back, so its run is retired."""
+
+    def lower(report):
+        for point in report["measured"]["curve"]:
+            if "train_loss" in point:
+                point["train_loss"] -= 0.5
+
+    assert main(["publish"]) == 0
+    key = key_of(tracked)
+    old = tracked_state.runs(tracked)[key]
+    change_report(tracked, f"adapt/{TOP_K.path}", lower)
+    assert main(["publish"]) == 0
+    new = tracked_state.runs(tracked)[key]
+    assert new != old
+    assert tracked_state.count_runs(tracked) == 5
+    assert tracked_state.runs(tracked, "palimpsest.retired_key") == {key: old}
+    assert tracked_state.tags(tracked, old)["palimpsest.current"] == "false"
+    first, second = tracked_state.metric(tracked, old, "train_loss"), tracked_state.metric(tracked, new, "train_loss")
+    assert [value for _, value in second] == [value - 0.5 for _, value in first]
+    before = tracked_state.tables(tracked)
+    assert main(["publish"]) == 0
+    assert tracked_state.tables(tracked) == before
+
+
+def test_a_summary_of_another_state_is_refused(tracked, capsys):
+    change_report(tracked, f"adapt/{TOP_K.path}", lambda report: report["parameters"].update(more=1))
+    assert main(["publish"]) == 1
+    assert "it is of an earlier state; run 'palimpsest summarise' first" in capsys.readouterr().err
+
+
+def test_a_missing_summary_and_an_unusable_store_are_one_line(few, capsys, monkeypatch):
+    assert main(["publish", "--summary", "nowhere.json"]) == 1
+    assert "summary 'nowhere.json' does not exist" in capsys.readouterr().err
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://name:secret@127.0.0.1:9")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    assert main(["publish"]) == 1
+    error = capsys.readouterr().err
+    assert "the MLflow store 'http://127.0.0.1:9' cannot be used" in error
+    assert "secret" not in error
+
+
+def test_the_environment_names_the_store(tracked, tmp_path, monkeypatch, empty_store):
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    (other / "mlflow.db").write_bytes(empty_store.read_bytes())
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{other / 'mlflow.db'}")
+    assert main(["publish"]) == 0
+    assert tracked_state.count_runs(other) == 4
+    assert tracked_state.count_runs(tracked) == 0

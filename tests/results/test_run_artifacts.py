@@ -1,0 +1,133 @@
+import json
+import sqlite3
+
+import pytest
+import tracked_state
+import yaml
+from handmade_experiment import make_experiment
+
+from tasks.cli import main
+from tasks.records.cell import Cell
+from tasks.results.tracking.run_plots import curve_plot, perplexity_plot
+
+TOP_K = Cell("chat", "allow_list", "top_k", "minilm", 1)
+ORACLE = Cell("chat", method="oracle", seed=1)
+CELLS = [TOP_K, ORACLE, Cell("chat", "allow_list", "baseline1", None, 1), Cell("chat", method="pretrained")]
+PLOTS = {"plots/training_curve.svg", "plots/perplexity_by_method.svg"}
+
+
+def artifacts(folder, cell=TOP_K):
+    keys = tracked_state.runs(folder)
+    run = next(run for key, run in keys.items() if key.startswith(f"{cell.path}#"))
+    place = tracked_state.artifacts(folder, run)
+    return {path.relative_to(place).as_posix(): path for path in place.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def with_examples(tracked):
+    """The experiment with the report of made-up sentences that its page shows."""
+    reports = tracked / "results" / "reports"
+    document = json.loads((reports / "fill" / f"{TOP_K.path}.json").read_text(encoding="utf-8"))
+    filled = [
+        {"method": "top_k", "filler": "minilm", "lines": ["Ben met Eva."]},
+        {"method": "unigram", "filler": None, "lines": ["The met of."]},
+    ]
+    examples = {"technique": "allow_list", "masked": ["[MASK] met [MASK]."], "filled": filled}
+    document |= {
+        "stage": "examples",
+        "cell": {"dataset": "chat", "filler": "minilm", "seed": 1},
+        "measured": {"raw": ["Ann met Bob."], "by_technique": [examples]},
+    }
+    path = reports / "examples" / "chat" / "minilm.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return tracked
+
+
+def test_a_run_has_plots_and_made_up_sentences_as_its_own_cell_fills_them(with_examples):
+    assert main(["publish"]) == 0
+    files = artifacts(with_examples)
+    assert set(files) == PLOTS | {"samples/made_up.txt"}
+    assert files["samples/made_up.txt"].read_text(encoding="utf-8") == (
+        "Made-up sentences, not of the corpus.\n\n"
+        "raw     Ann met Bob.\nmasked  [MASK] met [MASK].\nfilled  Ben met Eva.\n"
+    )
+    assert all(set(artifacts(with_examples, cell)) == PLOTS for cell in CELLS if cell != TOP_K)
+
+
+def test_publishing_again_writes_no_file(with_examples, capsys):
+    assert main(["publish"]) == 0
+    before = {file: file.stat().st_mtime_ns for cell in CELLS for file in artifacts(with_examples, cell).values()}
+    assert main(["publish"]) == 0
+    assert "0 created, 0 completed, 4 unchanged" in capsys.readouterr().out
+    assert {file: file.stat().st_mtime_ns for file in before} == before
+
+
+def test_switching_artifacts_off_takes_those_away_that_are_there(with_examples):
+    assert main(["publish"]) == 0
+    document = yaml.safe_load((with_examples / "params.yaml").read_text(encoding="utf-8"))
+    document["tracking"]["artifacts"] = False
+    (with_examples / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    assert main(["publish"]) == 0
+    assert artifacts(with_examples) == {}
+
+
+def test_runs_that_an_earlier_version_published_with_text_are_named(tracked, capsys):
+    assert main(["publish"]) == 0
+    assert capsys.readouterr().err == ""
+    with sqlite3.connect(tracked / "mlflow.db") as store:
+        store.execute("update tags set key = 'palimpsest.artifacts' where key = 'palimpsest.files'")
+    assert main(["publish"]) == 0
+    error = capsys.readouterr().err
+    assert error.startswith("warning: 4 runs in sqlite:///")
+    assert "remove the store with its artifacts, and publish again" in error
+
+
+def test_the_curve_plot_has_a_point_for_every_validation():
+    plot = curve_plot(
+        TOP_K, {("train_loss", 10): 6.0, ("train_loss", 20): 5.0, ("valid_loss", 0): 7.0, ("valid_loss", 20): 5.5}
+    )
+    assert plot.count("<circle") == 2
+    assert "5.00" in plot
+    assert "7.00" in plot
+    assert curve_plot(TOP_K, {}) is None
+
+
+def test_the_perplexity_plot_compares_within_technique_and_seed():
+    def row(cell, perplexity):
+        return {**cell.as_dict(), "perplexity": perplexity, "perplexity_ci": [perplexity * 0.9, perplexity * 1.1]}
+
+    rows = [
+        row(TOP_K, 228.0),
+        row(Cell("chat", method="oracle", seed=1), 187.0),
+        row(Cell("chat", method="pretrained"), 1150.0),
+        row(Cell("chat", "entity_tagger", "top_k", "minilm", 1), 190.0),
+        row(Cell("chat", "allow_list", "top_k", "minilm", 2), 229.0),
+        row(Cell("mail", "allow_list", "top_k", "minilm", 1), 99.0),
+    ]
+    plot = perplexity_plot(TOP_K, rows)
+    assert all(number in plot for number in ("228.0", "187.0"))
+    assert not any(number in plot for number in ("1150.0", "190.0", "229.0", "99.0"))
+    assert "1150.0" in perplexity_plot(Cell("chat", method="pretrained"), rows)
+
+
+def test_seeds_have_a_mean_and_a_deviation(tmp_path, monkeypatch, empty_store):
+    """Handmade perplexities: 445 for seed 1 and 1 % more for seed 2."""
+    folder = make_experiment(
+        tmp_path / "seeds",
+        techniques=["allow_list"],
+        baselines=["baseline1"],
+        methods=["top_k"],
+        controls=[],
+        seeds=[1, 2],
+    )
+    (folder / "mlflow.db").write_bytes(empty_store.read_bytes())
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    assert main(["summarise"]) == 0
+    assert main(["publish"]) == 0
+    for key, run in tracked_state.runs(folder).items():
+        if key.startswith("chat/allow_list/minilm-top_k-"):
+            assert tracked_state.metric(folder, run, "perplexity_mean") == [(0, pytest.approx(447.225))]
+            assert tracked_state.metric(folder, run, "perplexity_deviation") == [(0, pytest.approx(4.45 / 2**0.5))]
+            assert tracked_state.tags(folder, run)["condition"] == "chat/allow_list/minilm-top_k"
