@@ -56,10 +56,10 @@ def list_masking(sentences: list[str], vocabulary: Path) -> list[dict[str, Any]]
     from tasks.masking.settings import AllowList, VocabularyThreshold
     from tasks.masking.techniques import load_technique
 
-    threshold = VocabularyThreshold(kind="vocabulary_threshold", vocabulary_size=VOCABULARY_SIZE)
+    threshold = VocabularyThreshold(kind="vocabulary_threshold", vocabulary_size=VOCABULARY_SIZE, path=str(vocabulary))
     return [
         _list_masking("allow list", load_technique(AllowList(kind="allow_list")), sentences),
-        _list_masking("vocabulary threshold", load_technique(threshold, vocabulary=vocabulary), sentences),
+        _list_masking("vocabulary threshold", load_technique(threshold), sentences),
     ]
 
 

@@ -1,6 +1,7 @@
 """The ``palimpsest`` command: one sub-command per step, each in a module of its own.
 
-A command module has four names: ``SUMMARY`` (one line for ``palimpsest --help``), ``configure(parser)``,
+The module of a stage has a ``SUMMARY`` (one line for ``palimpsest --help``) and a ``COMMAND`` (``tasks.command``).
+Other command modules have four names: ``SUMMARY``, ``configure(parser)``,
 ``run(arguments)`` and, where the command is a stage of the graph, ``sections(arguments)``: the key paths of
 ``params.yaml`` that it reads. Which options are paths is said by ``READS``, ``WRITES`` and others
 (``tasks.files.paths_apart``). Only the module of the command that is asked for is imported, and heavy
@@ -32,10 +33,10 @@ COMMANDS: dict[str, str] = {
     "count-words": "tasks.corpora.count_words_command",
     "vocabulary": "tasks.language_model.vocabulary_command",
     "generate-labelled": "tasks.labelled_text.generate_command",
-    "mask": "tasks.masking.mask_command",
+    "mask": "tasks.masking.mask",
     "preview": "tasks.masking.preview_command",
     "check-gold": "tasks.masking_evaluation.check_gold_command",
-    "evaluate-masking": "tasks.masking_evaluation.evaluate_masking_command",
+    "evaluate-masking": "tasks.masking_evaluation.evaluate_masking",
     "train-tagger": "tasks.tagger_training.train_tagger_command",
     "train-filler": "tasks.filling.training.train_filler_command",
     "tune-filler": "tasks.filling.training.tune_filler_command",
@@ -96,6 +97,9 @@ def _print_overview() -> None:
 
 def command_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
     """The argument parser of one command."""
+    if hasattr(module, "COMMAND"):
+        stage: argparse.ArgumentParser = module.COMMAND.parser(f"palimpsest {name}", module.__doc__)
+        return stage
     parser = argparse.ArgumentParser(
         prog=f"palimpsest {name}",
         description=module.__doc__,
@@ -154,8 +158,11 @@ def main(argv: list[str] | None = None) -> int:
             return _fail(f"unknown command {name!r}{nearest(name, known)}; 'palimpsest --help' lists them")
         parser = command_parser(name, module)
         parsed = parser.parse_args(rest)
-        check_options(module, parser, parsed)
         forget_pipes()
+        if hasattr(module, "COMMAND"):
+            module.COMMAND.parse(parsed).run()
+            return 0
+        check_options(module, parser, parsed)
         return int(module.run(parsed) or 0)
     except PalimpsestError as error:
         return _fail(str(error))

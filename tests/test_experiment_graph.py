@@ -8,9 +8,10 @@ import networkx as nx
 import pytest
 import yaml
 from dvc.repo import Repo
+from stage_commands import parsed, sections_of
 
-from tasks.cli import command_parser, load_command
-from tasks.files.paths_apart import check_options
+from tasks.cli import command_parser
+from tasks.files.paths_apart import check_options, refuse_shared_paths
 from tasks.profiles.profile import profile_names, profile_text
 
 ROOT = Path(__file__).parent.parent
@@ -24,13 +25,6 @@ def stages():
         return {stage.addressing: stage for stage in repository.index.stages if stage.cmd}
 
 
-def parsed(stage):
-    words = shlex.split(stage.cmd)
-    assert words[0] == "palimpsest"
-    module = load_command(words[1])
-    return module, command_parser(words[1], module).parse_args(words[2:])
-
-
 def test_every_stage_calls_a_command_with_options_that_it_has(stages):
     assert len(stages) > 50
     for stage in stages.values():
@@ -39,10 +33,8 @@ def test_every_stage_calls_a_command_with_options_that_it_has(stages):
 
 def test_every_stage_depends_on_the_parameters_that_its_command_reads(stages):
     for name, stage in stages.items():
-        module, arguments = parsed(stage)
         listed = sorted(key for dependency in stage.params for key in dependency.params)
-        read = sorted(module.sections(arguments)) if getattr(arguments, "params", None) else []
-        assert listed == read, name
+        assert listed == sections_of(stage), name
 
 
 def test_every_output_path_on_a_command_line_is_an_output_of_the_stage(stages):
@@ -61,16 +53,22 @@ def test_every_output_path_on_a_command_line_is_an_output_of_the_stage(stages):
 def test_no_stage_writes_what_it_reads(stages, tmp_path, monkeypatch):
     """Where everything that command lines name is there already, as in a second run."""
     monkeypatch.chdir(tmp_path)
-    commands = [(*parsed(stage), shlex.split(stage.cmd)[1]) for stage in stages.values()]
-    given = [value for _, arguments, _ in commands for value in vars(arguments).values()]
+    commands = [parsed(stage) for stage in stages.values()]
+    given = [value for _, arguments in commands for value in vars(arguments).values()]
     paths = {Path(value) for value in given if isinstance(value, str) and "/" in value}
     for path in paths:
         (path.parent if path.suffix else path).mkdir(parents=True, exist_ok=True)
     for path in paths:
         if path.suffix:
             path.touch()
-    for module, arguments, name in commands:
-        check_options(module, command_parser(name, module), arguments)
+    for stage in stages.values():
+        module, arguments = parsed(stage)
+        if hasattr(module, "COMMAND"):
+            files = module.COMMAND.files_from(arguments)
+            refuse_shared_paths(files.read(), files.written())
+        else:
+            name = shlex.split(stage.cmd)[1]
+            check_options(module, command_parser(name, module), arguments)
 
 
 @pytest.fixture(scope="module", params=profile_names(ROOT))

@@ -111,16 +111,16 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _mask(lines: Sequence[str], technique: str, arguments: argparse.Namespace) -> tuple[list[str], list[Any]]:
-    from tasks.masking import mask_command
     from tasks.masking.technique import MaskingTally
-    from tasks.masking.technique_options import chosen_technique
+    from tasks.masking.techniques import load_technique
+    from tasks.parameters.parameter_file import read_sections
 
-    options = ["--params", arguments.params, "--technique", technique, "--word-counts", arguments.word_counts]
-    chosen = chosen_technique(_parsed(mask_command, [*options, "--input", "-", "--output", "-"]))
-    markers = chosen.settings.markers
-    pairs = list(
-        chosen.load().mask(lines, markers.style, MaskingTally(), with_spans=True, merge=markers.merge),
-    )
+    section = f"masking.{technique}"
+    read = read_sections(arguments.params, [section, "resources"])
+    settings, threads = read[section], read["resources"].threads
+    loaded = load_technique(settings, word_counts=arguments.word_counts, threads=threads)
+    masked = loaded.mask(lines, settings.markers.style, MaskingTally(), with_spans=True, merge=settings.markers.merge)
+    pairs = list(masked)
     return [line for line, _ in pairs], [spans for _, spans in pairs]
 
 

@@ -10,72 +10,83 @@ its owner alone (mode 0600). Nothing else is written. 'palimpsest mask --help' e
 Examples:
   palimpsest preview --technique allow_list mail.txt
   palimpsest preview --technique spacy --lines 200 --html preview.html mail.txt
-  palimpsest preview --technique combination --rule union --part allow_list --part spacy --all-words mail.txt
+  palimpsest preview --technique allow_list --set path=our_words.txt --all-words mail.txt
   palimpsest preview --params params.yaml --technique entity_tagger mail.txt
 """
 
-import argparse
 import sys
 from itertools import islice
+from typing import Annotated
 
-from tasks.errors import CorpusError, ParameterError
-from tasks.masking.technique_options import (
-    TECHNIQUE_PATHS,
-    TECHNIQUE_TEXTS,
-    add_marker_options,
-    add_technique_options,
-    chosen_technique,
-)
+from pydantic import Field
+
+from tasks.command import READ_STREAM, WRITE, Role, StageCommand, StageFiles
+from tasks.errors import CorpusError
+from tasks.masking.settings import TechniqueSettings
+from tasks.masking.technique_names import TECHNIQUES_HELP, lists_of, settings_named
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
 
 SUMMARY = "show what a technique would mask, and why"
-READS = ("file", *TECHNIQUE_PATHS)
-WRITES = ("html",)
-STREAMS = ("file", *TECHNIQUE_TEXTS)
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of ``palimpsest preview``."""
-    parser.add_argument("file", metavar="FILE", help="text, one sentence a line; '-': standard input")
-    add_technique_options(parser)
-    add_marker_options(parser)
-    parser.add_argument("--lines", type=int, default=20, metavar="N", help="how many lines are shown (default: 20)")
-    parser.add_argument("--all-words", action="store_true", help="say of kept words, too, why they are kept")
-    parser.add_argument("--html", metavar="FILE", help="write the preview as a page as well; as private as the text")
+class PreviewFiles(StageFiles):
+    """What a preview reads and writes, and how much it shows."""
+
+    file: Annotated[str, Role(writes=False, stream=True, positional=True)]
+    """text, one sentence a line"""
+    word_counts: Annotated[str | None, READ_STREAM] = None
+    """counts of generic text's words; vocabulary_threshold alone reads them"""
+    html: Annotated[str | None, WRITE] = None
+    """write the preview as a page as well; as private as the text"""
+    lines: int = Field(default=20, ge=1)
+    """how many lines are shown"""
+    all_words: bool = False
+    """say of kept words, too, why they are kept"""
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Show the first lines of a text as a technique sees them."""
-    if arguments.lines < 1:
-        raise ParameterError(f"--lines {arguments.lines!r} is not allowed; give 1 or more")
-    chosen = chosen_technique(arguments)
+def preview(settings: TechniqueSettings, files: PreviewFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Show the first lines of a text as a technique sees them; errors as of ``mask``."""
     from tasks.corpora.text_lines import read_lines
-    from tasks.files.paths_apart import refuse_shared_paths
     from tasks.masking.preview import PreviewCounts, preview_lines
     from tasks.masking.preview_terminal import TerminalPreview
+    from tasks.masking.techniques import load_technique
 
-    if arguments.html:
-        refuse_shared_paths([("list", file) for file in chosen.files], [("--html", arguments.html)])
-    technique = chosen.load()
+    technique = load_technique(settings, word_counts=files.word_counts, threads=resources.threads)
     notes = technique.announcements()
     for note in notes:
         print(note, file=sys.stderr)
     # A corpus may hold what the terminal's encoding does not.
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    terminal = TerminalPreview(sys.stdout, all_words=arguments.all_words)
+    terminal = TerminalPreview(sys.stdout, all_words=files.all_words)
     counts = PreviewCounts()
     shown = []
-    lines = islice(read_lines(arguments.file), arguments.lines)
-    for line in preview_lines(technique, lines, chosen.settings.markers, counts):
+    for line in preview_lines(technique, islice(read_lines(files.file), files.lines), settings.markers, counts):
         terminal.write_line(line)
-        if arguments.html:
+        if files.html:
             shown.append(line)
     if counts.lines == counts.empty_lines:
-        raise CorpusError(f"corpus file {arguments.file!r} is empty; it needs at least one sentence")
+        raise CorpusError(f"corpus file {files.file!r} is empty; it needs at least one sentence")
     terminal.write_counts(counts)
-    if arguments.html:
+    if files.html:
         from tasks.files.atomic_file import atomic_writer
         from tasks.masking.preview_page import preview_page
 
-        with atomic_writer(arguments.html, private=True) as stream:
-            stream.write(preview_page(arguments.technique, shown, counts, notes, all_words=arguments.all_words))
-        print(f"{arguments.html}: holds the private text; mode 0600, for your eyes alone", file=sys.stderr)
+        with atomic_writer(files.html, private=True) as stream:
+            stream.write(preview_page(str(cell.technique), shown, counts, notes, all_words=files.all_words))
+        print(f"{files.html}: holds the private text; mode 0600, for your eyes alone", file=sys.stderr)
+    return Report()
+
+
+COMMAND = StageCommand(
+    name="preview",
+    stage=preview,
+    settings=TechniqueSettings,
+    files=PreviewFiles,
+    section="masking.{technique}",
+    cell=("technique",),
+    named_settings=settings_named,
+    files_of_settings=lists_of,
+    epilog=TECHNIQUES_HELP,
+)

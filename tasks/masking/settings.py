@@ -38,6 +38,9 @@ class VocabularyThreshold(_Technique):
     """N: how many of the most frequent words are kept (paper: 10,000)."""
     vocabulary_size: int = Field(default=85_000, ge=1)
     """Size of the vocabulary that the N are part of (paper: 85,000)."""
+    path: str | None = None
+    """Words of a vocabulary of your own, one a line, the most frequent first; ``null``: word counts of generic text, or
+    else published frequencies."""
 
     @model_validator(mode="after")
     def _threshold_is_inside(self) -> "VocabularyThreshold":

@@ -34,25 +34,39 @@ _REPORTED_PACKAGES = ("palimpsest", "torch", "lightning", "transformers", "spacy
 
 
 @dataclass
-class StageReport:
-    """A report under construction; ``recorded_stage`` fills in what is the same for every stage."""
+class Report:
+    """What a stage found out."""
 
-    stage: str
-    cell: dict[str, Any]
-    parameters: dict[str, Any]
-    seed: int | None
-    inputs: dict[str, str]
     measured: dict[str, Any] = field(default_factory=dict)
-    outputs: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    seed: int | None = None
+    """Of what was drawn, where it is not the cell's."""
 
-    def measure(self, **values: Any) -> None:
+    def measure(self, **values: Any) -> "Report":
         """Add measured values; names carry their unit (``wall_seconds``), undefined is ``None``, never 0."""
         self.measured.update(values)
+        return self
 
     def warn(self, message: str) -> None:
         """Add one sentence that a reader of the numbers must know; no corpus text."""
         self.warnings.append(message)
+
+
+@dataclass
+class StageReport(Report):
+    """A report under construction; ``recorded_stage`` fills in what is the same for every stage."""
+
+    stage: str = ""
+    cell: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
+    inputs: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
+
+    def take(self, report: Report) -> None:
+        """Take over what a stage found out."""
+        self.measured.update(report.measured)
+        self.warnings += report.warnings
+        self.seed = self.seed if report.seed is None else report.seed
 
 
 @contextmanager

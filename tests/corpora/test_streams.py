@@ -162,7 +162,7 @@ def test_a_folder_as_report_is_refused_before_the_work(folder):
         "fill --method unigram --word-counts counts.tsv --output out.txt --input - --kept-words /dev/stdin",
         "fill --method unigram --word-counts counts.tsv --output out.txt --input /dev/stdin --kept-words -",
         "fill --method unigram --word-counts - --output out.txt --input -",
-        "mask --technique allow_list --list - --output out.txt --input -",
+        "mask --technique vocabulary_threshold --set kept_words=1 --word-counts - --output out.txt --input -",
         "perplexity --model model --text - --word-counts -",
         "adapt --model model --text - --valid - --output model_adapted --generic-weight 0.5",
     ],

@@ -175,7 +175,7 @@ def real_reports(tmp_path):
         )
     )
     (tmp_path / "few.txt").write_text("the\n")
-    for name, options in (("shipped", []), ("own", ["--list", str(tmp_path / "few.txt")])):
+    for name, options in (("shipped", []), ("own", ["--set", f"technique.path={tmp_path / 'few.txt'}"])):
         target = str(tmp_path / "reports" / f"{name}.json")
         command = ["evaluate-masking", "--technique", "allow_list", *options, "--gold", str(gold), "--report", target]
         assert main(command) == 0

@@ -21,7 +21,7 @@ def folder(tmp_path):
 
 
 def mask_and_fill(folder, *options, merge_when_filling):
-    mask = ["--technique", "allow_list", "--list", folder / "list.txt", "--input", folder / "text.txt"]
+    mask = ["--technique", "allow_list", "--set", f"path={folder}/list.txt", "--input", folder / "text.txt"]
     mask += ["--output", folder / "masked.txt", "--kept-words", folder / "kept.txt"]
     mask += ["--sidecar", folder / "sidecar.jsonl", *options]
     assert main(["mask", *map(str, mask)]) == 0
@@ -37,14 +37,14 @@ def mask_and_fill(folder, *options, merge_when_filling):
 def test_merged_markers_are_one_slot_whatever_the_filler_merges(folder):
     # "Zoltan" is the only word that is not kept, so every slot is filled with it.
     for merge_when_filling in (False, True):
-        lines, measured = mask_and_fill(folder, "--merge-markers", merge_when_filling=merge_when_filling)
+        lines, measured = mask_and_fill(folder, "--set", "markers.merge=true", merge_when_filling=merge_when_filling)
         assert (folder / "masked.txt").read_text() == "we met [MASK], [MASK]\nthe end\n[MASK] [[MASK]] we\n"
         assert lines == ["we met zoltan, zoltan", "the end", "zoltan [zoltan] we"]
         assert (measured["markers"], measured["fills"]) == (4, 4)
 
 
 def test_class_markers_are_merged_by_class_and_filled_like_others(folder):
-    options = ["--merge-markers", "--marker-style", "class"]
+    options = ["--set", "markers={merge: true, style: class}"]
     lines, measured = mask_and_fill(folder, *options, merge_when_filling=False)
     assert (folder / "masked.txt").read_text() == "we met [MASK] [NUMBER], [MASK]\nthe end\n[MASK] [[MASK]] we\n"
     assert lines == ["we met zoltan zoltan, zoltan", "the end", "zoltan [zoltan] we"]
@@ -54,9 +54,9 @@ def test_class_markers_are_merged_by_class_and_filled_like_others(folder):
     assert (measured["markers"], measured["fills"]) == (5, 4)
 
 
-@pytest.mark.parametrize("options", [[], ["--merge-markers"], ["--merge-markers", "--marker-style", "class"]])
-def test_the_sidecar_has_a_record_for_every_word_and_the_index_of_every_marker(folder, options):
-    mask_and_fill(folder, *options, merge_when_filling=True)
+@pytest.mark.parametrize("markers", ["{}", "{merge: true}", "{merge: true, style: class}"])
+def test_the_sidecar_has_a_record_for_every_word_and_the_index_of_every_marker(folder, markers):
+    mask_and_fill(folder, "--set", f"markers={markers}", merge_when_filling=True)
     masked = (folder / "masked.txt").read_text().splitlines()
     for line, spans in zip(masked, read_sidecar(folder / "sidecar.jsonl"), strict=True):
         assert sorted({span.marker for span in spans}) == list(range(count_markers(line)))

@@ -1,15 +1,14 @@
 """The kind of downstream model: each stage depends on the section of its own kind, and on no other's."""
 
 import argparse
-import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 import yaml
 from dvc.repo import Repo
+from stage_commands import sections_of
 
-from tasks.cli import command_parser, load_command
 from tasks.errors import ModelError
 from tasks.language_model.downstream_model import kind_of_folder, kind_to_adapt
 from tasks.language_model.transformer.folder import load_model
@@ -34,11 +33,8 @@ def test_a_stage_depends_on_the_section_of_its_kind(tmp_path: Path, monkeypatch:
     trained = {name: stage for name, stage in stages.items() if name.startswith(("pretrain", "adapt_"))}
     assert len(trained) > 5
     for name, stage in trained.items():
-        words = shlex.split(stage.cmd)
-        module = load_command(words[1])
-        sections = module.sections(command_parser(words[1], module).parse_args(words[2:]))
         listed = [key for dependency in stage.params for key in dependency.params]
-        assert sorted(sections) == sorted(listed), name
+        assert sections_of(stage) == sorted(listed), name
         kinds = {key for key in listed if key.split(".")[-1] in ("transformer", "ngram", "causal_lm")}
         assert kinds == {f"language_model.{kind}"}, name
 

@@ -16,7 +16,14 @@ TECHNIQUES = {
     "allow_list": ["--technique", "allow_list"],
     "vocabulary_threshold": ["--technique", "vocabulary_threshold"],
     "spacy": ["--technique", "spacy"],
-    "union": ["--technique", "combination", "--rule", "union", "--part", "allow_list", "--part", "spacy"],
+    "union": [
+        "--technique",
+        "combination",
+        "--set",
+        "rule=union",
+        "--set",
+        "parts=[{kind: allow_list}, {kind: entity_tagger}]",
+    ],
 }
 LINES = [
     "plain Zoltan Kovacs",
@@ -38,13 +45,15 @@ LINES = [
 ]
 
 
-@pytest.mark.parametrize("merge", ["--merge-markers", "--no-merge-markers"])
+@pytest.mark.parametrize("merge", ["true", "false"])
 @pytest.mark.parametrize("name", TECHNIQUES)
 def test_every_line_comes_out_and_can_be_restored(tmp_path, name, merge):
     text, masked, sidecar = (tmp_path / file for file in ("text.txt", "masked.txt", "sidecar.jsonl"))
     text.write_bytes("".join(f"{line}\n" for line in LINES).encode())
     files = ["--input", text, "--output", masked, "--sidecar", sidecar, "--report", tmp_path / "report.json"]
-    assert main(["mask", *TECHNIQUES[name], merge, "--marker-style", "class", *map(str, files)]) == 0
+    assert (
+        main(["mask", *TECHNIQUES[name], "--set", f"markers={{style: class, merge: {merge}}}", *map(str, files)]) == 0
+    )
     assert list(read_lines(text)) == LINES
     masked_lines, records = list(read_lines(masked)), list(read_sidecar(sidecar))
     assert len(masked_lines) == len(records) == len(LINES)
@@ -84,33 +93,34 @@ def test_a_text_with_a_byte_order_mark_and_windows_line_ends(tmp_path, capsys):
 def test_lists_with_duplicates_blank_lines_mixed_case_and_a_byte_order_mark(tmp_path, capsys):
     (tmp_path / "list.txt").write_bytes("\ufeffThe\r\nTHE\r\n\r\n  End \r\nend\r\nNew York\r\n".encode())
     (tmp_path / "text.txt").write_text("the end of new york\n")
-    files = ["--input", str(tmp_path / "text.txt"), "--output", "-", "--list", str(tmp_path / "list.txt")]
+    files = ["--input", str(tmp_path / "text.txt"), "--output", "-", "--set", f"path={tmp_path / 'list.txt'}"]
     assert main(["mask", *TECHNIQUES["allow_list"], *files]) == 0
     captured = capsys.readouterr()
     assert captured.out == "the end [MASK] [MASK] [MASK]\n"
     assert "1 lines are not one word each and keep nothing (line 6)" in captured.err
     (tmp_path / "vocabulary.txt").write_bytes("\ufeffThe\r\n\r\nTHE\r\nEnd\r\nof\r\n".encode())
-    files = ["--input", str(tmp_path / "text.txt"), "--output", "-", "--vocabulary", str(tmp_path / "vocabulary.txt")]
-    assert main(["mask", *TECHNIQUES["vocabulary_threshold"], *files, "--most-frequent", "2"]) == 0
+    files = ["--input", str(tmp_path / "text.txt"), "--output", "-", "--set", f"path={tmp_path / 'vocabulary.txt'}"]
+    assert main(["mask", *TECHNIQUES["vocabulary_threshold"], *files, "--set", "kept_words=2"]) == 0
     assert capsys.readouterr().out == "the end [MASK] [MASK] [MASK]\n"
 
 
 @pytest.mark.parametrize(
-    ("option", "content", "more", "message"),
+    ("technique", "option", "content", "message"),
     [
-        ("--list", b"\n\n", [], "is empty; it needs one word a line"),
-        ("--list", b"fine\n\xff\n", [], "line 2: byte 1 (0xff) is not UTF-8"),
-        ("--vocabulary", b"\n", [], "is empty; it needs one word a line"),
-        ("--vocabulary", b"a\nb\nB\n", ["--most-frequent", "3"], "kept_words: 3 is more than the 2 words"),
-        ("--word-counts", b"a\t1\nb\n", [], "line 2 is not 'word<TAB>count'"),
-        ("--word-counts", b"a\t1\n", ["--most-frequent", "5"], "kept_words: 5 is more than the 1 words"),
+        ("allow_list", "--set=path=", b"\n\n", "is empty; it needs one word a line"),
+        ("allow_list", "--set=path=", b"fine\n\xff\n", "line 2: byte 1 (0xff) is not UTF-8"),
+        ("vocabulary_threshold", "--set=path=", b"\n", "is empty; it needs one word a line"),
+        ("vocabulary_threshold", "--set=path=", b"a\nb\nB\n", "kept_words: 3 is more than the 2 words"),
+        ("vocabulary_threshold", "--word-counts=", b"a\t1\nb\n", "line 2 is not 'word<TAB>count'"),
+        ("vocabulary_threshold", "--word-counts=", b"a\t1\n", "kept_words: 3 is more than the 1 words"),
     ],
 )
-def test_lists_that_cannot_be_used(tmp_path, capsys, option, content, more, message):
+def test_lists_that_cannot_be_used(tmp_path, capsys, technique, option, content, message):
     (tmp_path / "list.txt").write_bytes(content)
     (tmp_path / "text.txt").write_text("the end\n")
-    technique = "allow_list" if option == "--list" else "vocabulary_threshold"
-    arguments = ["--technique", technique, option, tmp_path / "list.txt", *more]
+    arguments = ["--technique", technique, f"{option}{tmp_path / 'list.txt'}"]
+    if technique == "vocabulary_threshold":
+        arguments += ["--set", "kept_words=3"]
     arguments += ["--input", tmp_path / "text.txt", "--output", tmp_path / "masked.txt"]
     assert main(["mask", *map(str, arguments)]) == 1
     error = capsys.readouterr().err

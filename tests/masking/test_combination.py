@@ -185,11 +185,11 @@ def test_from_settings(tmp_path):
         "rule": "intersection",
         "parts": [
             {"kind": "allow_list", "path": str(tmp_path / "list.txt")},
-            {"kind": "vocabulary_threshold", "kept_words": 2},
+            {"kind": "vocabulary_threshold", "kept_words": 2, "path": str(tmp_path / "words.txt")},
         ],
     }
     settings = check_settings(TechniqueSettings, values, "options")
-    technique = load_technique(settings, vocabulary=tmp_path / "words.txt")
+    technique = load_technique(settings)
     ((text, _),) = technique.mask([LINE], "mask", MaskingTally(), with_spans=False)
     assert text == "Tom saw [MASK] and [MASK] [MASK]"
     assert technique.kept_words == {"saw", "and", "tom"}

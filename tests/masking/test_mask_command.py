@@ -10,7 +10,7 @@ from tasks.corpora.sidecar import read_sidecar
 
 TEXT = "We met Xavier's cousin, Zoltan, at 5pm.\n\nNothing to see here!\nA literal [MASK] and [PERSON].\n"
 MASKED = "We met [MASK]'s [MASK], [MASK], at [MASK].\n\nNothing to see here!\nA literal [[MASK]] and [\\PERSON].\n"
-UNION = ["--technique", "combination", "--rule", "union"]
+UNION = ["--technique", "combination", "--set", "rule=union"]
 
 
 def mask(*arguments):
@@ -29,7 +29,16 @@ def test_all_outputs(tmp_path, text):
         tmp_path / name for name in ("masked.txt", "sidecar.jsonl", "kept.txt", "report.json")
     )
     (tmp_path / "list.txt").write_text("we met at nothing to see here a and person literal\n".replace(" ", "\n"))
-    arguments = ["--technique", "allow_list", "--list", tmp_path / "list.txt", "--input", text, "--output", masked]
+    arguments = [
+        "--technique",
+        "allow_list",
+        "--set",
+        f"path={tmp_path / 'list.txt'}",
+        "--input",
+        text,
+        "--output",
+        masked,
+    ]
     arguments += ["--sidecar", sidecar, "--kept-words", kept, "--report", report, "--dataset", "chat"]
     assert mask(*arguments) == 0
     assert masked.read_text(encoding="utf-8") == MASKED
@@ -54,7 +63,7 @@ def test_all_outputs(tmp_path, text):
 
 def test_standard_streams(monkeypatch, capsysbinary):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Ask Zoltan, ok?")))
-    assert mask("--technique", "allow_list", "--marker-style", "class", "--input", "-", "--output", "-") == 0
+    assert mask("--technique", "allow_list", "--set", "markers.style=class", "--input", "-", "--output", "-") == 0
     captured = capsysbinary.readouterr()
     assert captured.out == b"Ask [MASK], ok?\n"
     assert b"1 of 3 words masked (33.3%)" in captured.err
@@ -62,7 +71,7 @@ def test_standard_streams(monkeypatch, capsysbinary):
 
 def test_entity_tagger(tmp_path):
     (tmp_path / "text.txt").write_text("Angela Merkel lives in Berlin.\nI like tea.\n")
-    arguments = ["--technique", "entity_tagger", "--marker-style", "class", "--kept-words", tmp_path / "kept.txt"]
+    arguments = ["--technique", "entity_tagger", "--set", "markers.style=class", "--kept-words", tmp_path / "kept.txt"]
     arguments += ["--report", tmp_path / "report.json"]
     assert mask("--input", tmp_path / "text.txt", "--output", tmp_path / "masked.txt", *arguments) == 0
     assert (tmp_path / "masked.txt").read_text() == "[PERSON] [PERSON] lives in [LOCATION].\nI like tea.\n"
@@ -99,35 +108,20 @@ def test_bad_text_leaves_the_earlier_output(tmp_path, capsys, content, message):
     ("arguments", "message"),
     [
         (["--technique", "alow_list"], "'alow_list' is none (did you mean 'allow_list'?)"),
-        (["--technique", "allow_list", "--model", "x"], "--model is for entity_tagger, not for allow_list"),
-        (["--technique", "allow_list", "--list", "nowhere.txt"], "'nowhere.txt' does not exist"),
-        (["--technique", "allow_list", "--rule", "union"], "--rule is for combination, not for allow_list"),
-        (UNION, "combination needs --rule (union, intersection, majority)"),
-        (["--technique", "combination", "--part", "spacy", "--part", "crf"], "combination needs --rule"),
         (
-            [*UNION, "--part", "allow_lst", "--part", "spacy"],
-            "--part 'allow_lst': 'allow_lst' is none (did you mean 'allow_list'?)",
+            ["--technique", "allow_list", "--set", "model=x"],
+            "options: model: unknown key; allowed: kind, markers, path",
         ),
+        (["--technique", "allow_list", "--set", "path=nowhere.txt"], "'nowhere.txt' does not exist"),
+        (["--technique", "allow_list", "--set", "path"], "--set: 'path' is not of the form KEY=VALUE"),
+        (UNION, "options: parts: is missing"),
+        ([*UNION, "--set", "parts=[{kind: allow_lst}, {kind: entity_tagger}]"], "(did you mean 'allow_list'?)"),
+        (["--technique", "vocabulary_threshold", "--set", "kept_words=0"], "options: kept_words"),
         (
-            [*UNION, "--part", "transformers", "--part", "spacy"],
-            "--part 'transformers' needs a model: --part transformers:NAME",
-        ),
-        (
-            [*UNION, "--part", "allow_list", "--part", "spacy", "--most-frequent", "5"],
-            "--most-frequent is for vocabulary_threshold, not for combination",
-        ),
-        (
-            [*UNION, "--part", "allow_list", "--part", "allow_list", "--vocabulary", "x"],
-            "--vocabulary is for vocabulary_threshold, not for combination",
-        ),
-        (["--technique", "allow_list", "--spelled-numbers", "mask"], "--spelled-numbers is for entity_tagger"),
-        (["--technique", "vocabulary_threshold", "--most-frequent", "0"], "options: kept_words"),
-        (
-            ["--technique", "entity_tagger", "--model", "no_such_model"],
+            ["--technique", "entity_tagger", "--set", "tagger.model=no_such_model", "--set", "tagger.kind=spacy"],
             "'no_such_model' is neither an installed package",
         ),
-        (["--technique", "entity_tagger", "--tagger", "transformers"], "options: tagger.model: is missing"),
-        (["--technique", "entity_tagger", "--minimum-score", "0.5"], "unknown key"),
+        (["--technique", "entity_tagger", "--set", "tagger.kind=transformers"], "options: tagger.model: is missing"),
         (["--technique", "x", "--params", "nowhere.yaml"], "'nowhere.yaml' does not exist"),
     ],
 )
@@ -141,9 +135,9 @@ def test_settings_from_params_and_options_over_them(tmp_path, text):
     (tmp_path / "counts.tsv").write_text("".join(f"{word}\t5\n" for word in "see here we to".split()))
     parameters = Path("params.yaml").read_text(encoding="utf-8")
     (tmp_path / "params.yaml").write_text(parameters, encoding="utf-8")
-    arguments = ["--technique", "vocabulary_threshold", "--params", tmp_path / "params.yaml", "--most-frequent", "2"]
+    arguments = ["--technique", "vocabulary_threshold", "--params", tmp_path / "params.yaml", "--set", "kept_words=2"]
     arguments += ["--word-counts", tmp_path / "counts.tsv", "--kept-words", tmp_path / "kept.txt"]
-    arguments += ["--vocabulary-size", "3", "--input", text, "--output", tmp_path / "masked.txt"]
+    arguments += ["--set", "vocabulary_size=3", "--input", text, "--output", tmp_path / "masked.txt"]
     assert mask(*arguments) == 0
     assert (tmp_path / "kept.txt").read_text() == "here\nsee\n"
 
@@ -174,7 +168,7 @@ def test_markers_come_from_params_and_options_go_before_them(tmp_path, text):
     assert report["measured"]["masked_words"] == 6
     assert report["measured"]["masked_fraction"] == 6 / 8
     assert report["parameters"]["markers"] == {"style": "class", "merge": True}
-    assert mask(*arguments, "--marker-style", "mask", "--no-merge-markers") == 0
+    assert mask(*arguments, "--set", "markers={style: mask, merge: false}") == 0
     assert (tmp_path / "masked.txt").read_text() == "Ask [MASK] [MASK] [MASK] [MASK] [MASK], [MASK] ok\n"
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["parameters"]["markers"] == {"style": "mask", "merge": False}
@@ -192,7 +186,7 @@ def test_spelled_numbers(tmp_path, capsys):
     arguments = ["--technique", "spacy", "--input", tmp_path / "text.txt", "--output", "-"]
     assert mask(*arguments) == 0
     assert capsys.readouterr().out == "We met two of them last year in [MASK].\n"
-    assert mask(*arguments, "--spelled-numbers", "mask") == 0
+    assert mask(*arguments, "--set", "spelled_numbers=mask") == 0
     assert capsys.readouterr().out == "We met [MASK] of them [MASK] [MASK] in [MASK].\n"
 
 
@@ -200,12 +194,12 @@ def test_a_combination_from_params_and_from_options(tmp_path, text):
     parameters = Path("params.yaml").read_text(encoding="utf-8")
     section = (
         "masking:\n  both:\n    kind: combination\n    rule: intersection\n    markers: {style: class}\n"
-        "    parts: [{kind: vocabulary_threshold, kept_words: 2}, {kind: entity_tagger}]\n"
-    )
+        "    parts: [{kind: vocabulary_threshold, kept_words: 2, path: WORDS}, {kind: entity_tagger}]\n"
+    ).replace("WORDS", str(tmp_path / "words.txt"))
     (tmp_path / "params.yaml").write_text(parameters.replace("masking:\n", section, 1), encoding="utf-8")
     (tmp_path / "words.txt").write_text("berlin\nin\n")
     text.write_text("Angela Merkel lives in Berlin.\n")
-    arguments = ["--params", tmp_path / "params.yaml", "--technique", "both", "--vocabulary", tmp_path / "words.txt"]
+    arguments = ["--params", tmp_path / "params.yaml", "--technique", "both"]
     arguments += ["--input", text, "--output", tmp_path / "masked.txt", "--report", tmp_path / "report.json"]
     arguments += ["--kept-words", tmp_path / "kept.txt"]
     assert mask(*arguments) == 0
@@ -213,26 +207,28 @@ def test_a_combination_from_params_and_from_options(tmp_path, text):
     assert (tmp_path / "kept.txt").read_text() == "berlin\nin\n"
     report = json.loads((tmp_path / "report.json").read_text())
     assert [sorted(part) for part in report["parameters"]["parts"]] == [
-        ["kept_words", "kind", "vocabulary_size"],
-        ["kind", "labels", "spelled_numbers", "tagger"],
+        ["kept_words", "kind", "markers", "path", "vocabulary_size"],
+        ["kind", "labels", "markers", "spelled_numbers", "tagger"],
     ]
     assert report["measured"]["parts"][1]["entity_types"]["GPE"] == "LOCATION"
     assert str(tmp_path / "words.txt") in report["inputs"]
-    assert mask(*arguments, "--rule", "union", "--marker-style", "mask") == 0
+    assert mask(*arguments, "--set", "rule=union", "--set", "markers.style=mask") == 0
     assert (tmp_path / "masked.txt").read_text() == "[MASK] [MASK] [MASK] in [MASK].\n"
     assert (tmp_path / "kept.txt").read_text() == ""
-    arguments = [argument for argument in arguments if argument not in ("--vocabulary", tmp_path / "words.txt")]
-    assert mask(*arguments, "--part", "allow_list", "--part", "entity_tagger") == 0
-    assert (tmp_path / "masked.txt").read_text() == "[PERSON] [PERSON] lives in [LOCATION].\n"
 
 
 def test_a_list_as_a_part_by_its_file(tmp_path, text):
-    (tmp_path / "one.txt").write_text("we\nmet\n")
-    (tmp_path / "two.txt").write_text("met\nat\n")
-    arguments = ["--technique", "combination", "--rule", "union", "--part", f"allow_list:{tmp_path / 'one.txt'}"]
-    arguments += ["--part", f"allow_list:{tmp_path / 'two.txt'}", "--input", text, "--output", tmp_path / "masked.txt"]
+    one, two = tmp_path / "one.txt", tmp_path / "two.txt"
+    one.write_text("we\nmet\n")
+    two.write_text("met\nat\n")
+    arguments = [
+        *UNION,
+        "--set",
+        f"parts=[{{kind: allow_list, path: {tmp_path}/one.txt}}, {{kind: allow_list, path: {tmp_path}/two.txt}}]",
+    ]
+    arguments += ["--input", text, "--output", tmp_path / "masked.txt"]
     arguments += ["--kept-words", tmp_path / "kept.txt", "--report", tmp_path / "report.json"]
     assert mask(*arguments) == 0
     assert (tmp_path / "kept.txt").read_text() == "met\n"
     inputs = json.loads((tmp_path / "report.json").read_text())["inputs"]
-    assert {str(text), str(tmp_path / "one.txt"), str(tmp_path / "two.txt")} == set(inputs)
+    assert {str(text), str(one), str(two)} == set(inputs)

@@ -27,7 +27,7 @@ def rows(output):
 
 
 def test_words_and_reasons_in_plain_text(text, capsys):
-    assert preview("--technique", "allow_list", "--marker-style", "class", text) == 0
+    assert preview("--technique", "allow_list", "--set", "markers.style=class", text) == 0
     output = capsys.readouterr().out
     assert output.startswith("    1  We met Zoltan <b>Kovacs</b> & Ann at 5pm.\n       We met [MASK] <[MASK]>[MASK]</")
     assert "\x1b" not in output
@@ -49,7 +49,7 @@ def test_all_words(text, capsys):
 def test_ranks_of_a_vocabulary(tmp_path, capsys):
     (tmp_path / "words.txt").write_text("we\nmet\nann\n")
     (tmp_path / "text.txt").write_text("We met Ann Zoltan\n")
-    arguments = ["--technique", "vocabulary_threshold", "--vocabulary", tmp_path / "words.txt", "--most-frequent", 2]
+    arguments = ["--technique", "vocabulary_threshold", "--set", f"path={tmp_path}/words.txt", "--set", "kept_words=2"]
     assert preview(*arguments, tmp_path / "text.txt") == 0
     assert rows(capsys.readouterr().out) == [
         ["Ann", "MASK", "[MASK]", "rank 3 of the vocabulary; 2 are kept"],
@@ -59,7 +59,8 @@ def test_ranks_of_a_vocabulary(tmp_path, capsys):
 
 def test_parts_of_a_combination(tmp_path, capsys):
     (tmp_path / "text.txt").write_text("Angela Merkel lives in Berlin.\n")
-    arguments = ["--technique", "combination", "--rule", "majority", "--part", "allow_list", "--part", "spacy"]
+    arguments = ["--technique", "combination", "--set", "rule=majority"]
+    arguments += ["--set", "parts=[{kind: allow_list}, {kind: entity_tagger}]"]
     assert preview(*arguments, tmp_path / "text.txt") == 0
     captured = capsys.readouterr()
     assert rows(captured.out)[0] == [
@@ -154,9 +155,9 @@ def test_standard_input_and_only_the_lines_asked_for(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--lines", "0"], "--lines 0 is not allowed"),
+        (["--lines", "0"], "options: lines: Input should be greater than or equal to 1 (got 0)"),
         (["--technique", "alow_list"], "did you mean 'allow_list'?"),
-        (["--list", "nowhere.txt"], "'nowhere.txt' does not exist"),
+        (["--set", "path=nowhere.txt"], "'nowhere.txt' does not exist"),
     ],
 )
 def test_bad_options(text, capsys, arguments, message):

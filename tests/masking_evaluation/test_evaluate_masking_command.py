@@ -41,8 +41,8 @@ def gold(tmp_path):
 
 @pytest.fixture
 def evaluate(tmp_path, gold, capsys):
-    def run(*arguments, status=0, base=("--technique", "allow_list", "--list", "kept.txt")):
-        base = [str(tmp_path / name) if name == "kept.txt" else name for name in base]
+    def run(*arguments, status=0, base=("--technique", "allow_list")):
+        base = [*base, "--set", f"technique.path={tmp_path / 'kept.txt'}"]
         assert main(["evaluate-masking", *base, *map(str, arguments)]) == status
         captured = capsys.readouterr()
         return (json.loads(captured.out) if "--json" in arguments and status == 0 else captured.out), captured.err
@@ -86,14 +86,19 @@ def test_scope_follows_the_labels_of_the_gold(evaluate, tmp_path):
     assert found["token_in_scope"]["words_out_of_scope"] == 1
 
 
+def labels(mapping):
+    """Options that say of which class the labels of a gold set are."""
+    return "--gold-set", "mail", "--set", f"evaluation.gold_sets={{mail: {{source: mail.jsonl, labels: {mapping}}}}}"
+
+
 def test_labels_by_option(evaluate, gold):
-    found, error = evaluate("--gold", gold, "--label", "nickname=null", "--label", "boss=PERSON", "--json")
+    found, error = evaluate("--gold", gold, *labels("{nickname: null, boss: PERSON}"), "--json")
     assert found["ignored_spans"] == {"nickname": 1}
     assert found["token"]["recall"] == 1.0
     assert found["unmapped_labels"] == {}
     assert found["labels_not_in_gold"] == ["boss"]
     assert "no span of the gold has the label 'boss'" in error
-    found, _ = evaluate("--gold", gold, "--label", "nickname=PERSON", "--json")
+    found, _ = evaluate("--gold", gold, *labels("{nickname: PERSON}"), "--json")
     assert found["labels"]["nickname"] == "PERSON"
 
 
@@ -162,12 +167,10 @@ def test_the_stage_reads_gold_set_and_technique_from_the_parameters(evaluate, go
     said = f"    named: {{source: '{gold}', labels: {{nickname: null}}}}\n"
     parameters = parameters.replace("  gold_sets:\n", f"  gold_sets:\n{said}")
     (tmp_path / "params.yaml").write_text(parameters, encoding="utf-8")
-    base = ("--params", str(tmp_path / "params.yaml"), "--technique", "allow_list", "--list", "kept.txt")
+    base = ("--params", str(tmp_path / "params.yaml"), "--technique", "allow_list")
     found, _ = evaluate("--gold-set", "named", "--json", base=base)
     assert (found["gold_set"], found["token"]["recall"]) == ("named", 1.0)
     assert found["ignored_spans"] == {"nickname": 1}
-    found, _ = evaluate("--gold-set", "named", "--label", "nickname=PERSON", "--json", base=base)
-    assert found["token"]["recall"] == 0.8
     copied = gold_file(tmp_path / "copied.jsonl", GOLD[:2])
     found, _ = evaluate("--gold-set", "named", "--gold", copied, "--json", base=base)
     assert (found["gold_set"], found["lines"], found["ignored_spans"]) == ("named", 2, {"nickname": 1})
@@ -182,10 +185,10 @@ def test_the_stage_reads_gold_set_and_technique_from_the_parameters(evaluate, go
         ([], "no labelled file is given; use --gold FILE, or --params with --gold-set NAME"),
         (["--gold", "a.jsonl", "--gold", "a.jsonl"], "a file stands twice"),
         (["--gold", "nowhere.jsonl"], "'nowhere.jsonl' does not exist"),
-        (["--gold-set", "x"], "add --params FILE"),
-        (["--gold", "a.jsonl", "--label", "x=NOBODY"], "'NOBODY' is no class"),
-        (["--gold", "a.jsonl", "--confidence", "2"], "evaluation options: confidence"),
-        (["--gold", "a.jsonl", "--bootstrap-samples", "5"], "evaluation options: bootstrap_samples"),
+        (["--gold-set", "x"], "--gold-set 'x' is no key of 'masking_evaluation.gold_sets'"),
+        (["--gold", "a.jsonl", *labels("{x: NOBODY}")], "'NOBODY' is no class"),
+        (["--gold", "a.jsonl", "--set", "evaluation.confidence=2"], "options: evaluation.confidence"),
+        (["--gold", "a.jsonl", "--set", "evaluation.bootstrap_samples=5"], "options: evaluation.bootstrap_samples"),
     ],
 )
 def test_bad_options(evaluate, arguments, says):
@@ -204,8 +207,8 @@ def test_gold_that_does_not_fit_its_text_names_the_lines(evaluate, tmp_path):
 
 
 def test_same_seed_same_numbers(evaluate, gold):
-    first, _ = evaluate("--gold", gold, "--json", "--seed", 3)
-    second, _ = evaluate("--gold", gold, "--json", "--seed", 3)
+    first, _ = evaluate("--gold", gold, "--json", "--set", "evaluation.seed=3")
+    second, _ = evaluate("--gold", gold, "--json", "--set", "evaluation.seed=3")
     assert first["token"] == second["token"]
     assert math.isfinite(first["token"]["f2_ci"][0])
 

@@ -1,14 +1,13 @@
 """The graph of a profile whose data set has n-best lists of another recogniser instead of recordings."""
 
-import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 import yaml
 from dvc.repo import Repo
+from stage_commands import parsed, sections_of
 
-from tasks.cli import command_parser, load_command
 from tasks.errors import ParameterError
 from tasks.parameters.parameter_file import read_parameters
 from tasks.profiles.profile import profile_text
@@ -61,11 +60,9 @@ def test_options_parameters_and_files_are_those_of_the_commands(stages):
     for name, stage in stages[0].items():
         if not name.startswith(OF_LISTS):
             continue
-        words = shlex.split(stage.cmd)
-        module = load_command(words[1])
-        arguments = command_parser(words[1], module).parse_args(words[2:])
         listed = sorted(key for dependency in stage.params for key in dependency.params)
-        assert listed == (sorted(module.sections(arguments)) if getattr(arguments, "params", None) else []), name
+        assert listed == sections_of(stage), name
+        _, arguments = parsed(stage)
         tracked = paths([*stage.outs, *stage.deps])
         for option, value in vars(arguments).items():
             for path in value if isinstance(value, list) else [value]:

@@ -59,23 +59,16 @@ class ThresholdedVocabulary(KeptWords):
         }
 
 
-def vocabulary_threshold(
-    settings: VocabularyThreshold, word_counts: str | Path | None = None, vocabulary: str | Path | None = None
-) -> ThresholdedVocabulary:
-    """The technique that the settings describe: from word counts, from a vocabulary in order of frequency, or else
-    from published frequencies."""
-    if word_counts is not None and vocabulary is not None:
-        raise ParameterError(
-            f"the words of generic text come from one file: word counts {str(word_counts)!r}, or the vocabulary "
-            f"{str(vocabulary)!r}"
-        )
-    if word_counts is not None:
+def vocabulary_threshold(settings: VocabularyThreshold, word_counts: str | Path | None = None) -> ThresholdedVocabulary:
+    """The technique that the settings describe: from a vocabulary of the user's, from word counts, or else from
+    published frequencies."""
+    if settings.path is not None:
+        entries = dict.fromkeys(fold(line.strip()) for line in read_lines(settings.path))
+        words = _not_empty([entry for entry in entries if entry], settings.path)
+        source, where = "vocabulary in order of frequency", settings.path
+    elif word_counts is not None:
         words = _not_empty(_by_frequency(read_word_counts(word_counts)), word_counts)
         source, where = "word counts", str(word_counts)
-    elif vocabulary is not None:
-        entries = dict.fromkeys(fold(line.strip()) for line in read_lines(vocabulary))
-        words = _not_empty([entry for entry in entries if entry], vocabulary)
-        source, where = "vocabulary in order of frequency", str(vocabulary)
     else:
         source = where = f"published frequencies of wordfreq {version('wordfreq')}"
         words = _by_frequency(published_frequencies().items())

@@ -53,7 +53,7 @@ def test_without_a_file_the_published_frequencies_are_taken():
 
 def test_a_vocabulary_in_order(tmp_path):
     (tmp_path / "words.txt").write_text("\ufeffThe\nof\nthe\n\nbee\n", encoding="utf-8")
-    assert vocabulary_threshold(settings(3), vocabulary=tmp_path / "words.txt").kept_words == {"the", "of", "bee"}
+    assert vocabulary_threshold(settings(3, path=str(tmp_path / "words.txt"))).kept_words == {"the", "of", "bee"}
 
 
 def test_more_words_than_there_are(counts):
@@ -65,9 +65,7 @@ def test_more_words_than_there_are(counts):
         )
 
 
-def test_words_that_come_from_nowhere_or_from_two_files(tmp_path, counts):
-    with pytest.raises(ParameterError, match="come from one file"):
-        vocabulary_threshold(settings(1), counts, counts)
+def test_a_vocabulary_of_the_users_goes_before_word_counts(tmp_path, counts):
     (tmp_path / "empty").write_text("\n")
     with pytest.raises(CorpusError, match="is empty"):
-        vocabulary_threshold(settings(1), vocabulary=tmp_path / "empty")
+        vocabulary_threshold(settings(1, path=str(tmp_path / "empty")), counts)

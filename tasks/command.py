@@ -1,0 +1,356 @@
+"""The one place where the command line meets a stage: options from typed fields, settings from ``params.yaml``.
+
+A stage is a function ``stage(settings, files, cell, resources) -> Report``. Its ``StageCommand`` says which section of
+``params.yaml`` its settings are, and which fields of its files are read and which written; the command line, the check
+that no output is an input, and the test that holds ``dvc.yaml`` against the code all read these, and nothing else does.
+"""
+
+import argparse
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import UnionType
+from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from tasks.errors import ParameterError
+from tasks.files.paths_apart import refuse_shared_paths
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report, recorded_stage
+from tasks.settings.base import Settings
+from tasks.settings.checks import as_plain, check_settings
+from tasks.settings.resources import ResourceSettings
+
+_STREAM = "-"
+_DIMENSIONS = {
+    "dataset": "name of the private corpus",
+    "technique": "masking technique",
+    "filler": "name of the filler",
+    "method": "filling method or baseline",
+    "seed": "seed of every draw (default: 1)",
+}
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a stage does with a file or folder, as metadata of a field of its ``StageFiles``."""
+
+    writes: bool
+    stream: bool = False
+    """Whether ``-`` stands for standard input or output."""
+    positional: bool = False
+    """Whether it is given without the name of an option."""
+
+
+READ, READ_STREAM = Role(writes=False), Role(writes=False, stream=True)
+WRITE, WRITE_STREAM = Role(writes=True), Role(writes=True, stream=True)
+
+
+class StageFiles(Settings):
+    """Paths of a stage: fields that are ``Annotated`` with a ``Role``, with the option's help as docstring.
+
+    A field without a role is an option of another sort, such as how many lines are shown.
+    """
+
+    @classmethod
+    def roles(cls) -> dict[str, Role]:
+        """The role of each path."""
+        found = {name: _role(info) for name, info in cls.model_fields.items()}
+        return {name: role for name, role in found.items() if role is not None}
+
+    def read(self) -> list[tuple[str, str]]:
+        """What is read: pairs of option and path."""
+        return self._with(writes=False)
+
+    def written(self) -> list[tuple[str, str]]:
+        """What is written, in the same form."""
+        return self._with(writes=True)
+
+    def _with(self, writes: bool) -> list[tuple[str, str]]:
+        pairs = []
+        for name, role in self.roles().items():
+            value = getattr(self, name)
+            if role.writes == writes and value is not None:
+                pairs += [(_option(name), path) for path in ([value] if isinstance(value, str) else value)]
+        return pairs
+
+
+def _role(info: FieldInfo) -> Role | None:
+    return next((entry for entry in info.metadata if isinstance(entry, Role)), None)
+
+
+AnySettings = TypeVar("AnySettings")
+AnyFiles = TypeVar("AnyFiles", bound=StageFiles)
+Stage = Callable[[AnySettings, AnyFiles, Cell, ResourceSettings], Report]
+
+
+def settings_by_kind(name: str) -> dict[str, object]:
+    """Without a parameter file a name is that of a kind."""
+    return {"kind": name}
+
+
+def nothing_more(settings: object) -> list[str]:
+    """Settings that name no files."""
+    return []
+
+
+@dataclass(frozen=True)
+class StageCommand(Generic[AnySettings, AnyFiles]):
+    """A stage, and what the command line and the graph have to know of it."""
+
+    name: str
+    """Of the stage in its report: ``mask``."""
+    stage: Stage[AnySettings, AnyFiles]
+    settings: type[AnySettings]
+    """A ``Settings`` class, or a union of such by ``kind``."""
+    files: type[AnyFiles]
+    section: str | Mapping[str, str]
+    """Key path of the settings in ``params.yaml``; a dimension of the cell may stand in it: ``masking.{technique}``.
+    Where the settings come from several sections: the key path of each field of ``settings``."""
+    parts: tuple[str, ...] = ()
+    """The keys below a single section that the stage depends on; all where this is empty."""
+    cell: tuple[str, ...] = ("dataset",)
+    """Dimensions that options name."""
+    named_settings: Callable[[str], dict[str, object]] = settings_by_kind
+    """Settings by the dimension in ``section``, where there is no parameter file."""
+    files_of_settings: Callable[[AnySettings], list[str]] = nothing_more
+    """Files that the settings name; inputs like any other."""
+    epilog: str = ""
+
+    @property
+    def dimension(self) -> str | None:
+        """The dimension of the cell that names the section."""
+        return next((name for name in self.cell if any(f"{{{name}}}" in path for path in self._paths.values())), None)
+
+    @property
+    def _paths(self) -> dict[str, str]:
+        """Key paths by the field of the settings that they fill; the field is empty where they are the settings."""
+        return {"": self.section} if isinstance(self.section, str) else dict(self.section)
+
+    def parser(self, prog: str, description: str | None) -> argparse.ArgumentParser:
+        """The options: files, dimensions of the cell, and what all stages have."""
+        parser = argparse.ArgumentParser(
+            prog=prog,
+            description=description,
+            epilog="\n".join(filter(None, [self.epilog, *setting_lines(self.settings)])),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        for name, info in self.files.model_fields.items():
+            _add_option(parser, name, info)
+        for name in self.cell:
+            required = name == self.dimension
+            parser.add_argument(
+                f"--{name}",
+                required=required,
+                type=int if name == "seed" else str,
+                default=1 if name == "seed" else None,
+                help=_DIMENSIONS[name] + ("; with --params a name in that file" if required else ""),
+            )
+        common = parser.add_argument_group("common to all stages")
+        common.add_argument("--params", metavar="FILE", help="read the settings from a params.yaml")
+        common.add_argument(
+            "--set",
+            metavar="KEY=VALUE",
+            dest="overrides",
+            action="append",
+            default=[],
+            help="one setting, by its key in params.yaml below "
+            + ", ".join(path.format_map(_Shown()) for path in self._paths.values())
+            + "; the end of this help lists them",
+        )
+        common.add_argument("--threads", type=int, help="threads of models (default: resources.threads, else 1)")
+        common.add_argument("--report", metavar="FILE", help="write what was measured, numbers only")
+        return parser
+
+    def parse(self, arguments: argparse.Namespace) -> "Invocation[AnySettings, AnyFiles]":
+        """What the options ask for; ``ParameterError`` where they, or the settings, are not allowed."""
+        cell = Cell(**{name: getattr(arguments, name) for name in self.cell})
+        files = self.files_from(arguments)
+        settings, resources = self._settings(cell, arguments)
+        if arguments.threads is not None:
+            if arguments.threads < 1:
+                raise ParameterError(f"--threads {arguments.threads!r} is not allowed; give 1 or more")
+            resources = resources.model_copy(update={"threads": arguments.threads})
+        return Invocation(self, settings, files, cell, resources, arguments.report)
+
+    def files_from(self, arguments: argparse.Namespace) -> AnyFiles:
+        """The files alone; ``ParameterError`` for a stream that the stage cannot read or write."""
+        given = {name: getattr(arguments, name) for name in self.files.model_fields}
+        for name, role in self.files.roles().items():
+            if given[name] == _STREAM and not role.stream:
+                raise ParameterError(f"{_option(name)} '-': no standard stream here; name a file")
+        checked: AnyFiles = check_settings(self.files, given, "options")
+        return checked
+
+    def sections(self, cell: Cell, settings: AnySettings) -> list[str]:
+        """Key paths of ``params.yaml`` that the stage depends on."""
+        kind = getattr(settings, "kind", "")
+        paths = [path.format_map(cell.as_dict()) for path in self._paths.values()]
+        return [f"{path}.{part.format(kind=kind)}" for path in paths for part in self.parts] or paths
+
+    def _settings(self, cell: Cell, arguments: argparse.Namespace) -> tuple[AnySettings, ResourceSettings]:
+        resources = ResourceSettings(threads=1, parallel_stages=1)
+        paths = {field: path.format_map(cell.as_dict()) for field, path in self._paths.items()}
+        values: dict[str, Any] = {}
+        where = "options"
+        if arguments.params:
+            from tasks.parameters.parameter_file import read_sections
+
+            read = read_sections(arguments.params, [*paths.values(), "resources"])
+            resources = read["resources"]
+            where = ", ".join(paths.values())
+            values = {name: read[path].model_dump(mode="json", exclude_unset=True) for name, path in paths.items()}
+        elif self.dimension:
+            named = next(name for name, path in self._paths.items() if f"{{{self.dimension}}}" in path)
+            values = {named: self.named_settings(getattr(cell, self.dimension))}
+        values = with_overrides(values.get("", values), arguments.overrides)
+        return check_settings(self.settings, values, where), resources
+
+
+@dataclass(frozen=True)
+class Invocation(Generic[AnySettings, AnyFiles]):
+    """One call of a stage, as the options ask for it."""
+
+    command: StageCommand[AnySettings, AnyFiles]
+    settings: AnySettings
+    files: AnyFiles
+    cell: Cell
+    resources: ResourceSettings
+    report: str | None = None
+
+    def inputs(self) -> list[tuple[str, str]]:
+        """What is read, the files that the settings name included: pairs of what names a path, and the path."""
+        return [*self.files.read(), *(("setting", path) for path in self.command.files_of_settings(self.settings))]
+
+    def sections(self) -> list[str]:
+        """Key paths of ``params.yaml`` that the stage depends on."""
+        return self.command.sections(self.cell, self.settings)
+
+    def run(self) -> Report:
+        """Run the stage and write its report; ``ParameterError`` where an output is an input or another output."""
+        inputs, outputs = self.inputs(), self.files.written()
+        refuse_shared_paths(inputs, outputs)
+        with recorded_stage(
+            self.command.name,
+            self.report,
+            cell=self.cell.as_dict(),
+            parameters=as_plain(self.settings),
+            seed=self.cell.seed,
+            inputs=[path for _, path in inputs],
+            outputs=[path for _, path in outputs],
+        ) as recorded:
+            found = self.command.stage(self.settings, self.files, self.cell, self.resources)
+            recorded.take(found)
+        return found
+
+
+class _Shown(dict[str, str]):
+    """Leaves a dimension as ``TECHNIQUE`` where a section is shown in a help text."""
+
+    def __missing__(self, key: str) -> str:
+        return key.upper()
+
+
+def _option(name: str) -> str:
+    return f"--{name.rstrip('_').replace('_', '-')}"
+
+
+def _add_option(parser: argparse.ArgumentParser, name: str, info: FieldInfo) -> None:
+    """The option of one field of ``StageFiles``."""
+    role = _role(info)
+    text = " ".join((info.description or "").replace("``", "'").split()).replace("%", "%%")
+    if role is not None and role.stream:
+        text += "; '-': standard " + ("output" if role.writes else "input")
+    if role is not None and role.positional:
+        parser.add_argument(name, metavar=name.upper(), help=text)
+        return
+    default = None if info.is_required() else info.get_default(call_default_factory=True)
+    if info.annotation is bool:
+        parser.add_argument(_option(name), dest=name, action="store_true", help=text)
+    elif get_origin(info.annotation) is list:
+        parser.add_argument(_option(name), action="append", default=default, help=f"{text}; again for further ones")
+    else:
+        kind = info.annotation if info.annotation in (int, float) else str
+        if role is None and default is not None:
+            text += f" (default: {default})"
+        metavar = None if role is None else "PATH"
+        parser.add_argument(
+            _option(name), type=kind, metavar=metavar, required=info.is_required(), default=default, help=text
+        )
+
+
+def with_overrides(values: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+    """Settings with ``KEY=VALUE`` put over them; a dot goes one level down, a value is YAML as in ``params.yaml``.
+
+    A new ``kind`` of a section takes the place of all that the section said, since its keys were of another kind.
+    """
+    changed = dict(values)
+    for text in sorted(overrides, key=lambda text: not text.partition("=")[0].endswith("kind")):
+        key, sign, value = text.partition("=")
+        if not sign or not all(key.split(".")):
+            raise ParameterError(f"--set: {text!r} is not of the form KEY=VALUE, such as k=20")
+        try:
+            parsed = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise ParameterError(f"--set: the value {value!r} of {key!r} is not YAML; put quotes around text") from None
+        _put(changed, key.split("."), parsed)
+    return changed
+
+
+def _put(values: dict[str, Any], path: list[str], value: Any) -> None:
+    head, *rest = path
+    if not rest:
+        if head == "kind" and values.get("kind") != value:
+            values.clear()
+        values[head] = value
+        return
+    below = dict(values.get(head) or {})
+    _put(below, rest, value)
+    values[head] = below
+
+
+def setting_lines(kind: Any) -> list[str]:
+    """What ``--set`` takes: each key with the text that stands under its field, and its default."""
+    lines = [line for model in _models(kind) for line in _lines_of(model, "")]
+    return ["", "settings (--set KEY=VALUE):", *lines] if lines else []
+
+
+def _lines_of(model: type[BaseModel], prefix: str) -> list[str]:
+    named = model.model_fields.get("kind")
+    lines = []
+    for name, info in model.model_fields.items():
+        if info is named:
+            continue
+        below = _models(info.annotation)
+        if below and get_origin(info.annotation) is not list:
+            lines += [line for inner in below for line in _lines_of(inner, f"{prefix}{name}.")]
+        else:
+            lines += _explained(f"{prefix}{name}", info)
+    return [f"  {prefix}kind={get_args(named.annotation)[0]}", *lines] if named else lines
+
+
+def _explained(key: str, info: FieldInfo) -> list[str]:
+    """One setting: its key, what it is, and its default, in lines of at most 100 columns."""
+    text = " ".join((info.description or "").replace("``", "'").split())
+    if not info.is_required():
+        text += f" (default: {_shown(info.get_default(call_default_factory=True))})"
+    return textwrap.wrap(text, 110, initial_indent=f"    {key}  ", subsequent_indent=" " * 8) or [f"    {key}"]
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json", exclude_defaults=True)
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _models(kind: Any) -> list[type[BaseModel]]:
+    """The settings classes in a type: through ``Annotated``, unions and ``None``."""
+    if get_origin(kind) is Annotated:
+        return _models(get_args(kind)[0])
+    if get_origin(kind) in (Union, UnionType):
+        return [model for part in get_args(kind) for model in _models(part)]
+    return [kind] if isinstance(kind, type) and issubclass(kind, BaseModel) else []

@@ -1,0 +1,122 @@
+"""Mask the private words of a text.
+
+Every masked word becomes a marker, [MASK] or its class such as [PERSON]; everything else, punctuation and white space
+included, stays as it is, and so do the number and order of the lines. A marker that the text itself contains is
+escaped ([\\MASK]) and comes back as it was when the text is filled. 'palimpsest preview' shows what would be masked,
+and why.
+
+Examples:
+  palimpsest mask --technique allow_list --input mail.txt --output masked.txt
+  cat mail.txt | palimpsest mask --technique entity_tagger --set markers.style=class --input - --output -
+  palimpsest count-words --input generic.txt --output counts.tsv
+  palimpsest mask --technique vocabulary_threshold --word-counts counts.tsv --input mail.txt --output masked.txt
+  palimpsest mask --technique combination --set rule=union \\
+    --set 'parts=[{kind: allow_list}, {kind: entity_tagger}]' --input mail.txt --output -
+"""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from typing import Annotated
+
+from tasks.command import READ_STREAM, WRITE_STREAM, StageCommand, StageFiles
+from tasks.errors import CorpusError
+from tasks.masking.settings import TechniqueSettings
+from tasks.masking.technique_names import TECHNIQUES_HELP, lists_of, settings_named
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
+
+SUMMARY = "mask the private words of a text"
+
+
+class MaskFiles(StageFiles):
+    """What masking reads and writes."""
+
+    input: Annotated[str, READ_STREAM]
+    """text, one sentence a line"""
+    output: Annotated[str, WRITE_STREAM]
+    """masked text, as private as the text itself"""
+    word_counts: Annotated[str | None, READ_STREAM] = None
+    """counts of generic text's words; vocabulary_threshold alone reads them"""
+    sidecar: Annotated[str | None, WRITE_STREAM] = None
+    """what was masked and where, as private as the text itself"""
+    kept_words: Annotated[str | None, WRITE_STREAM] = None
+    """the words that are never masked, one a line"""
+
+
+def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Write the masked text, and what was asked for beside it (paper 3.1).
+
+    Raises ``CorpusError`` where the text has no sentence, ``ModelError`` where a tagger's model is not there.
+    """
+    from tasks.corpora.sidecar import sidecar_line
+    from tasks.corpora.text_lines import line_writer, read_lines, write_lines
+    from tasks.masking.technique import MaskingTally
+    from tasks.masking.techniques import load_technique
+
+    technique = load_technique(settings, word_counts=files.word_counts, threads=resources.threads)
+    for line in technique.announcements():
+        print(line, file=sys.stderr)
+    markers = settings.markers
+    tally = MaskingTally()
+    clock = time.perf_counter()
+    with (
+        line_writer(files.output, private=True) as output,
+        line_writer(files.sidecar, private=True) if files.sidecar else nullcontext() as sidecar,
+    ):
+        lines = _with_progress(read_lines(files.input))
+        masked = technique.mask(lines, markers.style, tally, with_spans=sidecar is not None, merge=markers.merge)
+        for number, (line, spans) in enumerate(masked, start=1):
+            output.write(line + "\n")
+            if sidecar is not None:
+                sidecar.write(sidecar_line(number, spans))
+        if tally.lines == tally.empty_lines:
+            raise CorpusError(f"corpus file {files.input!r} is empty; it needs at least one sentence")
+    seconds = time.perf_counter() - clock
+    kept_words = technique.kept_words
+    if files.kept_words:
+        write_lines(files.kept_words, sorted(kept_words or ()))
+    share = f"{tally.masked_fraction:.1%}" if tally.masked_fraction is not None else "none"
+    print(
+        f"{cell.technique}: {tally.masked_words:,} of {tally.words:,} words masked ({share}) "
+        f"in {tally.lines:,} lines; {tally.words / seconds:,.0f} words/s",
+        file=sys.stderr,
+    )
+    return Report().measure(
+        lines=tally.lines,
+        empty_lines=tally.empty_lines,
+        masked_lines=tally.masked_lines,
+        words=tally.words,
+        masked_words=tally.masked_words,
+        masked_fraction=tally.masked_fraction,
+        masked_by_class=dict(sorted(tally.labels.items())),
+        masked_by_source=dict(sorted(tally.sources.items())),
+        kept_words=None if kept_words is None else len(kept_words),
+        masking_seconds=round(seconds, 3),
+        words_per_second=round(tally.words / seconds),
+        **technique.in_force(),
+    )
+
+
+def _with_progress(lines: Iterable[str]) -> Iterator[str] | Iterable[str]:
+    """A bar on standard error, where that is a terminal."""
+    if not sys.stderr.isatty():
+        return lines
+    from tqdm import tqdm
+
+    return tqdm(lines, unit=" lines", unit_scale=True, mininterval=0.5, desc="mask")
+
+
+COMMAND = StageCommand(
+    name="mask",
+    stage=mask,
+    settings=TechniqueSettings,
+    files=MaskFiles,
+    section="masking.{technique}",
+    cell=("dataset", "technique"),
+    named_settings=settings_named,
+    files_of_settings=lists_of,
+    epilog=TECHNIQUES_HELP,
+)

@@ -1,0 +1,173 @@
+"""Measure how well a technique masks: hold it against labelled text.
+
+The gold file has JSON lines {"text": "...", "spans": [{"start": 0, "end": 4, "label": "PERSON"}]}. Recall, precision
+and F2 (to miss a private word is worse than to mask one too many) are over words, spans, entities and documents; a
+span, entity or document counts as found only if every word of it is masked, whatever the class of the marker. Beside
+them stand the recall of each label, scores where the class has to be right, the share of words masked where nothing
+is private, speed, memory and the size of the model. Undefined is null. Every label of the gold is private unless
+the gold set's labels say otherwise. A line is a document, unless lines have a key "document".
+
+"token_in_scope" leaves out masked words of classes that the gold does not annotate at all: a gold set of names does
+not say that a masked date is wrong. The headline "token" leaves out nothing.
+
+The output holds numbers only. --errors writes the words themselves, for developers, to a private file.
+
+examples:
+  palimpsest evaluate-masking --technique allow_list --gold gold.jsonl
+  palimpsest evaluate-masking --technique spacy --gold gold.jsonl --clean harmless.txt --json
+  palimpsest evaluate-masking --technique presidio --gold mail.jsonl \\
+    --set 'evaluation.gold_sets={mail: {source: mail.jsonl, labels: {employee: PERSON, role: null}}}' --gold-set mail
+"""
+
+import json
+import sys
+import time
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from tasks.command import READ_STREAM, WRITE_STREAM, StageCommand, StageFiles
+from tasks.errors import ParameterError
+from tasks.masking.settings import TechniqueSettings
+from tasks.masking.technique_names import TECHNIQUES_HELP, lists_of, reads_word_counts, settings_named
+from tasks.masking_evaluation.settings import MaskingEvaluationSettings
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.base import Settings
+from tasks.settings.resources import ResourceSettings
+
+SUMMARY = "measure how well a technique masks, against labelled text"
+
+
+class JudgedTechnique(Settings):
+    """A technique, and how it is judged."""
+
+    technique: TechniqueSettings
+    evaluation: MaskingEvaluationSettings = MaskingEvaluationSettings()
+
+
+class EvaluateMaskingFiles(StageFiles):
+    """What the evaluation of a technique reads and writes."""
+
+    gold: Annotated[list[str], READ_STREAM] = Field(default_factory=list)
+    """labelled file; several are pooled"""
+    gold_set: str | None = None
+    """a key of masking_evaluation.gold_sets: its file where no --gold is given, and its labels"""
+    clean: Annotated[str | None, READ_STREAM] = None
+    """text that holds nothing private: how much of it is masked?"""
+    word_counts: Annotated[str | None, READ_STREAM] = None
+    """counts of generic text's words; vocabulary_threshold alone reads them"""
+    errors: Annotated[str | None, WRITE_STREAM] = None
+    """write missed and over-masked words in context; as private as the gold itself"""
+    split: str | None = None
+    """which split of a corpus the gold is, where the end of its name does not say it"""
+    json_: bool = False
+    """print all numbers as JSON on standard output"""
+
+
+def evaluate_masking(
+    settings: JudgedTechnique, files: EvaluateMaskingFiles, cell: Cell, resources: ResourceSettings
+) -> Report:
+    """Mask the gold, judge it, and say what came out.
+
+    Raises ``ParameterError`` where no gold is given, ``CorpusError`` that names all bad lines of a labelled file.
+    """
+    from tasks.masking.techniques import load_technique
+    from tasks.masking_evaluation.error_file import write_errors
+    from tasks.masking_evaluation.evaluation import (
+        MaskingTime,
+        judge_files,
+        over_masking_of_clean_text,
+        read_gold,
+        scores,
+    )
+    from tasks.masking_evaluation.label_classes import label_mapping
+    from tasks.masking_evaluation.model_size import model_size
+    from tasks.records.stage_report import peak_memory_bytes
+
+    paths, own_labels = _gold(files, settings.evaluation)
+    mapping = label_mapping(own_labels, f"masking_evaluation.gold_sets.{files.gold_set}.labels")
+    gold = [read_gold(path, files.split) for path in paths]
+    clock = time.perf_counter()
+    technique = load_technique(settings.technique, word_counts=files.word_counts, threads=resources.threads)
+    load_seconds = time.perf_counter() - clock
+    masking_time = MaskingTime()
+    judged = judge_files(technique, gold, mapping, masking_time)
+    clean = over_masking_of_clean_text(technique, files.clean, masking_time) if files.clean else None
+    peak = peak_memory_bytes()
+    if files.errors:
+        write_errors(files.errors, gold, judged)
+    words = [files.word_counts] if files.word_counts and reads_word_counts(settings.technique) else []
+    measured: dict[str, Any] = {
+        "technique": cell.technique,
+        "gold_set": files.gold_set or "+".join(file.name for file in gold),
+        **scores(gold, judged, mapping, settings.evaluation),
+        "clean_text": clean,
+        **masking_time.measured(),
+        "load_seconds": round(load_seconds, 3),
+        "peak_memory_bytes": peak,
+        "model_bytes": model_size([*lists_of(settings.technique), *words], settings.technique),
+        "threads": resources.threads,
+        "in_force": technique.in_force(),
+    }
+    report = Report(seed=settings.evaluation.seed).measure(**measured)
+    for warning in _warnings(measured):
+        report.warn(warning)
+        print(f"palimpsest: warning: {warning}", file=sys.stderr)
+    if files.json_:
+        print(json.dumps(measured, allow_nan=False))
+    else:
+        from tasks.masking_evaluation.evaluation_table import evaluation_table
+
+        print(evaluation_table(measured))
+    return report
+
+
+def _gold(files: EvaluateMaskingFiles, settings: MaskingEvaluationSettings) -> tuple[list[str], dict[str, str | None]]:
+    """The gold files, and what the user says of their labels."""
+    from tasks.spelling import nearest
+
+    if not files.gold and not files.gold_set:
+        raise ParameterError("no labelled file is given; use --gold FILE, or --params with --gold-set NAME")
+    if len(set(files.gold)) != len(files.gold):
+        raise ParameterError(f"--gold: a file stands twice in {files.gold!r}; its words would count twice")
+    if not files.gold_set:
+        return files.gold, {}
+    gold_set = settings.gold_sets.get(files.gold_set)
+    if gold_set is None:
+        names = sorted(settings.gold_sets)
+        raise ParameterError(
+            f"--gold-set {files.gold_set!r} is no key of 'masking_evaluation.gold_sets'"
+            f"{nearest(files.gold_set, names)}; there are: {', '.join(names) or 'none'}"
+        )
+    return files.gold or [gold_set.source], dict(gold_set.labels or {})
+
+
+def _warnings(measured: dict[str, Any]) -> list[str]:
+    """What a reader of the numbers must know."""
+    warnings = []
+    if measured["unmapped_labels"]:
+        counts = ", ".join(f"{label!r} ({count:,} spans)" for label, count in measured["unmapped_labels"].items())
+        warnings.append(
+            f"labels without a class: {counts}; they count as private, but not in 'typed' and the scope; 'labels' of "
+            "the gold set gives them one"
+        )
+    if measured["labels_not_in_gold"]:
+        names = ", ".join(map(repr, measured["labels_not_in_gold"]))
+        warnings.append(f"no span of the gold has the label {names}, for which a class is given")
+    if measured["ignored_spans"]:
+        warnings.append(f"{sum(measured['ignored_spans'].values()):,} gold spans are ignored as not private")
+    return warnings
+
+
+COMMAND = StageCommand(
+    name="evaluate_masking",
+    stage=evaluate_masking,
+    settings=JudgedTechnique,
+    files=EvaluateMaskingFiles,
+    section={"technique": "masking.{technique}", "evaluation": "masking_evaluation"},
+    cell=("technique",),
+    named_settings=settings_named,
+    files_of_settings=lambda settings: lists_of(settings.technique),
+    epilog=TECHNIQUES_HELP,
+)

@@ -1,0 +1,21 @@
+"""What the command lines of stages say, for tests that hold ``dvc.yaml`` against the code."""
+
+import shlex
+
+from tasks.cli import command_parser, load_command
+
+
+def parsed(stage):
+    """The module and the parsed options of a stage's command."""
+    words = shlex.split(stage.cmd)
+    assert words[0] == "palimpsest"
+    module = load_command(words[1])
+    return module, command_parser(words[1], module).parse_args(words[2:])
+
+
+def sections_of(stage):
+    """The key paths of ``params.yaml`` that a stage's command reads."""
+    module, arguments = parsed(stage)
+    if hasattr(module, "COMMAND"):
+        return sorted(module.COMMAND.parse(arguments).sections()) if arguments.params else []
+    return sorted(module.sections(arguments)) if getattr(arguments, "params", None) else []
