@@ -9,7 +9,6 @@ to be the masked word but a substitute of its kind.
   --method sample   a draw from the filler's whole distribution over words that are not kept words
   --method log_linear  a draw that weighs the filler's probabilities against how frequent words are, by weights that are
                     learned from generic text (--tuning-text, --word-counts)
-  --method downstream  the same, and candidates are weighed by a language model too (--language-model)
   --method free     a causal language model writes the whole sentence; what it gets wrong is filled by --method top_1
   --method unigram  no filler: a word that is no kept word, by its frequency in the word counts
   --method surrogate  no filler: a name for a name, a place for a place, other figures for figures, by the class of the
@@ -40,10 +39,10 @@ from tasks.threads import threads_of
 
 SUMMARY = "fill the markers of masked text with a language model's words"
 TEXTS = ("input", "kept_words", "word_counts", "sidecar", "documents", "tuning_text", "generic_text")
-READS = (*TEXTS, "filler", "language_model")
+READS = (*TEXTS, "filler")
 WRITES = ("output",)
 STREAMS = (*TEXTS, *WRITES)
-METHODS = ("top_1", "top_k", "sample", "log_linear", "downstream", "free", "unigram", "surrogate")
+METHODS = ("top_1", "top_k", "sample", "log_linear", "free", "unigram", "surrogate")
 _OVERRIDES = (
     "classes",
     "consistent_within",
@@ -58,8 +57,6 @@ _OVERRIDES = (
     "prior_steps",
     "tuning_places",
     "beyond_vocabulary",
-    "choose",
-    "following_words",
 )
 
 
@@ -100,7 +97,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tuning-text",
         metavar="FILE",
-        help="generic text that the filler was not trained on: log_linear and downstream learn their weights from it, "
+        help="generic text that the filler was not trained on: log_linear learns its weights from it, "
         "other methods do not read it",
     )
     parser.add_argument(
@@ -108,11 +105,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="generic text that says, with the words that were not masked, how frequent words are in the private "
         "domain: methods with 'prior: domain' or 'counted' weigh it, other methods do not read it",
-    )
-    parser.add_argument(
-        "--language-model",
-        metavar="FOLDER",
-        help="downstream: language model of 'palimpsest pretrain' that weighs words",
     )
     parser.add_argument("--report", metavar="FILE", help="write what was measured to this JSON file")
     parser.add_argument("--threads", type=int, help="threads of the model (default: resources.threads, else 1)")
@@ -137,9 +129,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     settings = parser.add_argument_group("settings", "override those of params.yaml or the defaults")
     settings.add_argument("--params", metavar="FILE", help="params.yaml of an experiment")
-    settings.add_argument(
-        "--k", type=int, help="top_k: how many candidates (default: 10); downstream: how many are weighed (default: 16)"
-    )
+    settings.add_argument("--k", type=int, help="top_k: how many candidates (default: 10)")
     settings.add_argument("--temperature", type=float, help="sample: below 1 sharper, above 1 flatter (default: 1)")
     settings.add_argument(
         "--order",
@@ -148,7 +138,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     settings.add_argument(
         "--prior",
-        help="unigram, log_linear, downstream: how frequent words are taken to be: as in the word counts (word_counts, "
+        help="unigram, log_linear: how frequent words are taken to be: as in the word counts (word_counts, "
         "the default), as in the private domain (domain, by --generic-text), as noisy counts of the masked words say "
         "(counted, by --sidecar and --generic-text), or, not for unigram, as learned (tuning_text)",
     )
@@ -170,10 +160,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     settings.add_argument(
         "--prior-steps",
         type=int,
-        help="log_linear, downstream: EM steps that adjust the frequencies of words to the masked text (default: 0)",
+        help="log_linear: EM steps that adjust the frequencies of words to the masked text (default: 0)",
     )
     settings.add_argument(
-        "--tuning-places", type=int, help="log_linear, downstream: most words to learn weights from (default: 1000)"
+        "--tuning-places", type=int, help="log_linear: most words to learn weights from (default: 1000)"
     )
     settings.add_argument(
         "--beyond-vocabulary",
@@ -181,10 +171,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="log_linear: draw words that the filler has not as one piece too, by their share of the frequency "
         "(default: no)",
-    )
-    settings.add_argument("--choose", help="downstream: sample (default), or best, without chance")
-    settings.add_argument(
-        "--following-words", type=int, help="downstream: words scored behind each candidate (default: 3)"
     )
     settings.add_argument("--batch-sentences", type=int, help="sentences per forward pass (default: 64)")
     settings.add_argument(

@@ -144,13 +144,13 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
 
 def read_beside(arguments: argparse.Namespace, settings: Any) -> list[str]:
     """The files and folders that a fill reads besides masked text and filler; others may be given and are not read."""
-    from tasks.filling.log_linear.options import KINDS, has_domain_prior, protects_documents
+    from tasks.filling.log_linear.options import has_domain_prior, protects_documents
 
     beside = [arguments.kept_words, arguments.word_counts, arguments.sidecar]
     if _surrogates_of_documents(arguments, settings) or protects_documents(settings):
         beside.append(arguments.documents)
-    if settings.kind in KINDS:
-        beside += [arguments.tuning_text, arguments.language_model]
+    if settings.kind == "log_linear":
+        beside.append(arguments.tuning_text)
     if has_domain_prior(settings):
         beside.append(arguments.generic_text)
     return [path for path in beside if path]
@@ -162,7 +162,7 @@ def learn(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[A
     ``None`` and nothing for methods that learn nothing.
     """
     from tasks.filling.frequencies.domain_frequencies import read_domain_frequencies
-    from tasks.filling.log_linear.options import KINDS, counts_masked_words, has_domain_prior
+    from tasks.filling.log_linear.options import counts_masked_words, has_domain_prior
 
     prepared: Any = None
     measured: dict[str, Any] = {}
@@ -176,7 +176,7 @@ def learn(arguments: argparse.Namespace, settings: Any, threads: int) -> tuple[A
         counted = _count(arguments, settings, prepared)
         measured["counted_frequencies"] = counted.measured
         prepared = counted.frequencies
-    if settings.kind in KINDS:
+    if settings.kind == "log_linear":
         from tasks.filling.log_linear.preparation import prepare
 
         prepared = prepare(arguments, settings, threads, prepared)

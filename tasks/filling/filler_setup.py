@@ -104,8 +104,7 @@ def _filler(
         refuse_order(settings, arguments.filler)
         return causal_filler(arguments.filler, settings, kept, randomness, frequencies, originals)
     refuse_free(settings, arguments.filler)
-    from tasks.filling.choices.downstream import DownstreamFiller
-    from tasks.filling.choices.methods import choice_of, downstream_choice, hiding_choice_of
+    from tasks.filling.choices.methods import choice_of, hiding_choice_of
     from tasks.filling.masked_lm.candidate_words import candidate_words
     from tasks.filling.masked_lm.masked_filler import MaskedFiller
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
@@ -115,17 +114,12 @@ def _filler(
         model.tokenizer, name=arguments.filler, known_words=frequencies.folded() if frequencies else None
     )
     off_list = kept.off_list(candidates.words)
-    weighed = None
-    if settings.kind == "downstream":
-        weighed = downstream_choice(
-            settings, candidates.words, frequencies, arguments.language_model, randomness, prepared
-        )
     choice: Any
     if originals is not None:
         hiding = hiding_choice_of(settings, off_list, randomness, prepared)
         choice = ChoiceWithoutOriginals(hiding, candidates.words, originals)
     else:
-        choice = weighed or choice_of(settings, off_list, randomness, prepared)
+        choice = choice_of(settings, off_list, randomness, prepared)
     if classes is not None:
         choice = classes.restricted(choice, candidates.words)
     forms = usual_forms(zip(frequencies.words, frequencies.counts.tolist(), strict=True)) if frequencies else {}
@@ -143,4 +137,4 @@ def _filler(
 
         chosen = [word for word, allowed in zip(candidates.words, prepared.allowed, strict=True) if allowed]
         return BeyondVocabulary(filler, chosen, prepared.frequencies, kept, randomness, originals), casing
-    return (DownstreamFiller(filler, weighed) if weighed else filler), casing
+    return filler, casing

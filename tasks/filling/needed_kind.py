@@ -6,7 +6,7 @@ from tasks.filling.settings import FillingSettings
 
 KINDS = {"masked_lm": "masked", "causal_lm": "causal"}
 """Kinds of fillers, as settings and as sentences name them."""
-_NEEDED = {"free": "causal_lm", "log_linear": "masked_lm", "downstream": "masked_lm"}
+_NEEDED = {"free": "causal_lm", "log_linear": "masked_lm"}
 """Methods that run with one kind of filler alone, and which that is."""
 
 

@@ -121,13 +121,6 @@ class LogLinearWeights(Settings):
     is no news."""
 
 
-class DownstreamWeights(LogLinearWeights):
-    """The same, and one more."""
-
-    language_model: float | None = None
-    """Of the downstream language model's log-probability of the word and of what follows it."""
-
-
 _MOST_NOISE = 100.0
 
 
@@ -204,8 +197,18 @@ class _CountingMethod(_ClassAware):
         return self
 
 
-class _LogLinearMethod(_CountingMethod):
+class LogLinear(_CountingMethod):
+    """A draw that weighs the filler's probabilities against how frequent words are."""
+
     uses_filler: ClassVar[bool] = True
+    kind: Literal["log_linear"]
+    order: OrderName = "left_to_right"
+    """In which order the markers of a sentence are filled, as for the other methods."""
+    weights: LogLinearWeights = LogLinearWeights()
+    """How much each of these counts."""
+    beyond_vocabulary: bool = False
+    """Whether words that the filler has not as one piece are drawn too, by their share of the frequency (see
+    ``choices.beyond_vocabulary``)."""
     batch_sentences: int = Field(default=64, ge=1)
     """Sentences per forward pass."""
     merge_markers: bool = True
@@ -231,7 +234,7 @@ class _LogLinearMethod(_CountingMethod):
     """The generic frequencies count as much as so many places."""
 
     @model_validator(mode="after")
-    def _one_way_to_find_frequencies(self) -> "_LogLinearMethod":
+    def _one_way_to_find_frequencies(self) -> "LogLinear":
         if self.prior == "counted" and self.prior_steps:
             raise ValueError(
                 "prior 'counted' writes words as often as they were counted, and "
@@ -240,19 +243,6 @@ class _LogLinearMethod(_CountingMethod):
             )
         return self
 
-
-class LogLinear(_LogLinearMethod):
-    """A draw that weighs the filler's probabilities against how frequent words are."""
-
-    kind: Literal["log_linear"]
-    order: OrderName = "left_to_right"
-    """In which order the markers of a sentence are filled, as for the other methods."""
-    weights: LogLinearWeights = LogLinearWeights()
-    """How much each of these counts."""
-    beyond_vocabulary: bool = False
-    """Whether words that the filler has not as one piece are drawn too, by their share of the frequency (see
-    ``choices.beyond_vocabulary``)."""
-
     @model_validator(mode="after")
     def _classes_are_matched_among_candidates(self) -> "LogLinear":
         if self.beyond_vocabulary and self.classes == "match":
@@ -260,31 +250,6 @@ class LogLinear(_LogLinearMethod):
                 "beyond_vocabulary=True draws words whose class nothing says, and classes='match' wants a class; leave "
                 "one of the two out"
             )
-        return self
-
-
-class Downstream(_LogLinearMethod):
-    """The same, but candidates are weighed by what the downstream language model says of them too."""
-
-    order: ClassVar[OrderName] = "left_to_right"
-    """What is before a marker must be known."""
-    kind: Literal["downstream"]
-    weights: DownstreamWeights = DownstreamWeights()
-    """How much each of these counts."""
-    k: int = Field(default=16, ge=1)
-    """K: candidates per marker that the language model scores."""
-    choose: Literal["sample", "best"] = "sample"
-    """``sample``: a draw, among the K words that come first in the draw of ``log_linear``; ``best``: the best of the K
-    best words, without chance."""
-    following_words: int = Field(default=3, ge=0)
-    """So many words behind a marker are scored behind each candidate."""
-
-    @model_validator(mode="after")
-    def _hides_what_is_forbidden(self) -> "Downstream":
-        if self.forbid_original:
-            _refuse_forbidding("downstream weighs k of them")
-        if self.choose == "best":
-            _refuse_copies(self.copies, "choose 'best' takes the best word", "set choose: sample, or leave copies out")
         return self
 
 
@@ -366,6 +331,4 @@ class Surrogate(_Method):
         return self
 
 
-FillingSettings = Annotated[
-    Top1 | TopK | Sample | LogLinear | Downstream | Free | Unigram | Surrogate, Field(discriminator="kind")
-]
+FillingSettings = Annotated[Top1 | TopK | Sample | LogLinear | Free | Unigram | Surrogate, Field(discriminator="kind")]

@@ -39,12 +39,6 @@ def tuning_problems(parameters: "Parameters") -> list[str]:
                 problems.append(
                     f"tuned_fillers.{name}.kind: {settings.kind!r} is not that of its base {base!r}, {kinds[base]!r}"
                 )
-            if getattr(settings.method, "kind", None) == "downstream":
-                problems.append(
-                    f"tuned_fillers.{name}.method: 'downstream' asks a language model, and the stages that tune "
-                    "fillers have none; take top_1, top_k or sample, or tune by hand with 'palimpsest tune-filler "
-                    "--language-model'"
-                )
             if name in kinds:
                 problems.append(f"compare.{dimension}: a filler {name!r} is there already; name this one otherwise")
             elif pretrained_counterpart(name) != pretrained_counterpart(base):

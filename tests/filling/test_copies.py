@@ -147,7 +147,6 @@ def test_text_that_can_be_read_once_is_refused(corpus, capsys):
     ("settings", "says"),
     [
         ({"kind": "top_k", "k": 1}, "top_k with k=1 takes the best word, so that copies=2 would be the same text 2"),
-        ({"kind": "downstream", "choose": "best"}, "choose 'best' takes the best word, so that copies=2"),
         ({"kind": "surrogate", "consistent_within": "corpus"}, "gives a word the same surrogate in each of them"),
         ({"kind": "surrogate", "consistent_within": "document"}, "set consistent_within: line, or leave copies out"),
         ({"kind": "top_1"}, "top_1 takes the best word, so that copies=2 would be the same text 2 times; use"),

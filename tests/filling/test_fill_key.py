@@ -148,14 +148,6 @@ def test_the_tagger_that_ships_is_in_it(files, monkeypatch):
     assert key(settings=settings) != before
 
 
-def test_the_code_of_the_language_model_is_in_it_where_one_is_asked(files, monkeypatch):
-    before = key(), key("--language-model", "filler")
-    code = fill_key._code_hash
-    monkeypatch.setattr(fill_key, "_code_hash", lambda *steps: "changed" if steps else code())
-    assert key() == before[0]
-    assert key("--language-model", "filler") != before[1]
-
-
 def test_the_code_and_the_versions_are_in_it(files, monkeypatch):
     before = key()
     monkeypatch.setattr(fill_key, "_code_hash", lambda: "changed")

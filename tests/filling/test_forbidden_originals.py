@@ -361,7 +361,6 @@ def test_a_sidecar_that_is_replaced_amid_a_fill_changes_no_draw(tmp_path, monkey
         ({"kind": "top_1"}, "top_1 takes the best one"),
         ({"kind": "top_k"}, "top_k takes the one of the k best that is off the list where there is no second"),
         ({"kind": "free"}, "free writes the model's best sentence"),
-        ({"kind": "downstream"}, "downstream weighs k of them"),
         ({"kind": "surrogate"}, "several surrogates that are never the original tell it"),
     ],
 )

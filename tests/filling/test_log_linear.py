@@ -251,7 +251,7 @@ def model_of(cat=0.6, dog=0.2):
 def prepared(lines, model=None, corpus=None, frequencies=COUNTS, **settings):
     model = model or model_of()
     return prepared_weighing(
-        model, model.candidates(), KEPT, frequencies, LogLinear(kind="log_linear", **settings), lines, corpus, None
+        model, model.candidates(), KEPT, frequencies, LogLinear(kind="log_linear", **settings), lines, corpus
     )
 
 
@@ -264,7 +264,7 @@ def test_candidates_are_off_the_list_and_in_the_word_counts():
 def test_learned_weights_give_the_shares_of_the_tuning_text():
     """The filler says the same everywhere, so whatever the weights, cat and dog get the shares that they have: 1:1."""
     ready = prepared(["the cat sat", "the dog sat"] * 20, weights={"average": 0.0, "frequency": 0.0})
-    scores = ready.weighing.proposal.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
+    scores = ready.scores.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
     assert scores[3] == pytest.approx(scores[4], abs=1e-4)
     assert ready.measured["weights"]["filler"] == pytest.approx(0, abs=1e-4)
     assert ready.measured["log_likelihood"] == pytest.approx(math.log(0.5), abs=1e-6)
@@ -275,13 +275,13 @@ def test_learned_weights_give_the_shares_of_the_tuning_text():
 def test_fixed_weights_by_hand():
     """a = 1, b = 1, d = 1: the filler says what it always says, so frequency alone is left, 3:1."""
     ready = prepared(["the cat sat"], weights={"filler": 1, "frequency": 1, "average": 1})
-    scores = ready.weighing.proposal.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
+    scores = ready.scores.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
     assert scores[3] - scores[4] == pytest.approx(math.log(3), abs=1e-5)
 
 
 def test_fixed_weights_need_no_tuning_text():
     ready = prepared(None, weights={"filler": 1, "frequency": 1, "average": 0})
-    scores = ready.weighing.proposal.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
+    scores = ready.scores.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
     assert scores[3] - scores[4] == pytest.approx(math.log(9), abs=1e-5)
 
 
@@ -290,7 +290,7 @@ def test_a_step_of_the_prior_by_hand():
     weights = {"filler": 1, "frequency": 1, "average": 0}
     masked_lines = ["the [MASK] sat", "a [MASK] sat"]
     ready = prepared(None, corpus=(2, masked_lines), weights=weights, prior_steps=1, prior_smoothing=1e-9)
-    scores = ready.weighing.proposal.of(np.zeros((1, 6), dtype=np.float32))[0]
+    scores = ready.scores.of(np.zeros((1, 6), dtype=np.float32))[0]
     assert scores[3] - scores[4] == pytest.approx(math.log(9), abs=1e-4)
     assert ready.measured["prior_places"] == 2
 
@@ -301,7 +301,7 @@ def test_counted_words_are_written_as_often_as_they_were_counted():
     counted = replace(COUNTS, groups=np.array([-1, 0, 1]))
     lines = ["the [MASK] sat", "a [MASK] sat"]
     ready = prepared(None, corpus=(2, lines), frequencies=counted, prior="counted", weights=weights)
-    scores = ready.weighing.proposal.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
+    scores = ready.scores.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
     assert scores[3] - scores[4] == pytest.approx(math.log(3), abs=0.05)
     assert ready.measured["matched_frequencies"]["groups"] == 2
     assert ready.measured["matched_frequencies"]["distance_before"] == pytest.approx(0.9 - 0.75, abs=1e-3)
@@ -319,7 +319,7 @@ def test_every_order_fills_the_same_words_in_batches_of_any_size(order):
 
     def fills(batch):
         model = model_of()
-        choice = DrawLogLinear(ready.weighing.proposal, ready.allowed, MarkerRandomness(1))
+        choice = DrawLogLinear(ready.scores, ready.allowed, MarkerRandomness(1))
         filler = MaskedFiller(
             model, model.candidates(), choice, batch_sentences=batch, order=order, allowed=ready.allowed
         )
@@ -359,7 +359,7 @@ def test_the_prior_of_the_tuning_text_is_kept_where_that_is_wanted():
     scores = {}
     for prior in ("word_counts", "tuning_text"):
         ready = prepared(["the dog sat"] * 20, prior=prior, weights={"filler": 1})
-        row = ready.weighing.proposal.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
+        row = ready.scores.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
         scores[prior] = row[3] - row[4]
     assert scores["word_counts"] == pytest.approx(math.log(3), abs=1e-5)
     assert scores["tuning_text"] < -3

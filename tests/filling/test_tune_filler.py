@@ -291,7 +291,7 @@ def test_the_report_of_a_tuning_has_all_that_the_fill_says(corpus, llama):
     assert "generic.txt" not in free["inputs"]
 
 
-@pytest.mark.parametrize("option", ["kept-words", "word-counts", "tuning-text", "generic-text", "language-model"])
+@pytest.mark.parametrize("option", ["kept-words", "word-counts", "tuning-text", "generic-text"])
 def test_what_only_a_fill_reads_is_refused_where_nothing_is_filled(corpus, base, capsys, option):
     assert tune(base, "tuned", "--steps", 1, f"--{option}", "kept_words.txt") == 1
     assert f"--{option} is for filling, and text 'unmasked' fills nothing; leave it out" in capsys.readouterr().err

@@ -131,15 +131,6 @@ def test_what_cannot_be_tuned_is_named(document, tmp_path, changes, says):
     assert "\n" not in str(error.value)
 
 
-def test_a_stage_that_tunes_has_no_language_model_to_ask(document, tmp_path):
-    document["tuned_fillers"]["minilm_tuned"] |= {"text": "filled", "method": {"kind": "downstream"}}
-    with pytest.raises(ParameterError, match=r"tuned_fillers\.minilm_tuned\.method: 'downstream' asks"):
-        read_parameters(write(with_compare(document), tmp_path))
-    # One that no stage tunes may say so, for the command by hand.
-    unused = with_compare(document, tunings=[], tunings_again=[], tuned_fillers=[], tuned_methods=[])
-    assert read_parameters(write(unused, tmp_path)).tuned_fillers["minilm_tuned"].method.kind == "downstream"
-
-
 def test_names_say_what_was_tuned(document, tmp_path):
     tuned = document["tuned_fillers"]
     tuned["other_tuned"] = tuned["better_minilm"] = tuned["minilm_tuned"]

@@ -5,7 +5,6 @@ import math
 from pathlib import Path
 
 import pytest
-import torch
 import yaml
 from tiny_causal_models import causal_tokenizer, random_llama
 from tiny_masked_models import bert_of_bias, random_bert, save, word_piece_tokenizer
@@ -14,10 +13,6 @@ from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.files.clone_key import clone_key, key_id
 from tasks.filling.frequencies.released_counts import mark_released
-from tasks.language_model.settings import ArchitectureSettings
-from tasks.language_model.transformer.folder import save_model
-from tasks.language_model.transformer.model import TransformerLanguageModel
-from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tasks.privacy.ledger import Release, append_to_ledger
 
 ROOT = Path(__file__).parents[2]
@@ -33,20 +28,6 @@ GENERIC = "".join(
 @pytest.fixture(scope="module")
 def filler(tmp_path_factory):
     return save(random_bert(TOKENIZER), TOKENIZER, tmp_path_factory.mktemp("fillers") / "random")
-
-
-@pytest.fixture(scope="module")
-def language_model(tmp_path_factory):
-    vocabulary = Vocabulary((*SPECIAL_TOKENS, "the", "cat", "dog", "sat", "ran"))
-    model = TransformerLanguageModel(
-        ArchitectureSettings(layers=1, heads=2, width=8, maximum_tokens=16), len(vocabulary)
-    )
-    model.initialise(1)
-    with torch.no_grad():
-        model.embedding.weight.mul_(40)
-    path = tmp_path_factory.mktemp("models") / "small"
-    save_model(path, model, vocabulary)
-    return str(path)
 
 
 @pytest.fixture
@@ -78,10 +59,8 @@ def measured(corpus, name="filled"):
     return json.loads((corpus / f"{name}.json").read_text(encoding="utf-8"))["measured"]
 
 
-@pytest.mark.parametrize("method", ["log_linear", "downstream"])
-def test_fills_are_candidates_and_the_report_says_what_was_learned(corpus, filler, language_model, method):
-    options = ["--language-model", language_model] if method == "downstream" else []
-    assert fill(corpus, method, "--filler", filler, *options) == 0
+def test_fills_are_candidates_and_the_report_says_what_was_learned(corpus, filler):
+    assert fill(corpus, "log_linear", "--filler", filler) == 0
     words = {word.lower() for pair in words_of(corpus) for word in pair}
     assert words <= {"cat", "dog", "mat", "tom", "paris"}
     assert len(words) > 2
@@ -93,25 +72,20 @@ def test_fills_are_candidates_and_the_report_says_what_was_learned(corpus, fille
     assert learned["log_likelihood"] >= learned["log_likelihood_before"]
     assert learned["weights"]["frequency"] == 1
     assert learned["weights"]["average"] == learned["weights"]["filler"] == learned["learned_weights"]["filler"]
-    if method == "downstream":
-        assert learned["language_model_log_likelihood"] >= learned["language_model_log_likelihood_before"]
 
 
-@pytest.mark.parametrize("method", ["log_linear", "downstream"])
-def test_the_sidecar_changes_no_fill(corpus, filler, language_model, method):
-    options = ["--filler", filler, *(["--language-model", language_model] if method == "downstream" else [])]
-    assert fill(corpus, method, *options, "--prior-steps", 2, name="without") == 0
-    assert fill(corpus, method, *options, "--prior-steps", 2, "--sidecar", corpus / "sidecar.jsonl", name="with") == 0
+def test_the_sidecar_changes_no_fill(corpus, filler):
+    options = ["--filler", filler, "--prior-steps", 2]
+    assert fill(corpus, "log_linear", *options, name="without") == 0
+    assert fill(corpus, "log_linear", *options, "--sidecar", corpus / "sidecar.jsonl", name="with") == 0
     assert words_of(corpus, "with") == words_of(corpus, "without")
     assert measured(corpus, "with")["log_linear"] == measured(corpus, "without")["log_linear"]
     assert measured(corpus, "with")["restoration_rate"] is not None
 
 
-@pytest.mark.parametrize("method", ["log_linear", "downstream"])
-def test_batches_and_a_second_run_write_the_same(corpus, filler, language_model, method):
-    options = ["--filler", filler, *(["--language-model", language_model] if method == "downstream" else [])]
-    assert fill(corpus, method, *options, name="one") == 0
-    assert fill(corpus, method, *options, "--batch-sentences", 3, name="other") == 0
+def test_batches_and_a_second_run_write_the_same(corpus, filler):
+    assert fill(corpus, "log_linear", "--filler", filler, name="one") == 0
+    assert fill(corpus, "log_linear", "--filler", filler, "--batch-sentences", 3, name="other") == 0
     assert words_of(corpus, "one") == words_of(corpus, "other")
 
 
@@ -289,26 +263,18 @@ def test_counts_that_nothing_reads_are_refused(corpus, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("method", "options", "message"),
+    ("options", "message"),
     [
-        ("log_linear", ["--word-counts", ""], "needs --word-counts"),
-        ("log_linear", ["--tuning-text", ""], "give --tuning-text"),
-        ("log_linear", ["--tuning-text", "/no/text"], "'/no/text'"),
-        ("log_linear", ["--language-model", "/no/model"], "reads no language model"),
-        ("log_linear", ["--input", "-", "--prior-steps", "1"], "reads the masked text twice"),
-        ("log_linear", ["--prior-steps", "-1"], "prior_steps"),
-        ("log_linear", ["--choose", "best"], "choose: unknown key"),
-        ("downstream", [], "needs --language-model"),
-        ("downstream", ["--language-model", "/no/model"], "'/no/model' does not exist"),
-        ("downstream", ["--language-model", "{model}", "--order", "all_at_once"], "order"),
-        ("downstream", ["--language-model", "{model}", "--choose", "worst"], "choose"),
-        ("downstream", ["--language-model", "{model}", "--k", "0"], "k: "),
-        ("sample", ["--language-model", "{model}"], "reads no language model"),
+        (["--word-counts", ""], "needs --word-counts"),
+        (["--tuning-text", ""], "give --tuning-text"),
+        (["--tuning-text", "/no/text"], "'/no/text'"),
+        (["--input", "-", "--prior-steps", "1"], "reads the masked text twice"),
+        (["--prior-steps", "-1"], "prior_steps"),
+        (["--k", "3"], "k: unknown key"),
     ],
 )
-def test_a_wrong_option_is_one_line(corpus, filler, language_model, capsys, method, options, message):
-    given = [option.format(model=language_model) for option in options]
-    assert fill(corpus, method, "--filler", filler, *given) == 1
+def test_a_wrong_option_is_one_line(corpus, filler, capsys, options, message):
+    assert fill(corpus, "log_linear", "--filler", filler, *options) == 1
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1

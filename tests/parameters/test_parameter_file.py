@@ -224,10 +224,6 @@ def tune_causal(document):
             "'smollm2_lora' of compare.fillers is a causal one",
         ),
         (
-            {"compare.fillers": ["minilm", "smollm2_lora"], "compare.language_model_methods": ["downstream"]},
-            "compare.language_model_methods: 'downstream' (method 'downstream') needs a masked",
-        ),
-        (
             {"tuned_fillers.smollm2_tuned": {"kind": "causal_lm", "text": "filled", "method": {"kind": "log_linear"}}},
             "tuned_fillers.smollm2_tuned: method 'log_linear' needs a masked language model, and kind is 'causal_lm'",
         ),
@@ -248,7 +244,7 @@ def test_methods_that_a_filler_never_runs_are_refused(changes, says, document, t
         {},
         {"compare.large_techniques": [], "compare.large_methods": ["log_linear"]},
         {"compare.large_methods": ["free", "top_1", "sample"]},
-        {"compare.methods": ["surest", "log_linear"], "compare.language_model_methods": ["downstream"]},
+        {"compare.methods": ["surest", "log_linear"]},
         {"compare.fillers": ["smollm2_lora"], "compare.methods": ["free", "top_k"], "compare.tunings": [
             {"filler": "smollm2_tuned", "base": "smollm2"}], "compare.tuned_fillers": ["smollm2_tuned"]},
     ],
@@ -262,13 +258,6 @@ def test_methods_that_fit_their_fillers_are_taken(changes, document, tmp_path):
     path = tmp_path / "params.yaml"
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
     read_parameters(path)
-
-
-def test_only_a_transformer_is_asked_by_methods_that_ask_a_language_model(document, tmp_path):
-    document["compare"]["language_model_methods"] = ["downstream"]
-    document["language_model"]["kind"] = "ngram"
-    says = "compare.language_model_methods: 'downstream' asks a language model of kind 'transformer', and "
-    assert f"{says}language_model.kind is 'ngram'; set that to transformer" in problems_of(document, tmp_path)
 
 
 def test_equal_keys_are_an_error(tmp_path):

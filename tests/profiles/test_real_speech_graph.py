@@ -26,13 +26,10 @@ def stages(tmp_path_factory):
     document["compare"] |= {
         "seeds": [1],
         "controls": ["unigram"],
-        "language_model_methods": ["downstream"],
         "tunings": [{"filler": "minilm_tuned", "base": "minilm"}],
         "tuned_fillers": ["minilm_tuned"],
         "tuned_methods": ["top_k"],
     }
-    document["filling"]["downstream"] = {"kind": "downstream"}
-    document["language_model"]["kind"] = "transformer"  # what that method asks
     document["tuned_fillers"] = {"minilm_tuned": {"kind": "masked_lm", "text": "unmasked"}}
     (folder / "params.yaml").write_text(yaml.safe_dump(document))
     cells = expected_cells(read_parameters(folder / "params.yaml").compare)
@@ -69,8 +66,8 @@ def test_options_parameters_and_files_are_those_of_the_commands(stages):
                 if isinstance(path, str) and "/" in path:
                     assert any(path == known or path.startswith(known + "/") for known in tracked), (name, option)
         checked += 1
-    # Two imports, references, three techniques masked, no model, pretrained, Oracle, and six methods of each technique.
-    assert checked == 2 + 1 + 3 + 3 + 3 * 6
+    # Two imports, references, three techniques masked, no model, pretrained, Oracle, and five methods each.
+    assert checked == 2 + 1 + 3 + 3 + 3 * 5
 
 
 def test_what_was_said_is_never_pushed(stages):

@@ -1,7 +1,5 @@
 """Which filling method belongs to which settings."""
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,12 +9,10 @@ from tasks.filling.choices.choice import Choice, HidingChoice
 from tasks.filling.choices.sample import DrawOffList
 from tasks.filling.choices.top_1 import BestWord
 from tasks.filling.choices.top_k import OneOfTheBest
-from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
-from tasks.filling.settings import Downstream, LogLinear, Sample, Top1, TopK
+from tasks.filling.settings import LogLinear, Sample, Top1, TopK
 
 if TYPE_CHECKING:
-    from tasks.filling.choices.downstream import ChooseDownstream
     from tasks.filling.log_linear.preparation import PreparedWeighing
 
 
@@ -53,34 +49,10 @@ def hiding_choice_of(
             from tasks.filling.choices.log_linear import DrawLogLinear
 
             learned = _learned(settings, prepared)
-            return DrawLogLinear(learned.weighing.proposal, learned.allowed, randomness)
+            return DrawLogLinear(learned.scores, learned.allowed, randomness)
 
 
-def downstream_choice(
-    settings: Downstream,
-    words: Sequence[str],
-    frequencies: WordFrequencies,
-    language_model: str | Path,
-    randomness: MarkerRandomness,
-    prepared: "PreparedWeighing | None",
-) -> "ChooseDownstream":
-    """The method ``downstream``; ``words``: the ``W`` that the filler can write, ``language_model``: its folder."""
-    from tasks.filling.choices.downstream import ChooseDownstream
-    from tasks.filling.log_linear.downstream_scores import DownstreamScores
-
-    learned = _learned(settings, prepared)
-    return ChooseDownstream(
-        learned.weighing,
-        words,
-        learned.allowed,
-        randomness,
-        DownstreamScores(language_model, frequencies, settings.following_words),
-        k=settings.k,
-        choose=settings.choose,
-    )
-
-
-def _learned(settings: LogLinear | Downstream, prepared: "PreparedWeighing | None") -> "PreparedWeighing":
+def _learned(settings: LogLinear, prepared: "PreparedWeighing | None") -> "PreparedWeighing":
     if prepared is None:
         raise ParameterError(
             f"method {settings.kind!r} learns its weights before it fills, which 'palimpsest fill' alone does; use "

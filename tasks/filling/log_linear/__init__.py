@@ -1,1 +1,1 @@
-"""Weighing what the context says against how frequent words are: the parts of ``log_linear`` and ``downstream``."""
+"""Weighing what the context says against how frequent words are: the parts of ``log_linear``."""

@@ -1,12 +1,10 @@
-"""Which options of ``palimpsest fill`` the methods need that weigh words, and which none of the others reads."""
+"""Which options of ``palimpsest fill`` the methods need that weigh words."""
 
 import argparse
 from typing import Any
 
 from tasks.corpora.text_lines import refuse_stream
 from tasks.errors import ParameterError
-
-KINDS = ("log_linear", "downstream")
 
 
 def needs_tuning_text(settings: Any) -> bool:
@@ -38,8 +36,6 @@ def check_weighing(arguments: argparse.Namespace, settings: Any) -> None:
     the same files.
     """
     method = arguments.method
-    if settings.kind != "downstream" and arguments.language_model:
-        raise ParameterError(f"method {method!r} reads no language model; leave --language-model out")
     if has_domain_prior(settings):
         if not arguments.generic_text:
             raise ParameterError(
@@ -58,7 +54,7 @@ def check_weighing(arguments: argparse.Namespace, settings: Any) -> None:
             f"method {method!r} with counts.unit='document' protects all lines of a document together; give "
             "--documents, or unit: line"
         )
-    if settings.kind not in KINDS:
+    if settings.kind != "log_linear":
         return
     refuse_causal(settings, arguments.filler)
     if not arguments.word_counts:
@@ -68,8 +64,6 @@ def check_weighing(arguments: argparse.Namespace, settings: Any) -> None:
             f"method {method!r} learns its weights from generic text; give --tuning-text, or fix all its weights in "
             "params.yaml, average as 0"
         )
-    if settings.kind == "downstream" and not arguments.language_model:
-        raise ParameterError(f"method {method!r} needs --language-model; 'palimpsest pretrain' makes one")
     if settings.prior_steps:
         refuse_stream(
             arguments.input,

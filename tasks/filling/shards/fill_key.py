@@ -32,8 +32,6 @@ _STEPS = ("corpora", "filling", "labelled_text", "masking")
 """Packages whose code and values a fill may use, besides what all steps share."""
 _SHARED = ("files", "parameters")
 """Packages that all steps share, as they share the modules that are in no package."""
-_LANGUAGE_MODEL_STEP = ("language_model",)
-"""What a fill uses only where it asks a downstream language model."""
 _LIBRARIES = ("numpy", "torch", "transformers", "tokenizers", "peft", "faker", "regex")
 _TAGGER_LIBRARIES = ("spacy", "thinc", "presidio-analyzer", "phonenumbers", "tldextract", "python-crfsuite")
 
@@ -67,7 +65,6 @@ def fill_key(
             if path in inputs or not is_pipe_or_device(path)
         },
         "code": _code_hash(),
-        "language_model_code": _code_hash(_LANGUAGE_MODEL_STEP) if options.get("language_model") else None,
         "versions": {
             "python": platform.python_version(),
             **{name: _version(name) for name in (*_LIBRARIES, *_TAGGER_LIBRARIES)},
@@ -149,15 +146,15 @@ def _device(threads: int) -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def code_files(steps: Sequence[str] = _STEPS) -> list[Path]:
+def code_files() -> list[Path]:
     """The files whose content can change a fill: those of the steps it uses, and what all steps share."""
     root = Path(tasks.__file__).parent
-    found = [*root.glob("*.py"), *(file for step in (*_SHARED, *steps) for file in (root / step).rglob("*"))]
+    found = [*root.glob("*.py"), *(file for step in (*_SHARED, *_STEPS) for file in (root / step).rglob("*"))]
     return sorted(file for file in found if file.is_file() and file.suffix != ".pyc")
 
 
-def _code_hash(steps: Sequence[str] = _STEPS) -> str:
-    return _hash_of(Path(tasks.__file__).parent, code_files(steps))
+def _code_hash() -> str:
+    return _hash_of(Path(tasks.__file__).parent, code_files())
 
 
 def _hash_of(root: Path, files: Sequence[Path]) -> str:

@@ -31,7 +31,7 @@ from tasks.threads import threads_of
 
 SUMMARY = "fine-tune a filler on masked in-domain text, as it is or filled"
 TEXTS = ("input", "kept_words", "word_counts", "tuning_text", "generic_text")
-READS = ("base", *TEXTS, "language_model")
+READS = ("base", *TEXTS)
 WRITES = ("output",)
 REPLACES = True
 STREAMS = TEXTS
@@ -46,7 +46,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", required=True, metavar="FOLDER", help="where the tuned filler goes")
     for option in ("kept-words", "word-counts", "tuning-text", "generic-text"):
         parser.add_argument(f"--{option}", metavar="FILE", help="for --text filled, as for 'palimpsest fill'")
-    parser.add_argument("--language-model", metavar="FOLDER", help="for --text filled, as for 'palimpsest fill'")
     parser.add_argument("--report", metavar="FILE", help="write what was measured to this JSON file")
     parser.add_argument("--threads", type=int, help="threads (default: resources.threads, else 1)")
     parser.add_argument(

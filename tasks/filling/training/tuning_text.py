@@ -22,7 +22,7 @@ from tasks.filling.masked_sentence import MaskedSentence, read_masked_line
 _HELD_OUT_SEED = 1
 _MOST_HELD_OUT_TESTED = 2000
 """A test of so many sentences is exact enough; more may be held out."""
-OPTIONS_OF_FILL = ("kept_words", "word_counts", "tuning_text", "generic_text", "language_model")
+OPTIONS_OF_FILL = ("kept_words", "word_counts", "tuning_text", "generic_text")
 """Options of ``palimpsest fill`` that ``palimpsest tune-filler`` has too, for methods that need them."""
 _NEEDS_SIDECAR = "restoration"
 """In the name of every number of a fill that only the sidecar tells."""

@@ -25,7 +25,6 @@ METHOD_NAMES = {
     "log_linear": "Log-linear",
     "counted": "Log-linear, noisy counts",
     "counted_beyond": "Log-linear, noisy counts, beyond the filler",
-    "downstream": "Downstream-aware",
     "domain_unigram": "Unigram of the domain",
     "surrogate": "Surrogate",
 }
