@@ -1,9 +1,8 @@
 """Say what an experiment needs and this machine has, without starting anything: data, models, packages, cores,
-memory, disk and GPUs, how to get what is missing and where to put it, and how long each step takes.
+memory, disk and GPUs, how to get what is missing and where to put it.
 
 Models of the hub are looked for in folders and in the hub's cache on this machine; nothing is fetched. The exit
-status is 0 only if everything is there. Times come from the reports of earlier runs on this machine where there are
-such, otherwise from assumptions that the table names; they are good to a factor of two or three.
+status is 0 only if everything is there.
 
 Examples:
   palimpsest doctor                        the experiment of params.yaml
@@ -18,9 +17,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tasks.doctor.finding import Finding
-    from tasks.doctor.time_estimates import StepEstimate
 
-SUMMARY = "say what is missing for an experiment, how to get it, and how long it takes"
+SUMMARY = "say what is missing for an experiment, and how to get it"
 
 _SIGNS = {"there": "ok", "missing": "MISSING", "made later": "later"}
 
@@ -40,61 +38,38 @@ def run(arguments: argparse.Namespace) -> int:
     from tasks.doctor.machine_findings import machine_findings
     from tasks.doctor.model_findings import model_findings
     from tasks.doctor.package_findings import package_findings
-    from tasks.doctor.rates import measured_rates
-    from tasks.doctor.stage_counts import stage_cells
     from tasks.doctor.text_sizes import text_sizes
-    from tasks.doctor.time_estimates import Workload, estimate_steps
     from tasks.profiles.profile import read_profile
 
     root = Path()
     parameters = read_profile(arguments.profile, root)
-    machine = this_machine(root)
-    sizes, cells = text_sizes(parameters, root), stage_cells(parameters, root)
     findings = [
         *data_findings(parameters, root),
         *model_findings(parameters, root),
         *package_findings(parameters),
-        *machine_findings(parameters, sizes, cells, machine, root),
+        *machine_findings(parameters, text_sizes(parameters, root), this_machine(root), root),
     ]
-    estimates = estimate_steps(
-        Workload(parameters, sizes, measured_rates(machine, parameters.resources.threads, root), machine, root), cells
-    )
     missing = [finding for finding in findings if finding.state == "missing"]
     if arguments.json:
-        seconds = sum(estimate.seconds for estimate in estimates)
         document = {
             "profile": arguments.profile,
             "ready": not missing,
             "findings": [finding.as_dict() for finding in findings],
-            "steps": [estimate.as_dict() for estimate in estimates],
-            "seconds": seconds,
-            "parallel_stages": parameters.resources.parallel_stages,
         }
         print(json.dumps(document, indent=2, ensure_ascii=False))
     else:
-        _print(arguments.profile, findings, estimates, parameters.resources.parallel_stages)
+        _print(arguments.profile, findings)
     return 1 if missing else 0
 
 
-def _print(profile: str, findings: "list[Finding]", estimates: "list[StepEstimate]", parallel_stages: int) -> None:
-    from tasks.doctor.size_units import duration_text
-
+def _print(profile: str, findings: "list[Finding]") -> None:
     rows: list[tuple[str, ...]] = []
     for finding in findings:
         detail = finding.detail if finding.remedy is None else f"{finding.detail}\n-> {finding.remedy}"
         rows.append((finding.area, finding.name, _SIGNS[finding.state], detail))
-    for estimate in estimates:
-        counted = f"{estimate.stages:,} stage{'s' if estimate.stages != 1 else ''}"
-        rows.append(("time", estimate.step, duration_text(estimate.seconds), f"{counted}; {estimate.basis}"))
     _table(rows)
     missing = sum(finding.state == "missing" for finding in findings)
-    total = sum(estimate.seconds for estimate in estimates)
-    stages = sum(estimate.stages for estimate in estimates)
-    together = f", about {duration_text(total / parallel_stages)} with {parallel_stages} at once"
-    print(
-        f"\nprofile {profile}: {stages:,} stages, about {duration_text(total)} one after the other"
-        f"{together if parallel_stages > 1 else ''}"
-    )
+    print()
     if missing:
         print(f"{missing} of {len(findings)} things are missing: each line above that says MISSING has the remedy")
     elif profile == "default":

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from tasks.doctor.finding import Finding
 from tasks.doctor.machine import Machine
@@ -10,6 +9,7 @@ from tasks.doctor.parameter_counts import hub_parameters, transformer_parameters
 from tasks.doctor.size_units import bytes_text
 from tasks.doctor.text_sizes import TextSize
 from tasks.parameters.parameter_file import Parameters
+from tasks.records.cells import NO_LANGUAGE_MODEL, PRETRAINED, expected_cells, is_filled
 
 _BASE_MEMORY = 1.5e9
 _TRAINING_BYTES, _FLOAT_BYTES, _HALF_BYTES = 16, 4, 2
@@ -21,19 +21,13 @@ _BYTES_PER_WORD = 6
 _LARGEST_WITHOUT_GPU = 1_000_000_000
 
 
-def machine_findings(
-    parameters: Parameters,
-    sizes: dict[str, TextSize],
-    cells: dict[str, list[dict[str, Any]]],
-    machine: Machine,
-    root: Path,
-) -> list[Finding]:
+def machine_findings(parameters: Parameters, sizes: dict[str, TextSize], machine: Machine, root: Path) -> list[Finding]:
     """Cores, GPUs, their memory, main memory and disk."""
     return [
         _cores(parameters, machine),
         *_gpus(parameters, machine, root),
         _memory(parameters, sizes, machine, root),
-        _disk(parameters, sizes, cells, machine, root),
+        _disk(parameters, sizes, machine, root),
     ]
 
 
@@ -102,7 +96,7 @@ def _memory(parameters: Parameters, sizes: dict[str, TextSize], machine: Machine
         model = max(_HALF_BYTES * largest, _FLOAT_BYTES * transformer_parameters(parameters.language_model))
     else:
         model = max(1.2 * _FLOAT_BYTES * largest, _training_memory(parameters))
-    text = max(_MEMORY_PER_SENTENCE * size.train_sentences + 5 * size.train_words for size in sizes.values())
+    text = max(_MEMORY_PER_SENTENCE * size.sentences + 5 * size.words for size in sizes.values())
     needed = parameters.resources.parallel_stages * (_BASE_MEMORY + max(model, text))
     detail = f"{bytes_text(machine.memory_bytes)}, about {bytes_text(needed)} needed"
     if needed <= machine.memory_bytes:
@@ -111,30 +105,20 @@ def _memory(parameters: Parameters, sizes: dict[str, TextSize], machine: Machine
     return Finding("machine", "memory", "missing", detail, remedy)
 
 
-def _disk(
-    parameters: Parameters,
-    sizes: dict[str, TextSize],
-    cells: dict[str, list[dict[str, Any]]],
-    machine: Machine,
-    root: Path,
-) -> Finding:
+def _disk(parameters: Parameters, sizes: dict[str, TextSize], machine: Machine, root: Path) -> Finding:
+    """Language models, fillers, and masked and filled text."""
+    compare = parameters.compare
+    cells = expected_cells(compare)
     model = _FLOAT_BYTES * transformer_parameters(parameters.language_model)
-    adapted = sum(len(items) for step, items in cells.items() if step == "pretrain" or step.startswith("adapt_"))
+    adapted = 1 + sum(cell.method not in (NO_LANGUAGE_MODEL, PRETRAINED) for cell in cells)
     fillers = _filler_sizes(parameters, root)
-    bases = {tuning.filler: tuning.base for tuning in parameters.compare.tunings}
-    tuned = sum(
-        _HALF_BYTES * fillers.get(bases.get(item["tuning"]["filler"], item["tuning"]["base"]), 0)
-        for step, items in cells.items()
-        if step.startswith("tune_filler")
-        for item in items
-    )
-    text = sum(
-        _BYTES_PER_WORD * sizes[item["dataset"]].train_words
-        for step, items in cells.items()
-        if step.startswith(("fill", "mask"))
-        for item in items
-        if item.get("dataset") in sizes
-    )
+    masked = [dataset for dataset in compare.datasets for _ in compare.techniques]
+    bases: dict[str, str] = {}
+    for tuning in (*compare.tunings, *compare.tunings_again):
+        bases[tuning.filler] = bases.get(tuning.base, tuning.base)
+    tuned = _HALF_BYTES * len(masked) * sum(fillers.get(base, 0) for base in bases.values())
+    filled = [str(cell.dataset) for cell in cells if is_filled(cell)]
+    text = sum(_BYTES_PER_WORD * sizes[dataset].words for dataset in (*masked, *filled))
     needed = adapted * model + tuned + sum(_HALF_BYTES * size for size in fillers.values()) + text
     detail = (
         f"{bytes_text(machine.disk_bytes)} free, about {bytes_text(needed)} needed ({adapted:,} language models, "

@@ -16,24 +16,13 @@ _BYTES_PER_WORD = 6
 _WIKITEXT_103_SENTENCES = 3_700_000
 _ASSUMED_SENTENCES = 1_000_000
 
-_MASKED_SHARES = {
-    "fisher": {"allow_list": 0.125, "vocabulary_threshold": 0.013, "entity_tagger": 0.017},
-    "pushshift": {"allow_list": 0.227, "vocabulary_threshold": 0.119, "entity_tagger": 0.042},
-    "wsj": {"allow_list": 0.304, "vocabulary_threshold": 0.112, "entity_tagger": 0.091},
-}
-"""Table 2 of the paper."""
-_ASSUMED_MASKED_SHARES = {"allow_list": 0.17, "vocabulary_threshold": 0.12, "entity_tagger": 0.04, "combination": 0.2}
-
 
 @dataclass(frozen=True, slots=True)
 class TextSize:
-    """Sentences and words of one corpus."""
+    """The training part of one corpus."""
 
-    train_sentences: int
-    train_words: int
-    test_sentences: int
-    test_words: int
-    basis: str
+    sentences: int
+    words: int
 
 
 def text_sizes(parameters: Parameters, root: Path) -> dict[str, TextSize]:
@@ -43,31 +32,20 @@ def text_sizes(parameters: Parameters, root: Path) -> dict[str, TextSize]:
     return {name: _size(name, settings, root) for name, settings in corpora.items()}
 
 
-def masked_share(corpus_kind: str, technique_kind: str) -> float:
-    """Share of the words that a technique masks, as the paper found it or as other text suggests."""
-    return (
-        _MASKED_SHARES.get(corpus_kind, _ASSUMED_MASKED_SHARES)[technique_kind]
-        if (technique_kind in _MASKED_SHARES.get(corpus_kind, {}))
-        else _ASSUMED_MASKED_SHARES[technique_kind]
-    )
-
-
 def _size(name: str, settings: Any, root: Path) -> TextSize:
     report = _report(name, root)
     if report is not None and report.get("parameters") == as_plain(settings):
-        sentences, words = report["measured"]["sentences"], report["measured"]["words"]
-        return TextSize(sentences["train"], words["train"], sentences["test"], words["test"], "counted")
+        return TextSize(report["measured"]["sentences"]["train"], report["measured"]["words"]["train"])
     length = _WORDS_PER_SENTENCE.get(settings.kind, _ASSUMED_WORDS_PER_SENTENCE)
-    test = settings.cleaning.test_sentences
     limit = settings.cleaning.train_sentences
     if settings.kind == "wikitext":
-        found, basis = _WIKITEXT_103_SENTENCES, "as published"
+        found = _WIKITEXT_103_SENTENCES
     elif (by_files := _by_files(settings, root, length)) is not None:
-        found, basis = max(by_files - test, 1), "by the size of the files"
+        found = max(by_files - settings.cleaning.test_sentences, 1)
     else:
-        found, basis = limit or _ASSUMED_SENTENCES, "by the settings" if limit else "assumed"
+        found = limit or _ASSUMED_SENTENCES
     train = min(found, limit or found)
-    return TextSize(train, train * length, test, test * length, basis)
+    return TextSize(train, train * length)
 
 
 def _by_files(settings: Any, root: Path, length: int) -> int | None:
