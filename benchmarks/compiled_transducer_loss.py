@@ -63,9 +63,11 @@ def load() -> str | None:
         import torchaudio  # noqa: F401 - loads the extension
     except (OSError, ImportError) as error:
         return f"torchaudio's extension does not load: {error.__cause__ or error}"
-    from tasks.speech.transducer_loss.rnnt_loss import has_compiled_kernel
-
-    return None if has_compiled_kernel("cpu") else "torchaudio has no compiled transducer loss for CPUs"
+    name = "torchaudio::rnnt_loss_forward"
+    there = hasattr(torch.ops.torchaudio, "rnnt_loss_forward")
+    if there and torch._C._dispatch_has_kernel_for_dispatch_key(name, "CPU"):
+        return None
+    return "torchaudio has no compiled transducer loss for CPUs"
 
 
 def _compiled_stand_ins(folder: Path, compiler: str) -> list[Path]:

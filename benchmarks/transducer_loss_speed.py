@@ -3,15 +3,14 @@
 Where the kernel cannot be loaded (see ``compiled_transducer_loss``), the rows name the peer that stands in for it: the
 forward variables one node after the other, differentiated by PyTorch, on the smallest shape only.
 
-- loss: the logits are given. Losses and gradients of both sides are compared first.
-- joiner: from the encoder's and the predictor's outputs, by ``transducer_loss_from_joiner`` against the joiner's own
-  modules with the faster of the two losses behind them; utterances of 60 to 100 % of the longest.
+- loss: losses and gradients of both sides are compared first.
 - memory: what the loss and its gradient add at their peak to the logits, as a multiple of them.
 """
 
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from benchmarks.turns import compared, row
 
 ROOT = Path(__file__).parents[1]
 SHAPES = ((4, 50, 10, 32), (8, 125, 20, 129), (4, 250, 60, 1025))
-JOINERS = ((8, 125, 20, 256, 129), (8, 125, 40, 512, 513))
 MEMORY_SHAPE = (4, 250, 60, 1025)
 ROUNDS = 5
 
@@ -52,7 +50,7 @@ def _batch(shape: tuple[int, int, int, int]) -> tuple[Any, ...]:
     return logits, targets, torch.full((utterances,), frames), torch.full((utterances,), labels), symbols - 1
 
 
-def _node_by_node(logits: Any, targets: Any, *_: Any, **__: Any) -> Any:
+def _node_by_node(logits: Any, targets: Any, *_: Any) -> Any:
     """The stand-in: the mean loss of utterances without padding, with the last symbol as the blank."""
     import torch
 
@@ -70,10 +68,19 @@ def _node_by_node(logits: Any, targets: Any, *_: Any, **__: Any) -> Any:
     return torch.stack(losses).mean()
 
 
+def _loss_of(side: str) -> Callable[..., Any]:
+    """``ours`` or ``torchaudio``'s, both with the arguments of ``_batch`` and the mean over utterances."""
+    if side == "ours":
+        from tasks.speech.transducer_loss.loss import transducer_loss
+
+        return transducer_loss
+    from torchaudio.functional import rnnt_loss
+
+    return lambda logits, *rest: rnnt_loss(logits, *(each.int() for each in rest[:3]), rest[3])
+
+
 def _loss_rows(kernel_missing: str | None) -> list[dict[str, Any]]:
     import torch
-
-    from tasks.speech.transducer_loss.rnnt_loss import rnnt_loss
 
     rows = []
     peer_name = "torchaudio's compiled kernel" if kernel_missing is None else f"node by node ({kernel_missing})"
@@ -83,8 +90,8 @@ def _loss_rows(kernel_missing: str | None) -> list[dict[str, Any]]:
 
         def step(side: str, logits: Any = logits, rest: list[Any] = rest, found: dict[str, Any] = found) -> None:
             logits.grad = None
-            loss = _node_by_node if side == "torchaudio" and kernel_missing else rnnt_loss
-            value = loss(logits, *rest, **({} if loss is _node_by_node else {"implementation": side}))
+            loss = _node_by_node if side == "torchaudio" and kernel_missing else _loss_of(side)
+            value = loss(logits, *rest)
             value.backward()
             found[side] = value.item(), logits.grad
 
@@ -99,65 +106,14 @@ def _loss_rows(kernel_missing: str | None) -> list[dict[str, Any]]:
     return rows
 
 
-def _joiner_rows() -> list[dict[str, Any]]:
-    import torch
-    from torch.nn import functional
-
-    from tasks.speech.transducer_loss.joiner_loss import transducer_loss_from_joiner
-    from tasks.speech.transducer_loss.rnnt_loss import rnnt_loss
-    from tasks.torch_setup import has_bfloat16
-
-    rows = []
-    for utterances, frames, labels, width, symbols in JOINERS:
-        torch.manual_seed(1)
-        shapes = (utterances, frames, width), (utterances, labels + 1, width), (symbols, width), (symbols,)
-        inputs = [torch.randn(shape).div_(width**0.25).requires_grad_() for shape in shapes]
-        targets = torch.randint(symbols - 1, (utterances, labels))
-        lengths = [torch.linspace(each * 0.6, each, utterances).long() for each in (frames, labels)]
-        rest = targets, *lengths, symbols - 1
-        for arithmetic in (torch.float32, torch.bfloat16) if has_bfloat16() else (torch.float32,):
-            found: dict[str, Any] = {}
-
-            def step(
-                side: str, arithmetic: Any = arithmetic, inputs: Any = inputs, rest: Any = rest, found: Any = found
-            ) -> None:
-                for each in inputs:
-                    each.grad = None
-                if side == "ours":
-                    loss = transducer_loss_from_joiner(*inputs, *rest, arithmetic=arithmetic)
-                else:
-                    encodings, predictions, weight, bias = inputs
-                    with torch.autocast("cpu", torch.bfloat16, enabled=arithmetic == torch.bfloat16):
-                        joint = functional.relu(encodings.unsqueeze(2) + predictions.unsqueeze(1))
-                        loss = rnnt_loss(functional.linear(joint, weight, bias), *rest)
-                loss.backward()
-                found[side] = loss.item(), inputs[2].grad
-
-            step("ours")
-            step("modules")
-            tolerance = 1e-4 if arithmetic == torch.float32 else 1e-2
-            difference = (found["ours"][1] - found["modules"][1]).norm() / found["modules"][1].norm()
-            torch.testing.assert_close(found["ours"][0], found["modules"][0], atol=0, rtol=tolerance / 10)
-            if difference > tolerance:
-                raise AssertionError(f"the gradients of the joiner's weight differ by {difference:.2%}")
-            ours, peer, ratio = compared(ROUNDS, lambda step=step: step("ours"), lambda step=step: step("modules"))
-            kind = str(arithmetic).removeprefix("torch.")
-            name = f"joiner and loss in {kind} at (B, T, U, D, V) = {(utterances, frames, labels, width, symbols)}"
-            rows.append(
-                row(name, round(ours * 1e3, 2), round(peer * 1e3, 2), "ms", round(ratio, 2), ">= 1.0", ratio >= 1)
-            )
-    return rows
-
-
-def _memory(implementation: Any) -> float:
+def _memory(side: str) -> float:
     from benchmarks.language_model_workload import resident_peak
-    from tasks.speech.transducer_loss.rnnt_loss import rnnt_loss
 
-    small = _batch(SHAPES[0])
-    rnnt_loss(*small, implementation=implementation).backward()  # loads what the first call loads
+    loss = _loss_of(side)
+    loss(*_batch(SHAPES[0])).backward()  # loads what the first call loads
     logits, *rest = _batch(MEMORY_SHAPE)
     before = resident_peak()
-    rnnt_loss(logits, *rest, implementation=implementation).backward()
+    loss(logits, *rest).backward()
     return round((resident_peak() - before) * 2**20 / (logits.numel() * logits.element_size()), 2)
 
 
@@ -170,7 +126,7 @@ def _main() -> None:
     set_up_torch(1)
     side = sys.argv[1]
     if side == "speed":
-        result: Any = [*_loss_rows(missing), *_joiner_rows()]
+        result: Any = _loss_rows(missing)
     elif side == "memory-ours":
         result = _memory("ours")
     else:

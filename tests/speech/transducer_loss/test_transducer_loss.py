@@ -2,6 +2,11 @@
 
 import itertools
 import math
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -284,3 +289,12 @@ def test_arguments_that_do_not_fit_are_named(changes, message):
     with pytest.raises(ModelError, match=message) as error:
         transducer_loss(**_changed(**changes))
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not shutil.which("cc"), reason="the stand-ins are compiled by 'cc'")
+def test_torchaudios_compiled_kernel_gives_the_same_loss_and_gradient():
+    root = Path(__file__).parents[3]
+    script = Path(__file__).with_name("compiled_kernel.py")
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    ran = subprocess.run([sys.executable, script], cwd=root, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
