@@ -8,7 +8,8 @@ that no output is an input, and the test that holds ``dvc.yaml`` against the cod
 import argparse
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from string import Formatter
 from types import UnionType
 from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
@@ -87,9 +88,9 @@ AnyFiles = TypeVar("AnyFiles", bound=StageFiles)
 Stage = Callable[[AnySettings, AnyFiles, Cell, ResourceSettings], Report]
 
 
-def settings_by_kind(name: str) -> dict[str, object]:
+def settings_by_kind(name: str | None) -> dict[str, object]:
     """Without a parameter file a name is that of a kind."""
-    return {"kind": name}
+    return {"kind": name} if name else {}
 
 
 def nothing_more(settings: object) -> list[str]:
@@ -108,22 +109,27 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
     """A ``Settings`` class, or a union of such by ``kind``."""
     files: type[AnyFiles]
     section: str | Mapping[str, str]
-    """Key path of the settings in ``params.yaml``; a dimension of the cell may stand in it: ``masking.{technique}``.
-    Where the settings come from several sections: the key path of each field of ``settings``."""
+    """Key path of the settings in ``params.yaml``; a name may stand in it, ``masking.{technique}``: a dimension of the
+    cell, or else an option of its own. Where the settings come from several sections: the key path of each field."""
     parts: tuple[str, ...] = ()
     """The keys below a single section that the stage depends on; all where this is empty."""
     cell: tuple[str, ...] = ("dataset",)
     """Dimensions that options name."""
-    named_settings: Callable[[str], dict[str, object]] = settings_by_kind
-    """Settings by the dimension in ``section``, where there is no parameter file."""
+    named_settings: Callable[[str | None], dict[str, object]] = settings_by_kind
+    """Settings by the name in ``section``, where there is no parameter file."""
+    cell_of_name: Callable[[str], Cell] | None = None
+    """The cell of that name, where no option says it."""
+    shortcuts: Mapping[str, str] = field(default_factory=dict)
+    """Settings that are typed so often that they are options too, with the help of each."""
     files_of_settings: Callable[[AnySettings], list[str]] = nothing_more
     """Files that the settings name; inputs like any other."""
     epilog: str = ""
 
     @property
-    def dimension(self) -> str | None:
-        """The dimension of the cell that names the section."""
-        return next((name for name in self.cell if any(f"{{{name}}}" in path for path in self._paths.values())), None)
+    def named_by(self) -> str | None:
+        """The dimension or option that names the section."""
+        names = (name for path in self._paths.values() for _, name, _, _ in Formatter().parse(path))
+        return next((name for name in names if name), None)
 
     @property
     def _paths(self) -> dict[str, str]:
@@ -142,7 +148,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         for name, info in self.files.model_fields.items():
             _add_option(parser, name, info)
         for name in self.cell:
-            required = name == self.dimension
+            required = name == self.named_by
             parser.add_argument(
                 f"--{name}",
                 required=required,
@@ -150,6 +156,11 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
                 default=1 if name == "seed" else None,
                 help=_DIMENSIONS[name] + ("; with --params a name in that file" if required else ""),
             )
+        if self.named_by and self.named_by not in self.cell:
+            shown = next(path for path in self._paths.values() if "{" in path).format_map(_Shown())
+            parser.add_argument(_option(self.named_by), metavar="NAME", help=f"with --params: its settings are {shown}")
+        for name, text in self.shortcuts.items():
+            parser.add_argument(_option(name), help=text)
         common = parser.add_argument_group("common to all stages")
         common.add_argument("--params", metavar="FILE", help="read the settings from a params.yaml")
         common.add_argument(
@@ -168,33 +179,37 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
 
     def parse(self, arguments: argparse.Namespace) -> "Invocation[AnySettings, AnyFiles]":
         """What the options ask for; ``ParameterError`` where they, or the settings, are not allowed."""
-        cell = Cell(**{name: getattr(arguments, name) for name in self.cell})
+        name = getattr(arguments, self.named_by) if self.named_by else None
+        if arguments.params and self.named_by and not name:
+            raise ParameterError(f"--params needs {_option(self.named_by)}: which settings of {arguments.params!r}?")
+        cell = Cell(**{dimension: getattr(arguments, dimension) for dimension in self.cell})
+        if self.cell_of_name and name:
+            cell = self.cell_of_name(name)
         files = self.files_from(arguments)
-        settings, resources = self._settings(cell, arguments)
+        settings, resources = self._settings(name, arguments)
         if arguments.threads is not None:
             if arguments.threads < 1:
                 raise ParameterError(f"--threads {arguments.threads!r} is not allowed; give 1 or more")
             resources = resources.model_copy(update={"threads": arguments.threads})
-        return Invocation(self, settings, files, cell, resources, arguments.report)
+        sections = [path.format_map({str(self.named_by): name}) for path in self._paths.values()]
+        kind = getattr(settings, "kind", "")
+        sections = [f"{path}.{part.format(kind=kind)}" for path in sections for part in self.parts] or sections
+        read = sections if arguments.params else []
+        return Invocation(self, settings, files, cell, resources, arguments.params, arguments.report, read)
 
     def files_from(self, arguments: argparse.Namespace) -> AnyFiles:
         """The files alone; ``ParameterError`` for a stream that the stage cannot read or write."""
         given = {name: getattr(arguments, name) for name in self.files.model_fields}
-        for name, role in self.files.roles().items():
-            if given[name] == _STREAM and not role.stream:
-                raise ParameterError(f"{_option(name)} '-': no standard stream here; name a file")
+        streams = {name for name, role in self.files.roles().items() if role.stream}
+        for name in ("params", "report", *self.files.roles()):
+            if getattr(arguments, name) == _STREAM and name not in streams:
+                raise ParameterError(f"{_option(name)} '-': standard input and output are not for this; name a file")
         checked: AnyFiles = check_settings(self.files, given, "options")
         return checked
 
-    def sections(self, cell: Cell, settings: AnySettings) -> list[str]:
-        """Key paths of ``params.yaml`` that the stage depends on."""
-        kind = getattr(settings, "kind", "")
-        paths = [path.format_map(cell.as_dict()) for path in self._paths.values()]
-        return [f"{path}.{part.format(kind=kind)}" for path in paths for part in self.parts] or paths
-
-    def _settings(self, cell: Cell, arguments: argparse.Namespace) -> tuple[AnySettings, ResourceSettings]:
+    def _settings(self, name: str | None, arguments: argparse.Namespace) -> tuple[AnySettings, ResourceSettings]:
         resources = ResourceSettings(threads=1, parallel_stages=1)
-        paths = {field: path.format_map(cell.as_dict()) for field, path in self._paths.items()}
+        paths = {field: path.format_map({str(self.named_by): name}) for field, path in self._paths.items()}
         values: dict[str, Any] = {}
         where = "options"
         if arguments.params:
@@ -203,11 +218,15 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
             read = read_sections(arguments.params, [*paths.values(), "resources"])
             resources = read["resources"]
             where = ", ".join(paths.values())
-            values = {name: read[path].model_dump(mode="json", exclude_unset=True) for name, path in paths.items()}
-        elif self.dimension:
-            named = next(name for name, path in self._paths.items() if f"{{{self.dimension}}}" in path)
-            values = {named: self.named_settings(getattr(cell, self.dimension))}
-        values = with_overrides(values.get("", values), arguments.overrides)
+            values = {place: _said(read[path], path) for place, path in paths.items()}
+        elif self.named_by:
+            place = next(place for place, path in self._paths.items() if "{" in path)
+            values = {place: self.named_settings(name)}
+        values = dict(values.get("", values))
+        for shortcut in sorted(self.shortcuts, key=lambda option: option != "kind"):
+            if getattr(arguments, shortcut) is not None:
+                _put(values, [shortcut], getattr(arguments, shortcut))
+        values = with_overrides(values, arguments.overrides)
         return check_settings(self.settings, values, where), resources
 
 
@@ -220,20 +239,21 @@ class Invocation(Generic[AnySettings, AnyFiles]):
     files: AnyFiles
     cell: Cell
     resources: ResourceSettings
+    params: str | None = None
     report: str | None = None
+    sections: Sequence[str] = ()
+    """Key paths of ``params.yaml`` that the stage depends on."""
 
     def inputs(self) -> list[tuple[str, str]]:
         """What is read, the files that the settings name included: pairs of what names a path, and the path."""
         return [*self.files.read(), *(("setting", path) for path in self.command.files_of_settings(self.settings))]
 
-    def sections(self) -> list[str]:
-        """Key paths of ``params.yaml`` that the stage depends on."""
-        return self.command.sections(self.cell, self.settings)
-
     def run(self) -> Report:
         """Run the stage and write its report; ``ParameterError`` where an output is an input or another output."""
         inputs, outputs = self.inputs(), self.files.written()
-        refuse_shared_paths(inputs, outputs)
+        own = [("--params", self.params)] if self.params else []
+        report = [("--report", self.report)] if self.report else []
+        refuse_shared_paths([*inputs, *own], [*outputs, *report], inside=False)
         with recorded_stage(
             self.command.name,
             self.report,
@@ -246,6 +266,14 @@ class Invocation(Generic[AnySettings, AnyFiles]):
             found = self.command.stage(self.settings, self.files, self.cell, self.resources)
             recorded.take(found)
         return found
+
+
+def _said(section: object, path: str) -> dict[str, Any]:
+    """What a section of the parameter file says, its defaults left out."""
+    if not isinstance(section, BaseModel):
+        inside = ", ".join(map(str, section)) if isinstance(section, Mapping) else repr(section)
+        raise ParameterError(f"{path!r} in the parameter file is no section of settings; it holds {inside}")
+    return section.model_dump(mode="json", exclude_unset=True)
 
 
 class _Shown(dict[str, str]):

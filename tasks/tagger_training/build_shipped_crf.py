@@ -32,7 +32,7 @@ from tasks.labelled_text.labelled_lines import LabelledLine, read_labelled, writ
 from tasks.labelled_text.settings import LabelledTextSettings
 from tasks.tagger_training.crf_training import train_crf
 from tasks.tagger_training.settings import CrfTraining
-from tasks.tagger_training.train_tagger_command import class_of
+from tasks.tagger_training.train_tagger import class_of
 
 LEARNED = ("social_media_train",)
 """Files that are never held out."""
@@ -69,7 +69,7 @@ def write_held_out(gold: Path, folder: Path) -> None:
 
 def main() -> None:
     """Command line for developers."""
-    from tasks.labelled_text.generate_command import SHIPPED
+    from tasks.labelled_text.generate_labelled import SHIPPED
     from tasks.labelled_text.generated_corpus import TemplateFile, write_generated
     from tasks.labelled_text.slots import SLOT_KINDS
     from tasks.labelled_text.template import read_templates

@@ -194,7 +194,7 @@ def test_what_is_replaced_is_never_a_redirected_stream(folder):
 def test_what_loses_nothing_is_allowed(folder):
     """Devices are shared, and a folder of text may hold its corpus, as long as nothing is read that is written."""
     assert cli.main([*MASK.split(), "--input", "text", "--output", "/dev/null", "--sidecar", "/dev/null"]) == 0
-    small = "--minimum-words 1 --valid-sentences 1 --test-sentences 1".split()
+    small = ["--set", "cleaning={minimum_words: 1, valid_sentences: 1, test_sentences: 1}"]
     (folder / "source" / "text.txt").write_text("".join(f"line {n} of text\n" for n in range(20)), encoding="utf-8")
     for _ in range(2):
         assert cli.main(["corpora", "--source", "source/text.txt", "--output", "source", *small]) == 0

@@ -21,7 +21,7 @@ SENTENCES = 3000
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory):
     folder = tmp_path_factory.mktemp("generated")
-    options = ["--sentences", str(SENTENCES), "--seed", "3", "--report", str(folder / "report.json")]
+    options = ["--set", f"sentences={SENTENCES}", "--set", "seed=3", "--report", str(folder / "report.json")]
     assert main(["generate-labelled", "--output", str(folder / "out"), *options]) == 0
     lines = {part: list(read_labelled(folder / "out" / f"{part}.jsonl")) for part in PARTS}
     return lines, json.loads((folder / "report.json").read_text())["measured"]
@@ -71,7 +71,13 @@ def test_share_of_lines_without_private_values(generated):
 def test_share_of_lower_cased_lines(tmp_path):
     templates = tmp_path / "capitals.txt"
     templates.write_text("".join(f"{word} {{CITY}} IS.\n" for word in "AB CD EF GH IJ KL MN OP QR ST".split()))
-    run(tmp_path / "out", "--templates", str(templates), "--params", str(params(tmp_path, valid_share=0, test_share=0)))
+    run(
+        tmp_path / "out",
+        "--set",
+        f"templates=[{templates}]",
+        "--params",
+        str(params(tmp_path, valid_share=0, test_share=0)),
+    )
     texts = [line.text for line in read_labelled(tmp_path / "out" / "train.jsonl")]
     assert len(texts) == 2000
     lower = sum(text == text.lower() for text in texts) / 2000
@@ -98,18 +104,18 @@ def test_same_seed_same_bytes_in_processes_with_other_hash_seeds(tmp_path):
     for hash_seed in ("1", "2"):
         folder = tmp_path / hash_seed
         subprocess.run(
-            [sys.executable, "-m", "tasks.cli", "generate-labelled", "--output", str(folder), "--sentences", "400"],
+            [sys.executable, "-m", "tasks.cli", "generate-labelled", "--output", str(folder), "--set", "sentences=400"],
             check=True,
             env={**os.environ, "PYTHONHASHSEED": hash_seed},
             capture_output=True,
         )
         made.append({part: (folder / f"{part}.jsonl").read_bytes() for part in PARTS})
     assert made[0] == made[1]
-    assert run(tmp_path / "other", "--sentences", "400", "--seed", "2") != made[0]
+    assert run(tmp_path / "other", "--set", "sentences=400", "--set", "seed=2") != made[0]
 
 
 def test_a_label_can_be_left_out(tmp_path):
-    run(tmp_path / "out", "--sentences", "500", "--unlabelled", "USER_NAME", "PERSON")
+    run(tmp_path / "out", "--set", "sentences=500", "--set", "unlabelled=[USER_NAME, PERSON]")
     labels = {span.label for line in read_labelled(tmp_path / "out/train.jsonl") for span in line.spans}
     assert labels
     assert not labels & {"USER_NAME", "PERSON"}
@@ -120,7 +126,14 @@ def test_learned_text_is_private_and_holds_no_labelled_value(tmp_path):
     text = "Zaphodine waved from Quuxville"
     spans = (LabelledSpan(0, 9, "PER"), LabelledSpan(21, 30, "ORT"))
     write_labelled(gold, [LabelledLine(text, spans, 1)])
-    options = ["--templates", "--learn-from", str(gold), "--label-map", "ORT=CITY", "--sentences", "20"]
+    options = [
+        "--set",
+        "templates=[]",
+        "--set",
+        f"learn_from=[{{source: {gold}, labels: {{ORT: CITY}}}}]",
+        "--set",
+        "sentences=20",
+    ]
     settings = params(tmp_path, valid_share=0.0, test_share=0.0)
     learned, report = tmp_path / "learned.txt", tmp_path / "report.json"
     made = run(
@@ -145,15 +158,13 @@ def test_learned_text_is_private_and_holds_no_labelled_value(tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--templates"], "no templates"),
-        (["--templates", "gone.txt"], "'gone.txt' does not exist"),
-        (["--label-map", "a=CITY"], "--label-map is for the files of --learn-from"),
-        (["--learn-from", "gold.jsonl", "--label-map", "a"], "'a' is not LABEL=KIND"),
-        (["--learn-from", "gold.jsonl", "--label-map", "PERR=PERSON"], "has the label 'PERR' (did you mean 'PER'?)"),
-        (["--write-templates", "t.txt"], "name a labelled file with --learn-from"),
-        (["--sentences", "0"], "greater than or equal to 1 (got 0)"),
-        (["--unlabelled", "USERNAME"], "'USERNAME' (did you mean 'USER_NAME'?)"),
-        (["--templates", "one.txt"], "no template falls into the"),
+        (["--set", "templates=[]"], "no templates"),
+        (["--set", "templates=[gone.txt]"], "'gone.txt' does not exist"),
+        (["--set", "learn_from=[{source: gold.jsonl, labels: {PERR: PERSON}}]"], "(did you mean 'PER'?)"),
+        (["--write-templates", "t.txt"], "name a labelled file under learn_from"),
+        (["--set", "sentences=0"], "greater than or equal to 1 (got 0)"),
+        (["--set", "unlabelled=[USERNAME]"], "'USERNAME' (did you mean 'USER_NAME'?)"),
+        (["--set", "templates=[one.txt]"], "no template falls into the"),
     ],
 )
 def test_user_errors_are_one_line(tmp_path, monkeypatch, capsys, options, says):

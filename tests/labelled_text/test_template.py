@@ -101,7 +101,7 @@ def test_escape_of_plain_text_is_plain():
 
 
 def test_the_page_on_templates_names_every_kind_with_its_label():
-    from tasks.labelled_text.generate_command import SHIPPED
+    from tasks.labelled_text.generate_labelled import SHIPPED
 
     page = (SHIPPED / "README.md").read_text(encoding="utf-8")
     for name, kind in SLOT_KINDS.items():

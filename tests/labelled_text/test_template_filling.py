@@ -6,7 +6,7 @@ import pytest
 
 from tasks.labelled_text import template_filling
 from tasks.labelled_text.articles import agree, article_for
-from tasks.labelled_text.generate_command import SHIPPED
+from tasks.labelled_text.generate_labelled import SHIPPED
 from tasks.labelled_text.number_formats import card_number, iban
 from tasks.labelled_text.slots import SLOT_KINDS, Gazetteer, Sentence, fill_slot
 from tasks.labelled_text.template import Slot, parse_template, read_templates

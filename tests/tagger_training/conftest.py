@@ -3,7 +3,7 @@ from labelled_sentences import NAMES, TOWNS, sentences
 
 from tasks.tagger_training.crf_training import train_crf
 from tasks.tagger_training.settings import CrfTraining
-from tasks.tagger_training.train_tagger_command import class_of
+from tasks.tagger_training.train_tagger import class_of
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from tasks.masking.taggers.crf_tagger import CrfModel
 from tasks.tagger_training.crf_training import train_crf
 from tasks.tagger_training.labelled_tokens import tokens_and_labels
 from tasks.tagger_training.settings import CrfTraining
-from tasks.tagger_training.train_tagger_command import class_of
+from tasks.tagger_training.train_tagger import class_of
 from tasks.tagger_training.word_clusters import word_clusters
 
 

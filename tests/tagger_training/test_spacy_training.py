@@ -6,7 +6,7 @@ from tasks.masking.settings import SpacyTagger
 from tasks.masking.taggers.spacy_tagger import SpacyModel
 from tasks.tagger_training.settings import SpacyTraining
 from tasks.tagger_training.spacy_training import spacy_type, train_spacy
-from tasks.tagger_training.train_tagger_command import class_of
+from tasks.tagger_training.train_tagger import class_of
 
 KNOWN = ["Angela Merkel met Barack Obama in Berlin .", "He moved from London to Paris in 2010 ."]
 

@@ -15,7 +15,7 @@ def folder(tmp_path):
 
 def test_a_crf_is_trained_tested_and_used(folder, tmp_path, capsys):
     report = tmp_path / "report.json"
-    options = ["--kind", "crf", "--embeddings", "none", "--iterations", "60", "--report", str(report)]
+    options = ["--kind", "crf", "--set", "embeddings=null", "--set", "iterations=60", "--report", str(report)]
     assert main(["train-tagger", "--labelled", str(folder), "--output", str(tmp_path / "crf"), *options]) == 0
     measured = json.loads(report.read_text())["measured"]
     assert (measured["lines"], measured["labelled_tokens"]) == (80, 40)
@@ -25,7 +25,16 @@ def test_a_crf_is_trained_tested_and_used(folder, tmp_path, capsys):
     text = tmp_path / "text.txt"
     text.write_text("my name is Wladyslaw and that is all\n")
     capsys.readouterr()
-    options = ["--model", str(tmp_path / "crf"), "--marker-style", "class", "--input", str(text), "--output", "-"]
+    options = [
+        "--set",
+        f"tagger.model={tmp_path}/crf",
+        "--set",
+        "markers.style=class",
+        "--input",
+        str(text),
+        "--output",
+        "-",
+    ]
     assert main(["mask", "--technique", "crf", *options]) == 0
     assert capsys.readouterr().out == "my name is [PERSON] and that is all\n"
 
@@ -45,10 +54,10 @@ def test_parameters_come_from_their_section(folder, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "no kind of tagger is given"),
-        (["--kind", "crf", "--epochs", "3"], "--epochs does nothing for a tagger of kind crf"),
-        (["--kind", "spacy", "--l1", "1"], "--l1 does nothing for a tagger of kind spacy"),
-        (["--kind", "crf", "--iterations", "0"], "iterations"),
+        ([], "Unable to extract tag using discriminator 'kind'"),
+        (["--tagger", "own"], "--tagger 'own' is a name in a parameter file; add --params FILE"),
+        (["--kind", "crf", "--set", "epochs=3"], "epochs: unknown key"),
+        (["--kind", "crf", "--set", "iterations=0"], "iterations"),
     ],
 )
 def test_wrong_options(folder, tmp_path, capsys, options, message):
@@ -60,7 +69,7 @@ def test_wrong_options(folder, tmp_path, capsys, options, message):
 def test_a_held_out_part_without_anything_private_leaves_the_rates_undefined(tmp_path, capsys):
     folder = write_folder(tmp_path / "labelled", sentences(NAMES, TOWNS), [labelled("that is all we know about it")])
     report = tmp_path / "report.json"
-    options = ["--kind", "crf", "--embeddings", "none", "--iterations", "30", "--report", str(report)]
+    options = ["--kind", "crf", "--set", "embeddings=null", "--set", "iterations=30", "--report", str(report)]
     assert main(["train-tagger", "--labelled", str(folder), "--output", str(tmp_path / "crf"), *options]) == 0
     assert "recall undefined" in capsys.readouterr().err
     measured = json.loads(report.read_text())["measured"]

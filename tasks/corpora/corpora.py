@@ -1,0 +1,92 @@
+"""Bring text in: clean it, leave duplicates out, and divide it into training, validation and test text.
+
+The result is a folder with train.txt, valid.txt and test.txt: UTF-8, one sentence a line. Case and punctuation
+stay; white space and control characters are normalised. No sentence of valid or test is in train, and no document
+(conversation, article, or whatever document_field names) is divided; with --private, train.documents has a number
+for the document of each line of train.txt. Every text that is left out is counted by its reason in the report.
+
+Examples:
+  palimpsest corpora --source mail.jsonl --set text_field=body --set document_field=thread --private --output data/mail
+  palimpsest corpora --kind wikitext --source wikitext-103-v1.zip --output data/generic
+  palimpsest corpora --params params.yaml --section corpora.chat --private --output data/private/corpora/chat
+"""
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from tasks.command import WRITE, StageCommand, StageFiles
+from tasks.corpora.settings import CorpusSettings
+from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
+
+SUMMARY = "bring text in: clean, deduplicate, divide into train, valid and test"
+_FILES = ("train.txt", "valid.txt", "test.txt", "train.documents")
+_PACKAGED_KINDS = ("chitchat", "encyclopedia")
+
+
+class CorporaFiles(StageFiles):
+    """Where a corpus goes; where it comes from is a setting."""
+
+    output: Annotated[str, WRITE]
+    """folder for train.txt, valid.txt and test.txt"""
+    private: bool = False
+    """only you may read the output (modes 0700 and 0600)"""
+
+
+def corpora(settings: CorpusSettings, files: CorporaFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Write the corpus folder.
+
+    Raises ``CorpusError`` where the source is missing, is not what its kind says, or has too few sentences.
+    """
+    from tasks.corpora.division import divide
+    from tasks.corpora.sources.open_source import open_source
+    from tasks.files.paths_apart import refuse_shared_paths
+
+    # A folder of files is searched through; of a published corpus the files of known names are read.
+    of_files = settings.kind == "files"
+    refuse_shared_paths([("source", settings.source)], [("--output", files.output)], files=_FILES, inside=of_files)
+    source = open_source(settings)
+    folder = make_folder(files.output, private=files.private)
+    if files.private:
+        os.chmod(folder, PRIVATE_FOLDER_MODE)
+    name = cell.dataset or str(settings.source)
+    tally = divide(source, settings.cleaning, folder, private=files.private, name=name)
+    report = Report(seed=settings.cleaning.seed).measure(
+        texts=tally.texts,
+        documents=tally.documents,
+        sentences=tally.sentences,
+        words=tally.words,
+        part_documents=tally.part_documents,
+        left_out=dict(tally.left_out),
+    )
+    if all(part.kind in _PACKAGED_KINDS for part in getattr(settings, "of", [settings])):
+        report.measure(package_files={Path(path).name: _file_hash(path) for path in source.files})
+    sentences = ", ".join(f"{count:,} {part}" for part, count in tally.sentences.items())
+    print(
+        f"{name}: {sentences} sentences; {sum(tally.left_out.values()):,} of {tally.texts:,} left out", file=sys.stderr
+    )
+    return report
+
+
+def _file_hash(path: str) -> str:
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+COMMAND = StageCommand(
+    name="corpora",
+    stage=corpora,
+    settings=CorpusSettings,
+    files=CorporaFiles,
+    section="{section}",
+    cell=(),
+    cell_of_name=lambda section: Cell(dataset=section.removeprefix("corpora.")),
+    named_settings=lambda section: {"kind": "files"},
+    files_of_settings=lambda settings: [settings.source],
+    shortcuts={"source": "a .txt, .jsonl or .parquet file, or a folder of such", "kind": "form of the source"},
+)

@@ -1,0 +1,59 @@
+"""Count the words of a text.
+
+Writes one line per different word, "word<TAB>count", the most frequent first. Words keep their case; what a word
+is (contractions, numbers, addresses) is the same as for masking. The vocabulary threshold and the filling by frequency
+read such a file, made of generic text. Published frequencies of general English can be blended in: one corpus is
+seldom generic enough.
+
+Example:
+  palimpsest count-words --input data/generic/train.txt --output data/word_counts.tsv
+"""
+
+import sys
+from typing import Annotated
+
+from tasks.command import READ_STREAM, WRITE_STREAM, StageCommand, StageFiles
+from tasks.corpora.settings import WordCountSettings
+from tasks.errors import CorpusError
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
+
+SUMMARY = "count the words of a text, for the vocabulary threshold and for filling"
+
+
+class CountWordsFiles(StageFiles):
+    """What counting reads and writes."""
+
+    input: Annotated[str, READ_STREAM]
+    """text, one sentence a line"""
+    output: Annotated[str, WRITE_STREAM]
+    """word counts"""
+
+
+def count_words(settings: WordCountSettings, files: CountWordsFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Write the counts; ``CorpusError`` where the text holds no word."""
+    from tasks.corpora.sources.published_frequencies import blend_counts, published_frequencies
+    from tasks.corpora.text_lines import read_lines
+    from tasks.corpora.word_counts import count_lines, write_word_counts
+
+    counts = count_lines(read_lines(files.input))
+    if not counts:
+        raise CorpusError(f"corpus file {files.input!r} holds no word; it needs at least one sentence")
+    words, different = sum(counts.values()), len(counts)
+    written: dict[str, int] = counts
+    if settings.published_share:
+        written = blend_counts(counts, published_frequencies(), settings.published_share)
+    write_word_counts(files.output, written)
+    print(f"{words:,} words, {different:,} different ones; {len(written):,} written", file=sys.stderr)
+    return Report().measure(words=words, different_words=different, written_words=len(written))
+
+
+COMMAND = StageCommand(
+    name="count_words",
+    stage=count_words,
+    settings=WordCountSettings,
+    files=CountWordsFiles,
+    section="word_counts",
+    cell=(),
+)

@@ -1,0 +1,139 @@
+"""Make labelled text from templates: train, valid and test files to train and test detectors with.
+
+A template is text with slots, such as "My name is {PERSON:1} and I live in {CITY}, {COUNTRY}."; the slots are filled
+with names of many languages, places, organisations, dates, numbers of cards, telephones and accounts, and the labels
+are written at the same time. Some hundred templates come with palimpsest; your own are a text file with one template a
+line, and more are learned from any labelled corpus. No template is in more than one part, and the test part has names
+and places that the training part has not.
+
+Learned templates hold the words of their corpus: then all files are written for you alone (mode 0600).
+
+Examples:
+  palimpsest generate-labelled --output data/labelled --set sentences=20000
+  palimpsest generate-labelled --output mine --set 'templates=[mine.txt]' \\
+    --set 'learn_from=[{source: gold.jsonl, labels: {ort: CITY}}]'
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from tasks.command import WRITE, WRITE_STREAM, StageCommand, StageFiles
+from tasks.errors import ParameterError
+from tasks.labelled_text.settings import LabelledTextSettings
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
+
+if TYPE_CHECKING:
+    from tasks.labelled_text.learning import LearnedTemplates
+
+SUMMARY = "make labelled text from templates, to train and test detectors"
+_PARTS = ("train.jsonl", "valid.jsonl", "test.jsonl")
+SHIPPED = Path(__file__).parent / "templates"
+
+
+class GenerateLabelledFiles(StageFiles):
+    """What is written; templates and labelled files to learn from are settings."""
+
+    output: Annotated[str, WRITE]
+    """folder for train, valid and test .jsonl"""
+    write_templates: Annotated[str | None, WRITE_STREAM] = None
+    """write the learned templates, one a line"""
+
+
+def generate_labelled(
+    settings: LabelledTextSettings, files: GenerateLabelledFiles, cell: Cell, resources: ResourceSettings
+) -> Report:
+    """Write the three files, and the learned templates.
+
+    Raises ``ParameterError`` for a mapped label that no corpus has, ``CorpusError`` for bad lines of a labelled file.
+    """
+    from tasks.files.atomic_file import make_folder
+    from tasks.files.paths_apart import refuse_shared_paths
+    from tasks.labelled_text.generated_corpus import TemplateFile, write_generated
+    from tasks.labelled_text.learning import learn_templates
+    from tasks.labelled_text.slots import SLOT_KINDS
+    from tasks.labelled_text.template import read_templates, write_templates
+
+    if files.write_templates and not settings.learn_from:
+        raise ParameterError("--write-templates writes learned templates; name a labelled file under learn_from")
+    paths = sorted(SHIPPED.glob("*.txt")) if settings.templates == "shipped" else list(map(Path, settings.templates))
+    private = bool(settings.learn_from)
+    sources = [source.source for source in settings.learn_from]
+    refuse_shared_paths([("setting", path) for path in _files_of(settings)], files.written(), files=_PARTS)
+    sources_of_text = [TemplateFile(path.stem, read_templates(path, SLOT_KINDS)) for path in paths]
+    learned = [learn_templates(source.source, source.labels) for source in settings.learn_from]
+    _check_labels_used(settings, learned)
+    sources_of_text += [
+        TemplateFile(Path(source).stem, found.templates, learned=True)
+        for source, found in zip(sources, learned, strict=True)
+    ]
+    if files.write_templates:
+        templates = dict.fromkeys(str(template) for found in learned for template in found.templates)
+        by_text = {str(template): template for found in learned for template in found.templates}
+        write_templates(files.write_templates, (by_text[text] for text in templates), private=True)
+    folder = make_folder(files.output, private=private)
+    tally = write_generated(folder, sources_of_text, settings, private=private)
+    lines, without = sum(tally.lines.values()), sum(tally.lines_without_span.values())
+    report = Report(seed=settings.seed).measure(
+        sentences=lines,
+        sentences_by_part=tally.lines,
+        templates_by_part=tally.templates,
+        sentences_without_span=without,
+        spans_by_label=dict(sorted(tally.spans.items())),
+        lower_cased_share=tally.lower_cased / lines,
+        lower_values_share=tally.lower_values / lines,
+        upper_cased_share=tally.upper_cased / lines,
+        joined_share=tally.joined / lines,
+        repeated_sentences=tally.repeated,
+        learned_templates=sum(len(found.templates) for found in learned),
+        learned_lines=sum(found.lines for found in learned),
+        learned_lines_repeated=sum(found.repeated for found in learned),
+        learned_lines_left_out=sum(found.left_out for found in learned),
+        overlapping_spans=sum(found.overlapping_spans for found in learned),
+        unlabelled_values_replaced=sum(found.found_values for found in learned),
+    )
+    if learned:
+        report.warn(
+            "Learned templates replace labelled values and addresses, names with @ and long numbers; any other "
+            "word of the corpus stays in them, names that nobody labelled among them."
+        )
+    parts = ", ".join(f"{part} {count:,}" for part, count in tally.lines.items())
+    print(
+        f"{lines:,} sentences ({parts}) from {sum(tally.templates.values()):,} templates, "
+        f"{sum(tally.spans.values()):,} labelled values",
+        file=sys.stderr,
+    )
+    return report
+
+
+def _files_of(settings: LabelledTextSettings) -> list[str]:
+    """A user's own templates, and labelled files; the shipped templates are code."""
+    own = [] if settings.templates == "shipped" else settings.templates
+    return [*own, *(source.source for source in settings.learn_from)]
+
+
+def _check_labels_used(settings: LabelledTextSettings, learned: "Sequence[LearnedTemplates]") -> None:
+    """``ParameterError`` for a mapped label that no corpus has: it is misspelt, or the mapping is out of date."""
+    from tasks.spelling import nearest
+
+    found = sorted(set().union(*(corpus.labels for corpus in learned)))
+    mapped = dict.fromkeys(label for source in settings.learn_from for label in source.labels)
+    unused = [f"{label!r}{nearest(label, found)}" for label in mapped if label not in found]
+    if unused:
+        raise ParameterError(
+            f"no corpus to learn from has the label {', '.join(unused)}; their labels are: {', '.join(found) or 'none'}"
+        )
+
+
+COMMAND = StageCommand(
+    name="generate_labelled",
+    stage=generate_labelled,
+    settings=LabelledTextSettings,
+    files=GenerateLabelledFiles,
+    section="labelled_text",
+    cell=(),
+    files_of_settings=_files_of,
+)

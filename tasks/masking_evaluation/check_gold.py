@@ -1,0 +1,69 @@
+"""Check a labelled file, count its labels, and put it where the graph expects it.
+
+All bad lines are named at once, with their numbers and the reason, and no text. The report says how many spans each
+label has, which class of marker it stands for, and which labels no mapping knows.
+
+Examples:
+  palimpsest check-gold --source mail-labelled.jsonl
+  palimpsest check-gold --source data/raw/mail-labelled.jsonl --output data/private/gold/mail.jsonl
+"""
+
+import sys
+from collections import Counter
+from typing import Annotated, Any
+
+from tasks.command import WRITE_STREAM, StageCommand, StageFiles
+from tasks.masking_evaluation.settings import GoldSet
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
+
+SUMMARY = "check a labelled file and count its labels"
+
+
+class CheckGoldFiles(StageFiles):
+    """Where a labelled file goes; where it comes from is a setting."""
+
+    output: Annotated[str | None, WRITE_STREAM] = None
+    """write the lines here, readable for the owner alone"""
+
+
+def check_gold(settings: GoldSet, files: CheckGoldFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Check and count; ``CorpusError`` names all bad lines."""
+    from tasks.labelled_text.labelled_lines import LabelledLine, read_labelled, write_labelled
+    from tasks.masking_evaluation.label_classes import label_mapping
+
+    mapping = label_mapping(settings.labels, "labels")
+    lines: list[LabelledLine] = list(read_labelled(settings.source))
+    labels = Counter(span.label for line in lines for span in line.spans)
+    if files.output:
+        write_labelled(files.output, lines, private=True)
+    measured: dict[str, Any] = {
+        "lines": len(lines),
+        "lines_with_spans": sum(bool(line.spans) for line in lines),
+        "spans": sum(labels.values()),
+        "spans_by_label": dict(sorted(labels.items())),
+        "label_mapping": mapping.in_force(labels),
+        "unmapped_labels": mapping.unmapped(labels),
+    }
+    report = Report().measure(**measured)
+    if measured["unmapped_labels"]:
+        report.warn(f"labels without a class: {', '.join(measured['unmapped_labels'])}")
+    print(f"{settings.source}: {measured['lines']:,} lines, {measured['spans']:,} spans", file=sys.stderr)
+    for label, count in measured["spans_by_label"].items():
+        name = mapping.class_of(label) if mapping.is_private(label) else "not private"
+        print(f"  {label:<24} {count:>8,}  {name or 'no class'}", file=sys.stderr)
+    return report
+
+
+COMMAND = StageCommand(
+    name="check_gold",
+    stage=check_gold,
+    settings=GoldSet,
+    files=CheckGoldFiles,
+    section="masking_evaluation.gold_sets.{gold_set}",
+    cell=(),
+    named_settings=lambda name: {},
+    files_of_settings=lambda settings: [settings.source],
+    shortcuts={"source": "labelled file: JSON lines with 'text' and 'spans'; '-': standard input"},
+)

@@ -1,0 +1,140 @@
+"""Train a tagger of private words on labelled text, and test it on a part that it has not seen.
+
+Labelled text is JSON lines, {"text": "...", "spans": [{"start": 0, "end": 4, "label": "PERSON"}]}, such as 'palimpsest
+generate-labelled' writes. --kind crf trains a conditional random field (fast, small), --kind spacy trains the
+recogniser of a spaCy pipeline further, or a new one with --set base=null. The result is the folder that
+'palimpsest mask --technique crf --model FOLDER' (or --technique spacy) takes.
+
+Examples:
+  palimpsest generate-labelled --set sentences=20000 --output labelled
+  palimpsest train-tagger --kind crf --labelled labelled --output models/taggers/crf
+  palimpsest train-tagger --kind spacy --labelled labelled --rehearsal-text generic.txt --output models/taggers/own
+"""
+
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+from tasks.command import READ, READ_STREAM, WRITE, StageCommand, StageFiles
+from tasks.errors import CorpusError, ParameterError
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
+from tasks.tagger_training.settings import TaggerTrainingSettings
+
+SUMMARY = "train a tagger of private words on labelled text"
+
+
+class TrainTaggerFiles(StageFiles):
+    """What the training of a tagger reads and writes."""
+
+    labelled: Annotated[str, READ]
+    """folder with train.jsonl and test.jsonl"""
+    output: Annotated[str, WRITE]
+    """folder where the tagger goes, in place of what is there"""
+    rehearsal_text: Annotated[str | None, READ_STREAM] = None
+    """generic text that the base of a spaCy pipeline rehearses on"""
+
+
+def train_tagger(
+    settings: TaggerTrainingSettings, files: TrainTaggerFiles, cell: Cell, resources: ResourceSettings
+) -> Report:
+    """Train a tagger and test it on a part that it has not seen.
+
+    Raises ``CorpusError`` where a part is missing or has labels that no mapping to classes knows.
+    """
+    from tasks.files.paths_apart import refuse_shared_paths
+    from tasks.labelled_text.labelled_lines import read_labelled
+    from tasks.tagger_training.held_out import held_out_scores
+
+    read = [("labelled", files.labelled), *(("model", model) for model in _models(settings))]
+    refuse_shared_paths(read, [("--output", files.output)], replaced=True)
+    parts = {name: Path(files.labelled) / f"{name}.jsonl" for name in ("train", "test")}
+    for path in parts.values():
+        if not path.is_file():
+            raise CorpusError(
+                f"labelled file {str(path)!r} does not exist; 'palimpsest generate-labelled' writes such a folder"
+            )
+    _check_labels(parts.values())
+    report = Report(seed=settings.seed)
+    lines = read_labelled(parts["train"])
+    started = time.perf_counter()
+    if settings.kind == "crf":
+        from tasks.tagger_training.crf_training import train_crf
+
+        report.measure(**train_crf(lines, class_of, settings, files.output))
+    else:
+        from tasks.corpora.text_lines import read_corpus
+        from tasks.tagger_training.spacy_training import train_spacy
+
+        rehearsal = files.rehearsal_text if settings.base else None
+        generic = [line for line in read_corpus(rehearsal) if line.strip()] if rehearsal else []
+        if settings.base and settings.rehearsal_share and not generic:
+            report.warn("the base rehearses nothing, since no --rehearsal-text is given; it may forget its types")
+        report.measure(**train_spacy(lines, class_of, generic, settings, files.output))
+    report.measure(training_seconds=round(time.perf_counter() - started, 3))
+    report.measure(**held_out_scores(settings.kind, files.output, parts["test"], class_of))
+    _say(files.output, report.measured)
+    for warning in report.warnings:
+        print(f"palimpsest: warning: {warning}", file=sys.stderr)
+    return report
+
+
+def _models(settings: TaggerTrainingSettings) -> list[str]:
+    model = settings.embeddings if settings.kind == "crf" else settings.base
+    return [model] if model else []
+
+
+def class_of(label: str) -> str | None:
+    """The class that a label is taught as: of generated text, of the usual gold sets, or a class itself."""
+    from tasks.labelled_text.labels import LABEL_CLASSES
+    from tasks.masking_evaluation.label_classes import label_mapping
+
+    return LABEL_CLASSES.get(label) or label_mapping(None, "labels").class_of(label)
+
+
+def _check_labels(paths: Iterable[Path]) -> None:
+    """``CorpusError`` names all labels that no mapping to classes knows."""
+    from tasks.labelled_text.labelled_lines import read_labelled
+
+    labels = {span.label for path in paths for line in read_labelled(path) for span in line.spans}
+    unknown = sorted(label for label in labels if class_of(label) is None)
+    if unknown:
+        raise CorpusError(
+            f"the labelled text has labels that no mapping to classes knows: {', '.join(map(repr, unknown))}; rename "
+            "them to those of 'palimpsest generate-labelled', of CoNLL, OntoNotes or presidio, or to classes"
+        )
+
+
+def _say(output: str, measured: dict[str, Any]) -> None:
+    rates = {name: measured[f"test_{name}"] for name in ("recall", "precision", "f2")}
+    said = ", ".join(
+        f"{name.capitalize() if name == 'f2' else name} {'undefined' if rate is None else f'{rate:.3f}'}"
+        for name, rate in rates.items()
+    )
+    print(
+        f"tagger in {output}, trained on {measured['lines']:,} lines in {measured['training_seconds']:.0f} s; on the "
+        f"held-out part {said} of words",
+        file=sys.stderr,
+    )
+
+
+def _of_kind(name: str | None) -> dict[str, object]:
+    """Without a parameter file ``--kind`` says it all."""
+    if name:
+        raise ParameterError(f"--tagger {name!r} is a name in a parameter file; add --params FILE, or give --kind")
+    return {}
+
+
+COMMAND = StageCommand(
+    name="train_tagger",
+    stage=train_tagger,
+    settings=TaggerTrainingSettings,
+    files=TrainTaggerFiles,
+    section="taggers.{tagger}",
+    cell=(),
+    named_settings=_of_kind,
+    shortcuts={"kind": "crf or spacy"},
+)
