@@ -26,7 +26,6 @@ from tasks.results.result_options import add_reports_option
 SUMMARY = "write tables and a plot that compare detectors"
 READS = ("reports",)
 WRITES = ("output", "plot")
-SEARCHED = {"reports": "*/*.json"}
 BEGIN = "<!-- palimpsest compare-detectors: begin -->"
 END = "<!-- palimpsest compare-detectors: end -->"
 

@@ -18,7 +18,6 @@ from tasks.results.result_options import add_reports_option, add_summary_option
 SUMMARY = "write the report page, one HTML file"
 READS = ("summary", "reports", "scores")
 WRITES = ("output",)
-SEARCHED = {"reports": "*/*.json", "scores": "*.tsv"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -22,7 +22,6 @@ from pathlib import Path
 from types import ModuleType
 
 from tasks import telemetry
-from tasks.corpora.text_lines import forget_pipes
 from tasks.errors import PalimpsestError
 from tasks.files.paths_apart import check_options
 from tasks.files.private_folders import close_private_folders
@@ -158,7 +157,6 @@ def main(argv: list[str] | None = None) -> int:
             return _fail(f"unknown command {name!r}{nearest(name, known)}; 'palimpsest --help' lists them")
         parser = command_parser(name, module)
         parsed = parser.parse_args(rest)
-        forget_pipes()
         if hasattr(module, "COMMAND"):
             module.COMMAND.parse(parsed).run()
             return 0

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from tasks.errors import ParameterError
+from tasks.files.atomic_file import is_pipe_or_device
 from tasks.files.paths_apart import refuse_shared_paths
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report, recorded_stage
@@ -44,6 +45,10 @@ class Role:
     """Whether ``-`` stands for standard input or output."""
     positional: bool = False
     """Whether it is given without the name of an option."""
+    files: tuple[str, ...] = ()
+    """What is written into a folder, whose other files stay."""
+    replaced: bool = False
+    """Whether a folder is replaced as a whole."""
 
 
 READ, READ_STREAM = Role(writes=False), Role(writes=False, stream=True)
@@ -200,10 +205,15 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
     def files_from(self, arguments: argparse.Namespace) -> AnyFiles:
         """The files alone; ``ParameterError`` for a stream that the stage cannot read or write."""
         given = {name: getattr(arguments, name) for name in self.files.model_fields}
-        streams = {name for name, role in self.files.roles().items() if role.stream}
-        for name in ("params", "report", *self.files.roles()):
-            if getattr(arguments, name) == _STREAM and name not in streams:
-                raise ParameterError(f"{_option(name)} '-': standard input and output are not for this; name a file")
+        roles = {"params": READ, "report": WRITE, **self.files.roles()}
+        for name, role in roles.items():
+            value = getattr(arguments, name)
+            if role.stream and value in ("/dev/stdin", "/dev/stdout"):
+                given[name] = _STREAM
+            elif not role.stream and isinstance(value, str) and _is_stream(value, role):
+                raise ParameterError(
+                    f"{_option(name)} {value!r} is a stream, and this option takes none; give the path of a file"
+                )
         checked: AnyFiles = check_settings(self.files, given, "options")
         return checked
 
@@ -253,7 +263,13 @@ class Invocation(Generic[AnySettings, AnyFiles]):
         inputs, outputs = self.inputs(), self.files.written()
         own = [("--params", self.params)] if self.params else []
         report = [("--report", self.report)] if self.report else []
-        refuse_shared_paths([*inputs, *own], [*outputs, *report], inside=False)
+        roles = self.files.roles().values()
+        refuse_shared_paths(
+            [*inputs, *own],
+            [*outputs, *report],
+            files=[name for role in roles for name in role.files],
+            replaced=any(role.replaced for role in roles),
+        )
         with recorded_stage(
             self.command.name,
             self.report,
@@ -281,6 +297,10 @@ class _Shown(dict[str, str]):
 
     def __missing__(self, key: str) -> str:
         return key.upper()
+
+
+def _is_stream(path: str, role: Role) -> bool:
+    return path == _STREAM or (not role.writes and is_pipe_or_device(path))
 
 
 def _option(name: str) -> str:

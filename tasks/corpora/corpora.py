@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from tasks.command import WRITE, StageCommand, StageFiles
+from tasks.command import Role, StageCommand, StageFiles
 from tasks.corpora.settings import CorpusSettings
 from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
 from tasks.records.cell import Cell
@@ -25,14 +25,13 @@ from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 
 SUMMARY = "bring text in: clean, deduplicate, divide into train, valid and test"
-_FILES = ("train.txt", "valid.txt", "test.txt", "train.documents")
 _PACKAGED_KINDS = ("chitchat", "encyclopedia")
 
 
 class CorporaFiles(StageFiles):
     """Where a corpus goes; where it comes from is a setting."""
 
-    output: Annotated[str, WRITE]
+    output: Annotated[str, Role(writes=True, files=("train.txt", "valid.txt", "test.txt", "train.documents"))]
     """folder for train.txt, valid.txt and test.txt"""
     private: bool = False
     """only you may read the output (modes 0700 and 0600)"""
@@ -45,11 +44,7 @@ def corpora(settings: CorpusSettings, files: CorporaFiles, cell: Cell, resources
     """
     from tasks.corpora.division import divide
     from tasks.corpora.sources.open_source import open_source
-    from tasks.files.paths_apart import refuse_shared_paths
 
-    # A folder of files is searched through; of a published corpus the files of known names are read.
-    of_files = settings.kind == "files"
-    refuse_shared_paths([("source", settings.source)], [("--output", files.output)], files=_FILES, inside=of_files)
     source = open_source(settings)
     folder = make_folder(files.output, private=files.private)
     if files.private:

@@ -12,7 +12,7 @@ Example:
 import sys
 from typing import Annotated
 
-from tasks.command import READ_STREAM, WRITE_STREAM, StageCommand, StageFiles
+from tasks.command import READ, WRITE, StageCommand, StageFiles
 from tasks.corpora.settings import WordCountSettings
 from tasks.errors import CorpusError
 from tasks.records.cell import Cell
@@ -25,9 +25,9 @@ SUMMARY = "count the words of a text, for the vocabulary threshold and for filli
 class CountWordsFiles(StageFiles):
     """What counting reads and writes."""
 
-    input: Annotated[str, READ_STREAM]
+    input: Annotated[str, READ]
     """text, one sentence a line"""
-    output: Annotated[str, WRITE_STREAM]
+    output: Annotated[str, WRITE]
     """word counts"""
 
 

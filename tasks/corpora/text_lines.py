@@ -5,8 +5,6 @@ hashed. Lines end at ``\\n`` alone: other Unicode line separators belong to the 
 not grow with the corpus.
 """
 
-import os
-import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -15,16 +13,14 @@ from typing import IO
 
 from tasks.errors import CorpusError
 from tasks.files.atomic_file import atomic_writer, is_pipe_or_device
+from tasks.files.paths_apart import STANDARD_STREAM
 
-STANDARD_STREAM = "-"
 _MEGABYTE = 1 << 20
 LONGEST_LINE = 64 * _MEGABYTE
 """Bytes of a line of a compressed file; a longer one is no sentence."""
 LARGEST_RATIO = 200
 """So many times the size of a compressed file may come out of it, and ``LONGEST_LINE`` besides. Text has 2 to 20."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_read_pipes: set[str | tuple[int, int]] = set()
-"""Device and number of each pipe that this command has opened, and ``-`` where it has read standard input."""
 
 
 def is_stream(path: str | Path) -> bool:
@@ -40,54 +36,21 @@ def refuse_stream(path: str | Path, why: str) -> None:
         )
 
 
-def forget_pipes() -> None:
-    """Begin a new command in this process: a pipe of an earlier one may have had the same number."""
-    _read_pipes.clear()
-
-
 def read_lines(path: str | Path) -> Iterator[str]:
     """Yield each line without its line end (``\\n`` or ``\\r\\n``); a leading byte order mark is removed.
 
-    Raises ``CorpusError`` where the file is missing, is a folder, is a pipe or standard input that this command has
-    read before, or holds a line that is not UTF-8 (naming file, line and byte; the text itself is never quoted).
+    Raises ``CorpusError`` where the file is missing, is a folder, or holds a line that is not UTF-8 (naming file, line
+    and byte; the text itself is never quoted).
     """
     if str(path) == STANDARD_STREAM:
-        note_read(path)
         yield from decode_lines(sys.stdin.buffer, "standard input")
         return
     if not Path(path).exists():
         raise CorpusError(f"corpus file {str(path)!r} does not exist; give the path of a UTF-8 text file")
     if Path(path).is_dir():
         raise CorpusError(f"{str(path)!r} is a folder; give the path of a UTF-8 text file")
-    note_read(path)
     with open(path, "rb") as stream:
         yield from decode_lines(stream, str(path))
-
-
-def note_read(path: str | Path) -> None:
-    """Before a path is read: raise ``CorpusError`` where this command has read that pipe or standard input already.
-
-    What was read is empty, or waits for ever: neither may pass for a text.
-    """
-    identities: set[str | tuple[int, int]] = set()
-    if str(path) == STANDARD_STREAM:
-        identities.add(STANDARD_STREAM)
-        state = _state_of_standard_input()
-    else:
-        state = os.stat(path)
-    if state is not None and (stat.S_ISFIFO(state.st_mode) or stat.S_ISSOCK(state.st_mode)):
-        identities.add((state.st_dev, state.st_ino))
-    if identities & _read_pipes:
-        refuse_stream(path, "this command reads it again")
-    _read_pipes.update(identities)
-
-
-def _state_of_standard_input() -> os.stat_result | None:
-    """``None`` where it is no file of the system's."""
-    try:
-        return os.fstat(sys.stdin.fileno())
-    except (OSError, ValueError, AttributeError):
-        return None
 
 
 def held_lines(readline: Callable[[int], bytes]) -> Iterator[bytes]:

@@ -21,10 +21,7 @@ from pathlib import Path
 from typing import Any
 
 SUMMARY = "mask and fill made-up sentences, for the report page to quote"
-TEXTS = ("word_counts", "tuning_text", "generic_text", "sentences")
-READS = (*TEXTS, "masked", "filler")
-STREAMS = TEXTS
-SEARCHED = {"masked": "*"}
+READS = ("word_counts", "tuning_text", "generic_text", "sentences", "masked", "filler")
 SENTENCES = Path(__file__).with_name("example_sentences.txt")
 STAGE = "examples"
 METHODS = ("methods", "tuned_methods", "large_methods")

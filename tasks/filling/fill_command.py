@@ -38,10 +38,9 @@ from tasks.settings.seeds import check_seed
 from tasks.threads import threads_of
 
 SUMMARY = "fill the markers of masked text with a language model's words"
-TEXTS = ("input", "kept_words", "word_counts", "sidecar", "documents", "tuning_text", "generic_text")
-READS = (*TEXTS, "filler")
+READS = ("input", "kept_words", "word_counts", "sidecar", "documents", "tuning_text", "generic_text", "filler")
 WRITES = ("output",)
-STREAMS = (*TEXTS, *WRITES)
+STREAMS = ("input", "output")
 METHODS = ("top_1", "top_k", "sample", "log_linear", "free", "unigram", "surrogate")
 _OVERRIDES = (
     "classes",

@@ -76,7 +76,7 @@ def fill_text(arguments: argparse.Namespace, settings: Any, threads: int) -> dic
             first = list(itertools.islice(shards, 2))
             several = len(first) > 1
             # One shard is all or nothing, so there is nothing to keep of it.
-            if several and not any(map(is_stream, (arguments.input, arguments.output, *optional))):
+            if several and not any(map(is_stream, (arguments.input, arguments.output))):
                 counted = learned.get("counted_frequencies")
                 key = fill_key(arguments, settings, threads, [arguments.input, *optional], report.inputs, counted)
                 store = ShardStore(
@@ -229,7 +229,6 @@ def _check(arguments: argparse.Namespace, settings: Any) -> None:
     """``ParameterError`` where options are missing that the method needs, or given that it does not use."""
     from tasks.corpora.text_lines import refuse_stream
     from tasks.files.atomic_file import refuse_folder
-    from tasks.filling.fill_secret import draws_from_secret
     from tasks.filling.log_linear.options import check_weighing
 
     # Not after hours, when everything is filled.
@@ -248,10 +247,7 @@ def _check(arguments: argparse.Namespace, settings: Any) -> None:
             "leave forbid_original out"
         )
     if settings.copies > 1:
-        for path in filter(None, (arguments.input, arguments.sidecar, arguments.documents)):
-            refuse_stream(path, f"copies={settings.copies} reads it {settings.copies} times")
-    if arguments.sidecar and draws_from_secret(settings):
-        refuse_stream(arguments.sidecar, "a fill that keeps clear of masked words reads the sidecar twice")
+        refuse_stream(arguments.input, f"copies={settings.copies} reads it {settings.copies} times")
 
 
 def _surrogates_of_documents(arguments: argparse.Namespace, settings: Any) -> bool:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tasks.command import WRITE, WRITE_STREAM, StageCommand, StageFiles
+from tasks.command import WRITE, Role, StageCommand, StageFiles
 from tasks.errors import ParameterError
 from tasks.labelled_text.settings import LabelledTextSettings
 from tasks.records.cell import Cell
@@ -30,16 +30,15 @@ if TYPE_CHECKING:
     from tasks.labelled_text.learning import LearnedTemplates
 
 SUMMARY = "make labelled text from templates, to train and test detectors"
-_PARTS = ("train.jsonl", "valid.jsonl", "test.jsonl")
 SHIPPED = Path(__file__).parent / "templates"
 
 
 class GenerateLabelledFiles(StageFiles):
     """What is written; templates and labelled files to learn from are settings."""
 
-    output: Annotated[str, WRITE]
+    output: Annotated[str, Role(writes=True, files=("train.jsonl", "valid.jsonl", "test.jsonl"))]
     """folder for train, valid and test .jsonl"""
-    write_templates: Annotated[str | None, WRITE_STREAM] = None
+    write_templates: Annotated[str | None, WRITE] = None
     """write the learned templates, one a line"""
 
 
@@ -51,7 +50,6 @@ def generate_labelled(
     Raises ``ParameterError`` for a mapped label that no corpus has, ``CorpusError`` for bad lines of a labelled file.
     """
     from tasks.files.atomic_file import make_folder
-    from tasks.files.paths_apart import refuse_shared_paths
     from tasks.labelled_text.generated_corpus import TemplateFile, write_generated
     from tasks.labelled_text.learning import learn_templates
     from tasks.labelled_text.slots import SLOT_KINDS
@@ -62,7 +60,6 @@ def generate_labelled(
     paths = sorted(SHIPPED.glob("*.txt")) if settings.templates == "shipped" else list(map(Path, settings.templates))
     private = bool(settings.learn_from)
     sources = [source.source for source in settings.learn_from]
-    refuse_shared_paths([("setting", path) for path in _files_of(settings)], files.written(), files=_PARTS)
     sources_of_text = [TemplateFile(path.stem, read_templates(path, SLOT_KINDS)) for path in paths]
     learned = [learn_templates(source.source, source.labels) for source in settings.learn_from]
     _check_labels_used(settings, learned)

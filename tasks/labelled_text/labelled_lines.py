@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.corpora.text_lines import STANDARD_STREAM, line_writer, read_lines
+from tasks.corpora.text_lines import line_writer, read_lines
 from tasks.errors import CorpusError
 
 NAMED_LINES = 20
@@ -49,13 +49,13 @@ class LabelledLine:
 
 
 def read_labelled(path: str | Path) -> Iterator[LabelledLine]:
-    """Yield each line of a labelled file (``-``: standard input); memory does not grow with the file.
+    """Yield each line of a labelled file; memory does not grow with the file.
 
     After the first bad line nothing more is yielded: the rest is only checked. Raises ``CorpusError`` that names all
     bad lines by number, each with its reason (the first 20 and the count), and where the file is missing, not UTF-8
     or has no labelled line. It never quotes text.
     """
-    name = "standard input" if str(path) == STANDARD_STREAM else str(path)
+    name = str(path)
     bad: list[tuple[int, str]] = []
     bad_lines = lines = 0
     blank: list[int] = []
@@ -88,7 +88,7 @@ def read_labelled(path: str | Path) -> Iterator[LabelledLine]:
 
 
 def write_labelled(path: str | Path, lines: Iterable[LabelledLine], *, private: bool = False) -> int:
-    """Write labelled lines to a file (or ``-``) and return how many; ``number`` is not written: it is the line's."""
+    """Write labelled lines to a file and return how many; ``number`` is not written: it is the line's."""
     count = 0
     with line_writer(path, private=private) as stream:
         for line in lines:

@@ -32,7 +32,6 @@ SUMMARY = "train a language model further on raw, masked or filled text"
 READS = ("model", "generic_text", *TRAINING_PATHS)
 WRITES = ("output",)
 REPLACES = True
-STREAMS = ("text", "valid", "generic_text")
 TRAINING = "language_model.adaptation"
 _OPTIONS: dict[Kind, set[str]] = {
     "transformer": {*AdaptationSettings.model_fields, *RESOURCE_OPTIONS} - {"seed"},

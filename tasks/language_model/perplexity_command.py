@@ -15,13 +15,9 @@ examples:
 
 import argparse
 import json
-import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 
-from tasks.corpora.text_lines import STANDARD_STREAM, is_stream, note_read
-from tasks.errors import ParameterError
 from tasks.language_model.setting_options import add_setting_options, overridden
 from tasks.language_model.settings import EvaluationSettings
 from tasks.records.cell import add_cell_options, cell_of
@@ -29,8 +25,6 @@ from tasks.records.cell import add_cell_options, cell_of
 SUMMARY = "measure how well a language model predicts a text"
 READS = ("model", "text", "sidecars", "word_counts")
 WRITES = ("scores",)
-STREAMS = ("text", "word_counts", "scores")
-SEARCHED = {"sidecars": "*.jsonl"}
 SECTION = "evaluation"
 
 
@@ -38,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     parser.add_argument("--params", help="parameter file to take the settings from, such as params.yaml")
     parser.add_argument("--model", required=True, help="model folder, made by the pretrain or adapt command")
-    parser.add_argument("--text", required=True, help="text to predict, one sentence a line, or - for standard input")
+    parser.add_argument("--text", required=True, help="text to predict, one sentence a line")
     parser.add_argument(
         "--sidecars",
         metavar="FOLDER",
@@ -109,13 +103,8 @@ def run(arguments: argparse.Namespace) -> None:
         from tasks.language_model.evaluation.sentence_scores import write_scores
 
         ranks = word_ranks(arguments.word_counts) if arguments.word_counts else None
-        if is_stream(arguments.text) and plan.world_size > 1:
-            raise ParameterError(
-                f"--text {arguments.text} is read by one process, and torchrun started several; give a file"
-            )
-        with _file_of(arguments.text) as path:
-            text = read_reference_text(path, sidecars)
-            scores, protocol = score_text(arguments.model, path, settings.markers)
+        text = read_reference_text(arguments.text, sidecars)
+        scores, protocol = score_text(arguments.model, arguments.text, settings.markers)
         if not plan.is_first:
             return
         measured, sentences = measure_perplexity(scores, text, settings, protocol.signature, ranks)
@@ -128,25 +117,6 @@ def run(arguments: argparse.Namespace) -> None:
         print(_first_line(measured), file=sys.stderr)
     else:
         print("\n".join([_first_line(measured), *_further_lines(measured)]))
-
-
-@contextmanager
-def _file_of(text: str) -> Iterator[str]:
-    """The path itself, or that of a private copy of a stream, since the text is read more than once."""
-    if not is_stream(text):
-        yield text
-        return
-    from tempfile import NamedTemporaryFile
-
-    note_read(text)
-    with NamedTemporaryFile(suffix=".txt") as copy:
-        if text == STANDARD_STREAM:
-            shutil.copyfileobj(sys.stdin.buffer, copy)
-        else:
-            with open(text, "rb") as stream:
-                shutil.copyfileobj(stream, copy)
-        copy.flush()
-        yield copy.name
 
 
 def _shown(measured: dict, name: str = "perplexity") -> str:

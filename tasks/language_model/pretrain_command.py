@@ -36,7 +36,6 @@ SUMMARY = "train the language model on generic text"
 READS = ("vocabulary", "model", *TRAINING_PATHS)
 WRITES = ("output",)
 REPLACES = True
-STREAMS = ("vocabulary", "text", "valid")
 ARCHITECTURE, TRAINING = "language_model.architecture", "language_model.pretraining"
 _OPTIONS: dict[Kind, set[str]] = {
     "transformer": {*ArchitectureSettings.model_fields, *TrainingSettings.model_fields, *RESOURCE_OPTIONS},

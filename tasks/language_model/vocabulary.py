@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tasks.corpora.masked_text import CLASSES, MASK, Marker
-from tasks.corpora.text_lines import is_stream, read_lines
+from tasks.corpora.text_lines import read_lines
 from tasks.corpora.word_counts import read_word_counts
 from tasks.errors import CorpusError, ModelError, ParameterError
 from tasks.files.atomic_file import atomic_writer
@@ -94,7 +94,7 @@ def build_vocabulary(counts: Counter[str], size: int, minimum_count: int) -> Voc
 
 def read_vocabulary(path: str | Path) -> Vocabulary:
     """Read a vocabulary file; ``ModelError`` where it is missing or not one that ``build_vocabulary`` made."""
-    if not is_stream(path) and not Path(path).is_file():
+    if not Path(path).is_file():
         raise ModelError(f"vocabulary {str(path)!r} does not exist; 'palimpsest vocabulary' makes one")
     tokens = list(read_lines(path))
     if tuple(tokens[: len(SPECIAL_TOKENS)]) != SPECIAL_TOKENS:

@@ -17,7 +17,6 @@ from tasks.language_model.settings import VocabularySettings
 SUMMARY = "build the word vocabulary of the language models"
 READS = ("text", "word_counts")
 WRITES = ("output",)
-STREAMS = READS
 SECTION = "language_model.vocabulary"
 
 
@@ -25,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     parser.add_argument("--params", help="parameter file to take the settings from, such as params.yaml")
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--text", help="generic text, one sentence a line, or - for standard input")
+    source.add_argument("--text", help="generic text, one sentence a line")
     source.add_argument("--word-counts", help="word counts of generic text, as 'palimpsest count-words' writes them")
     parser.add_argument("--output", required=True, help="vocabulary file to write, one token a line")
     parser.add_argument("--report", help="report file to write (JSON)")

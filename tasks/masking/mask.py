@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from typing import Annotated
 
-from tasks.command import READ_STREAM, WRITE_STREAM, StageCommand, StageFiles
+from tasks.command import READ, READ_STREAM, WRITE, WRITE_STREAM, StageCommand, StageFiles
 from tasks.errors import CorpusError
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking.technique_names import TECHNIQUES_HELP, lists_of, settings_named
@@ -38,11 +38,11 @@ class MaskFiles(StageFiles):
     """text, one sentence a line"""
     output: Annotated[str, WRITE_STREAM]
     """masked text, as private as the text itself"""
-    word_counts: Annotated[str | None, READ_STREAM] = None
+    word_counts: Annotated[str | None, READ] = None
     """counts of generic text's words; vocabulary_threshold alone reads them"""
-    sidecar: Annotated[str | None, WRITE_STREAM] = None
+    sidecar: Annotated[str | None, WRITE] = None
     """what was masked and where, as private as the text itself"""
-    kept_words: Annotated[str | None, WRITE_STREAM] = None
+    kept_words: Annotated[str | None, WRITE] = None
     """the words that are never masked, one a line"""
 
 

@@ -20,7 +20,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tasks.command import READ_STREAM, WRITE, Role, StageCommand, StageFiles
+from tasks.command import READ, WRITE, Role, StageCommand, StageFiles
 from tasks.errors import CorpusError
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking.technique_names import TECHNIQUES_HELP, lists_of, settings_named
@@ -36,7 +36,7 @@ class PreviewFiles(StageFiles):
 
     file: Annotated[str, Role(writes=False, stream=True, positional=True)]
     """text, one sentence a line"""
-    word_counts: Annotated[str | None, READ_STREAM] = None
+    word_counts: Annotated[str | None, READ] = None
     """counts of generic text's words; vocabulary_threshold alone reads them"""
     html: Annotated[str | None, WRITE] = None
     """write the preview as a page as well; as private as the text"""

@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from typing import Annotated, Any
 
-from tasks.command import WRITE_STREAM, StageCommand, StageFiles
+from tasks.command import WRITE, StageCommand, StageFiles
 from tasks.masking_evaluation.settings import GoldSet
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
@@ -24,7 +24,7 @@ SUMMARY = "check a labelled file and count its labels"
 class CheckGoldFiles(StageFiles):
     """Where a labelled file goes; where it comes from is a setting."""
 
-    output: Annotated[str | None, WRITE_STREAM] = None
+    output: Annotated[str | None, WRITE] = None
     """write the lines here, readable for the owner alone"""
 
 
@@ -65,5 +65,5 @@ COMMAND = StageCommand(
     cell=(),
     named_settings=lambda name: {},
     files_of_settings=lambda settings: [settings.source],
-    shortcuts={"source": "labelled file: JSON lines with 'text' and 'spans'; '-': standard input"},
+    shortcuts={"source": "labelled file: JSON lines with 'text' and 'spans'"},
 )

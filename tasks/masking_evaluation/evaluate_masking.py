@@ -26,7 +26,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from tasks.command import READ_STREAM, WRITE_STREAM, StageCommand, StageFiles
+from tasks.command import READ, WRITE, StageCommand, StageFiles
 from tasks.errors import ParameterError
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking.technique_names import TECHNIQUES_HELP, lists_of, reads_word_counts, settings_named
@@ -49,15 +49,15 @@ class JudgedTechnique(Settings):
 class EvaluateMaskingFiles(StageFiles):
     """What the evaluation of a technique reads and writes."""
 
-    gold: Annotated[list[str], READ_STREAM] = Field(default_factory=list)
+    gold: Annotated[list[str], READ] = Field(default_factory=list)
     """labelled file; several are pooled"""
     gold_set: str | None = None
     """a key of masking_evaluation.gold_sets: its file where no --gold is given, and its labels"""
-    clean: Annotated[str | None, READ_STREAM] = None
+    clean: Annotated[str | None, READ] = None
     """text that holds nothing private: how much of it is masked?"""
-    word_counts: Annotated[str | None, READ_STREAM] = None
+    word_counts: Annotated[str | None, READ] = None
     """counts of generic text's words; vocabulary_threshold alone reads them"""
-    errors: Annotated[str | None, WRITE_STREAM] = None
+    errors: Annotated[str | None, WRITE] = None
     """write missed and over-masked words in context; as private as the gold itself"""
     split: str | None = None
     """which split of a corpus the gold is, where the end of its name does not say it"""

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.corpora.text_lines import is_stream, read_lines
+from tasks.corpora.text_lines import read_lines
 from tasks.corpora.words import count_words
 from tasks.labelled_text.labelled_lines import LabelledLine, read_labelled
 from tasks.masking.technique import Finding, Technique
@@ -168,7 +168,7 @@ def _scores_of_file(file: GoldFile, lines: Sequence[JudgedLine]) -> dict[str, An
     return {
         "name": file.name,
         "split": file.split,
-        "keyed_hash": None if is_stream(file.path) else content_hash(file.path),
+        "keyed_hash": content_hash(file.path),
         "lines": len(lines),
         "words": sum(len(line.words) for line in lines),
         **{

@@ -12,7 +12,6 @@ import argparse
 
 SUMMARY = "check params.yaml as a whole"
 WRITES = ("output",)
-STREAMS = WRITES
 STAGE = "parameters"
 """What the graph calls the stage of this command. Its output says nothing of its inputs."""
 
@@ -20,9 +19,7 @@ STAGE = "parameters"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of ``palimpsest check-parameters``."""
     parser.add_argument("--params", metavar="FILE", default="params.yaml", help="what to check (default: %(default)s)")
-    parser.add_argument(
-        "--output", metavar="FILE", required=True, help="written where there is no mistake; '-': standard output"
-    )
+    parser.add_argument("--output", metavar="FILE", required=True, help="written where there is no mistake")
 
 
 def sections(arguments: argparse.Namespace) -> list[str]:

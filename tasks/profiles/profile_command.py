@@ -20,13 +20,12 @@ from tasks.errors import ParameterError
 
 SUMMARY = "write params.yaml for a profile, such as the paper's sizes and corpora"
 WRITES = ("output",)
-STREAMS = WRITES
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of ``palimpsest profile``."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="the profile; without it, the profiles are listed")
-    parser.add_argument("--output", metavar="FILE", default="params.yaml", help="file to write; - for standard output")
+    parser.add_argument("--output", metavar="FILE", default="params.yaml", help="file to write")
     parser.add_argument("--force", action="store_true", help="replace a params.yaml with changes that git has not got")
 
 
@@ -43,15 +42,14 @@ def run(arguments: argparse.Namespace) -> None:
         raise ParameterError("the default profile is params.yaml as it was shipped: 'git checkout params.yaml'")
     read_profile(arguments.name)
     text = profile_text(arguments.name)
-    if arguments.output != "-" and not arguments.force and _has_changes(Path(arguments.output)):
+    if not arguments.force and _has_changes(Path(arguments.output)):
         raise ParameterError(
             f"{arguments.output!r} has changes that git has not got, and they would be lost; commit them, give another "
             "--output, or --force"
         )
     with line_writer(arguments.output) as stream:
         stream.write(text)
-    if arguments.output != "-":
-        print(f"{arguments.output}: profile {arguments.name}; 'palimpsest plan' says what would run", file=sys.stderr)
+    print(f"{arguments.output}: profile {arguments.name}; 'palimpsest plan' says what would run", file=sys.stderr)
 
 
 def _has_changes(path: Path) -> bool:

@@ -25,7 +25,7 @@ from typing import Any
 
 from tasks.corpora.text_lines import is_stream
 from tasks.errors import CorpusError
-from tasks.files.atomic_file import atomic_writer, is_pipe_or_device, refuse_folder
+from tasks.files.atomic_file import atomic_writer, refuse_folder
 from tasks.files.clone_key import clone_key, key_id
 from tasks.files.paths_apart import refuse_shared_paths
 
@@ -91,7 +91,7 @@ def recorded_stage(
     if report_path is not None:
         refuse_folder(report_path)
         written.append(("report", report_path))
-    refuse_shared_paths([("input", path) for path in inputs], written, inside=False)
+    refuse_shared_paths([("input", path) for path in inputs], written)
     hashing = report_path is not None
     report = StageReport(
         stage=stage,
@@ -155,13 +155,11 @@ def read_report(path: str | Path) -> dict[str, Any]:
 def content_hash(path: str | Path) -> str:
     """HMAC-SHA256 of a file, with this clone's key, or of the sorted names and hashes of the files of a folder.
 
-    Raises ``CorpusError`` where it is missing, or is a pipe or a device, which this would empty.
+    Raises ``CorpusError`` where it is missing.
     """
     path = Path(path)
     if not path.exists():
         raise CorpusError(f"input {str(path)!r} does not exist; run the stage that makes it, or mend the path")
-    if is_pipe_or_device(path):
-        raise CorpusError(f"input {str(path)!r} is a pipe or a device and cannot be hashed; write it to a file first")
     keyed = hmac.new(clone_key("hashes"), digestmod="sha256")
     if not path.is_dir():
         return _file_hash(path, keyed)

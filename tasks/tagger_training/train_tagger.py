@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
-from tasks.command import READ, READ_STREAM, WRITE, StageCommand, StageFiles
+from tasks.command import READ, Role, StageCommand, StageFiles
 from tasks.errors import CorpusError, ParameterError
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
@@ -32,9 +32,9 @@ class TrainTaggerFiles(StageFiles):
 
     labelled: Annotated[str, READ]
     """folder with train.jsonl and test.jsonl"""
-    output: Annotated[str, WRITE]
+    output: Annotated[str, Role(writes=True, replaced=True)]
     """folder where the tagger goes, in place of what is there"""
-    rehearsal_text: Annotated[str | None, READ_STREAM] = None
+    rehearsal_text: Annotated[str | None, READ] = None
     """generic text that the base of a spaCy pipeline rehearses on"""
 
 
@@ -45,12 +45,9 @@ def train_tagger(
 
     Raises ``CorpusError`` where a part is missing or has labels that no mapping to classes knows.
     """
-    from tasks.files.paths_apart import refuse_shared_paths
     from tasks.labelled_text.labelled_lines import read_labelled
     from tasks.tagger_training.held_out import held_out_scores
 
-    read = [("labelled", files.labelled), *(("model", model) for model in _models(settings))]
-    refuse_shared_paths(read, [("--output", files.output)], replaced=True)
     parts = {name: Path(files.labelled) / f"{name}.jsonl" for name in ("train", "test")}
     for path in parts.values():
         if not path.is_file():
@@ -80,11 +77,6 @@ def train_tagger(
     for warning in report.warnings:
         print(f"palimpsest: warning: {warning}", file=sys.stderr)
     return report
-
-
-def _models(settings: TaggerTrainingSettings) -> list[str]:
-    model = settings.embeddings if settings.kind == "crf" else settings.base
-    return [model] if model else []
 
 
 def class_of(label: str) -> str | None:

@@ -17,7 +17,7 @@ _RESOURCES = ("devices", "nodes", "strategy", "compile", "checkpoint_seconds", "
 def add_training_options(parser: argparse.ArgumentParser) -> None:
     """What ``pretrain``, ``adapt`` and ``train-recogniser`` take."""
     parser.add_argument("--params", help="parameter file to take the settings from, such as params.yaml")
-    parser.add_argument("--text", required=True, help="text to train on, one sentence a line, or - for standard input")
+    parser.add_argument("--text", required=True, help="text to train on, one sentence a line")
     parser.add_argument(
         "--valid",
         help="plain text to measure progress on; a result depends on it with patience, and in an n-gram model's weight",

@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from tasks.cli import main
-from tasks.corpora.text_lines import forget_pipes, is_stream, read_lines
-from tasks.errors import CorpusError, ParameterError
+from tasks.corpora.text_lines import is_stream
+from tasks.errors import ParameterError
 from tasks.filling import filled_corpus
-from tasks.records.stage_report import content_hash, recorded_stage
+from tasks.records.stage_report import recorded_stage
 
 MASKED = "the [MASK] sat\n" * 7
 COUNTS = "the\t90\ndog\t3\n"
@@ -72,13 +72,6 @@ def test_every_line_of_a_pipe_is_filled(folder):
     assert not any((folder / ".palimpsest").rglob("*.shard"))
 
 
-def test_a_pipe_beside_the_input_is_read_whole(folder):
-    with process_substitution(COUNTS) as path:
-        assert fill("--input", "masked.txt", "--output", "pipe.txt", "--word-counts", path) == 0
-    assert fill("--input", "masked.txt", "--output", "file.txt") == 0
-    assert (folder / "pipe.txt").read_bytes() == (folder / "file.txt").read_bytes()
-
-
 def test_every_line_of_a_named_pipe_is_masked(folder):
     os.mkfifo(folder / "pipe")
     writer = threading.Thread(target=(folder / "pipe").write_text, args=["Ask Zoltan, ok?\n" * 7])
@@ -112,33 +105,6 @@ def test_what_reads_its_input_twice_refuses_a_pipe(folder, capsys):
     assert error.count("\n") == 1
 
 
-def test_what_counts_masked_words_refuses_a_sidecar_that_is_a_pipe_before_it_learns(folder, capsys):
-    options = ["--prior", "counted", "--generic-text", "no-such-file.txt", "--input", "masked.txt"]
-    with process_substitution("") as path:
-        assert fill(*options, "--sidecar", path, "--output", "out.txt") == 1
-    error = capsys.readouterr().err
-    assert f"'{path}' can be read only once" in error
-    assert "method 'unigram' with prior='counted' reads the sidecar twice; write it to a file first" in error
-    assert error.count("\n") == 1
-
-
-def test_a_pipe_that_was_read_is_no_empty_text():
-    with process_substitution("one\n") as path:
-        assert list(read_lines(path)) == ["one"]
-        with pytest.raises(CorpusError, match="can be read only once, and this command reads it again; write it to a"):
-            list(read_lines(path))
-        forget_pipes()
-        assert list(read_lines(path)) == []
-
-
-def test_a_pipe_is_not_hashed():
-    with process_substitution("one\n") as path:
-        with pytest.raises(CorpusError, match="cannot be hashed; write it to a file first"):
-            content_hash(path)
-        forget_pipes()
-        assert list(read_lines(path)) == ["one"]
-
-
 @pytest.mark.parametrize("command", ["fill", "mask", "count-words"])
 def test_a_folder_as_output_is_one_line(folder, capsys, command):
     options = {"fill": ["--method", "unigram", "--word-counts", "counts.tsv"], "mask": ["--technique", "allow_list"]}
@@ -152,35 +118,3 @@ def test_a_folder_as_output_is_one_line(folder, capsys, command):
 def test_a_folder_as_report_is_refused_before_the_work(folder):
     with pytest.raises(ParameterError, match="is a folder"), recorded_stage("x", folder):
         pytest.fail("the work has begun")
-
-
-@pytest.mark.parametrize("redirected", [False, True])
-@pytest.mark.parametrize(
-    "options",
-    [
-        "fill --method unigram --word-counts counts.tsv --output out.txt --input - --kept-words -",
-        "fill --method unigram --word-counts counts.tsv --output out.txt --input - --kept-words /dev/stdin",
-        "fill --method unigram --word-counts counts.tsv --output out.txt --input /dev/stdin --kept-words -",
-        "fill --method unigram --word-counts - --output out.txt --input -",
-        "mask --technique vocabulary_threshold --set kept_words=1 --word-counts - --output out.txt --input -",
-        "perplexity --model model --text - --word-counts -",
-        "adapt --model model --text - --valid - --output model_adapted --generic-weight 0.5",
-    ],
-)
-def test_standard_input_is_read_once(folder, options, redirected):
-    """The second time it is empty, which may not pass for a text; a redirected file can be opened again by its name."""
-    if redirected and "/dev/stdin" in options:
-        pytest.skip("a file")
-    if "--model" in options:
-        assert main(["vocabulary", "--text", "masked.txt", "--output", "vocabulary.txt", "--minimum-count", "1"]) == 0
-        given = ["--text", "masked.txt", "--vocabulary", "vocabulary.txt", "--output", "model"]
-        assert main(["pretrain", "--kind", "ngram", "--order", "2", *given]) == 0
-    content = COUNTS if "--word-counts -" in options else "the\ndog\n" * 7
-    (folder / "stdin").write_text(content, encoding="utf-8")
-    given = {"stdin": open("stdin", "rb")} if redirected else {"input": content.encode()}  # noqa: SIM115
-    result = subprocess.run([*COMMAND, *options.split()], capture_output=True, timeout=120, check=False, **given)
-    error = result.stderr.decode()
-    assert result.returncode == 1, error
-    assert "can be read only once, and this command reads it again; write it to a file first" in error
-    assert not (folder / "out.txt").exists()
-    assert not (folder / "model_adapted").exists()

@@ -1,6 +1,5 @@
 import json
 import math
-import os
 from collections import Counter
 
 import numpy as np
@@ -383,14 +382,4 @@ def test_a_sidecar_that_is_no_file_is_one_line(corpus, capsys, sidecar, message)
     assert main(["fill", *map(str, given), "--forbid-original"]) == 1
     error = capsys.readouterr().err
     assert f"sidecar {str(corpus / sidecar)!r} {message}; give the" in error
-    assert error.count("\n") == 1
-
-
-def test_a_sidecar_that_can_be_read_once_is_refused(corpus, capsys):
-    pipe = corpus / "pipe"
-    os.mkfifo(pipe)
-    options = ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv", "--forbid-original"]
-    assert fill(corpus, *options, "--sidecar", pipe) == 1
-    error = capsys.readouterr().err
-    assert "can be read only once, and a fill that keeps clear of masked words reads the sidecar twice" in error
     assert error.count("\n") == 1

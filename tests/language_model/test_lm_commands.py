@@ -45,12 +45,18 @@ def adapt(pretrained: Path, text: str, output: Path, *options: str) -> int:
     return main(["adapt", "--model", model, "--text", text, "--output", str(output), "--threads", "1", *options])
 
 
-def test_vocabulary_imports_no_torch_and_reads_standard_input(tmp_path: Path) -> None:
+def test_vocabulary_imports_no_torch(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("the cat\nthe dog\n", encoding="utf-8")
     code = "import sys; from tasks.cli import main; status = main(); sys.exit(status or 'torch' in sys.modules)"
-    options = ["--text", "-", "--output", str(tmp_path / "vocabulary.txt"), "--minimum-count", "1"]
-    finished = subprocess.run(
-        [sys.executable, "-c", code, "vocabulary", *options], input="the cat\nthe dog\n", capture_output=True, text=True
-    )
+    options = [
+        "--text",
+        str(tmp_path / "text.txt"),
+        "--output",
+        str(tmp_path / "vocabulary.txt"),
+        "--minimum-count",
+        "1",
+    ]
+    finished = subprocess.run([sys.executable, "-c", code, "vocabulary", *options], capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
     assert (tmp_path / "vocabulary.txt").read_text(encoding="utf-8").splitlines()[-3:] == ["the", "cat", "dog"]
 

@@ -1,12 +1,8 @@
 """``palimpsest perplexity`` as a command that works alone."""
 
-import io
 import json
-import os
-import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -68,28 +64,6 @@ def test_all_numbers_as_json_and_by_sentence(folder: Path, capsys: pytest.Captur
     assert scores.log_probability.sum() == pytest.approx(values["log_probability"], abs=1e-5)
     written = (folder / "scores.tsv").read_text(encoding="utf-8")
     assert not any(word in written.replace("known", "").split() for word in ("unheard", "a", "b", "c", "d"))
-
-
-def test_standard_input_gives_the_same(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert run(folder, "--text", str(folder / "text.txt"), "--json") == 0
-    from_file = capsys.readouterr().out
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(TEXT.encode())))
-    assert run(folder, "--text", "-", "--json") == 0
-    assert capsys.readouterr().out == from_file
-
-
-def test_a_pipe_is_read_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(folder, "--text", str(folder / "text.txt"), "--json") == 0
-    from_file = capsys.readouterr().out
-    os.mkfifo(folder / "pipe")
-    writer = threading.Thread(target=(folder / "pipe").write_text, args=[TEXT])
-    writer.start()
-    assert run(folder, "--text", str(folder / "pipe"), "--json", "--report", str(folder / "report.json")) == 0
-    writer.join()
-    assert capsys.readouterr().out == from_file
-    assert set(json.loads((folder / "report.json").read_text())["inputs"]) == {str(folder / "model")}
 
 
 def test_the_line_for_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

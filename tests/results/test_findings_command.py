@@ -34,22 +34,15 @@ def test_json_is_all_that_is_printed(summarised, capsys):
     assert document["beyond"]["best"][0]["label"] == "Sample, minilm"
 
 
-def test_the_page_may_go_to_standard_output(summarised, capsys):
-    capsys.readouterr()
-    assert main(["findings", "--output", "-"]) == 0
-    assert capsys.readouterr().out.startswith("# Findings\n")
-
-
-def test_the_legend_says_why_a_claim_is_not_tested(summarised, capsys):
+def test_the_legend_says_why_a_claim_is_not_tested(summarised):
     """Top-K under another protocol than Top-1: both of the claim's methods are there."""
     path = summarised / "results" / "summary.json"
     rows = json.loads(path.read_text(encoding="utf-8"))
     for row in rows:
         row["signature"] = "another" if row["method"] == "top_k" else row["signature"]
     (summarised / "other.json").write_text(json.dumps(rows), encoding="utf-8")
-    capsys.readouterr()
-    assert main(["findings", "--summary", "other.json", "--output", "-"]) == 0
-    page = capsys.readouterr().out
+    assert main(["findings", "--summary", "other.json", "--output", "page.md"]) == 0
+    page = (summarised / "page.md").read_text(encoding="utf-8")
     assert "| 2 | Top-K beats Top-1. | **not tested** |" in page
     reasons = "its methods are not part of the experiment, none of their numbers can be compared, or no comparison has"
     assert f"*Not tested*: {reasons} an interval.\n" in page
@@ -57,7 +50,7 @@ def test_the_legend_says_why_a_claim_is_not_tested(summarised, capsys):
     assert "protocol than those of their data set's first Oracle: Top-K, minilm (chat, allow list);" in page
 
 
-def test_the_page_says_over_which_seeds_fills_are_ranked(experiment, capsys):
+def test_the_page_says_over_which_seeds_fills_are_ranked(experiment):
     """Top-1 has one of two seeds, and Sample, Unigram and Oracle the other one."""
     make_experiment(experiment, seeds=[1, 2], techniques=["allow_list"])
     assert main(["summarise"]) == 0
@@ -65,9 +58,8 @@ def test_the_page_says_over_which_seeds_fills_are_ranked(experiment, capsys):
     rows = json.loads(path.read_text(encoding="utf-8"))
     gone = {("top_1", 1), ("sample", 2), ("unigram", 2), ("oracle", 2)}
     path.write_text(json.dumps([row for row in rows if (row["method"], row["seed"]) not in gone]), encoding="utf-8")
-    capsys.readouterr()
-    assert main(["findings", "--output", "-"]) == 0
-    page = capsys.readouterr().out
+    assert main(["findings", "--output", "page.md"]) == 0
+    page = (experiment / "page.md").read_text(encoding="utf-8")
     assert (
         "Left out, since they have no seed in common: Top-1, minilm (chat, allow list) beside the other fills; "
         "Top-1, minilm (chat, allow list) beside Oracle." in page
@@ -81,7 +73,6 @@ def test_the_page_says_over_which_seeds_fills_are_ranked(experiment, capsys):
     [
         (["--summary", "no.json"], "'no.json' does not exist"),
         (["--scores", "no folder"], "--scores 'no folder' is no folder"),
-        (["--json", "--output", "-"], "both write to standard output"),
     ],
 )
 def test_wrong_options_are_one_line(summarised, capsys, options, message):

@@ -43,12 +43,10 @@ def check_weighing(arguments: argparse.Namespace, settings: Any) -> None:
                 "data/generic/train.txt, or prior: word_counts"
             )
         refuse_stream(arguments.input, f"method {method!r} with prior={settings.prior!r} reads the masked text twice")
-    if counts_masked_words(settings):
-        if not arguments.sidecar:
-            raise ParameterError(
-                f"method {method!r} with prior='counted' counts what was masked; give --sidecar, or prior: domain"
-            )
-        refuse_stream(arguments.sidecar, f"method {method!r} with prior='counted' reads the sidecar twice")
+    if counts_masked_words(settings) and not arguments.sidecar:
+        raise ParameterError(
+            f"method {method!r} with prior='counted' counts what was masked; give --sidecar, or prior: domain"
+        )
     if protects_documents(settings) and not arguments.documents:
         raise ParameterError(
             f"method {method!r} with counts.unit='document' protects all lines of a document together; give "

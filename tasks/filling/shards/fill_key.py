@@ -18,7 +18,6 @@ from typing import Any
 
 import tasks
 from tasks.errors import ModelError
-from tasks.files.atomic_file import is_pipe_or_device
 from tasks.masking.settings import TaggerSettings
 from tasks.model_source import PACKAGE_PREFIX, locate_model
 from tasks.records.stage_report import content_hash
@@ -45,8 +44,7 @@ def fill_key(
     counted: Mapping[str, Any] | None = None,
 ) -> str:
     """The key of a fill that reads ``inputs``; ``hashes`` are those of files and folders that are known already, by
-    path; ``counted``: what the report says of noisy counts, with ids for key, words and what left before. None of
-    ``inputs`` is a pipe or a device; where an option that is not used names one, its name is all of it.
+    path; ``counted``: what the report says of noisy counts, with ids for key, words and what left before.
     """
     options = {name: value for name, value in vars(arguments).items() if name not in _CHANGE_NOTHING}
     paths = {*inputs, *_paths(options), *_paths(as_plain(settings))}
@@ -59,11 +57,7 @@ def fill_key(
         "device": _device(threads) if arguments.filler else None,
         "filler": _model_state(arguments.filler, hashes),
         "tagger": _tagger_state(settings.class_check.tagger, hashes) if settings.classes == "match" else None,
-        "content": {
-            path: hashes.get(path) or content_hash(path)
-            for path in sorted(paths)
-            if path in inputs or not is_pipe_or_device(path)
-        },
+        "content": {path: hashes.get(path) or content_hash(path) for path in sorted(paths)},
         "code": _code_hash(),
         "versions": {
             "python": platform.python_version(),

@@ -27,7 +27,6 @@ SUMMARY = "prepare a masked or causal language model for filling, training a hea
 READS = ("model", "text", "valid")
 WRITES = ("output",)
 REPLACES = True
-STREAMS = ("text", "valid")
 KINDS = ("masked_lm", "causal_lm")
 _OVERRIDES = (*TRAINING_OPTIONS, "body_learning_rate")
 _MODEL_OVERRIDES = ("gguf_file", "precision")

@@ -30,11 +30,9 @@ from tasks.filling.training.training_options import TRAINING_OPTIONS, add_traini
 from tasks.threads import threads_of
 
 SUMMARY = "fine-tune a filler on masked in-domain text, as it is or filled"
-TEXTS = ("input", "kept_words", "word_counts", "tuning_text", "generic_text")
-READS = ("base", *TEXTS)
+READS = ("base", "input", "kept_words", "word_counts", "tuning_text", "generic_text")
 WRITES = ("output",)
 REPLACES = True
-STREAMS = TEXTS
 KINDS = ("masked_lm", "causal_lm")
 _OVERRIDES = ("text", "held_out_share", "minimum_sentences", *TRAINING_OPTIONS)
 
@@ -78,7 +76,7 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Fine-tune a filler."""
-    from tasks.corpora.text_lines import read_corpus, refuse_stream
+    from tasks.corpora.text_lines import read_corpus
     from tasks.filling.filler_setup import model_folders
     from tasks.filling.masked_lm.filler_folder import check_filler_folder
     from tasks.filling.training.tuning_text import filled_by_base, read_by_fill, tuning_text
@@ -87,7 +85,6 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.settings.checks import as_plain
 
     settings, threads = _settings(arguments), threads_of(arguments)
-    refuse_stream(arguments.input, "--input is read twice")
     check_filler_folder(arguments.output)
     _check_base(arguments.base, settings)
     optional = read_by_fill(arguments, settings)

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tasks.corpora.text_lines import is_stream
-from tasks.errors import ParameterError
 from tasks.language_model.encoded_text import EncodedText, MarkerUse, encode_text
 from tasks.language_model.generic_mixture import mix_generic_text
 from tasks.language_model.marker_warning import warn_in_report, warn_user
@@ -65,8 +63,6 @@ def run_training_stage(arguments: argparse.Namespace, stage: TrainingStage) -> N
     check_replaceable(arguments.output)
     resources = resources_of(arguments)
     plan = plan_ranks(resources.devices, resources.nodes, resources.strategy, resources.threads)
-    if plan.world_size > 1 and any(is_stream(path) for path in (arguments.text, arguments.valid) if path):
-        raise ParameterError("several devices cannot share standard input, a pipe or a device; give the text as a file")
     frame = TrainingFrame(stage.name, arguments, resources, plan)
     if frame.starts_ranks():
         return

@@ -21,8 +21,6 @@ from tasks.results.result_options import add_summary_option
 SUMMARY = "hold the paper's claims against a summary, one verdict each"
 READS = ("summary", "scores")
 WRITES = ("output",)
-STREAMS = WRITES
-SEARCHED = {"scores": "*.tsv"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="per-sentence scores that the summary was made from (default: the folder 'scores' beside the summary)",
     )
-    parser.add_argument("--output", metavar="FILE", help="write the findings as Markdown; '-': standard output")
+    parser.add_argument("--output", metavar="FILE", help="write the findings as Markdown")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.add_argument(
         "--params", metavar="FILE", help="params.yaml whose section 'evaluation' says how intervals are made"
@@ -61,8 +59,6 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.results.findings.findings_speech import spoken_datasets
     from tasks.results.summary.summary_file import read_summary
 
-    if arguments.json and arguments.output == "-":
-        raise ParameterError("--json and --output '-' both write to standard output; give one of them")
     evaluation = EvaluationSettings()
     if arguments.params:
         evaluation = read_sections(arguments.params, sections(arguments))["evaluation"]
@@ -76,9 +72,6 @@ def run(arguments: argparse.Namespace) -> None:
     spoken = spoken_datasets(rows)
     counts = {"cells": len(rows), "seeds": len(seeds)}
     page = findings_page(claims, known, more, spoken, **counts, confidence=evaluation.confidence)
-    if arguments.output == "-":
-        print(page, end="")
-        return
     if arguments.output:
         with atomic_writer(arguments.output) as stream:
             stream.write(page)

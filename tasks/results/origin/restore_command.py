@@ -35,7 +35,6 @@ from tasks.results.result_options import add_reports_option
 SUMMARY = "bring back the code, parameters and files that a number comes from"
 READS = ("reports",)
 WRITES = ("folder",)
-SEARCHED = {"reports": "*/*.json"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

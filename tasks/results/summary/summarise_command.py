@@ -25,7 +25,6 @@ from tasks.results.summary.summary_table import print_tables
 SUMMARY = "make one table of all measured cells"
 READS = ("reports", "scores")
 WRITES = ("output", "markdown")
-SEARCHED = {"reports": "*/*.json", "scores": "*.tsv"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

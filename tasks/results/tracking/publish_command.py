@@ -27,7 +27,6 @@ from tasks.results.tracking.run_record import run_records
 SUMMARY = "bring MLflow to the state of the reports"
 READS = ("summary", "reports")
 WRITES = ("output",)
-SEARCHED = {"reports": "*/*.json"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

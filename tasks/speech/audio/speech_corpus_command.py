@@ -27,7 +27,6 @@ SUMMARY = "bring recordings in: a checked manifest of published or own speech"
 READS = ("source",)
 WRITES = ("output",)
 FILES = ("manifest.jsonl",)
-SEARCHED = {"source": "*.jsonl"}
 
 _KINDS = ("manifest", "librispeech", "wsj", "sms_wsj", "synthetic")
 _OPTIONS = ("source", "parts", "lists", "folders", "dataset", "signal", "maximum_seconds")

@@ -43,8 +43,6 @@ READS = (
     "sidecars",
 )
 WRITES = ("output", "errors", "counts")
-STREAMS = ("source_text", *WRITES)
-SEARCHED = {"sidecars": "*.jsonl"}
 SEARCH_SECTION, FUSION_SECTION = "speech.search", "speech.fusion"
 _GRIDS = ("lm_weights", "insertion_bonuses", "internal_lm_weights")
 

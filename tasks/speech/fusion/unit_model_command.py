@@ -20,7 +20,6 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from tasks.corpora.text_lines import is_stream
 from tasks.errors import ParameterError
 from tasks.language_model.downstream_model import RESOURCE_OPTIONS, check_options
 from tasks.language_model.kind_settings import Kind, NgramSettings
@@ -36,7 +35,6 @@ SUMMARY = "make a language model over a recogniser's units"
 READS = ("recogniser", "model", *TRAINING_PATHS)
 WRITES = ("output",)
 REPLACES = True
-STREAMS = ("text", "valid")
 NGRAM = "language_model.ngram"
 ARCHITECTURE, TRAINING = "language_model.architecture", "language_model.pretraining"
 _OPTIONS: dict[Kind, set[str]] = {
@@ -76,9 +74,6 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 def run(arguments: argparse.Namespace) -> None:
     """Divide the text into units, count them or train on them, write the model."""
     check_options(arguments, arguments.kind, _OPTIONS)
-    for path in (arguments.text, arguments.valid):
-        if path and is_stream(path):
-            raise ParameterError(f"{path!r} is a stream, and this command reads files alone; give the text as a file")
     if arguments.kind == "ngram":
         _count(arguments)
     else:

@@ -22,7 +22,6 @@ SUMMARY = "train the recogniser, or fetch a pretrained one"
 READS = ("manifest", "settings", *TRAINING_PATHS)
 WRITES = ("output",)
 REPLACES = True
-STREAMS = ("text", "valid", "manifest")
 SECTION = "speech.recogniser"
 
 
@@ -50,7 +49,6 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Train, write the folder and the report."""
-    from tasks.corpora.text_lines import is_stream
     from tasks.errors import ParameterError
 
     settings = _settings(arguments)
@@ -60,8 +58,6 @@ def run(arguments: argparse.Namespace) -> None:
         return run_bundle_stage(arguments, settings)
     if (arguments.manifest is None) == (arguments.text is None):
         raise ParameterError("give --manifest with recordings, or --text with sentences to be spoken, and not both")
-    if any(is_stream(path) for path in (arguments.manifest, arguments.text, arguments.valid) if path):
-        raise ParameterError("speech is read more than once; give files in place of standard input or a pipe")
     from tasks.speech.recogniser.training_stage import run_training_stage
 
     run_training_stage(arguments, settings, arguments.private)

@@ -20,7 +20,6 @@ from tasks.speech.rescoring.settings import NbestSource
 SUMMARY = "check n-best lists and say what can be won by choosing among them"
 READS = ("nbest",)
 WRITES = ("output",)
-STREAMS = WRITES
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -35,8 +35,6 @@ from tasks.speech.word_errors.word_error_rate_command import (
 SUMMARY = "choose among a recogniser's hypotheses with a language model"
 READS = ("nbest", "dev", "references", "model", "source_model", "training_text", "masked", "sidecars")
 WRITES = ("output", "errors", "counts")
-STREAMS = WRITES
-SEARCHED = {"sidecars": "*.jsonl"}
 SECTION = "speech.rescoring"
 _GRIDS = ("lm_weights", "insertion_bonuses", "unknown_word_bonuses", "source_weights")
 

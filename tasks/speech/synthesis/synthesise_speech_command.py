@@ -21,7 +21,6 @@ SUMMARY = "speak a text with synthetic voices: recordings and their manifest"
 READS = ("text",)
 WRITES = ("output",)
 REPLACES = True
-STREAMS = ("text",)
 
 _NUMBER_OPTIONS = (
     ("sentences", "at most so many sentences, drawn by the seed (default: all)"),

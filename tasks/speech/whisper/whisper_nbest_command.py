@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 SUMMARY = "decode recordings with Whisper to n-best lists"
 READS = ("manifest", "model", "vocabulary")
 WRITES = ("output",)
-STREAMS = WRITES
 _NAMED = 10
 
 

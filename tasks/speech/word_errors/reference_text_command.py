@@ -13,13 +13,12 @@ import sys
 SUMMARY = "write the references of a test set as a text"
 READS = ("references",)
 WRITES = ("output",)
-STREAMS = WRITES
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     parser.add_argument("--references", metavar="FILE", required=True, help="manifest or n-best lists: what was said")
-    parser.add_argument("--output", metavar="FILE", required=True, help="text to write; '-': standard output")
+    parser.add_argument("--output", metavar="FILE", required=True, help="text to write")
 
 
 def sections(arguments: argparse.Namespace) -> list[str]:

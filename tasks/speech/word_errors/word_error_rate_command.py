@@ -25,8 +25,6 @@ from tasks.speech.word_errors.settings import WordErrorSettings
 SUMMARY = "measure how many words a recogniser gets wrong"
 READS = ("references", "hypotheses", "masked", "sidecars")
 WRITES = ("errors", "counts")
-STREAMS = WRITES
-SEARCHED = {"sidecars": "*.jsonl"}
 SECTION = "speech.word_errors"
 
 

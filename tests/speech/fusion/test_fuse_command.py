@@ -204,7 +204,6 @@ def test_a_transformer_over_the_recognisers_units_is_trained_adapted_and_fused(s
         (["--kind", "transformer", "--order", "3"], "--order is an option of kind 'ngram'"),
         (["--kind", "transformer", "--model", "{}/words", "--layers", "1"], "--layers has no use with --model"),
         (["--kind", "transformer", "--model", "{}/words"], "is of kind 'ngram'"),
-        (["--text", "-"], "reads files alone"),
     ],
 )
 def test_models_of_units_that_cannot_be(speech, tmp_path, capsys, options, message):
