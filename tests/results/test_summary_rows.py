@@ -124,19 +124,14 @@ def test_files_that_happen_to_be_there_make_no_cells(summarised):
     assert rows_of(summarised) == before
 
 
-def test_missing_and_impossible_fields_are_named_with_their_reports(experiment, capsys):
+def test_missing_fields_are_named_with_their_reports(experiment, capsys):
     change(experiment / TOP_K, lambda report: report["measured"].pop("oov_rate"))
-    change(experiment / TOP_K, lambda report: report["measured"].update(perplexity=float("nan")))
-    change(
-        experiment / "results/reports/fill/chat/allow_list/minilm-sample-1.json",
-        lambda report: report["measured"].update(markers="many"),
-    )
+    sample = experiment / "results/reports/fill/chat/allow_list/minilm-sample-1.json"
+    change(sample, lambda report: report["measured"].pop("markers"))
     assert main(["summarise"]) == 1
     error = capsys.readouterr().err
-    assert "3 fields of reports" in error
     assert f"'{TOP_K}' has no measured field 'oov_rate'" in error
-    assert f"'{TOP_K}': measured field 'perplexity' is nan, not a number" in error
-    assert "minilm-sample-1.json': measured field 'markers' is 'many', not a count" in error
+    assert "minilm-sample-1.json' has no measured field 'markers'" in error
 
 
 def test_restoration_may_be_undefined(experiment):

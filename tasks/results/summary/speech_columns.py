@@ -35,37 +35,37 @@ SPEECH_COLUMNS = (
 )  # fmt: skip
 
 
-def speech_columns(cell: Cell, measured: Callable[[str, str], Any], *, rescored: bool) -> dict[str, Any]:
-    """The columns of one cell; ``measured`` reads a field of its report and refuses another kind than named.
+def speech_columns(cell: Cell, measured: Callable[[str], Any], *, rescored: bool) -> dict[str, Any]:
+    """The columns of one cell; ``measured`` reads a field of its report.
 
     ``rescored``: its rates come from another recogniser's n-best lists, which are taken for recorded speech.
     """
-    masked = measured("masked_words", "table?") or {}
+    masked = measured("masked_words") or {}
     columns: dict[str, Any] = {
-        "wer": measured("wer", "number"),
-        "wer_ci": measured("wer_ci", "interval?"),
-        "character_error_rate": measured("character_error_rate", "number"),
-        "character_error_rate_ci": measured("character_error_rate_ci", "interval?"),
+        "wer": measured("wer"),
+        "wer_ci": measured("wer_ci"),
+        "character_error_rate": measured("character_error_rate"),
+        "character_error_rate_ci": measured("character_error_rate_ci"),
         "masked_word_errors": masked,
         **masked_word_error_columns(masked, cell.technique),
-        "synthetic_speech": False if rescored else measured("synthetic_speech", "yes or no"),
+        "synthetic_speech": False if rescored else measured("synthetic_speech"),
     }
-    columns |= {name: measured(field, "count") for name, field in COUNTS.items()}
-    columns |= {name: measured(name, "number?") for name in SETTINGS}
+    columns |= {name: measured(field) for name, field in COUNTS.items()}
+    columns |= {name: measured(name) for name in SETTINGS}
     return columns | (_of_lists(measured) if rescored else dict.fromkeys(OF_LISTS))
 
 
-def _of_lists(measured: Callable[[str, str], Any]) -> dict[str, Any]:
-    bonus = measured("insertion_bonus_alone", "record") or {}
+def _of_lists(measured: Callable[[str], Any]) -> dict[str, Any]:
+    bonus = measured("insertion_bonus_alone") or {}
     difference = "difference_to_insertion_bonus_alone"
     return {
-        "source_weight": measured("source_weight", "number?"),
+        "source_weight": measured("source_weight"),
         "wer_insertion_bonus_alone": bonus.get("wer"),
         "wer_insertion_bonus_alone_ci": bonus.get("wer_ci"),
-        f"wer_{difference}": measured(difference, "number"),
-        f"wer_{difference}_ci": measured(f"{difference}_ci", "interval?"),
-        "wer_best_of_lists": measured("oracle_wer", "number"),
-        "best_first_share": measured("best_first_share", "number"),
+        f"wer_{difference}": measured(difference),
+        f"wer_{difference}_ci": measured(f"{difference}_ci"),
+        "wer_best_of_lists": measured("oracle_wer"),
+        "best_first_share": measured("best_first_share"),
     }
 
 

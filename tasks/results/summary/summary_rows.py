@@ -3,7 +3,6 @@
 Rows hold no timings and nothing of the machine, so the same experiment gives the same rows.
 """
 
-import math
 import statistics
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -44,15 +43,15 @@ def summary_rows(
     """The rows of ``results/summary.json``, in the order of ``cells``.
 
     ``reports`` and ``scores`` are the folders that the stages write to; data sets with speech are those of which
-    ``cells`` has the recogniser alone. Raises ``CorpusError`` that names every missing file, or every missing or
-    impossible field with its report.
+    ``cells`` has the recogniser alone. Raises ``CorpusError`` that names every missing file, or every missing
+    field with its report.
     """
     reports, scores = Path(reports), Path(scores)
     spoken = {cell.dataset for cell in cells if cell.method == NO_LANGUAGE_MODEL}
     _refuse_missing(_wanted(cells, spoken, reports, scores))
     reader = _Reader(reports)
     rows = [_row(cell, reader, spoken) for cell in cells]
-    reader.refuse_problems()
+    reader.refuse_missing()
     by_cell = dict(zip(cells, rows, strict=True))
     comparisons = Comparisons(
         cells,
@@ -124,12 +123,11 @@ def _refuse_missing(paths: Iterable[Path]) -> None:
 
 
 class _Reader:
-    """Reads measured fields of reports and gathers what is wrong with them, so that all is said at once."""
+    """Reads measured fields of reports and gathers what is missing, so that all is said at once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._missing: dict[Path, list[str]] = {}
-        self._impossible: list[str] = []
         self._documents: dict[Path, dict[str, Any]] = {}
 
     def report(self, name: Path) -> dict[str, Any]:
@@ -137,49 +135,21 @@ class _Reader:
             self._documents[name] = read_report(self.folder / name)
         return self._documents[name]
 
-    def measured(self, name: Path, field: str, kind: str) -> Any:
-        """One measured field; ``kind``: number, count, interval, record, table, text or yes or no, with ``?`` where
-        null is allowed."""
+    def measured(self, name: Path, field: str) -> Any:
+        """One measured field; ``None`` where it is missing, which ``refuse_missing`` says."""
         fields = self.report(name).get("measured", {})
         if field not in fields:
             self._missing.setdefault(self.folder / name, []).append(field)
-            return None
-        value = fields[field]
-        if value is None and kind.endswith("?"):
-            return None
-        if not _fits(value, kind.rstrip("?")):
-            self._impossible.append(f"{str(self.folder / name)!r}: measured field {field!r} is {value!r}, not a {kind}")
-            return None
-        return value
+        return fields.get(field)
 
-    def refuse_problems(self) -> None:
-        """``CorpusError`` that names every field that is missing or impossible, with its report."""
+    def refuse_missing(self) -> None:
+        """``CorpusError`` that names every field that is missing, with its report."""
         problems = [
             f"{str(path)!r} has no measured field{'s' * (len(fields) > 1)} {', '.join(map(repr, fields))}"
             for path, fields in self._missing.items()
         ]
-        problems += self._impossible
-        fields = sum(map(len, self._missing.values())) + len(self._impossible)
         if problems:
-            count = f"{fields} fields of reports: " if fields > 1 else ""
-            raise CorpusError(f"{count}{'; '.join(problems)}; run their stages again with 'dvc repro'")
-
-
-def _fits(value: Any, kind: str) -> bool:
-    match kind:
-        case "text":
-            return isinstance(value, str)
-        case "yes or no":
-            return isinstance(value, bool)
-        case "count":
-            return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-        case "record":
-            return isinstance(value, dict)
-        case "table":
-            return isinstance(value, dict) and all(isinstance(entry, dict) for entry in value.values())
-        case "interval":
-            return isinstance(value, list) and len(value) == 2 and all(_fits(limit, "number") for limit in value)
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+            raise CorpusError(f"{'; '.join(problems)}; run their stages again with 'dvc repro'")
 
 
 def _row(cell: Cell, reader: _Reader, spoken: set[str | None]) -> dict[str, Any]:
@@ -190,7 +160,7 @@ def _row(cell: Cell, reader: _Reader, spoken: set[str | None]) -> dict[str, Any]
     if cell.dataset in spoken:
         report = word_error_report(cell)
         rescored = reader.report(report).get("stage") == RESCORE
-        row.update(speech_columns(cell, lambda field, kind: reader.measured(report, field, kind), rescored=rescored))
+        row.update(speech_columns(cell, lambda field: reader.measured(report, field), rescored=rescored))
     else:
         row.update(no_speech_columns())
     row["key"] = run_key(cell, lineage_of(reader.report(training_report(cell))))
@@ -201,23 +171,23 @@ def _perplexities(cell: Cell, reader: _Reader) -> dict[str, Any]:
     """The columns of evaluation; null where there is no language model."""
     report = perplexity_report(cell)
 
-    def measured(field: str, kind: str) -> Any:
-        return reader.measured(report, field, kind) if report is not None else None
+    def measured(field: str) -> Any:
+        return reader.measured(report, field) if report is not None else None
 
     row: dict[str, Any] = {
-        "perplexity": measured("perplexity", "number"),
-        "perplexity_ci": measured("perplexity_ci", "interval?"),
+        "perplexity": measured("perplexity"),
+        "perplexity_ci": measured("perplexity_ci"),
     }
     for name in ("perplexity_known", "perplexity_unknown", "perplexity_without_markers", "bits_per_character"):
-        row[name] = measured(name, "number?")
-        row[f"{name}_ci"] = measured(f"{name}_ci", "interval?")
-    row["masked_words"] = measured("masked_words", "table") or {}
-    row["by_frequency"] = measured("by_frequency", "table") or {}
+        row[name] = measured(name)
+        row[f"{name}_ci"] = measured(f"{name}_ci")
+    row["masked_words"] = measured("masked_words") or {}
+    row["by_frequency"] = measured("by_frequency") or {}
     row.update(masked_word_columns(row["masked_words"], cell.technique))
-    row["oov_rate"] = measured("oov_rate", "number?")
-    row["words"] = measured("words", "count")
-    row["sentences"] = measured("sentences", "count")
-    row["signature"] = measured("signature", "text")
+    row["oov_rate"] = measured("oov_rate")
+    row["words"] = measured("words")
+    row["sentences"] = measured("sentences")
+    row["signature"] = measured("signature")
     return row
 
 
@@ -242,21 +212,21 @@ def _masked_fraction(cell: Cell, reader: _Reader) -> float | None:
     """Share of the training words that are masked: 0 for Oracle, undefined for a model that saw no private text."""
     masked = mask_report(cell)
     if masked is not None:
-        return reader.measured(masked, "masked_fraction", "number")
+        return reader.measured(masked, "masked_fraction")
     return 0.0 if cell.method == ORACLE else None
 
 
 def _filling(cell: Cell, reader: _Reader) -> dict[str, Any]:
     columns = {
-        "markers": ("markers", "count"),
-        "fallback_count": ("fallback_count", "count?"),
-        "distinct_fills": ("distinct_fills", "count"),
-        "restoration_rate": ("restoration_rate", "number?"),
-        "restoration_by_frequency": ("expected_restoration_by_frequency", "number?"),
+        "markers": "markers",
+        "fallback_count": "fallback_count",
+        "distinct_fills": "distinct_fills",
+        "restoration_rate": "restoration_rate",
+        "restoration_by_frequency": "expected_restoration_by_frequency",
     }
     filled = fill_report(cell)
     if filled is None:
         return dict.fromkeys([*columns, "restoration_rate_ci"])
-    row = {column: reader.measured(filled, field, kind) for column, (field, kind) in columns.items()}
-    restored = reader.measured(filled, "restoration", "record?")
+    row = {column: reader.measured(filled, field) for column, field in columns.items()}
+    restored = reader.measured(filled, "restoration")
     return row | {"restoration_rate_ci": ((restored or {}).get("overall") or {}).get("rate_ci")}
