@@ -69,7 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the stages; 0 where all are done, 1 where one failed, 128 and the signal's number where it was stopped."""
     from flows.checkout.checked_parameters import known_to_be_valid, remember_as_valid
-    from flows.checkout.overrides import overridden, parse_overrides
+    from flows.checkout.overrides import overridden
     from flows.checkout.run_lock import RunLock
     from flows.graph.graph import open_repository, project_folder
     from flows.prefect_flow.abandoned_flow_run import abandoned_flow_runs
@@ -77,6 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     from flows.runs.recorded_experiment import check_recordable, record_experiment
     from flows.runs.run_progress import Bar, Lines
     from flows.runs.time_left import TimeLeft, load_durations
+    from tasks.settings.overrides import parse_overrides
 
     started = time.monotonic()
     selection = selection_of(arguments)

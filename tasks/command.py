@@ -6,14 +6,11 @@ that no output is an input, and the test that holds ``dvc.yaml`` against the cod
 """
 
 import argparse
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import Formatter
-from types import UnionType
-from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
+from typing import Any, Generic, TypeVar, get_origin
 
-import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
@@ -24,6 +21,7 @@ from tasks.records.cell import Cell
 from tasks.records.stage_report import Report, recorded_stage
 from tasks.settings.base import Settings
 from tasks.settings.checks import as_plain, check_settings
+from tasks.settings.overrides import put_setting, setting_lines, with_overrides
 from tasks.settings.resources import ResourceSettings
 
 _STREAM = "-"
@@ -235,7 +233,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         values = dict(values.get("", values))
         for shortcut in sorted(self.shortcuts, key=lambda option: option != "kind"):
             if getattr(arguments, shortcut) is not None:
-                _put(values, [shortcut], getattr(arguments, shortcut))
+                put_setting(values, [shortcut], getattr(arguments, shortcut))
         values = with_overrides(values, arguments.overrides)
         return check_settings(self.settings, values, where), resources
 
@@ -329,76 +327,3 @@ def _add_option(parser: argparse.ArgumentParser, name: str, info: FieldInfo) -> 
         parser.add_argument(
             _option(name), type=kind, metavar=metavar, required=info.is_required(), default=default, help=text
         )
-
-
-def with_overrides(values: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
-    """Settings with ``KEY=VALUE`` put over them; a dot goes one level down, a value is YAML as in ``params.yaml``.
-
-    A new ``kind`` of a section takes the place of all that the section said, since its keys were of another kind.
-    """
-    changed = dict(values)
-    for text in sorted(overrides, key=lambda text: not text.partition("=")[0].endswith("kind")):
-        key, sign, value = text.partition("=")
-        if not sign or not all(key.split(".")):
-            raise ParameterError(f"--set: {text!r} is not of the form KEY=VALUE, such as k=20")
-        try:
-            parsed = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise ParameterError(f"--set: the value {value!r} of {key!r} is not YAML; put quotes around text") from None
-        _put(changed, key.split("."), parsed)
-    return changed
-
-
-def _put(values: dict[str, Any], path: list[str], value: Any) -> None:
-    head, *rest = path
-    if not rest:
-        if head == "kind" and values.get("kind") != value:
-            values.clear()
-        values[head] = value
-        return
-    below = dict(values.get(head) or {})
-    _put(below, rest, value)
-    values[head] = below
-
-
-def setting_lines(kind: Any) -> list[str]:
-    """What ``--set`` takes: each key with the text that stands under its field, and its default."""
-    lines = [line for model in _models(kind) for line in _lines_of(model, "")]
-    return ["", "settings (--set KEY=VALUE):", *lines] if lines else []
-
-
-def _lines_of(model: type[BaseModel], prefix: str) -> list[str]:
-    named = model.model_fields.get("kind")
-    lines = []
-    for name, info in model.model_fields.items():
-        if info is named:
-            continue
-        below = _models(info.annotation)
-        if below and get_origin(info.annotation) is not list:
-            lines += [line for inner in below for line in _lines_of(inner, f"{prefix}{name}.")]
-        else:
-            lines += _explained(f"{prefix}{name}", info)
-    return [f"  {prefix}kind={get_args(named.annotation)[0]}", *lines] if named else lines
-
-
-def _explained(key: str, info: FieldInfo) -> list[str]:
-    """One setting: its key, what it is, and its default, in lines of at most 100 columns."""
-    text = " ".join((info.description or "").replace("``", "'").split())
-    if not info.is_required():
-        text += f" (default: {_shown(info.get_default(call_default_factory=True))})"
-    return textwrap.wrap(text, 110, initial_indent=f"    {key}  ", subsequent_indent=" " * 8) or [f"    {key}"]
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, BaseModel):
-        value = value.model_dump(mode="json", exclude_defaults=True)
-    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _models(kind: Any) -> list[type[BaseModel]]:
-    """The settings classes in a type: through ``Annotated``, unions and ``None``."""
-    if get_origin(kind) is Annotated:
-        return _models(get_args(kind)[0])
-    if get_origin(kind) in (Union, UnionType):
-        return [model for part in get_args(kind) for model in _models(part)]
-    return [kind] if isinstance(kind, type) and issubclass(kind, BaseModel) else []

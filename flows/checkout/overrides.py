@@ -7,7 +7,7 @@ next one puts it back first.
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,25 +22,6 @@ PARAMETERS = "params.yaml"
 """By its name, since the settings of every step come with ``tasks.parameters.parameter_file``."""
 ORIGINAL = Path(STATE_FOLDER) / "params_before_overrides.json"
 """Text of ``params.yaml`` before the overrides, and with them."""
-
-
-def parse_overrides(texts: Iterable[str]) -> dict[str, Any]:
-    """Values by key path of ``KEY.PATH=VALUE``; a value is YAML: ``20``, ``0.5``, ``name``, ``[a, b]``, ``{k: 20}``.
-
-    ``ParameterError`` where a text has another form, or a key path stands twice.
-    """
-    overrides: dict[str, Any] = {}
-    for text in texts:
-        key, sign, value = text.partition("=")
-        if not sign or not all(key.split(".")):
-            raise ParameterError(f"--set: {text!r} is not of the form KEY.PATH=VALUE, such as filling.top_k.k=20")
-        if key in overrides:
-            raise ParameterError(f"--set: {key!r} stands twice; give it once")
-        try:
-            overrides[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise ParameterError(f"--set: the value {value!r} of {key!r} is not YAML; put quotes around text") from None
-    return overrides
 
 
 def overridden_text(parameter_file: Path, overrides: Mapping[str, Any]) -> str:

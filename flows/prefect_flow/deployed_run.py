@@ -14,7 +14,7 @@ from uuid import UUID
 from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 
-from flows.checkout.overrides import overridden, parse_overrides
+from flows.checkout.overrides import overridden
 from flows.checkout.run_lock import RunLock
 from flows.graph.graph import open_repository, project_folder
 from flows.graph.selection import Selection, parse_only
@@ -30,6 +30,7 @@ from flows.stages.processes import Processes
 from tasks.errors import ResourceError
 from tasks.files.private_folders import close_private_folders
 from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
+from tasks.settings.overrides import parse_overrides
 
 LOOK_SECONDS = 5.0
 """How often a run looks whether another one in the same folder has ended."""

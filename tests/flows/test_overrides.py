@@ -6,9 +6,10 @@ import pytest
 import yaml
 from scratch_project import Project
 
-from flows.checkout.overrides import ORIGINAL, overridden, overridden_text, parse_overrides, put_back
+from flows.checkout.overrides import ORIGINAL, overridden, overridden_text, put_back
 from flows.checkout.run_lock import STATE_FOLDER
 from tasks.errors import ParameterError, StageError
+from tasks.settings.overrides import parse_overrides
 
 TOP_K = "top_k: {kind: top_k, k: 10}"
 
@@ -53,8 +54,8 @@ def test_a_section_that_has_only_defaults_can_be_overridden(project: Project) ->
         (["filling.top_kk.k=2"], r"no section 'filling.top_kk': 'top_kk' is not there \(did you mean 'top_k'\?\)"),
         (["compare.methods=[top_11]"], r"'top_11' is no key of 'filling' that fits \(did you mean 'top_1'\?\)"),
         (["masking.all_taggers.parts.0.kind=crf"], "'masking.all_taggers.parts' is a list; give all of it"),
-        (["filling"], r"'filling' is not of the form KEY.PATH=VALUE"),
-        (["filling..k=1"], r"is not of the form KEY.PATH=VALUE"),
+        (["filling"], r"'filling' is not of the form KEY=VALUE"),
+        (["filling..k=1"], r"is not of the form KEY=VALUE"),
         (["evaluation.seed=[1"], "the value '\\[1' of 'evaluation.seed' is not YAML"),
         (["evaluation.seed=1", "evaluation.seed=2"], "'evaluation.seed' stands twice"),
     ],

@@ -1,0 +1,99 @@
+"""Settings that a command line changes: ``--set KEY=VALUE``, with the keys of ``params.yaml``."""
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from tasks.errors import ParameterError
+
+
+def parse_overrides(texts: Iterable[str]) -> dict[str, Any]:
+    """Values by key path of ``KEY.PATH=VALUE``; a value is YAML: ``20``, ``0.5``, ``name``, ``[a, b]``, ``{k: 20}``.
+
+    ``ParameterError`` where a text has another form, or a key path stands twice.
+    """
+    overrides: dict[str, Any] = {}
+    for text in texts:
+        key, sign, value = text.partition("=")
+        if not sign or not all(key.split(".")):
+            raise ParameterError(f"--set: {text!r} is not of the form KEY=VALUE, such as k=20")
+        if key in overrides:
+            raise ParameterError(f"--set: {key!r} stands twice; give it once")
+        try:
+            overrides[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise ParameterError(f"--set: the value {value!r} of {key!r} is not YAML; put quotes around text") from None
+    return overrides
+
+
+def with_overrides(values: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:
+    """Settings with ``KEY=VALUE`` put over them; a dot goes one level down.
+
+    A new ``kind`` of a section takes the place of all that the section said, since its keys were of another kind.
+    """
+    changed = dict(values)
+    overrides = parse_overrides(texts)
+    for key in sorted(overrides, key=lambda key: key.split(".")[-1] != "kind"):
+        put_setting(changed, key.split("."), overrides[key])
+    return changed
+
+
+def put_setting(values: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    """Put one value where its key path leads."""
+    head, *rest = path
+    if not rest:
+        if head == "kind" and values.get("kind") != value:
+            values.clear()
+        values[head] = value
+        return
+    below = dict(values.get(head) or {})
+    put_setting(below, rest, value)
+    values[head] = below
+
+
+def setting_lines(kind: Any) -> list[str]:
+    """What ``--set`` takes: each key with the text that stands under its field, and its default."""
+    lines = [line for model in _models(kind) for line in _lines_of(model, "")]
+    return ["", "settings (--set KEY=VALUE):", *lines] if lines else []
+
+
+def _lines_of(model: type[BaseModel], prefix: str) -> list[str]:
+    named = model.model_fields.get("kind")
+    lines = []
+    for name, info in model.model_fields.items():
+        if info is named:
+            continue
+        below = _models(info.annotation)
+        if below and get_origin(info.annotation) is not list:
+            lines += [line for inner in below for line in _lines_of(inner, f"{prefix}{name}.")]
+        else:
+            lines += _explained(f"{prefix}{name}", info)
+    return [f"  {prefix}kind={get_args(named.annotation)[0]}", *lines] if named else lines
+
+
+def _explained(key: str, info: FieldInfo) -> list[str]:
+    """One setting: its key, what it is, and its default, in lines of at most 100 columns."""
+    text = " ".join((info.description or "").replace("``", "'").split())
+    if not info.is_required():
+        text += f" (default: {_shown(info.get_default(call_default_factory=True))})"
+    return textwrap.wrap(text, 110, initial_indent=f"    {key}  ", subsequent_indent=" " * 8) or [f"    {key}"]
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json", exclude_defaults=True)
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _models(kind: Any) -> list[type[BaseModel]]:
+    """The settings classes in a type: through ``Annotated``, unions and ``None``."""
+    if get_origin(kind) is Annotated:
+        return _models(get_args(kind)[0])
+    if get_origin(kind) in (Union, UnionType):
+        return [model for part in get_args(kind) for model in _models(part)]
+    return [kind] if isinstance(kind, type) and issubclass(kind, BaseModel) else []
