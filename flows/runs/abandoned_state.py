@@ -10,14 +10,15 @@ DVC's cache, and every stage is restored from there once the torn file is out of
 import json
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
 from flows.checkout.run_lock import STATE_FOLDER
+from flows.stages.single_lock_entry import PARTIAL
 from flows.stages.supervisor import NAME_IN_LOCKS
-from flows.stages.whole_files import PARTIAL
 from tasks.errors import ResourceError, StageError
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def release_dead_locks(repository: "Repo") -> list[str]:
     with repository.lock:
         # Whoever wrote this held the lock and is gone.
         Path(repository.root_dir, f"dvc.lock{PARTIAL}").unlink(missing_ok=True)
+        _remove_empty_entries(Path(repository.cache.legacy.path) / "runs")
         if _repair_read_write_locks(repository):
             return ["removed locks that a killed DVC process had left"]
     return []
@@ -50,6 +52,14 @@ def set_torn_record_aside(repository: "Repo") -> list[str]:
         f"dvc.lock was cut off when a DVC process was killed; it is kept as {aside}, and finished stages are restored "
         "from DVC's cache"
     ]
+
+
+def _remove_empty_entries(runs: Path) -> None:
+    """Remove what a full disk leaves of an entry in DVC's cache of runs, its folder without a file: DVC stumbles over
+    it."""
+    for folder in runs.glob("*/*"):
+        with suppress(OSError):
+            folder.rmdir()  # no folder that holds anything
 
 
 def _repair_read_write_locks(repository: "Repo") -> bool:

@@ -18,6 +18,7 @@ from typing import Any
 from flows.checkout.run_lock import STATE_FOLDER
 from flows.stages.passing_failures import may_pass
 from flows.stages.processes import SUPERVISOR_ENDED, Process, Processes
+from flows.stages.verified_restore import remove_damaged
 from tasks.errors import PalimpsestError
 
 FULL_DISK_BYTES = 1 << 16
@@ -141,6 +142,8 @@ class Executor:
                 state = state_of(text, name)
                 if state is None:
                     return self._failed(name, started, "DVC did not say what it did with the stage", log)
+                if state is State.RESTORED and remove_damaged(self._folder, name):
+                    continue
                 return Outcome(name, state, time.monotonic() - started, log=self._relative(log))
             if self._stopped.is_set():
                 return self._failed(name, started, "stopped before it had finished", log)

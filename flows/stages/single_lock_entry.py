@@ -1,19 +1,21 @@
-"""The entries of ``dvc.lock`` as text: one stage's is read or replaced without parsing those of the others.
+"""The entries of ``dvc.lock`` as text: one stage's is replaced without parsing those of the others.
 
-DVC 3.67 parses the whole file before a stage, and parses and writes it whole after it, so a stage costs the more the
-larger the graph is. What DVC writes has one form: a line for each stage, indented by two, and deeper lines below it.
-Only text of that form is handled here; any other (a person's comments, a merge, anchors, data sets) is left to DVC.
+DVC 3.67 parses the whole file after a stage and writes it anew, so a stage costs the more the larger the graph is;
+and it truncates the file before it fills it, so a kill in between would lose the record of every stage. What DVC
+writes has one form: a line for each stage, indented by two, and deeper lines below it. Only text of that form is
+handled here; any other (a person's comments, a merge, anchors, data sets) is left to DVC.
 
 Imports nothing of this project: the supervisor loads it by its path.
 """
 
 import os
 import re
-from collections.abc import Callable
 from typing import Any
 
 HEAD = "schema: '2.0'\nstages:\n"
 """How DVC's lock file begins."""
+PARTIAL = ".partial"
+"""Ending of a lock file that is being written."""
 _ENTRY = re.compile(r"^  (?! )(.*)$", re.MULTILINE)
 _KEY = re.compile(r"[A-Za-z0-9_][^\s:#'\"]*:")
 _NOT_INDENTED = re.compile(r"^(?!  |\Z)(?=.)", re.MULTILINE)
@@ -33,15 +35,6 @@ def spans(text: str) -> dict[str, tuple[int, int]] | None:
     return found if len(found) == len(starts) else None
 
 
-def only(text: str, name: str) -> str | None:
-    """The file as it would be with the entry of one stage alone, or with none where it has no entry."""
-    found = spans(text)
-    if found is None:
-        return None
-    start, end = found.get(name, (0, 0))
-    return HEAD + text[start:end] if end else HEAD.replace("stages:", "stages: {}")
-
-
 def replaced(text: str, name: str, entry: str) -> str | None:
     """The file with another entry of one stage; a new one comes last, as DVC has it."""
     found, made = spans(text), spans(HEAD + entry)
@@ -51,34 +44,35 @@ def replaced(text: str, name: str, entry: str) -> str | None:
     return text[:start] + entry + text[end:]
 
 
-def use_entries(name: str, write: Callable[[str, str], None]) -> None:
-    """From now on DVC's lock file is read and written by the entry of this one stage, in this process.
-
-    ``write`` puts a text in the place of a file.
-    """
+def use_entries(name: str) -> None:
+    """From now on DVC's lock file is written by the entry of this stage, in this process, and put in place whole."""
     from dvc.dvcfile import Lockfile
     from dvc.stage import serialize
-    from dvc.utils.serialize import dumps_yaml, parse_yaml
+    from dvc.utils.serialize import dumps_yaml
 
-    load_whole, dump_whole = Lockfile._load_yaml, Lockfile.dump_stages
-
-    def load(self: Any, **options: Any) -> tuple[Any, str]:
-        part = only(_read(self.path), name) if not options else None
-        if part is None:
-            return load_whole(self, **options)
-        return self.validate(parse_yaml(part, self.path), self.relpath), part
+    dump_whole = Lockfile.dump_stages
 
     def dump(self: Any, stages: Any, **options: Any) -> None:
-        text = _read(self.path) if len(stages) == 1 and stages[0].name == name else ""
-        entry = dumps_yaml({"stages": serialize.to_lockfile(stages[0], **options)}) if text else ""
-        made = replaced(text, name, entry.removeprefix("stages:\n"))
+        text, made = _read(self.path), None
+        if len(stages) == 1 and stages[0].name == name:
+            entry = dumps_yaml({"stages": serialize.to_lockfile(stages[0], **options)}).removeprefix("stages:\n")
+            made = replaced(text, name, entry) if text else HEAD + entry
         if made is None:
             dump_whole(self, stages, **options)
         elif made != text:
-            write(self.path, made)
+            write_whole(self.path, made)
             self.repo.scm_context.track_file(self.relpath)
 
-    Lockfile._load_yaml, Lockfile.dump_stages = load, dump
+    Lockfile.dump_stages = dump
+
+
+def write_whole(target: str, text: str) -> None:
+    """Put a text in the place of a file: whoever reads it sees the old one or the new one."""
+    partial = target + PARTIAL
+    with open(partial, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    os.chmod(partial, os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o644)
+    os.replace(partial, target)
 
 
 def _read(path: str) -> str:

@@ -230,8 +230,7 @@ def dvc(arguments: list[str]) -> int:
     sys.argv = [NAME_IN_LOCKS, *arguments]
     stage = arguments[-1].rsplit(":", 1)[-1]
     if "--single-item" in arguments and not stage.endswith(".dvc"):
-        sibling("single_lock_entry").use_entries(stage, sibling("whole_files").write_whole)
-    sibling("verified_restore").verify_what_is_restored()
+        sibling("single_lock_entry").use_entries(stage)
     if WARM in sys.modules:
         sibling(WARM).start_commands_in_forks()
     # DVC gives the copies it makes, of private files too, the modes that the umask leaves.
@@ -248,9 +247,7 @@ def preload() -> None:
     get_main_parser()
     for name in USED_BY_DVC:
         importlib.import_module(name)
-    sibling("whole_files").replace_files_whole()
     sibling("single_lock_entry")
-    sibling("verified_restore")
     check_forking()
 
 

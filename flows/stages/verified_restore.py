@@ -1,54 +1,45 @@
-"""What DVC restores from its cache is held against its hash first.
+"""What DVC has restored from its cache is held against its hash.
 
 DVC 3.67 trusts a file of its cache that is read-only, as all of them are: one that a disk or a person has damaged is
-copied into the workspace, and taken for the right one from then on. Here every file that is about to be restored is
-read once more; a damaged one is removed, and the stage runs. So is an entry of the cache of runs that a full disk has
-left empty, which DVC stumbles over.
-
-Imports nothing of this project: the supervisor loads it by its path.
+copied into the workspace, and taken for the right one from then on.
 """
 
-import os
-from contextlib import suppress
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+from tasks.results.origin.lock_entries import read_lock
 
-def verify_what_is_restored() -> None:
-    """From now on, in this process, no output is restored whose content does not fit its hash."""
-    from dvc.stage.cache import StageCache, _get_stage_hash
-    from dvc_data.hashfile.db.local import LocalHashFileDB
-    from dvc_data.hashfile.hash import hash_file
-    from dvc_objects.errors import ObjectFormatError
+_CACHE = Path(".dvc") / "cache" / "files" / "md5"
 
-    restore, load, trust = StageCache.restore, StageCache._load, LocalHashFileDB.check
-    restoring: list[Any] = []
 
-    def check(self: Any, oid: str, check_hash: bool = True, _info: Any = None) -> Any:
-        if restoring and check_hash:
-            path = self.oid_to_path(oid)
-            # Without DVC's memory of hashes, which knows a file by its time and size.
-            _, found = hash_file(path, self.fs, self.hash_name, None)
-            if str(found.value).split(".")[0] != oid.split(".")[0]:
-                with suppress(FileNotFoundError):
-                    self.fs.remove(path)
-                raise ObjectFormatError(f"{path} is corrupted")
-        return trust(self, oid, check_hash, _info)
+def remove_damaged(folder: Path, stage: str) -> bool:
+    """Remove the outputs of a stage whose content is not what ``dvc.lock`` says, and their copies in the cache.
 
-    def restore_verified(self: Any, stage: Any, *arguments: Any, **options: Any) -> Any:
-        restoring.append(stage)
-        try:
-            return restore(self, stage, *arguments, **options)
-        finally:
-            restoring.pop()
+    Whether there was any: then the stage has to run. Reads each file of its outputs once.
+    """
+    damaged = False
+    for out in read_lock(folder).get(stage, {}).get("outs", ()):
+        for path, digest in _files_of(folder, out):
+            with open(path, "rb") as stream:
+                right = hashlib.file_digest(stream, "md5").hexdigest() == digest
+            if not right:
+                damaged = True
+                path.unlink()
+                (folder / _CACHE / digest[:2] / digest[2:]).unlink(missing_ok=True)
+    return damaged
 
-    def load_what_is_there(self: Any, stage: Any) -> Any:
-        key = _get_stage_hash(stage)
-        if key:
-            # Removes nothing but an empty folder.
-            with suppress(OSError):
-                os.rmdir(self._get_cache_dir(key))
-        return load(self, stage)
 
-    StageCache._load = load_what_is_there
-    setattr(LocalHashFileDB, "check", check)  # noqa: B010 - a method is not assigned to
-    StageCache.restore = restore_verified
+def _files_of(folder: Path, out: dict[str, Any]) -> Iterator[tuple[Path, str]]:
+    """Each file of an output with the hash that it should have; what DVC does not cache is left alone."""
+    path, digest = folder / out["path"], str(out.get("md5", ""))
+    if not digest or out.get("hash") != "md5":
+        return
+    if not digest.endswith(".dir"):
+        yield path, digest
+        return
+    listing = folder / _CACHE / digest[:2] / digest[2:]
+    for entry in json.loads(listing.read_text(encoding="utf-8")):
+        yield path / entry["relpath"], entry["md5"]

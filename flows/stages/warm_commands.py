@@ -7,7 +7,6 @@ command, so that a run does the work of the code that DVC has hashed for this st
 Imports nothing of this project: the supervisor loads it by its path.
 """
 
-import atexit
 import contextlib
 import gc
 import importlib
@@ -115,7 +114,6 @@ def _become(arguments: Sequence[str], folder: str, environment: dict[str, str]) 
     """In the fork: what a new process would start with, and then the command."""
     status = 70
     try:
-        atexit._clear()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         # Locks of the run and of DVC are not the command's. What holds these files must never be collected, since it
         # would close the command's, which get the same numbers.
@@ -138,18 +136,17 @@ def _become(arguments: Sequence[str], folder: str, environment: dict[str, str]) 
 
 
 def _run(arguments: list[str]) -> int:
-    """The command's exit status, after everything that Python does at the end of a process."""
+    """The command's exit status, after its threads have ended and its output is written."""
     try:
-        try:
-            status = importlib.import_module("tasks.cli").main(arguments)
-        except SystemExit as leaving:
-            status = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
-        return int(status)
-    finally:
-        threading._shutdown()  # type: ignore[attr-defined]
-        atexit._run_exitfuncs()
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
+        status = importlib.import_module("tasks.cli").main(arguments)
+    except SystemExit as leaving:
+        status = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    return int(status)
 
 
 def _forget_what_dvc_set() -> None:

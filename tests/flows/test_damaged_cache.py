@@ -4,6 +4,8 @@ import hashlib
 
 from scratch_project import Project
 
+from flows.graph.graph import open_repository
+from flows.runs.abandoned_state import release_dead_locks
 from flows.stages.executor import Executor, State
 from flows.stages.processes import Processes
 
@@ -57,6 +59,8 @@ def empty_entry(project: Project, stage: str) -> None:
 def test_an_entry_that_a_full_disk_left_empty_is_no_obstacle(finished: Project) -> None:
     right = finished.read("masked/list.txt")
     empty_entry(finished, "list")
+    with open_repository(finished.folder) as repository:
+        release_dead_locks(repository)
     with Processes(finished.folder) as processes:
         outcome = Executor(processes, finished.folder).run("mask@list")
     assert (outcome.state, outcome.error) == (State.RAN, None)

@@ -124,20 +124,3 @@ def test_the_environment_of_stages() -> None:
     made = child_environment({"PATH": "/usr/bin", "HOME": "/home/a", "DVC_STAGE": "outer", "DVC_ROOT": "/outer"})
     assert made == {"PATH": f"{commands}:/usr/bin", "HOME": "/home/a"}
     assert child_environment(made) == made
-
-
-def test_the_list_of_locks_is_never_half_written(project: Project) -> None:
-    """Another thread reads it while stages take and give back locks: it is always whole."""
-    import json
-
-    path, seen = project.folder / ".dvc" / "tmp" / "rwlock", 0
-    with Processes(project.folder) as processes:
-        for name in ("raw", "mask@list"):
-            process = processes.start_dvc(["repro", "--single-item", name], project.folder / "log")
-            while process.status is None:
-                if path.exists():
-                    json.loads(path.read_text(encoding="utf-8"))
-                    seen += 1
-            assert process.status == 0
-    assert seen > 10
-    assert json.loads(path.read_text(encoding="utf-8")) == {}
