@@ -1,11 +1,11 @@
 """At most one ``palimpsest run`` per checkout: a lock file that the kernel releases when its holders are gone."""
 
-import fcntl
 import os
 import time
 from pathlib import Path
 
 import psutil
+from filelock import lock_descriptor, unlock_descriptor
 
 from tasks.errors import ResourceError
 
@@ -34,20 +34,16 @@ class RunLock:
         self._path.parent.mkdir(exist_ok=True, mode=0o700)
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         deadline = time.monotonic() + patience
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                holder = os.pread(handle, 32, 0).decode("ascii", "replace").strip()
-                if (holder.isdigit() and is_alive(int(holder))) or time.monotonic() > deadline:
-                    os.close(handle)
-                    raise ResourceError(
-                        f"another 'palimpsest run' (process {holder or 'unknown'}) is at work in this checkout; "
-                        "wait until it has finished, or stop it with 'kill "
-                        f"{holder or 'PROCESS'}' (finished stages are kept)"
-                    ) from None
-                time.sleep(0.1)
+        while not lock_descriptor(handle, blocking=False):
+            holder = os.pread(handle, 32, 0).decode("ascii", "replace").strip()
+            if (holder.isdigit() and is_alive(int(holder))) or time.monotonic() > deadline:
+                os.close(handle)
+                raise ResourceError(
+                    f"another 'palimpsest run' (process {holder or 'unknown'}) is at work in this checkout; "
+                    "wait until it has finished, or stop it with 'kill "
+                    f"{holder or 'PROCESS'}' (finished stages are kept)"
+                )
+            time.sleep(0.1)
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
         self.handle = handle
@@ -56,7 +52,7 @@ class RunLock:
         """Free the lock, also for a supervisor that still holds the inherited handle."""
         if self.handle >= 0:
             os.ftruncate(self.handle, 0)
-            fcntl.flock(self.handle, fcntl.LOCK_UN)
+            unlock_descriptor(self.handle)
             os.close(self.handle)
             self.handle = -1
 

@@ -6,7 +6,6 @@ is of a run that is over, whatever Prefect has of it. Before Prefect has said wh
 one is being made: where the answer was lost, Prefect may have a run whose id nobody knows, and which waits for ever.
 """
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +13,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
+
+from filelock import lock_descriptor
 
 from flows.checkout.run_lock import STATE_FOLDER
 
@@ -53,7 +54,7 @@ def _note(root: Path, name: str) -> None:
     # Under its name only when it is locked, so that no other run takes it for one that nobody holds.
     unlocked = folder / f".{name}"
     handle = os.open(unlocked, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(handle, fcntl.LOCK_EX)
+    lock_descriptor(handle)
     os.rename(unlocked, folder / name)
     _held[name] = handle
 
@@ -159,12 +160,12 @@ def _abandoned_notes(root: Path) -> Iterator[dict[str, Path]]:
     handles = []
     try:
         for path in sorted((root / FOLDER).glob("[!.]*")):
-            with suppress(FileNotFoundError, BlockingIOError, ValueError):
+            with suppress(FileNotFoundError, ValueError):
                 UUID(path.name.removeprefix(_STARTING))
                 handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
                 handles.append(handle)
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                found[path.name] = path
+                if lock_descriptor(handle, blocking=False):
+                    found[path.name] = path
         yield found
     finally:
         for handle in handles:

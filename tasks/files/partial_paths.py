@@ -1,12 +1,9 @@
 """Temporary files and folders beside their targets; what killed writers of a target left is removed by the next one.
 
-A writer holds a lock on what it writes, and the system lifts it when the process ends, however it ends. On a file
-system that several machines or containers share, a lock may be seen on one of them alone. So a name says where its lock
-is seen: the running system and the mount. What another one wrote, or this one before it was started again, is left.
+A writer holds a lock on what it writes, and the system lifts it when the process ends, however it ends. Where a file
+system has no locks nothing is taken for abandoned.
 """
 
-import fcntl
-import hashlib
 import os
 import shutil
 import tempfile
@@ -14,8 +11,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from filelock import lock_descriptor
+
 _ENDING = ".partial"
-_RUNNING_SYSTEM = Path("/proc/sys/kernel/random/boot_id")
 
 
 def partial_file(target: Path) -> tuple[int, str]:
@@ -43,34 +41,18 @@ def partial_folder(target: Path) -> tuple[int, str]:
 
 
 def _locked(target: Path, make: Callable[[str], tuple[int, str]]) -> tuple[int, str]:
-    """What ``make`` gives for a beginning of a name, locked; where there are no locks, under a name that nobody takes
-    for abandoned."""
+    """What ``make`` gives for a beginning of a name, locked."""
     prefix = f".{target.name}."
-    if (place := _where_locks_are_seen(target.parent)) is None:
-        return make(prefix)
-    _remove_abandoned(target.parent, f"{prefix}{place}.")
+    _remove_abandoned(target.parent, prefix)
     while True:
-        handle, path = make(f"{prefix}{place}.")
+        handle, path = make(prefix)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pass  # another writer took it for abandoned, and removes it
+            is_ours = lock_descriptor(handle, blocking=False)
         except OSError:
-            os.close(handle)
-            _remove(path)
-            return make(prefix)
-        else:
-            if os.path.exists(path):
-                return handle, path
-        os.close(handle)
-
-
-def _where_locks_are_seen(folder: Path) -> str | None:
-    try:
-        seen = f"{_RUNNING_SYSTEM.read_text(encoding='ascii')} {folder.stat().st_dev}"
-    except OSError:
-        return None
-    return hashlib.sha256(seen.encode()).hexdigest()[:8]
+            is_ours = True  # no locks here
+        if is_ours and os.path.exists(path):
+            return handle, path
+        os.close(handle)  # another writer has taken it for abandoned, and removes it
 
 
 def _remove_abandoned(folder: Path, prefix: str) -> None:
@@ -78,18 +60,18 @@ def _remove_abandoned(folder: Path, prefix: str) -> None:
     with suppress(OSError):
         names = [name for name in os.listdir(folder) if name.startswith(prefix) and name.endswith(_ENDING)]
         for path in (folder / name for name in names):
-            # Locked, put in place meanwhile, or another user's.
+            # Put in place meanwhile, another user's, or there are no locks.
             with suppress(OSError):
                 handle = os.open(path, (os.O_RDONLY if path.is_dir() else os.O_RDWR) | os.O_NOFOLLOW)
                 try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    _remove(path)
+                    if lock_descriptor(handle, blocking=False):
+                        _remove(path)
                 finally:
                     os.close(handle)
 
 
-def _remove(path: str | Path) -> None:
-    if os.path.isdir(path):
+def _remove(path: Path) -> None:
+    if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:
-        os.unlink(path)
+        path.unlink()

@@ -5,15 +5,17 @@ folder's name is ``OUTPUT-KEY``: a hash of the output's path, and a hash of ever
 system lifts the lock when the process that holds it ends, however it ends.
 """
 
-import fcntl
 import hashlib
 import os
 import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from tasks.errors import ParameterError, ResourceError
-from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
+from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, PRIVATE_MODE, make_folder
 
 LOCK = "lock"
 _DAYS_KEPT = 30
@@ -46,32 +48,25 @@ class WorkFolder:
     def close(self) -> None:
         """Leave the folder to the next run."""
         if self._lock is not None:
-            os.close(self._lock)
+            self._lock.release()
             self._lock = None
 
 
-def _locked(folder: Path) -> int | None:
+def _locked(folder: Path) -> FileLock | None:
     """Make the folder and lock it; ``None`` where another process holds the lock."""
+    # Not of the thread: whoever closes the work need not be who opened it.
+    lock = FileLock(folder / LOCK, timeout=0, mode=PRIVATE_MODE, thread_local=False)
     while True:
         make_folder(folder, private=True)
         folder.chmod(PRIVATE_FOLDER_MODE)
-        path = folder / LOCK
-        try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        except FileNotFoundError:
-            continue  # removed in between, by a process that had just finished with it
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
-            return None
-        try:
-            if os.path.samestat(os.fstat(handle), os.stat(path)):
-                os.utime(folder)
-                return handle
-        except FileNotFoundError:
-            pass
-        os.close(handle)  # a lock on a file that has been removed keeps nobody out
+        # A process that had just finished with it may have removed it in between.
+        with suppress(FileNotFoundError):
+            try:
+                lock.acquire()
+            except Timeout:
+                return None
+            os.utime(folder)
+            return lock
 
 
 def _remove_stale(parent: Path, output_name: str, own: Path) -> None:
@@ -85,7 +80,7 @@ def _remove_stale(parent: Path, output_name: str, own: Path) -> None:
             continue
         if not stale:
             continue
-        handle = _locked(folder)
-        if handle is not None:
+        lock = _locked(folder)
+        if lock is not None:
             shutil.rmtree(folder, ignore_errors=True)
-            os.close(handle)
+            lock.release()
