@@ -4,7 +4,7 @@ Profiles are files in profiles/. A section that a profile names replaces the one
 The best place for a large experiment is a clone of its own, so that its results lie beside those of the default:
 
   git clone . ../palimpsest-paper && cd ../palimpsest-paper
-  palimpsest doctor --profile paper      what is missing, and how long it takes
+  palimpsest doctor --profile paper      what is missing, and how to get it
   palimpsest profile paper               write params.yaml
   palimpsest plan                        what will run
 
