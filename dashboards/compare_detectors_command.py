@@ -47,8 +47,7 @@ def sections(arguments: argparse.Namespace) -> list[str]:
 def run(arguments: argparse.Namespace) -> None:
     """Read the reports, write tables and plot."""
     from dashboards.detector_plot import detector_plot
-    from dashboards.detector_results import detector_results
-    from dashboards.detector_tables import detector_table, masked_share_table
+    from dashboards.detectors import detector_results, detector_table, masked_share_table
     from tasks.results.report_index import ReportIndex
 
     reports = list(ReportIndex(arguments.reports).reports.values())

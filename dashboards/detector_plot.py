@@ -6,7 +6,7 @@ The file carries its own colours, for light and dark surroundings, and says all 
 from collections.abc import Sequence
 from html import escape
 
-from dashboards.detector_results import DetectorResult
+from dashboards.detectors import DetectorResult
 from dashboards.plot_panel import Panel, scale_round
 
 _WIDTH, _HEIGHT = 430.0, 320.0

@@ -1,81 +1,73 @@
 """Examples for the page: made-up sentences as they were masked and filled, with what was changed marked."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
+from markupsafe import Markup
+
 from tasks.corpora.masked_text import MARKER_PATTERN
+from tasks.results.grid import Entry, Grid, GridRow, Heading
 from tasks.results.report_index import ReportIndex
-from tasks.results.summary.summary_table import method_name, technique_name
+from tasks.results.titles import method_name, technique_name
 
 STAGE = "examples"
 Piece = tuple[str, bool]
 """A piece of a sentence, and whether masking or filling wrote it."""
 
 
-@dataclass(frozen=True)
-class ExampleLine:
-    """One form of a sentence."""
+def examples_of(dataset: str, index: ReportIndex) -> list[tuple[str, list[Grid]]]:
+    """The examples of a dataset by technique: a table for every sentence, raw, masked, and filled by every method.
 
-    label: str
-    """``raw``, ``masked``, or the method that filled it."""
-    pieces: list[Piece]
-    control: bool = False
-    """Whether it was filled without a filler."""
-
-
-@dataclass(frozen=True)
-class TechniqueExamples:
-    """Every sentence on its way through one technique."""
-
-    technique: str
-    sentences: list[list[ExampleLine]]
-    """Raw, masked, and filled by every method."""
-
-
-def examples_of(dataset: str, index: ReportIndex) -> list[TechniqueExamples]:
-    """The examples of a dataset by technique; fills of all fillers below each other, controls last.
-
-    Empty where none were made.
+    Fills of all fillers stand below each other, controls last. Empty where none were made.
     """
     reports = [
         report for report in index.reports.values() if report["stage"] == STAGE and report["cell"]["dataset"] == dataset
     ]
     # Fillers of all techniques before those that are tuned on the text of one.
     reports.sort(key=lambda report: report["cell"]["technique"] is not None)
-    found: dict[str, list[list[ExampleLine]]] = {}
+    raw: dict[str, list[str]] = {}
+    entries: dict[str, list[Mapping[str, Any]]] = {}
     for report in reports:
         for entry in report["measured"]["by_technique"]:
-            name = technique_name(entry["technique"])
-            if name not in found:
-                found[name] = _begun(report["measured"]["raw"], entry["masked"])
-            for place, lines in enumerate(found[name]):
-                lines += _fills(entry, place, several=len(reports) > 1, known={line.label for line in lines})
-    for sentences in found.values():
-        for lines in sentences:
-            lines.sort(key=lambda line: line.control)
-    return [TechniqueExamples(name, sentences) for name, sentences in found.items()]
-
-
-def _begun(raw: list[str], masked: list[str]) -> list[list[ExampleLine]]:
+            raw.setdefault(entry["technique"], report["measured"]["raw"])
+            entries.setdefault(entry["technique"], []).append(entry)
     return [
-        [ExampleLine("raw", [(text, False)]), ExampleLine("masked", _markers(line))]
-        for text, line in zip(raw, masked, strict=True)
+        (
+            technique_name(technique),
+            [
+                _sentence(place, text, technique_name(technique), entries[technique], several=len(reports) > 1)
+                for place, text in enumerate(texts)
+            ],
+        )
+        for technique, texts in raw.items()
     ]
 
 
-def _fills(entry: Mapping[str, Any], place: int, *, several: bool, known: set[str]) -> list[ExampleLine]:
-    """The fills of one sentence; a control is the same beside every filler, and stands there once."""
-    lines = []
-    for fill in entry["filled"]:
-        filler = f", {fill['filler']}" if several and fill["filler"] else ""
-        label = f"{method_name(fill['method'])}{filler}"
-        if label not in known:
+def _sentence(place: int, raw: str, technique: str, entries: Sequence[Mapping[str, Any]], *, several: bool) -> Grid:
+    """One sentence on its way; a control is the same beside every filler, and stands there once."""
+    forms: dict[str, list[Piece]] = {"raw": [(raw, False)], "masked": _markers(entries[0]["masked"][place])}
+    controls: dict[str, list[Piece]] = {}
+    for entry in entries:
+        for fill in entry["filled"]:
+            filler = f", {fill['filler']}" if several and fill["filler"] else ""
             pieces = filled_pieces(entry["masked"][place], fill["lines"][place])
-            lines.append(ExampleLine(label, pieces, control=fill["filler"] is None))
-    return lines
+            kind = controls if fill["filler"] is None else forms
+            kind.setdefault(f"{method_name(fill['method'])}{filler}", pieces)
+    rows = [GridRow(label, [Entry(_marked(pieces))]) for label, pieces in {**forms, **controls}.items()]
+    return Grid(
+        f"Sentence {place + 1} raw, masked by {technique}, and filled by each method",
+        [Heading(""), Heading("", words=True)],
+        rows,
+        "plain examples",
+        f"Example {place + 1}, {technique}",
+        caption_unseen=True,
+    )
+
+
+def _marked(pieces: Sequence[Piece]) -> Markup:
+    return Markup("").join(Markup("<mark>{}</mark>").format(text) if marked else text for text, marked in pieces)
 
 
 def _markers(line: str) -> list[Piece]:

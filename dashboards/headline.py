@@ -3,8 +3,10 @@
 import math
 from dataclasses import dataclass
 
+from tasks.results.measures import follows_protocol
 from tasks.results.summary.estimate import direction, estimate
-from tasks.results.summary.summary_table import Line, Table, follows_protocol, technique_name
+from tasks.results.tables import Line, Table
+from tasks.results.titles import technique_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +110,11 @@ def _number(table: Table, method: str, technique: str) -> float | None:
 
 def _best(table: Table, technique: str, *, control: bool = False) -> tuple[Line, float] | None:
     """The lowest perplexity among fills by a model, or among the controls."""
-    references = ("pretrained", "oracle", "baseline0", "baseline1")
     found = []
     for line in table.lines:
         number = estimate(line.by_technique[technique], "perplexity")
         if number is None or not follows_protocol(line.by_technique[technique]):
             continue
-        if line.method not in references and (line.filler is None) == control:
+        if line.group == ("control" if control else "fill"):
             found.append((line, number.value))
     return min(found, key=lambda pair: pair[1], default=None)

@@ -4,9 +4,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from markupsafe import Markup, escape
+
 from tasks.records.cells import evaluation_report, training_report
+from tasks.results.grid import ABSENT, Grid, plain_grid, words
 from tasks.results.report_index import ReportIndex
 from tasks.results.summary.summary_file import summarised_cell
+from tasks.results.titles import method_name, sentence_of, technique_name
 from tasks.results.tracking.run_record import flat
 
 _SOURCES = {
@@ -21,32 +25,44 @@ _SOURCES = {
 _HASH_DIGITS = 12
 
 
-def corpora(index: ReportIndex) -> list[dict[str, Any]]:
+def sources(index: ReportIndex) -> list[tuple[str, str]]:
+    """Every corpus that a stage brought in: its name, and what its text really is."""
+    return [(name, _source(report)) for name, report in _corpora(index)]
+
+
+def _corpora(index: ReportIndex) -> list[tuple[str, Mapping[str, Any]]]:
+    found = index.reports.items()
+    return [(name.rpartition("/")[2], report) for name, report in found if report["stage"] == "corpora"]
+
+
+def _source(report: Mapping[str, Any]) -> str:
+    kind = report["parameters"].get("kind")
+    return str(_SOURCES.get(kind, kind))
+
+
+def corpora(index: ReportIndex) -> Grid:
     """Every corpus that a stage brought in: source, sentences and words by part, what was left out."""
-    found = []
-    for name, report in index.reports.items():
-        measured, parameters = report["measured"], report["parameters"]
-        if report["stage"] != "corpora":
-            continue
-        found.append(
-            {
-                "name": name.rpartition("/")[2],
-                "source": _SOURCES.get(parameters.get("kind"), parameters.get("kind")),
-                "path": parameters.get("source"),
-                "parts": [
-                    (part, f"{count:,}", f"{measured['words'][part]:,}")
-                    for part, count in measured["sentences"].items()
-                ],
-                "left_out": [
-                    (reason.replace("_", " "), f"{count:,}") for reason, count in measured["left_out"].items() if count
-                ],
-                "hash": next(iter(report["outputs"].values()), "")[:_HASH_DIGITS],
-            }
-        )
-    return found
+    rows = []
+    for name, report in _corpora(index):
+        measured, path = report["measured"], report["parameters"].get("source")
+        pinned = Markup("; version pinned by <code>{}</code>").format(path) if path else ""
+        parts = (f"{part} {n:,} ({measured['words'][part]:,})" for part, n in measured["sentences"].items())
+        left_out = (f"{reason.replace('_', ' ')} {n:,}" for reason, n in measured["left_out"].items() if n)
+        digest = _code(next(iter(report["outputs"].values()), "")[:_HASH_DIGITS])
+        rows.append([name, escape(_source(report)) + pinned, _lines(parts), _lines(left_out) or ABSENT, digest])
+    headings = words("What it is", "Sentences (words) by part", "Left out", "Keyed hash")
+    return plain_grid("Corpora", ["Name", *headings], rows)
 
 
-def models(index: ReportIndex) -> list[dict[str, str]]:
+def _lines(texts: Iterable[str]) -> Markup:
+    return Markup("<br>").join(texts)
+
+
+def _code(text: str) -> Markup:
+    return Markup("<code>{}</code>").format(text)
+
+
+def models(index: ReportIndex) -> Grid:
     """Every model that took part, under its real name."""
     found = []
     for name, report in index.reports.items():
@@ -56,27 +72,21 @@ def models(index: ReportIndex) -> list[dict[str, str]]:
             head = (
                 f"its masked-LM head was trained here in {steps:,} steps on the generic corpus" if steps else "as it is"
             )
-            quality = ""
             if measured.get("valid_perplexity") is not None:
-                quality = f"; perplexity of masked generic words {measured['valid_perplexity']:.1f}"
-            found.append(
-                {
-                    "role": f"filler {name.rpartition('/')[2]}",
-                    "model": str(settings.get("model")),
-                    "note": head + quality,
-                }
-            )
+                head += f"; perplexity of masked generic words {measured['valid_perplexity']:.1f}"
+            found.append((f"filler {name.rpartition('/')[2]}", str(settings.get("model")), head))
         elif report["stage"] == "tune_filler":
             found.append(_tuned_filler(report))
         elif report["stage"] == "mask" and "tagger.model" in settings:
             model = f"{settings['tagger.kind']}: {settings['tagger.model']}"
-            found.append({"role": "entity tagger", "model": model, "note": "named-entity recogniser, as it is"})
+            found.append(("entity tagger", model, "named-entity recogniser, as it is"))
         elif report["stage"] == "pretrain":
-            found.append({"role": "language model", "model": _architecture(settings), "note": _pretraining(measured)})
-    return [dict(entry) for entry in dict.fromkeys(tuple(entry.items()) for entry in found)]
+            found.append(("language model", _architecture(settings), _pretraining(measured)))
+    rows = [(role, _code(model), note) for role, model, note in dict.fromkeys(found)]
+    return plain_grid("Models, by their real names", ["Role", *words("Model", "Note")], rows, label="Models")
 
 
-def _tuned_filler(report: Mapping[str, Any]) -> dict[str, str]:
+def _tuned_filler(report: Mapping[str, Any]) -> tuple[str, str, str]:
     cell, measured, settings = report["cell"], report["measured"], report["parameters"]
     text = "of the filled corpus" if settings.get("text") == "filled" else "without markers"
     note = f"fine-tuned here in {measured['steps']:,} steps on {measured['training_sentences']:,} sentences {text}"
@@ -84,7 +94,7 @@ def _tuned_filler(report: Mapping[str, Any]) -> dict[str, str]:
         before, after = measured["base_held_out_perplexity"], measured["held_out_perplexity"]
         note += f"; perplexity of held-out unmasked words {before:.1f} before, {after:.1f} after"
     place = ", ".join(str(cell[dimension]).replace("_", " ") for dimension in ("dataset", "technique"))
-    return {"role": f"filler {cell['filler']} ({place})", "model": str(settings.get("base")), "note": note}
+    return f"filler {cell['filler']} ({place})", str(settings.get("base")), note
 
 
 def _architecture(settings: Mapping[str, Any]) -> str:
@@ -100,19 +110,21 @@ def _pretraining(measured: Mapping[str, Any]) -> str:
     return f"pretrained here on {tokens:,} tokens of the generic corpus" if tokens else "pretrained here"
 
 
-def settings_of_stages(rows: Sequence[Mapping[str, Any]], index: ReportIndex, stage: str) -> dict[str, str]:
-    """Settings in words of every technique (stage ``mask``) or method (``fill``) of the rows, in their order."""
-    dimension = "technique" if stage == "mask" else "method"
-    found: dict[str, str] = {}
+def settings_of_stages(rows: Sequence[Mapping[str, Any]], index: ReportIndex, stage: str) -> list[tuple[str, str, str]]:
+    """Of every technique (stage ``mask``) or method (``fill``) of the rows, in their order: what it is called, what it
+    does, and its settings in words."""
+    dimension, called = ("technique", technique_name) if stage == "mask" else ("method", method_name)
+    found: dict[str, tuple[str, str, str]] = {}
     for report in index.reports.values():
         if report["stage"] == stage:
+            name, kind = str(report["cell"].get(dimension)), str(report["parameters"].get("kind"))
             settings = {key: value for key, value in flat(report["parameters"]) if value is not None and key != "kind"}
-            words = (f"{re.sub('[._]', ' ', key)} {value}" for key, value in settings.items())
-            found[str(report["cell"].get(dimension))] = ", ".join(words)
-    return {name: found[name] for name in dict.fromkeys(row[dimension] for row in rows) if name in found}
+            said = ", ".join(f"{re.sub('[._]', ' ', key)} {value}" for key, value in settings.items())
+            found[name] = called(name), sentence_of(name, kind), said
+    return [found[name] for name in dict.fromkeys(row[dimension] for row in rows) if name in found]
 
 
-def origins(rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> list[dict[str, str]]:
+def origins(rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> Grid:
     """How each number was made: key, command, commit, and the hashes of what it was made from."""
     found = []
     for row in rows:
@@ -121,19 +133,22 @@ def origins(rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> list[dict[
         training = _report(index, training_report(cell).with_suffix("").as_posix())
         commit = evaluation.get("code", {}).get("commit")
         texts = [digest for path, digest in training.get("inputs", {}).items() if _is_training_text(path)]
+        model = next(iter(training.get("outputs", {}).values()), ABSENT)
         found.append(
-            {
-                "cell": cell.path,
-                "digest": row["key"].rpartition("#")[2],
-                "perplexity": f"{row['perplexity']:.2f}" if row["perplexity"] is not None else "–",
-                "wer": f"{row['wer']:.1%}" if row.get("wer") is not None else "",
-                "command": row["command"],
-                "commit": f"{commit[:8]}{'*' if evaluation['code']['dirty'] else ''}" if commit else "–",
-                "text": texts[0][:_HASH_DIGITS] if texts else "–",
-                "model": next(iter(training.get("outputs", {}).values()), "–")[:_HASH_DIGITS],
-            }
+            [
+                _code(cell.path),
+                _code(row["key"].rpartition("#")[2]),
+                f"{row['perplexity']:.2f}" if row["perplexity"] is not None else ABSENT,
+                _code(row["command"]),
+                _code(f"{commit[:8]}{'*' if evaluation['code']['dirty'] else ''}" if commit else ABSENT),
+                _code(texts[0][:_HASH_DIGITS] if texts else ABSENT),
+                _code(model[:_HASH_DIGITS]),
+            ]
         )
-    return found
+    star = "; a star: the checkout had uncommitted changes" if commits(index) else ""
+    headings = ["Cell", "Key #", "Perplexity", *words("Command"), "Commit", "Training text", "Model"]
+    title = f"First digits of keyed hashes{star}"
+    return plain_grid(title, headings, found, kind="plain origins", label="How each number was made")
 
 
 def _report(index: ReportIndex, name: str) -> Mapping[str, Any]:
@@ -144,21 +159,27 @@ def _is_training_text(path: str) -> bool:
     return path.endswith(".txt") and not path.endswith(("valid.txt", "vocabulary.txt"))
 
 
-def costs(index: ReportIndex) -> list[dict[str, str]]:
+def costs(index: ReportIndex) -> Grid:
     """Per kind of stage: how many, processor time, longest, peak memory."""
     kinds: dict[str, list[Mapping[str, Any]]] = {}
     for report in index.reports.values():
         kinds.setdefault(report["stage"], []).append(report)
-    return [
-        {
-            "stage": stage.replace("_", " "),
-            "count": str(len(reports)),
-            "processor": _duration(sum(report["processor_seconds"] for report in reports)),
-            "longest": _duration(max(report["wall_seconds"] for report in reports)),
-            "memory": f"{max(report['peak_memory_bytes'] for report in reports) / 2**20:,.0f} MiB",
-        }
+    rows = [
+        (
+            stage.replace("_", " "),
+            str(len(reports)),
+            _duration(sum(report["processor_seconds"] for report in reports)),
+            _duration(max(report["wall_seconds"] for report in reports)),
+            f"{max(report['peak_memory_bytes'] for report in reports) / 2**20:,.0f} MiB",
+        )
         for stage, reports in kinds.items()
     ]
+    times = sorted(report["started"] for report in index.reports.values())
+    first, last = (
+        (f"{time[:16].replace('T', ' ')} UTC" for time in (times[0], times[-1])) if times else (ABSENT, ABSENT)
+    )
+    headings = ("Stage", "Runs", "Processor time", "Longest", "Peak memory")
+    return plain_grid(f"Stages, measured between {first} and {last}", headings, rows, label="Cost of the stages")
 
 
 def _duration(seconds: float) -> str:
@@ -196,13 +217,3 @@ def commits(index: ReportIndex) -> list[str]:
 
 def _distinct(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(texts))
-
-
-def measured_between(index: ReportIndex) -> tuple[str, str]:
-    """First and last start of a stage, as dates with times."""
-    times = sorted(report["started"] for report in index.reports.values())
-    return (_moment(times[0]), _moment(times[-1])) if times else ("–", "–")
-
-
-def _moment(text: str) -> str:
-    return text[:16].replace("T", " ") + " UTC"

@@ -1,36 +1,39 @@
 """The report page: one HTML file with everything in it, readable offline, light, dark and printed."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from dashboards import provenance
-from dashboards.comparison_plot import PAPER_SHAPES, comparison_plots
-from dashboards.curve_plot import curve_plots
-from dashboards.detector_results import STAGE, detector_results
-from dashboards.detector_tables import detector_legend, detector_sections
+from dashboards.detectors import STAGE, detector_grids, detector_legend, detector_results
 from dashboards.examples import examples_of
 from dashboards.headline import facts, sentences
-from dashboards.interval_plot import interval_plots
-from dashboards.paper_claims import verdicts
+from dashboards.page_tables import fill_grid, masked_counts, masked_share_grid, paper_grid, speech_part
 from dashboards.paper_results import CITATION
-from dashboards.result_tables import (
-    fill_rows,
-    frequency_tables,
-    masked_counts,
-    masked_share_rows,
-    masked_share_techniques,
-    number_rows,
-    paper_table,
+from dashboards.plots import (
+    PAPER_SHAPES,
+    comparison_plots,
+    curve_plots,
+    interval_plots,
+    leakage_plots,
+    masked_share_plot,
 )
-from dashboards.series import series_of
-from dashboards.speech_tables import speech_part
-from dashboards.trade_off_plot import leakage_plots, masked_share_plot
+from tasks.language_model.settings import EvaluationSettings
 from tasks.page_templates import page_environment
+from tasks.results.findings.findings_claims import Finding, findings
+from tasks.results.findings.findings_comparison import Experiment
+from tasks.results.grid import Grid, Heading, html, plain_grid
+from tasks.results.measures import PAGE, measure, measures_of
 from tasks.results.report_index import ReportIndex
-from tasks.results.summary.summary_table import Table, method_name, tables, technique_name
+from tasks.results.tables import Table, class_grids, measure_grid, tables
+from tasks.results.titles import technique_name
 
 _FOLDER = Path(__file__).parent
+_PLACED = ("perplexity", "perplexity_known", "perplexity_masked_known", "perplexity_rest_known", "wer", "wer_masked")
+"""Measures that have a place of their own in the text of the page; all others stand together."""
 
 
 def report_page(all_rows: Sequence[Mapping[str, Any]], index: ReportIndex, scores: str | Path | None = None) -> str:
@@ -38,28 +41,25 @@ def report_page(all_rows: Sequence[Mapping[str, Any]], index: ReportIndex, score
 
     ``scores``: the folder of the per-sentence scores, by which the paper's claims are judged.
     """
-    from markupsafe import Markup
-
     environment = page_environment(_FOLDER)
     # The panels escape their texts themselves.
     environment.filters["drawing"] = Markup
-    environment.filters["method_name"] = method_name
+    environment.filters["table"] = html
     found = tables(all_rows)
     # The recogniser alone has word error rates and nothing else.
     rows = [row for row in all_rows if row["perplexity"] is not None]
     reports = list(index.reports.values())
     detectors = detector_results(reports) if any(report["stage"] == STAGE for report in reports) else []
-    signatures = list(dict.fromkeys(row["signature"] for row in rows))
     return environment.get_template("report_page.html").render(
         style=Markup((_FOLDER / "report_page.css").read_text(encoding="utf-8")),
         datasets=[_dataset(table, rows, index, scores) for table in found],
-        paper=paper_table(found),
+        paper=paper_grid(found),
         paper_shapes=PAPER_SHAPES,
         citation=CITATION,
-        detectors=detector_sections(detectors),
+        detectors=detector_grids(detectors),
         detector_legend=detector_legend(detectors) if detectors else "",
-        masked_techniques=masked_share_techniques(found),
-        masked_rows=masked_share_rows(found),
+        masked_shares=masked_share_grid(found),
+        sources=provenance.sources(index),
         corpora=provenance.corpora(index),
         models=provenance.models(index),
         techniques=provenance.settings_of_stages(rows, index, "mask"),
@@ -69,8 +69,7 @@ def report_page(all_rows: Sequence[Mapping[str, Any]], index: ReportIndex, score
         warnings=provenance.warnings(index),
         machines=provenance.machines(index),
         commits=provenance.commits(index),
-        between=provenance.measured_between(index),
-        signatures=signatures,
+        signatures=list(dict.fromkeys(row["signature"] for row in rows)),
         cells=len(all_rows),
         models_compared=len(rows),
     )
@@ -82,38 +81,76 @@ def _dataset(
     """Everything that the page shows of one dataset."""
     mine = [row for row in rows if row["dataset"] == table.dataset]
     unknown = [row["oov_rate"] for row in mine if row["oov_rate"] is not None]
+    text = f"{max(row['sentences'] for row in mine):,} sentences, {max(row['words'] for row in mine):,} words"
+    name = f"Perplexity on {table.dataset}"
+    perplexity, known = measure("perplexity"), measure("perplexity_known")
+    further = [each for each in measures_of(PAGE) if each.name not in _PLACED]
     return {
         "name": table.dataset,
         "anchor": f"dataset-{table.dataset}",
-        "techniques": [(technique_name(name), table.masked_fraction(name)) for name in table.techniques],
         "facts": facts(table),
         "sentences": sentences(table),
-        "all_words": number_rows(table, "perplexity"),
-        "known_words": number_rows(table, "perplexity_known"),
-        "masked_words": number_rows(table, "perplexity_masked_known", spanning=False) if _told_apart(mine) else [],
-        "rest_words": number_rows(table, "perplexity_rest_known", spanning=False) if _told_apart(mine) else [],
+        "all_words": measure_grid(
+            table, perplexity, PAGE, f"Perplexity on the unmasked test text of {table.dataset}, all words: {text}"
+        ),
+        "known_words": measure_grid(table, known, PAGE, f"{name} over words of the vocabulary alone"),
+        # Whether evaluation told the words apart that a technique masks.
+        "told_apart": any(row.get("masked_words") for row in mine),
+        "masked_words": measure_grid(
+            table,
+            measure("perplexity_masked_known"),
+            PAGE,
+            f"{name} over the known words that the technique would mask",
+        ),
+        "rest_words": measure_grid(
+            table, measure("perplexity_rest_known"), PAGE, f"{name} over all other known words and sentence ends"
+        ),
         "masked_counts": masked_counts(table),
-        "frequency_tables": frequency_tables(table),
+        "frequencies": [
+            (
+                technique_name(technique),
+                replace(
+                    grid,
+                    caption=f"{name} by frequency of the word, {technique_name(technique)}",
+                    label=f"Perplexity by frequency, {technique_name(technique)}",
+                ),
+            )
+            for technique, grid in class_grids(table, "Method")
+        ],
+        "further": [
+            (each, grid, interval_plots(table, each))
+            for each in further
+            if not (grid := measure_grid(table, each, PAGE)).is_empty
+        ],
         "other_protocols": list(dict.fromkeys(name for row in mine for name in row.get("protocol_differs", []))),
-        "interval_plots": interval_plots(table, "perplexity", "perplexity, all words"),
-        "known_plots": interval_plots(table, "perplexity_known", "perplexity, known words"),
+        "interval_plots": interval_plots(table, perplexity, "perplexity, all words"),
+        "known_plots": interval_plots(table, known, "perplexity, known words"),
         "speech": speech_part(table, index),
         "comparison_plots": comparison_plots(table),
         "masked_share_plot": masked_share_plot(table),
         "leakage_plots": leakage_plots(table),
-        "fills": fill_rows(table),
+        "fills": fill_grid(table),
         "examples": examples_of(table.dataset, index),
         "valid_curves": curve_plots(table, index.reports, "valid_loss", "step; loss in nats on unmasked text"),
         "train_curves": curve_plots(table, index.reports, "train_loss", "step; loss in nats on own text"),
-        "looks": list(series_of(table.lines).values()),
-        "claims": verdicts(mine, scores),
+        "looks": table.lines,
+        "claims": _claims(findings(Experiment(mine, scores, EvaluationSettings()))),
         "oov_rate": f"{max(unknown):.1%}" if unknown else None,
-        "words": f"{max(row['words'] for row in mine):,}",
-        "sentences_count": f"{max(row['sentences'] for row in mine):,}",
         "seeds": len({row["seed"] for row in mine if row["seed"] is not None}),
     }
 
 
-def _told_apart(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether evaluation told the words apart that a technique masks."""
-    return any(row.get("masked_words") for row in rows)
+def _claims(verdicts: Sequence[Finding]) -> Grid:
+    """The eight claims of the paper, in its order."""
+    verdict = Markup('<span class="verdict {}">{}</span>')
+    rows = [
+        (each.claim, verdict.format(each.verdict.replace(" ", "-"), each.verdict), each.evidence) for each in verdicts
+    ]
+    return plain_grid(
+        "The paper’s claims and what this experiment says of them",
+        ["Claim", "Here", Heading("Evidence", words=True)],
+        rows,
+        kind="claims",
+        label="Claims of the paper",
+        caption_unseen=True,
+    )

@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dashboards.app.measures import Measure
-from dashboards.result_tables import group_of
-from tasks.results.summary.summary_table import Line, Table, headings
+from tasks.results.measures import Measure
+from tasks.results.tables import Line, Table
 
-_GROUPS = {"reference": "#77736a", "baseline": "#bb4420", "filler": "#2a76b4", "control": "#8a3a97"}
+_GROUPS = {"reference": "#77736a", "baseline": "#bb4420", "fill": "#2a76b4", "control": "#8a3a97"}
 """Colours of the report page that stand out on light and on dark ground."""
 _ROW, _AROUND = 22, 200
 """Height of a line of a panel, and of its heading, axis and legend together, in pixels."""
@@ -17,8 +16,8 @@ _GREY, _BLUE, _RED = "#77736a", "#2a76b4", "#bb4420"
 def interval_charts(one: Table, lines: Sequence[Line], measure: Measure) -> list[tuple[str, Any]]:
     """The measure of every line with its interval: heading and Altair chart of each technique, all on one scale."""
     found = {
-        heading: _intervals(lines, technique, measure)
-        for technique, heading in zip(one.techniques, headings(one), strict=True)
+        str(heading): _intervals(lines, technique, measure)
+        for technique, heading in zip(one.techniques, one.headings()[1:], strict=True)
     }
     ends = [point[end] for points in found.values() for point in points for end in ("low", "high")]
     if not ends:
@@ -45,7 +44,7 @@ def _intervals(lines: Sequence[Line], technique: str, measure: Measure) -> list[
             points.append(
                 {
                     "method": line.label,
-                    "kind": group_of(line),
+                    "kind": line.group,
                     "value": number.value,
                     "low": number.low if number.low is not None else number.value,
                     "high": number.high if number.high is not None else number.value,

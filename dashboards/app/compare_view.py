@@ -15,12 +15,12 @@ from dashboards.app.differences import (
     utterance_differences,
 )
 from dashboards.app.experiment import all_runs, parameters
-from dashboards.app.measures import MEASURES
 from dashboards.app.result_rows import in_table_order, summary_by_key
 from dashboards.app.table import table
 from dashboards.app.tracked_runs import TrackedRun, run_page
 from tasks.errors import PalimpsestError
 from tasks.records.cells import is_filled
+from tasks.results.measures import APP, measures_of
 
 _STATE_TAGS = {"commit": "commit", "dirty": "uncommitted changes", "dvc_stage": "DVC stage", "protocol": "protocol"}
 
@@ -76,8 +76,8 @@ def _side_by_side(first: TrackedRun, second: TrackedRun) -> None:
 
     st.subheader("Numbers", anchor=False)
     lines = []
-    for measure in MEASURES.values():
-        factor = 100 if measure.per_cent else 1
+    for measure in measures_of(APP):
+        factor = 100 if measure.share else 1
         values = [run.metrics.get(measure.name) for run in (first, second)]
         if values == [None, None]:
             continue

@@ -47,7 +47,7 @@ def has_word_errors(cell: Cell, folder: Path = SCORES) -> bool:
 def groups_of(first: Cell, second: Cell, folder: Path = SCORES) -> dict[str, str]:
     """Groups of words that the scores of both tell apart, with their names in words."""
     from tasks.language_model.evaluation.sentence_scores import ALL, KNOWN, MASKED_KNOWN, REST_KNOWN, read_scores
-    from tasks.results.summary.summary_table import technique_name
+    from tasks.results.titles import technique_name
 
     known = [set(read_scores(folder / score_file(cell))[0].techniques) for cell in (first, second)]
     groups = {ALL: "all words", KNOWN: "words of the vocabulary"}

@@ -14,7 +14,7 @@ from dashboards.app.table import table
 from dashboards.app.tracked_runs import Curve, TrackedRun, read_curve, read_runs
 from tasks.errors import PalimpsestError
 from tasks.records.cells import expected_cells
-from tasks.results.tracking.metric_names import CURVES
+from tasks.results.tracking.curve import CURVES
 from tasks.results.tracking.settings import TrackingSettings
 
 REFRESH_SECONDS = 4.0

@@ -13,8 +13,9 @@ from typing import Any
 from dashboards.app.tracked_runs import TrackedRun
 from tasks.records.cell import Cell
 from tasks.records.cells import ORACLE, expected_cells
+from tasks.results.measures import APP, Measure, measures_of
 from tasks.results.summary.summary_file import read_summary, summarised_cell
-from tasks.results.tracking.metric_names import NUMBERS
+from tasks.results.tracking.curve import numbers
 
 Row = dict[str, Any]
 SUMMARY = Path("results") / "summary.json"
@@ -43,6 +44,11 @@ def selected_rows(rows: Sequence[Row], chosen: Mapping[str, Sequence[Any]]) -> l
     return [row if whole[_condition(row)] == part[_condition(row)] else {**row, "over_seeds": None} for row in mine]
 
 
+def measured(rows: Sequence[Row]) -> list[Measure]:
+    """Measures of which a row has a number, in their order."""
+    return [each for each in measures_of(APP) if any(row.get(each.name) is not None for row in rows)]
+
+
 def in_table_order(runs: Sequence[TrackedRun], compare: Any) -> list[TrackedRun]:
     """Runs in the order of the experiment's table (``compare`` of params.yaml), others behind them."""
     places = {cell: place for place, cell in enumerate(expected_cells(compare))}
@@ -50,13 +56,14 @@ def in_table_order(runs: Sequence[TrackedRun], compare: Any) -> list[TrackedRun]
 
 
 def _row(run: TrackedRun, summarised: Mapping[str, Any]) -> Row:
-    row: Row = {name: value for name, value in summarised.items() if name.removesuffix("_ci") not in NUMBERS}
+    of_mlflow = numbers()
+    row: Row = {name: value for name, value in summarised.items() if name.removesuffix("_ci") not in of_mlflow}
     row |= run.cell.as_dict()
     row |= {"key": run.key, "signature": run.tags.get("protocol"), "run_id": run.run_id}
     for name in ("masked_words", "by_frequency", "masked_word_errors"):
         row.setdefault(name, {})
     row.setdefault("over_seeds", None)
-    for name in NUMBERS:
+    for name in of_mlflow:
         row[name] = run.metrics.get(name)
         low, high = run.metrics.get(f"{name}_low"), run.metrics.get(f"{name}_high")
         row[f"{name}_ci"] = [low, high] if low is not None and high is not None else None

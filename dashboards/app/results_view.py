@@ -1,20 +1,21 @@
 """The results: a table of techniques and methods with intervals and marks, a plot of it, and all numbers."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
 from dashboards.app.charts import interval_charts
 from dashboards.app.experiment import all_runs, parameters
-from dashboards.app.measures import MEASURES, Measure, measured
-from dashboards.app.result_rows import Row, in_table_order, result_rows, selected_rows, summary_by_key
+from dashboards.app.result_rows import Row, in_table_order, measured, result_rows, selected_rows, summary_by_key
 from dashboards.app.selection import choose
 from dashboards.app.table import download, table
-from dashboards.speech_tables import WITHOUT_CAPITALS, of_lists
+from dashboards.page_tables import WITHOUT_CAPITALS, of_lists
 from tasks.records.cells import PRETRAINED
-from tasks.results.summary.summary_table import Line, Table, headings, tables
-from tasks.results.tracking.metric_names import NUMBERS
+from tasks.results.measures import APP, Measure
+from tasks.results.tables import Line, Table, measure_grid, tables
+from tasks.results.tracking.curve import numbers
 
 
 def show() -> None:
@@ -35,7 +36,7 @@ def show() -> None:
     name = st.selectbox(
         "Measure",
         list(offered),
-        format_func=lambda name: MEASURES[name].title,
+        format_func=lambda name: offered[name].title,
         key="measure",
         bind="query-params",
         persist_state="session",
@@ -57,19 +58,18 @@ def _dataset(one: Table, measure: Measure, several: bool) -> None:
 
     if several:
         st.subheader(one.dataset, anchor=False)
-    lines = [line for line in lines_of(one) if any(measure.estimate(found) for found in line.by_technique.values())]
+    lines = [line for line in one.all_lines if any(measure.estimate(found) for found in line.by_technique.values())]
     if not one.techniques:
         st.info("Choose a technique to see the table; all numbers of what is chosen stand below.")
         return
     if not lines:
         st.info(f"No run of {one.dataset} has a number of this measure.")
         return
-    cells = {
-        heading: [measure.text(line.by_technique[technique]) for line in lines]
-        for technique, heading in zip(one.techniques, headings(one), strict=True)
-    }
-    frame = pd.DataFrame({"method": [line.label for line in lines], **cells})
-    st.table(frame.set_index("method"), border="horizontal")
+    grid = measure_grid(replace(one, lines=lines, recogniser_alone=None), measure, APP)
+    first, *headings = map(str, grid.headings)
+    cells = zip(headings, zip(*grid.texts(), strict=True), strict=True)
+    frame = pd.DataFrame({first: [row.label for row in grid.rows], **dict(cells)})
+    st.table(frame.set_index(first), border="horizontal")
     download(frame, f"{one.dataset}_{measure.name}")
     # Many times worse than what is compared: on its scale all others would lie in one point.
     drawn = [line for line in lines if line.method != PRETRAINED] or lines
@@ -92,21 +92,18 @@ def _plots(one: Table, lines: Sequence[Line], measure: Measure) -> None:
             column.altair_chart(chart, width="stretch", alt=f"{measure.title} of {one.dataset} by method, {heading}")
 
 
-def lines_of(one: Table) -> list[Line]:
-    """The lines of a table, the recogniser alone in front where there is speech."""
-    return [*([one.recogniser_alone] if one.recogniser_alone is not None else []), *one.lines]
-
-
 def _legend(measure: Measure, rows: Sequence[Row]) -> str:
     seeds = {row["seed"] for row in rows if row["seed"] is not None}
     parts = [measure.meaning] if measure.meaning else []
     if len(seeds) > 1:
-        parts.append("several seeds: mean ± standard deviation")
+        together = "their range" if measure.over_seeds else "the interval over sentences and seeds"
+        shown = together if measure.interval_over_seeds else "mean ± standard deviation"
+        parts.append(f"several seeds: {shown}")
     else:
         parts.append("in brackets the interval of one seed's bootstrap")
     if measure.name == "wer_masked" and of_lists(rows):
         parts.append(WITHOUT_CAPITALS.removesuffix("."))
-    if any(row["protocol_differs"] for row in rows):
+    if measure.protocol and any(row["protocol_differs"] for row in rows):
         parts.append("‡ measured by another protocol than Oracle's: does not compare")
     text = "; ".join(parts)
     return text[0].upper() + text[1:] + "."
@@ -122,7 +119,7 @@ def _all_numbers(rows: Sequence[Row]) -> None:
 
 def _flat(row: Row) -> dict[str, Any]:
     flat = {name: row[name] for name in ("dataset", "technique", "method", "filler", "seed", "key")}
-    for name in NUMBERS:
+    for name in numbers():
         flat[name] = row[name]
         if row[f"{name}_ci"] is not None:
             flat[f"{name}_low"], flat[f"{name}_high"] = row[f"{name}_ci"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from tasks.results.summary.summary_table import method_name, technique_name
+from tasks.results.titles import method_name, technique_name
 
 DIMENSIONS: dict[str, tuple[str, Callable[[str], str]]] = {
     "dataset": ("Corpora", str),

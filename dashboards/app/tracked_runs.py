@@ -9,7 +9,7 @@ from typing import Any
 
 from tasks.records.cell import Cell
 from tasks.results.summary.comparison_view import run_address
-from tasks.results.tracking.metric_names import CELL_METRICS
+from tasks.results.tracking.curve import cell_metrics
 from tasks.results.tracking.settings import TrackingSettings
 from tasks.results.tracking.tracking_store import (
     CELL_TAG,
@@ -53,7 +53,7 @@ class TrackedRun:
     @property
     def numbers(self) -> dict[str, float]:
         """The metrics of the cell, without the curves of its training."""
-        return {name: value for name, value in self.metrics.items() if name in CELL_METRICS}
+        return {name: value for name, value in self.metrics.items() if name in cell_metrics()}
 
     @property
     def label(self) -> str:

@@ -29,6 +29,13 @@ class ClassCheck(Settings):
 
 
 class _Method(Settings):
+    title: ClassVar[str] = ""
+    """What tables and pages call it."""
+    colour: ClassVar[int | None] = None
+    """Number of its colour in plots; ``None``: the next one that is free."""
+    sentence: ClassVar[str] = ""
+    """What the report page says of it."""
+
     copies: int = Field(default=1, ge=1, le=100)
     """How often the corpus is filled, each time by other draws, one copy behind the other: a model that is adapted on
     it for one epoch reads another fill in each pass over the corpus (decision 0039)."""
@@ -74,6 +81,9 @@ def _refuse_forbidding(what: str) -> None:
 class Top1(_MaskedLanguageModelMethod):
     """The filler's best word."""
 
+    title: ClassVar[str] = "Top-1"
+    colour: ClassVar[int | None] = 2
+    sentence: ClassVar[str] = "The filler’s best word, left to right."
     kind: Literal["top_1"]
 
     @model_validator(mode="after")
@@ -87,6 +97,9 @@ class Top1(_MaskedLanguageModelMethod):
 class TopK(_MaskedLanguageModelMethod):
     """A random one of the K best words, drawn again while it is on the list of kept words."""
 
+    title: ClassVar[str] = "Top-K"
+    colour: ClassVar[int | None] = 3
+    sentence: ClassVar[str] = "A random one of the filler’s K best, drawn again while it is on the list of kept words."
     kind: Literal["top_k"]
     k: int = Field(default=10, ge=1)
     """K: candidates per marker."""
@@ -103,6 +116,9 @@ class TopK(_MaskedLanguageModelMethod):
 class Sample(_MaskedLanguageModelMethod):
     """A draw from the filler's whole distribution over words that are not on the list of kept words."""
 
+    title: ClassVar[str] = "Sample"
+    colour: ClassVar[int | None] = 4
+    sentence: ClassVar[str] = "A draw from the filler’s whole distribution off the list; not in the paper."
     kind: Literal["sample"]
     temperature: float = Field(default=1.0, gt=0)
     """Below 1 sharpens the distribution, above 1 flattens it."""
@@ -201,6 +217,11 @@ class LogLinear(_CountingMethod):
     """A draw that weighs the filler's probabilities against how frequent words are."""
 
     uses_filler: ClassVar[bool] = True
+    title: ClassVar[str] = "Log-linear"
+    sentence: ClassVar[str] = (
+        "The filler’s probability, less its own prior, times the frequency of words in a domain like this one; "
+        "not in the paper."
+    )
     kind: Literal["log_linear"]
     order: OrderName = "left_to_right"
     """In which order the markers of a sentence are filled, as for the other methods."""
@@ -256,6 +277,8 @@ class LogLinear(_CountingMethod):
 class Free(_ClassAware):
     """A causal language model writes the whole sentence, and its words at the markers are taken (paper 3.2)."""
 
+    title: ClassVar[str] = "Free"
+    sentence: ClassVar[str] = "A causal language model writes the whole sentence; its words at the markers are taken."
     uses_filler: ClassVar[bool] = True
     kind: Literal["free"]
     batch_sentences: int = Field(default=64, ge=1)
@@ -290,6 +313,9 @@ class Free(_ClassAware):
 class Unigram(_CountingMethod):
     """Control without context: a word off the list, drawn by its frequency in the generic corpus."""
 
+    title: ClassVar[str] = "Unigram"
+    colour: ClassVar[int | None] = 5
+    sentence: ClassVar[str] = "Control: a word off the list by its frequency, without any context; not in the paper."
     uses_filler: ClassVar[bool] = False
     kind: Literal["unigram"]
     prior: Literal["word_counts", "domain", "counted"] = "word_counts"
@@ -304,6 +330,8 @@ class Unigram(_CountingMethod):
 class Surrogate(_Method):
     """Names, places and figures from gazetteers by the class of the marker, as anonymisers write them; no model."""
 
+    title: ClassVar[str] = "Surrogate"
+    sentence: ClassVar[str] = "Made-up values of the marker’s class, without a model; not in the paper."
     uses_filler: ClassVar[bool] = False
     classes: ClassVar[str] = "ignore"
     """A surrogate is of its class already."""

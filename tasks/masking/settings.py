@@ -1,6 +1,6 @@
 """Settings of the masking techniques: ``masking.*`` in ``params.yaml`` (paper 3.1)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -19,12 +19,15 @@ class Markers(Settings):
 class _Technique(Settings):
     """What the settings of all techniques have in common."""
 
+    sentence: ClassVar[str] = ""
+    """What the report page says of it."""
     markers: Markers = Markers()
 
 
 class AllowList(_Technique):
     """Keep words on a list of safe common words, mask all others."""
 
+    sentence: ClassVar[str] = "Keep words of a list of safe common words, mask all others."
     kind: Literal["allow_list"]
     path: str | None = None
     """A list of your own, one word a line; ``null``: the list of 5,000 words that ships with palimpsest."""
@@ -33,6 +36,7 @@ class AllowList(_Technique):
 class VocabularyThreshold(_Technique):
     """Keep the most frequent words of a vocabulary built on generic text, mask all others."""
 
+    sentence: ClassVar[str] = "Keep the most frequent words of generic text, mask all others."
     kind: Literal["vocabulary_threshold"]
     kept_words: int = Field(default=10_000, ge=1)
     """N: how many of the most frequent words are kept (paper: 10,000)."""
@@ -103,6 +107,7 @@ TaggerSettings = Annotated[
 class EntityTagger(_Technique):
     """Mask what a named-entity model tags."""
 
+    sentence: ClassVar[str] = "Mask what a named-entity model tags."
     kind: Literal["entity_tagger"]
     tagger: TaggerSettings = SpacyTagger(kind="spacy")
     labels: dict[str, str | None] | None = None
@@ -115,6 +120,7 @@ class EntityTagger(_Technique):
 class Combination(_Technique):
     """Mask by several techniques at once: what any of them, all of them, or most of them find."""
 
+    sentence: ClassVar[str] = "Mask what any, all or most of several techniques find."
     kind: Literal["combination"]
     rule: Literal["union", "intersection", "majority"]
     """``majority``: more than half of the parts."""

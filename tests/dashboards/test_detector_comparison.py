@@ -10,8 +10,7 @@ import pytest
 
 from dashboards.compare_detectors_command import BEGIN, END
 from dashboards.detector_plot import detector_plot
-from dashboards.detector_results import detector_results
-from dashboards.detector_tables import detector_table, masked_share_table
+from dashboards.detectors import detector_results, detector_table, masked_share_table
 from tasks.cli import main
 from tasks.errors import CorpusError
 
@@ -59,7 +58,7 @@ def reports():
 
 def rows_of(markdown):
     return [
-        [cell.strip() for cell in line.strip("|").split(" | ")]
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         for line in markdown.splitlines()
         if line.startswith("|")
     ]

@@ -1,7 +1,8 @@
 from dashboards.headline import facts, sentences
-from dashboards.paper_claims import verdicts
-from tasks.results.findings.findings_claims import CONTRADICTED, NOT_CONFIRMED, NOT_TESTED
-from tasks.results.summary.summary_table import tables
+from tasks.language_model.settings import EvaluationSettings
+from tasks.results.findings.findings_claims import CONTRADICTED, NOT_CONFIRMED, NOT_TESTED, findings
+from tasks.results.findings.findings_comparison import Experiment
+from tasks.results.tables import tables
 
 ORACLE = 100.0
 
@@ -40,8 +41,12 @@ def table(allow, threshold):
     return tables(rows(allow, threshold))[0]
 
 
+def verdicts(rows):
+    return findings(Experiment(rows, None, EvaluationSettings()))
+
+
 def test_without_scores_only_the_intervals_of_the_rows_count():
-    claims = verdicts(rows((150.0, 140.0, 190.0), (130.0, 120.0, 190.0)), None)
+    claims = verdicts(rows((150.0, 140.0, 190.0), (130.0, 120.0, 190.0)))
     assert len(claims) == 8
     # Baseline1 by the rows' own intervals; for Baseline0, and for Top-K against Top-1, there are none.
     assert [claim.verdict for claim in claims[:4]] == [NOT_CONFIRMED, NOT_TESTED, NOT_TESTED, NOT_TESTED]
@@ -51,13 +56,13 @@ def test_without_scores_only_the_intervals_of_the_rows_count():
 
 
 def test_a_fill_above_a_baseline_contradicts_a_claim_on_every_method():
-    claims = verdicts(rows((150.0, 140.0, 190.0), (130.0, 220.0, 190.0)), None)
+    claims = verdicts(rows((150.0, 140.0, 190.0), (130.0, 220.0, 190.0)))
     assert claims[0].verdict == CONTRADICTED
     assert "Top-K, minilm against Baseline1 (chat, vocabulary threshold)" in claims[0].evidence
 
 
 def test_what_was_not_measured_is_said():
-    claims = verdicts([row("oracle", None, ORACLE), row("baseline1", "allow_list", 200.0)], None)
+    claims = verdicts([row("oracle", None, ORACLE), row("baseline1", "allow_list", 200.0)])
     assert {claim.verdict for claim in claims} == {NOT_TESTED}
 
 

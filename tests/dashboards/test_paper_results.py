@@ -2,9 +2,9 @@ import re
 
 import pytest
 
-from dashboards.comparison_plot import comparison_plots, paper_ratios
 from dashboards.paper_results import DATASETS, RESULTS, printed, readable_range
-from tasks.results.summary.summary_table import tables
+from dashboards.plots import comparison_plots, paper_ratios
+from tasks.results.tables import tables
 
 
 def test_every_number_of_the_tables_is_there():

@@ -7,9 +7,9 @@ import pytest
 from handmade_experiment import FEW, make_experiment
 
 from tasks.cli import main
+from tasks.results.findings.findings_page import speech_parts
 from tasks.results.findings.findings_speech import Rate, spoken_datasets
-from tasks.results.findings.findings_speech_page import speech_parts
-from tasks.results.summary.summary_document import markdown
+from tasks.results.summary.summary_document import document
 from tasks.results.summary.summary_file import read_summary
 
 
@@ -41,7 +41,7 @@ def test_the_columns_of_lists(rows):
 
 
 def test_the_summary_says_what_the_lists_allow(rows):
-    text = markdown(rows)
+    text = document(rows)
     assert "### Word error rate in per cent, recorded speech" in text
     assert "an insertion bonus alone gives 17.5%, the best hypothesis of every list 10.0%; 40.0% of the lists" in text
 

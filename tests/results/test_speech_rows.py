@@ -4,7 +4,7 @@ from handmade_experiment import FEW, make_experiment
 from tasks.errors import CorpusError
 from tasks.parameters.parameter_file import read_parameters
 from tasks.records.cells import expected_cells
-from tasks.results.summary.summary_document import markdown
+from tasks.results.summary.summary_document import document
 from tasks.results.summary.summary_rows import summary_rows
 
 
@@ -64,15 +64,15 @@ def test_a_missing_file_of_errors_is_named(tmp_path):
 
 
 def test_the_table_says_that_the_speech_is_synthetic(rows):
-    document = markdown(list(rows.values()))
-    table = document.partition("### Word error rate in per cent, synthetic speech")[2].partition("###")[0]
+    text = document(list(rows.values()))
+    table = text.partition("### Word error rate in per cent, synthetic speech")[2].partition("###")[0]
     assert "| No language model | 18.0 [17.0, 19.0]" in table
     assert "| Oracle | 12.0 [11.0, 13.0]" in table
     # The recogniser alone has no line in the tables of perplexities.
-    assert document.count("No language model") == 2
+    assert text.count("No language model") == 2
 
 
 def test_without_speech_there_is_no_table_of_it(tmp_path):
     rows = rows_of(make_experiment(tmp_path, **FEW))
     assert {row["wer"] for row in rows} == {None}
-    assert "Word error rate" not in markdown(rows)
+    assert "Word error rate" not in document(rows)

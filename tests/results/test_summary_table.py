@@ -3,8 +3,9 @@ import json
 from handmade_experiment import SIGNATURE, make_experiment
 
 from tasks.cli import main
+from tasks.results.measures import measure
 from tasks.results.summary.estimate import Estimate, direction, estimate
-from tasks.results.summary.summary_table import number_text, ratio_text
+from tasks.results.tables import entry, number_text
 
 
 def test_one_seed_has_the_interval_of_its_bootstrap():
@@ -21,15 +22,17 @@ def test_several_seeds_have_mean_and_standard_deviation():
 
 
 def test_a_ratio_over_seeds_has_the_interval_over_sentences_and_seeds():
-    together = {"seeds": [1, 2], "r": 1.25, "r_ci": [1.1, 1.4]}
+    name = "ratio_to_oracle"
+    together = {"seeds": [1, 2], name: 1.25, f"{name}_ci": [1.1, 1.4]}
     rows = [
-        {"seed": seed, "r": value, "r_ci": [0.9, 1.6], "over_seeds": together} for seed, value in ((1, 1.2), (2, 1.3))
+        {"seed": seed, name: value, f"{name}_ci": [0.9, 1.6], "over_seeds": together}
+        for seed, value in ((1, 1.2), (2, 1.3))
     ]
-    number = estimate(rows, "r")
+    number = estimate(rows, name)
     assert (number.value, number.low, number.high, number.seeds) == (1.25, 1.1, 1.4, 2)
-    assert ratio_text(number) == "1.25 [1.10, 1.40]"
-    assert direction(rows, "r") == 1
-    assert direction([{**row, "over_seeds": None} for row in rows], "r") == 0
+    assert str(entry(measure(name), rows, "document")) == "1.25 [1.10, 1.40]"
+    assert direction(rows, name) == 1
+    assert direction([{**row, "over_seeds": None} for row in rows], name) == 0
 
 
 def test_a_seed_without_a_number_leaves_the_cell_undefined():
@@ -85,7 +88,7 @@ def test_markdown_tells_masked_words_and_frequencies_apart(experiment):
     assert "| Sample | 1.30 [" in ratios
     assert "| Oracle | – | – | – |" in ratios
     frequencies = text.partition("### Perplexity by frequency in generic text (targets), entity tagger")[2]
-    assert "| method | rank 1-100 (12,000) | unknown (420) |" in frequencies
+    assert "| method | rank 1–100 (12,000) | unknown (420) |" in frequencies
     assert "| Top-K | 51.8 | 50.0 |" in frequencies
     assert SIGNATURE in text
 

@@ -24,7 +24,7 @@ from tasks.results.findings.findings_comparison import (
     Row,
     ShareOfGap,
 )
-from tasks.results.summary.summary_table import technique_name
+from tasks.results.titles import technique_name
 
 GOAL = 0.2
 """A method is as good as wished where it leaves at most this share of the gap to Oracle that Top-K leaves, over words

@@ -28,7 +28,7 @@ from tasks.results.findings.findings_comparison import (
 )
 from tasks.results.findings.findings_speech import rate_of
 from tasks.results.fine_tuned_names import pretrained_counterpart
-from tasks.results.summary.summary_table import technique_name
+from tasks.results.titles import technique_name
 
 CONFIRMED, NOT_CONFIRMED, CONTRADICTED, NOT_TESTED = "confirmed", "not confirmed", "contradicted", "not tested"
 _LLAMA = re.compile(r"llama|smollm", re.IGNORECASE)

@@ -19,7 +19,7 @@ from tasks.errors import CorpusError
 from tasks.language_model.settings import EvaluationSettings
 from tasks.records.cells import score_file
 from tasks.results.summary.summary_file import summarised_cell
-from tasks.results.summary.summary_table import method_name
+from tasks.results.titles import method_name
 
 Row = Mapping[str, Any]
 Side = Literal["below", "above"]

@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tasks.records.cells import NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
+from tasks.results.measures import Row
 from tasks.results.summary.estimate import estimate, over_seeds
-from tasks.results.summary.summary_table import Line, Row, Table, tables
+from tasks.results.tables import Line, Table, tables
 
 REFERENCES = (NO_LANGUAGE_MODEL, PRETRAINED, ORACLE)
 

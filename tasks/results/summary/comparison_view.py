@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from tasks.results.measures import MLFLOW_TABLE, measures_of
+
 VIEW = "palimpsest"
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
 """Where MLflow's page keeps a view that is shared."""
@@ -10,17 +12,6 @@ RUNS_NOT_TRACES = "workflowType=machine_learning"
 """Part of an address: without it MLflow 3.17 opens every experiment as one of chat traces, whatever its tag says."""
 _KIND_TAG = "mlflow.experimentKind"
 _TAGS = ("group", "dataset", "technique", "method", "filler", "seed")
-_METRICS = (
-    "perplexity",
-    "perplexity_low",
-    "perplexity_high",
-    "perplexity_known",
-    "perplexity_mean",
-    "perplexity_deviation",
-    "wer",
-    "masked_fraction",
-    "restoration_rate",
-)
 
 
 def run_address(server: str, experiment_id: str, run_id: str) -> str:
@@ -29,9 +20,11 @@ def run_address(server: str, experiment_id: str, run_id: str) -> str:
 
 
 def offer_view(client: Any, experiment_id: str) -> None:
-    """Give the experiment the view, sorted by perplexity, and mark it as one of trained models (not of chat traces)."""
-    columns = [*(f"tags.`{name}`" for name in _TAGS), *(f"metrics.`{name}`" for name in _METRICS)]
-    view = {"selectedColumns": columns, "orderByKey": "metrics.`perplexity`", "orderByAsc": True}
+    """Give the experiment the view, sorted by the first measure; mark it as one of trained models, not of traces."""
+    first, *others = (measure.name for measure in measures_of(MLFLOW_TABLE))
+    metrics = [first, *(f"{first}_{end}" for end in ("low", "high", "mean", "deviation")), *others]
+    columns = [*(f"tags.`{name}`" for name in _TAGS), *(f"metrics.`{name}`" for name in metrics)]
+    view = {"selectedColumns": columns, "orderByKey": f"metrics.`{first}`", "orderByAsc": True}
     wanted = {VIEW_TAG: json.dumps(view), _KIND_TAG: "custom_model_development"}
     from mlflow.exceptions import MlflowException
 

@@ -33,8 +33,9 @@ def estimate(rows: Sequence[Mapping[str, Any]], field: str) -> Estimate | None:
     A bootstrap over sentences does not see what another seed would give, so with several seeds the spread over them
     takes the place of the interval; a comparison has an interval over sentences and seeds (``over_seeds``).
     """
-    values = [row[field] for row in rows]
-    if not values or any(value is None for value in values):
+    known = [row.get(field) for row in rows]
+    values = [value for value in known if value is not None]
+    if not values or len(values) < len(known):
         return None
     together = over_seeds(rows, field)
     if together is not None:

@@ -18,9 +18,8 @@ from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
 from tasks.records.cells import expected_cells
 from tasks.records.stage_report import write_json
 from tasks.results.result_options import add_reports_option
-from tasks.results.summary.summary_document import markdown
+from tasks.results.summary.summary_document import document, print_tables
 from tasks.results.summary.summary_rows import summary_rows
-from tasks.results.summary.summary_table import print_tables
 
 SUMMARY = "make one table of all measured cells"
 READS = ("reports", "scores")
@@ -68,7 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
     write_json(arguments.output, rows)
     if arguments.markdown:
         with atomic_writer(Path(arguments.markdown)) as stream:
-            stream.write(markdown(rows))
+            stream.write(document(rows))
     if arguments.json:
         print(Path(arguments.output).read_text(encoding="utf-8"), end="")
     else:

@@ -1,43 +1,31 @@
-"""The tables of the summary as a Markdown document."""
+"""The tables of the summary as a Markdown document and in the terminal, with what a reader must know of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import IO
 
-from tasks.results.summary.estimate import Estimate
-from tasks.results.summary.frequency_table import class_tables
-from tasks.results.summary.summary_table import (
-    ABSENT,
-    SECTIONS,
-    Row,
-    Table,
-    headings,
-    notes,
-    number_text,
-    tables,
-    technique_name,
-)
+from tasks.results.grid import Grid, markdown, terminal_table
+from tasks.results.measures import ABOVE, BELOW, DOCUMENT, OTHER_PROTOCOL, TERMINAL, Row, measures_of
+from tasks.results.tables import Table, class_grids, measure_grid, tables
 
 SHOWN_TABLES = 2
 """Tables of each data set that a terminal shows: perplexity over all words, and over known ones."""
+_LEGEND = (
+    f"{BELOW} below, {ABOVE} above Baseline1 of the same technique: the interval of the paired ratio excludes 1. "
+    "Several seeds: mean ± standard deviation; of ratios the interval over sentences and seeds."
+)
+_SPEECH_LEGEND = f" Word error rates: {BELOW} below, {ABOVE} above that of the pretrained model."
 
 
-def markdown(rows: Sequence[Row]) -> str:
+def document(rows: Sequence[Row]) -> str:
     """The tables of all datasets as a Markdown document."""
     parts = ["# Results"]
     for table in tables(rows):
         parts.append(f"## {table.dataset}")
-        for section in SECTIONS:
-            cells = section.texts(table)
-            if any(text.strip(f"{ABSENT} ") for row in cells for text in row):
-                labels = [line.label for line in section.lines(table)]
-                parts += [f"### {section.heading(table)}", _grid(headings(table), labels, cells)]
-        for classes in class_tables(table):
-            classes_across = [f"{name} ({targets:,})" for name, targets in classes.headings]
-            cells = [[_short(number) for number in numbers] for _, numbers in classes.lines]
-            title = f"Perplexity by frequency in generic text (targets), {technique_name(classes.technique)}"
-            parts += [f"### {title}", _grid(classes_across, [line.label for line, _ in classes.lines], cells)]
-        parts.append(notes(table))
-        parts.append("\n".join(f"`{signature}`" for signature in _signatures(table)))
+        for grid in (*_grids(table, DOCUMENT), *(grid for _, grid in class_grids(table))):
+            parts += [f"### {grid.caption}", markdown(grid)]
+        signatures = dict.fromkeys(row["signature"] for row in table.rows)
+        parts += [notes(table), "\n".join(f"`{signature}`" for signature in signatures)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -58,15 +46,55 @@ def main_tables(document: str) -> list[str]:
     return kept
 
 
-def _grid(headings: Sequence[str], labels: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
-    lines = [f"| method | {' | '.join(headings)} |", f"|---{'|---:' * len(headings)}|"]
-    return "\n".join([*lines, *(f"| {label} | {' | '.join(row)} |" for label, row in zip(labels, cells, strict=True))])
+def print_tables(rows: Sequence[Row], stream: IO[str] | None = None) -> None:
+    """Print the tables of all datasets, in colour where the stream is a terminal."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=stream, highlight=False)
+    if not console.is_terminal:
+        # Without a terminal rich takes 80 columns and would break the cells.
+        console.width = 400
+    for table in tables(rows):
+        for grid in _grids(table, TERMINAL):
+            caption = f"{table.dataset}: {grid.caption[0].lower()}{grid.caption[1:]}"
+            console.print(terminal_table(replace(grid, caption=caption)))
+        console.print(Text(notes(table), style="dim"), soft_wrap=True)
 
 
-def _short(number: Estimate | None) -> str:
-    """The number alone: a table of classes is wide."""
-    return number_text(number and replace(number, deviation=None, low=None, high=None))
+def _grids(table: Table, view: str) -> Iterator[Grid]:
+    """The tables of the measures that belong in a view and that something was measured of."""
+    grids = (measure_grid(table, measure, view) for measure in measures_of(view))
+    return (grid for grid in grids if not grid.is_empty)
 
 
-def _signatures(table: Table) -> list[str]:
-    return list(dict.fromkeys(row["signature"] for row in table.rows))
+def notes(table: Table) -> str:
+    """What a reader must know of the numbers of a dataset."""
+    of_speech = _SPEECH_LEGEND + lists_note(table) if table.recogniser_alone is not None else ""
+    return f"{_share_of_unknown_words(table)}{_LEGEND}{of_speech}{_other_protocols(table)}"
+
+
+def _share_of_unknown_words(table: Table) -> str:
+    known = [row["oov_rate"] for row in table.rows if row["oov_rate"] is not None]
+    return f"{max(known):.1%} of the test words are outside the vocabulary. " if known else ""
+
+
+def _other_protocols(table: Table) -> str:
+    """A sentence that names what keeps numbers of the table from being compared; nothing where all compare."""
+    fields = list(dict.fromkeys(name for row in table.rows for name in row.get("protocol_differs", [])))
+    if not fields:
+        return ""
+    return f" {OTHER_PROTOCOL} measured by another protocol than Oracle's ({', '.join(fields)}): does not compare."
+
+
+def lists_note(table: Table) -> str:
+    """A sentence on what can be won by choosing among n-best lists; nothing where rates come from no lists."""
+    lines = [table.recogniser_alone] if table.recogniser_alone is not None else []
+    row = next((row for line in lines for rows in line.by_technique.values() for row in rows), {})
+    if row.get("wer_best_of_lists") is None:
+        return ""
+    return (
+        " The rates come from choosing among n-best lists: an insertion bonus alone gives "
+        f"{row['wer_insertion_bonus_alone']:.1%}, the best hypothesis of every list {row['wer_best_of_lists']:.1%}; "
+        f"{row['best_first_share']:.1%} of the lists begin with theirs."
+    )

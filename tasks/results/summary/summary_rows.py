@@ -4,8 +4,9 @@ Rows hold no timings and nothing of the machine, so the same experiment gives th
 """
 
 import statistics
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,8 @@ from tasks.records.cells import (
 )
 from tasks.records.run_key import lineage_of, run_key
 from tasks.records.stage_report import read_report
+from tasks.results.measures import Measure, measures
 from tasks.results.summary.comparisons import Comparisons
-from tasks.results.summary.speech_columns import no_speech_columns, speech_columns
 from tasks.results.summary.word_error_comparisons import WordErrorComparisons
 
 
@@ -92,7 +93,7 @@ def _over_seeds(
         return None
     columns |= of_speech.columns_over_seeds(cell)
     mine = [row for other, row in by_cell.items() if replace(other, seed=None) == replace(cell, seed=None)]
-    for name in ("perplexity", "perplexity_known", "perplexity_masked_known", "bits_per_character", "wer"):
+    for name in (measure.name for measure in measures() if measure.over_seeds):
         values = [row[name] for row in mine]
         defined = all(value is not None for value in values)
         columns[f"{name}_mean"] = statistics.fmean(values) if defined else None
@@ -138,8 +139,9 @@ class _Reader:
     def measured(self, name: Path, field: str) -> Any:
         """One measured field; ``None`` where it is missing, which ``refuse_missing`` says."""
         fields = self.report(name).get("measured", {})
-        if field not in fields:
-            self._missing.setdefault(self.folder / name, []).append(field)
+        missing = self._missing.setdefault(self.folder / name, [])
+        if field not in (*fields, *missing):
+            missing.append(field)
         return fields.get(field)
 
     def refuse_missing(self) -> None:
@@ -147,86 +149,57 @@ class _Reader:
         problems = [
             f"{str(path)!r} has no measured field{'s' * (len(fields) > 1)} {', '.join(map(repr, fields))}"
             for path, fields in self._missing.items()
+            if fields
         ]
         if problems:
             raise CorpusError(f"{'; '.join(problems)}; run their stages again with 'dvc repro'")
 
 
 def _row(cell: Cell, reader: _Reader, spoken: set[str | None]) -> dict[str, Any]:
+    reports = {
+        "mask": mask_report(cell),
+        "fill": fill_report(cell),
+        "perplexity": perplexity_report(cell),
+        "word_error_rate": word_error_report(cell) if cell.dataset in spoken else None,
+    }
+    heard = reports["word_error_rate"]
+    rescored = heard is not None and reader.report(heard).get("stage") == RESCORE
+    reports["rescore"] = heard if rescored else None
     row: dict[str, Any] = cell.as_dict()
-    row["masked_fraction"] = _masked_fraction(cell, reader)
-    row.update(_perplexities(cell, reader))
-    row.update(_filling(cell, reader))
-    if cell.dataset in spoken:
-        report = word_error_report(cell)
-        rescored = reader.report(report).get("stage") == RESCORE
-        row.update(speech_columns(cell, lambda field: reader.measured(report, field), rescored=rescored))
-    else:
-        row.update(no_speech_columns())
+
+    def measured(report: Path | None, field: str) -> Any:
+        """A measured field; null without a report."""
+        return None if report is None else reader.measured(report, field)
+
+    evaluated = reports["perplexity"]
+    row["masked_words"] = measured(evaluated, "masked_words") or {}
+    row["by_frequency"] = measured(evaluated, "by_frequency") or {}
+    row["masked_word_errors"] = measured(heard, "masked_words") or {}
+    row["signature"] = measured(evaluated, "signature")
+    # Lists of another recogniser are taken for those of recorded speech.
+    row["synthetic_speech"] = False if rescored else measured(heard, "synthetic_speech")
+    for measure in measures():
+        if measure.step != "compared":
+            row |= _columns(measure, cell, partial(measured, reports[measure.step]))
+    if cell.method == ORACLE:
+        # Its training text is the corpus as it is; a model that saw no private text has no share.
+        row["masked_fraction"] = 0.0
     row["key"] = run_key(cell, lineage_of(reader.report(training_report(cell))))
     return row
 
 
-def _perplexities(cell: Cell, reader: _Reader) -> dict[str, Any]:
-    """The columns of evaluation; null where there is no language model."""
-    report = perplexity_report(cell)
-
-    def measured(field: str) -> Any:
-        return reader.measured(report, field) if report is not None else None
-
-    row: dict[str, Any] = {
-        "perplexity": measured("perplexity"),
-        "perplexity_ci": measured("perplexity_ci"),
-    }
-    for name in ("perplexity_known", "perplexity_unknown", "perplexity_without_markers", "bits_per_character"):
-        row[name] = measured(name)
-        row[f"{name}_ci"] = measured(f"{name}_ci")
-    row["masked_words"] = measured("masked_words") or {}
-    row["by_frequency"] = measured("by_frequency") or {}
-    row.update(masked_word_columns(row["masked_words"], cell.technique))
-    row["oov_rate"] = measured("oov_rate")
-    row["words"] = measured("words")
-    row["sentences"] = measured("sentences")
-    row["signature"] = measured("signature")
-    return row
+def _columns(measure: Measure, cell: Cell, measured: Callable[[str], Any]) -> dict[str, Any]:
+    """The number of a measure and its interval."""
+    columns = {measure.name: _found(measure.field or measure.name, cell, measured)}
+    if measure.interval is not None:
+        columns[f"{measure.name}_ci"] = _found(measure.interval, cell, measured)
+    return columns
 
 
-def masked_word_columns(masked_words: Mapping[str, Any], technique: str | None) -> dict[str, Any]:
-    """Perplexities over the test words that a technique would mask and over the rest; null where they are not told
-    apart. A row has those of its own technique; pretrained and Oracle have none, but the numbers for every technique.
-    """
-    measured = masked_words.get(technique or "")
-    columns = {
-        "perplexity_masked": "perplexity",
-        "perplexity_masked_known": "perplexity_known",
-        "perplexity_rest_known": "perplexity_rest_known",
-    }
-    return {
-        column + end: measured[name + end] if measured else None
-        for column, name in columns.items()
-        for end in ("", "_ci")
-    }
-
-
-def _masked_fraction(cell: Cell, reader: _Reader) -> float | None:
-    """Share of the training words that are masked: 0 for Oracle, undefined for a model that saw no private text."""
-    masked = mask_report(cell)
-    if masked is not None:
-        return reader.measured(masked, "masked_fraction")
-    return 0.0 if cell.method == ORACLE else None
-
-
-def _filling(cell: Cell, reader: _Reader) -> dict[str, Any]:
-    columns = {
-        "markers": "markers",
-        "fallback_count": "fallback_count",
-        "distinct_fills": "distinct_fills",
-        "restoration_rate": "restoration_rate",
-        "restoration_by_frequency": "expected_restoration_by_frequency",
-    }
-    filled = fill_report(cell)
-    if filled is None:
-        return dict.fromkeys([*columns, "restoration_rate_ci"])
-    row = {column: reader.measured(filled, field) for column, field in columns.items()}
-    restored = reader.measured(filled, "restoration")
-    return row | {"restoration_rate_ci": ((restored or {}).get("overall") or {}).get("rate_ci")}
+def _found(field: str, cell: Cell, measured: Callable[[str], Any]) -> Any:
+    """What stands at the end of a path of fields; null where a record on the way lacks it."""
+    first, *further = [str(cell.technique) if part == "{technique}" else part for part in field.split(".")]
+    value = measured(first)
+    for part in further:
+        value = value.get(part) if isinstance(value, dict) else None
+    return value

@@ -1,16 +1,47 @@
-"""Training curves: as a report holds them, and as MLflow holds them."""
+"""What MLflow holds of a cell: the names of its metrics, and training curves, as reports and as MLflow hold them."""
 
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
-from tasks.results.tracking.metric_names import CELL_METRICS, CURVES, SYSTEM_PREFIX
+from tasks.results.measures import MLFLOW, measures, measures_of
 
+CURVES = ("train_loss", "valid_loss", "valid_perplexity", "learning_rate")
+"""Curves that a training report holds: losses in nats a target."""
+TRAINING = {
+    "training_seconds": "wall_seconds",
+    "training_processor_seconds": "processor_seconds",
+    "training_peak_memory_bytes": "peak_memory_bytes",
+}
+"""What training took: name of the metric, and field of the training's report."""
+_SYSTEM_PREFIX = "system/"
+"""How the names of MLflow's own samples of the machine's load begin."""
 _CALLS_AT_ONCE = 8
 _RUNS_ASKED_FOR = 200
 """Runs that one question to a database is about."""
+
+
+def numbers() -> list[str]:
+    """Columns of the summary that are metrics; one with an interval has ``_low`` and ``_high`` too."""
+    return [measure.name for measure in measures_of(MLFLOW)]
+
+
+def numbers_over_seeds() -> list[str]:
+    """Mean and standard deviation over the seeds of a condition: every run of the condition has the same."""
+    names = (measure.name for measure in measures() if measure.over_seeds)
+    return [f"{name}_{statistic}" for name in names for statistic in ("mean", "deviation")]
+
+
+@cache
+def cell_metrics() -> frozenset[str]:
+    """Every metric of a cell; all others of its run are curves over optimiser steps, or the machine's load."""
+    return frozenset(name + end for name in numbers() for end in ("", "_low", "_high")) | {
+        *numbers_over_seeds(),
+        *TRAINING,
+    }
 
 
 def curve_of(report: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -29,7 +60,7 @@ def curve_points(report: Mapping[str, Any]) -> Iterator[tuple[str, int, float]]:
 
 def is_curve(name: str) -> bool:
     """Whether a metric of a run is a training curve."""
-    return name not in CELL_METRICS and not name.startswith(SYSTEM_PREFIX)
+    return name not in cell_metrics() and not name.startswith(_SYSTEM_PREFIX)
 
 
 def logged_points(client: Any, run: Any) -> dict[tuple[str, int], float]:

@@ -18,8 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tasks.results.summary.comparison_view import offer_view
-from tasks.results.tracking.curve import logged_curves
-from tasks.results.tracking.metric_names import CELL_METRICS
+from tasks.results.tracking.curve import cell_metrics, logged_curves
 from tasks.results.tracking.model_registry import ReleasedModel, register_models
 from tasks.results.tracking.new_runs import can_write, write_new_runs
 from tasks.results.tracking.run_artifacts import ARTIFACTS_TAG, EARLIER_TAG, send
@@ -163,7 +162,7 @@ def _contradicts(run: Any, record: RunRecord, logged: Mapping[tuple[str, int], f
     parameters = run.data.params
     if any(record.parameters.get(name) != value for name, value in parameters.items()):
         return True
-    if any(name in CELL_METRICS and name not in record.metrics for name in run.data.metrics):
+    if any(name in cell_metrics() and name not in record.metrics for name in run.data.metrics):
         return True
     if not _tracked(run) <= {(entry.name, entry.digest, entry.context) for entry in record.inputs}:
         return True

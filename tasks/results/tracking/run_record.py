@@ -20,8 +20,7 @@ from tasks.records.run_key import lineage_of, run_key
 from tasks.records.stage_report import read_report
 from tasks.results.origin.lock_entries import LockEntries, agrees, keep_entries, read_lock
 from tasks.results.summary.summary_file import summarised_cell
-from tasks.results.tracking.curve import curve_points
-from tasks.results.tracking.metric_names import NUMBERS, OVER_SEEDS, TRAINING
+from tasks.results.tracking.curve import TRAINING, curve_points, numbers, numbers_over_seeds
 from tasks.results.tracking.run_artifacts import ARTIFACTS_TAG, fingerprint, made_up_texts, run_artifacts
 from tasks.results.tracking.settings import TrackingSettings
 from tasks.results.tracking.tracking_store import CURRENT_TAG, cell_tags
@@ -165,7 +164,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 
 def _metrics(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    for name in NUMBERS:
+    for name in numbers():
         if row.get(name) is not None:
             yield name, float(row[name])
         interval = row.get(f"{name}_ci")
@@ -173,7 +172,7 @@ def _metrics(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
             yield f"{name}_low", float(interval[0])
             yield f"{name}_high", float(interval[1])
     over_seeds = row.get("over_seeds") or {}
-    for name in OVER_SEEDS:
+    for name in numbers_over_seeds():
         if over_seeds.get(name) is not None:
             yield name, float(over_seeds[name])
 

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 from tasks.errors import ResourceError
 from tasks.records.cell import Cell
-from tasks.records.cells import BASELINES
 from tasks.records.run_key import cell_path_of
+from tasks.results.titles import group_of
 from tasks.results.tracking.settings import TrackingSettings
 
 KEY_TAG = "palimpsest.key"
@@ -52,17 +52,13 @@ def cell_tags(cell: Cell, key: str) -> dict[str, str]:
     """
     dimensions = {name: str(value) for name, value in cell.as_dict().items() if value is not None}
     condition = cell.path if cell.seed is None else cell.path.removesuffix(f"-{cell.seed}")
-    return {**dimensions, "group": group_of(cell), "condition": condition, KEY_TAG: key, CELL_TAG: cell.path}
-
-
-def group_of(cell: Cell) -> str:
-    """What a cell is there for: ``reference`` (the recogniser alone, pretrained, Oracle), ``baseline`` (no fill),
-    ``control`` (a fill without a filler) or ``fill``."""
-    if cell.technique is None:
-        return "reference"
-    if cell.method in BASELINES:
-        return "baseline"
-    return "fill" if cell.filler else "control"
+    return {
+        **dimensions,
+        "group": group_of(str(cell.method), cell.filler),
+        "condition": condition,
+        KEY_TAG: key,
+        CELL_TAG: cell.path,
+    }
 
 
 class TrackingStore:

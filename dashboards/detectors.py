@@ -1,0 +1,250 @@
+"""Detectors side by side, from the reports of ``palimpsest evaluate-masking``, and how much each technique masks beside
+the paper's Table 2.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dashboards.paper_results import MASKED_SHARES, TECHNIQUES
+from tasks.errors import CorpusError
+from tasks.results.grid import ABSENT, Grid, markdown, plain_grid
+from tasks.results.titles import technique_name
+
+STAGE = "evaluate_masking"
+
+
+_HEADINGS = (
+    "technique",
+    "token F2",
+    "in scope",
+    "recall",
+    "precision",
+    "span F2",
+    "document recall",
+    "over-masking",
+    "words/s",
+    "peak memory",
+    "model",
+)
+_LEGEND = (
+    "Token F2 counts words, with its {level} interval in brackets; *in scope* leaves out masked words of classes that "
+    "the gold set does not annotate. Span F2: a span is found if all of its words are masked. Document recall: share "
+    "of the documents (a line each, where the file names none) with private words in which all of them are masked. "
+    "Over-masking: share of words masked in lines that hold nothing private. Speed is finding the words to mask, with "
+    "the model loaded (`palimpsest mask` is faster with a list); memory is the whole process; the best F2 of each gold "
+    "set is bold."
+)
+
+
+@dataclass(frozen=True)
+class DetectorResult:
+    """One technique on one gold set; ``None`` is undefined."""
+
+    technique: str
+    """Name for people; with the model where one name stands for several."""
+    kind: str
+    """``list``, ``tagger`` or ``combination``."""
+    gold_set: str
+    splits: tuple[str, ...]
+    f2: float | None
+    """F2 over words."""
+    f2_interval: tuple[float, float] | None
+    confidence: float
+    """Level of the interval."""
+    f2_in_scope: float | None
+    """The same without masked words of classes that the gold set does not annotate."""
+    recall: float | None
+    precision: float | None
+    span_f2: float | None
+    document_recall: float | None
+    over_masking: float | None
+    """Share of words masked in lines that hold nothing private."""
+    words_per_second: float | None
+    peak_memory_bytes: int
+    model_bytes: int | None
+    lines: int
+    words: int
+    private_words: int
+    signature: str
+    machine: str
+    """Processor and threads."""
+
+
+def detector_results(reports: Iterable[Mapping[str, Any]]) -> list[DetectorResult]:
+    """The results in the reports of that stage, by gold set and then by F2, the best first.
+
+    Raises ``CorpusError`` where there is none, where two follow different protocols, and where a technique has two
+    results on one gold set that its model does not tell apart.
+    """
+    found = [report for report in reports if report["stage"] == STAGE]
+    if not found:
+        raise CorpusError(
+            "the reports hold no evaluation of masking; write some with 'palimpsest evaluate-masking --report FILE'"
+        )
+    signatures = {report["measured"]["signature"] for report in found}
+    if len(signatures) > 1:
+        raise CorpusError(
+            f"the evaluations of masking follow different protocols ({', '.join(sorted(signatures))}); run them again"
+        )
+    names = Counter((_name(report), report["measured"]["gold_set"]) for report in found)
+    shared = {name for (name, _), count in names.items() if count > 1}
+    results = [_result(report, with_model=_name(report) in shared) for report in found]
+    for (name, gold_set), count in Counter((result.technique, result.gold_set) for result in results).items():
+        if count > 1:
+            raise CorpusError(f"the reports hold {count} evaluations of {name!r} on {gold_set!r}; keep one of them")
+    return sorted(results, key=lambda result: (result.gold_set, -(result.f2 or 0.0), result.technique))
+
+
+def _name(report: Mapping[str, Any]) -> str:
+    return technique_name(report["measured"]["technique"])
+
+
+def _model(settings: Mapping[str, Any]) -> str:
+    """Model, list or parts of a technique, to tell two of one name apart."""
+    tagger = settings.get("tagger")
+    if tagger:
+        return _base(tagger["model"])
+    if "parts" in settings:
+        parts = [part.get("tagger", part)["kind"] for part in settings["parts"]]
+        return f"{settings['rule']} of {', '.join(parts)}"
+    if settings.get("path"):
+        return _base(settings["path"])
+    return str(settings.get("kept_words", "shipped list"))
+
+
+def _base(model: str) -> str:
+    """A hub name as it is, of a longer path its last part: where a folder lies on a machine is nobody's business."""
+    return model if model.count("/") < 2 and not model.startswith((".", "/", "~")) else Path(model).name
+
+
+def _kind(settings: Mapping[str, Any]) -> str:
+    if settings["kind"] == "combination":
+        return "combination"
+    return "tagger" if "tagger" in settings else "list"
+
+
+def _result(report: Mapping[str, Any], *, with_model: bool) -> DetectorResult:
+    measured, settings = report["measured"], report["parameters"]["technique"]
+    token = measured["token"]
+    interval = token["f2_ci"]
+    threads = measured["threads"]
+    return DetectorResult(
+        technique=_name(report) + (f" ({_model(settings)})" if with_model else ""),
+        kind=_kind(settings),
+        gold_set=measured["gold_set"],
+        splits=tuple(dict.fromkeys(file["split"] for file in measured["files"] if file["split"])),
+        f2=token["f2"],
+        f2_interval=(interval[0], interval[1]) if interval else None,
+        confidence=measured["confidence"],
+        f2_in_scope=measured["token_in_scope"]["f2"],
+        recall=token["recall"],
+        precision=token["precision"],
+        span_f2=measured["span"]["f2"],
+        document_recall=measured["document"]["recall"],
+        over_masking=measured["lines_without_private_words"]["masked_share"],
+        words_per_second=measured["words_per_second"],
+        peak_memory_bytes=measured["peak_memory_bytes"],
+        model_bytes=measured["model_bytes"],
+        lines=measured["lines"],
+        words=measured["words"],
+        private_words=measured["private_words"],
+        signature=measured["signature"],
+        machine=f"{report['environment']['processor']}, {threads} thread{'s' if threads > 1 else ''}",
+    )
+
+
+def detector_grids(results: Sequence[DetectorResult], *, bold: bool = False) -> list[Grid]:
+    """One table per gold set, whose caption says its name and size; results come sorted, the best of each first."""
+    grids = []
+    for gold_set in dict.fromkeys(result.gold_set for result in results):
+        mine = [result for result in results if result.gold_set == gold_set]
+        size = f"{mine[0].lines:,} lines, {mine[0].words:,} words, {mine[0].private_words:,} of them private"
+        rows = [_row(result, bold=bold and result.f2 == mine[0].f2) for result in mine]
+        grids.append(plain_grid(f"{gold_set}: {size}", _HEADINGS, rows, label=f"Detectors on {gold_set}"))
+    return grids
+
+
+def detector_table(results: Sequence[DetectorResult]) -> str:
+    """All of them in Markdown, the best F2 of each gold set in bold."""
+    parts = []
+    for grid in detector_grids(results, bold=True):
+        gold_set, _, size = grid.caption.rpartition(": ")
+        splits = next(result.splits for result in results if result.gold_set == gold_set)
+        of_splits = f" (split: {', '.join(splits)})" if splits else ""
+        parts.append(f"### {gold_set}\n\n{size}{of_splits}.\n\n{markdown(grid)}")
+    machines = "; ".join(dict.fromkeys(result.machine for result in results))
+    parts += [_legend(results), f"Protocol: `{results[0].signature}`. Machine: {machines}."]
+    return "\n\n".join(parts)
+
+
+def _legend(results: Sequence[DetectorResult]) -> str:
+    return _LEGEND.format(level=" or ".join(dict.fromkeys(f"{100 * result.confidence:g} %" for result in results)))
+
+
+def detector_legend(results: Sequence[DetectorResult]) -> str:
+    """What the columns mean, without markup."""
+    said = _legend(results).replace("*", "").replace("`", "")
+    return said.replace("; the best F2 of each gold set is bold", "")
+
+
+def _row(result: DetectorResult, *, bold: bool) -> list[str]:
+    f2 = _rate(result.f2)
+    if bold and result.f2 is not None:
+        f2 = f"**{f2}**"
+    if result.f2_interval:
+        f2 += f" [{result.f2_interval[0]:.3f}, {result.f2_interval[1]:.3f}]"
+    return [
+        result.technique,
+        f2,
+        _rate(result.f2_in_scope),
+        _rate(result.recall),
+        _rate(result.precision),
+        _rate(result.span_f2),
+        _rate(result.document_recall),
+        ABSENT if result.over_masking is None else f"{result.over_masking:.1%}",
+        ABSENT if result.words_per_second is None else _rounded(result.words_per_second),
+        f"{result.peak_memory_bytes / 1e6:,.0f} MB",
+        _size(result.model_bytes),
+    ]
+
+
+def masked_share_table(reports: Iterable[Mapping[str, Any]]) -> str | None:
+    """Share of words that each technique masked in each corpus, below the paper's Table 2; ``None`` without any.
+
+    ``reports`` may hold those of other stages; only those of ``mask`` with a dataset are read.
+    """
+    shares: dict[str, dict[str, float | None]] = {}
+    for report in reports:
+        cell = report["cell"]
+        if report["stage"] == "mask" and cell.get("dataset") and cell.get("technique"):
+            shares.setdefault(cell["dataset"], {})[cell["technique"]] = report["measured"]["masked_fraction"]
+    if not shares:
+        return None
+    further = sorted({technique for row in shares.values() for technique in row} - set(TECHNIQUES))
+    techniques = [*TECHNIQUES, *further]
+    rows = [
+        [f"{corpus} (paper)", *(f"{share} %" for share in printed), *[ABSENT] * len(further)]
+        for corpus, printed in MASKED_SHARES.items()
+    ]
+    for corpus in sorted(shares):
+        row = [shares[corpus].get(technique) for technique in techniques]
+        rows.append([corpus, *(ABSENT if share is None else f"{100 * share:.1f} %" for share in row)])
+    return markdown(plain_grid("", ["corpus", *map(technique_name, techniques)], rows))
+
+
+def _rate(value: float | None) -> str:
+    return ABSENT if value is None else f"{value:.3f}"
+
+
+def _rounded(value: float) -> str:
+    """Three digits say enough of a speed."""
+    return f"{float(f'{value:.3g}'):,.0f}"
+
+
+def _size(size: int | None) -> str:
+    if size is None:
+        return ABSENT
+    return f"{size / 1e6:,.0f} MB" if size >= 1_000_000 else f"{size / 1e3:,.0f} kB"

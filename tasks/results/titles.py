@@ -1,0 +1,76 @@
+"""What tables and pages call the methods and techniques of an experiment, in which colour, and what they say of them.
+
+A kind of method or technique says so itself, beside its settings. Here is what has no settings (references, baselines),
+and names of ``params.yaml`` that stand for a kind with certain settings. A name of the user's own stays as it is.
+"""
+
+from typing import Any, NamedTuple, get_args
+
+from tasks.filling.settings import FillingSettings
+from tasks.masking.settings import TechniqueSettings
+from tasks.records.cells import BASELINES, NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
+
+
+class _Kind(NamedTuple):
+    title: str
+    colour: int | None = None
+    sentence: str = ""
+
+
+_NAMED = {
+    NO_LANGUAGE_MODEL: _Kind("No language model"),
+    PRETRAINED: _Kind("Pretrained"),
+    ORACLE: _Kind("Oracle"),
+    "baseline0": _Kind("Baseline0", 0),
+    "baseline1": _Kind("Baseline1", 1),
+    "top_k_left_to_right": _Kind("Top-K, left to right"),
+    "counted": _Kind(
+        "Log-linear, noisy counts",
+        sentence="The same, with frequencies from noisy counts of the masked words; not in the paper.",
+    ),
+    "counted_beyond": _Kind("Log-linear, noisy counts, beyond the filler"),
+    "domain_unigram": _Kind(
+        "Unigram of the domain",
+        sentence="Control: the same, by frequency in a domain like this one; not in the paper.",
+    ),
+}
+
+
+def _by_kind(union: Any) -> dict[str, Any]:
+    """The settings classes of a discriminated union, by their kind."""
+    return {get_args(each.model_fields["kind"].annotation)[0]: each for each in get_args(get_args(union)[0])}
+
+
+_METHODS: dict[str, Any] = {**_by_kind(FillingSettings), **_NAMED}
+_TECHNIQUES = _by_kind(TechniqueSettings)
+
+
+def method_name(method: str) -> str:
+    """How the paper writes a method; a name of the user's own stays as it is."""
+    return (_METHODS[method].title if method in _METHODS else "") or method
+
+
+def method_colour(method: str) -> int | None:
+    """The number of its colour in the style sheet; ``None`` where it has none of its own."""
+    return _METHODS[method].colour if method in _METHODS else None
+
+
+def technique_name(technique: str) -> str:
+    """``allow_list`` as ``allow list``."""
+    return technique.replace("_", " ")
+
+
+def sentence_of(name: str, kind: str) -> str:
+    """What the page says of a method or technique, by its name in ``params.yaml`` or else by its kind."""
+    known = {**_TECHNIQUES, **_METHODS}
+    return next((known[each].sentence for each in (name, kind) if each in known and known[each].sentence), "")
+
+
+def group_of(method: str, filler: str | None) -> str:
+    """What a method is there for: ``reference`` (the recogniser alone, pretrained, Oracle), ``baseline`` (no fill),
+    ``control`` (a fill without a filler) or ``fill``."""
+    if method in (NO_LANGUAGE_MODEL, PRETRAINED, ORACLE):
+        return "reference"
+    if method in BASELINES:
+        return "baseline"
+    return "fill" if filler else "control"

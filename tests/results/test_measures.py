@@ -1,0 +1,102 @@
+"""A measure of a stage that is there: what the stage writes, and one row of the table. Everything else follows."""
+
+import json
+import re
+from textwrap import dedent
+
+import pytest
+
+from tasks.cli import main
+from tasks.errors import ParameterError
+from tasks.parameters.parameter_file import read_parameters
+from tasks.results.measures import ENTRY_POINTS, MEASURES, PAGE, measures, measures_of
+from tasks.results.tracking.curve import cell_metrics
+
+TITLE = "Fills that a line has twice, %"
+ROW = f"""
+    from tasks.results.measures import Measure
+
+    repeated = Measure(
+        name="repeated_fills",
+        title="{TITLE}",
+        step="fill",
+        interval="repeated_fills_ci",
+        share=True,
+        better="lower",
+    )
+"""
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Installs a package with measures, for as long as the test runs."""
+
+    def install(module: str) -> None:
+        folder = tmp_path / "site-packages"
+        (folder / "outside-1.0.dist-info").mkdir(parents=True)
+        (folder / "outside-1.0.dist-info" / "METADATA").write_text("Name: outside\nVersion: 1.0\n")
+        (folder / "outside-1.0.dist-info" / "entry_points.txt").write_text(f"[{ENTRY_POINTS}]\nx = outside:repeated\n")
+        (folder / "outside.py").write_text(dedent(module))
+        monkeypatch.syspath_prepend(folder)
+        monkeypatch.delitem(__import__("sys").modules, "outside", raising=False)
+        measures.cache_clear()
+        cell_metrics.cache_clear()
+
+    yield install
+    measures.cache_clear()
+    cell_metrics.cache_clear()
+
+
+def measure_in_the_stage(folder):
+    """What a changed stage would do: each fill's report has a share with its interval."""
+    for path in (folder / "results" / "reports" / "fill").rglob("*.json"):
+        report = json.loads(path.read_text(encoding="utf-8"))
+        report["measured"] |= {"repeated_fills": 0.25, "repeated_fills_ci": [0.2, 0.3125]}
+        path.write_text(json.dumps(report), encoding="utf-8")
+
+
+def test_a_measure_of_another_package_is_in_every_view(tracked, install, capsys):
+    install(ROW)
+    measure_in_the_stage(tracked)
+    for command in (["summarise", "--markdown", "results/summary.md"], ["report"], ["publish"]):
+        assert main(command) == 0
+    results = tracked / "results"
+    rows = json.loads((results / "summary.json").read_text(encoding="utf-8"))
+    assert {row["method"]: row["repeated_fills"] for row in rows} == {
+        "pretrained": None, "oracle": None, "baseline1": None, "top_k": 0.25,
+    }  # fmt: skip
+    assert rows[-1]["repeated_fills_ci"] == [0.2, 0.3125]
+    table = (results / "summary.md").read_text(encoding="utf-8").partition(f"### {TITLE}")[2].partition("###")[0]
+    assert "| Top-K | 25.0 [20.0, 31.2] |" in table
+    assert "| Baseline1 | – |" in table
+    assert f"chat: f{TITLE[1:]}" in " ".join(capsys.readouterr().out.split())
+    page = (results / "report.html").read_text(encoding="utf-8").partition(f"<h3>{TITLE}</h3>")[2]
+    assert re.search(r'25\.0</span> <span class="interval-text">20\.0–31\.2<', page.partition("</table>")[0])
+
+    from dashboards.app.result_rows import measured, result_rows
+    from dashboards.app.tracked_runs import read_runs
+
+    runs = read_runs(read_parameters("params.yaml").tracking)
+    (filled,) = [run.metrics for run in runs if run.cell.method == "top_k"]
+    assert [filled[f"repeated_fills{end}"] for end in ("", "_low", "_high")] == [0.25, 0.2, 0.3125]
+    assert measured(result_rows(runs, {}))[-1].title == TITLE
+
+
+def test_a_report_without_the_measure_is_named(few, install, capsys):
+    install(ROW)
+    assert main(["summarise"]) == 1
+    assert "chat/allow_list/minilm-top_k-1.json' has no measured fields 'repeated_fills'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("module", ["repeated = [3]", ROW.replace("repeated_fills", "perplexity")])
+def test_what_is_no_new_measure_is_refused(install, module):
+    install(module)
+    with pytest.raises(ParameterError, match=r"entry point 'x' of 'palimpsest\.measures' \(outside:repeated\)"):
+        measures()
+
+
+def test_every_measure_that_is_shown_has_a_title_and_a_place():
+    assert len({measure.name for measure in MEASURES}) == len(MEASURES)
+    for measure in MEASURES:
+        assert measure.title or not measure.views - {"mlflow"}, measure.name
+    assert [measure.name for measure in measures_of(PAGE)][:2] == ["perplexity", "perplexity_known"]
