@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from dashboards.detectors import DetectorResult
-from dashboards.plot_panel import Panel, scale_round
+from tasks.results.plot_panel import Panel, scale_round
 
 _WIDTH, _HEIGHT = 430.0, 320.0
 _MARGIN, _HEADING = 12.0, 24.0

@@ -3,7 +3,7 @@ the paper's Table 2.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,19 +16,6 @@ from tasks.results.titles import technique_name
 STAGE = "evaluate_masking"
 
 
-_HEADINGS = (
-    "technique",
-    "token F2",
-    "in scope",
-    "recall",
-    "precision",
-    "span F2",
-    "document recall",
-    "over-masking",
-    "words/s",
-    "peak memory",
-    "model",
-)
 _LEGEND = (
     "Token F2 counts words, with its {level} interval in brackets; *in scope* leaves out masked words of classes that "
     "the gold set does not annotate. Span F2: a span is found if all of its words are masked. Document recall: share "
@@ -41,36 +28,68 @@ _LEGEND = (
 
 @dataclass(frozen=True)
 class DetectorResult:
-    """One technique on one gold set; ``None`` is undefined."""
+    """One technique on one gold set."""
 
     technique: str
     """Name for people; with the model where one name stands for several."""
     kind: str
     """``list``, ``tagger`` or ``combination``."""
-    gold_set: str
-    splits: tuple[str, ...]
-    f2: float | None
-    """F2 over words."""
-    f2_interval: tuple[float, float] | None
-    confidence: float
-    """Level of the interval."""
-    f2_in_scope: float | None
-    """The same without masked words of classes that the gold set does not annotate."""
-    recall: float | None
-    precision: float | None
-    span_f2: float | None
-    document_recall: float | None
-    over_masking: float | None
-    """Share of words masked in lines that hold nothing private."""
-    words_per_second: float | None
-    peak_memory_bytes: int
-    model_bytes: int | None
-    lines: int
-    words: int
-    private_words: int
-    signature: str
     machine: str
     """Processor and threads."""
+    measured: Mapping[str, Any]
+    """As the report has it; null is undefined."""
+
+    @property
+    def gold_set(self) -> str:
+        """The labelled text that it was held against."""
+        return str(self.measured["gold_set"])
+
+    @property
+    def f2(self) -> float | None:
+        """F2 over words."""
+        return self.measured["token"]["f2"]  # type: ignore[no-any-return]
+
+    @property
+    def f2_interval(self) -> list[float]:
+        """Its interval; empty without one."""
+        return self.measured["token"]["f2_ci"] or []
+
+    @property
+    def words_per_second(self) -> float | None:
+        """Of finding the words to mask."""
+        return self.measured["words_per_second"]  # type: ignore[no-any-return]
+
+
+def _rate(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def _share(value: float) -> str:
+    return f"{value:.1%}"
+
+
+def _rounded(value: float) -> str:
+    """Three digits say enough of a speed."""
+    return f"{float(f'{value:.3g}'):,.0f}"
+
+
+def _size(size: float) -> str:
+    return f"{size / 1e6:,.0f} MB" if size >= 1_000_000 else f"{size / 1e3:,.0f} kB"
+
+
+_COLUMNS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "token F2": ("token.f2", _rate),
+    "in scope": ("token_in_scope.f2", _rate),
+    "recall": ("token.recall", _rate),
+    "precision": ("token.precision", _rate),
+    "span F2": ("span.f2", _rate),
+    "document recall": ("document.recall", _rate),
+    "over-masking": ("lines_without_private_words.masked_share", _share),
+    "words/s": ("words_per_second", _rounded),
+    "peak memory": ("peak_memory_bytes", _size),
+    "model": ("model_bytes", _size),
+}
+"""Columns of the table: where each stands in what was measured, and how it is written."""
 
 
 def detector_results(reports: Iterable[Mapping[str, Any]]) -> list[DetectorResult]:
@@ -128,31 +147,12 @@ def _kind(settings: Mapping[str, Any]) -> str:
 
 def _result(report: Mapping[str, Any], *, with_model: bool) -> DetectorResult:
     measured, settings = report["measured"], report["parameters"]["technique"]
-    token = measured["token"]
-    interval = token["f2_ci"]
     threads = measured["threads"]
     return DetectorResult(
         technique=_name(report) + (f" ({_model(settings)})" if with_model else ""),
         kind=_kind(settings),
-        gold_set=measured["gold_set"],
-        splits=tuple(dict.fromkeys(file["split"] for file in measured["files"] if file["split"])),
-        f2=token["f2"],
-        f2_interval=(interval[0], interval[1]) if interval else None,
-        confidence=measured["confidence"],
-        f2_in_scope=measured["token_in_scope"]["f2"],
-        recall=token["recall"],
-        precision=token["precision"],
-        span_f2=measured["span"]["f2"],
-        document_recall=measured["document"]["recall"],
-        over_masking=measured["lines_without_private_words"]["masked_share"],
-        words_per_second=measured["words_per_second"],
-        peak_memory_bytes=measured["peak_memory_bytes"],
-        model_bytes=measured["model_bytes"],
-        lines=measured["lines"],
-        words=measured["words"],
-        private_words=measured["private_words"],
-        signature=measured["signature"],
         machine=f"{report['environment']['processor']}, {threads} thread{'s' if threads > 1 else ''}",
+        measured=measured,
     )
 
 
@@ -161,9 +161,12 @@ def detector_grids(results: Sequence[DetectorResult], *, bold: bool = False) -> 
     grids = []
     for gold_set in dict.fromkeys(result.gold_set for result in results):
         mine = [result for result in results if result.gold_set == gold_set]
-        size = f"{mine[0].lines:,} lines, {mine[0].words:,} words, {mine[0].private_words:,} of them private"
+        first = mine[0].measured
+        size = f"{first['lines']:,} lines, {first['words']:,} words, {first['private_words']:,} of them private"
         rows = [_row(result, bold=bold and result.f2 == mine[0].f2) for result in mine]
-        grids.append(plain_grid(f"{gold_set}: {size}", _HEADINGS, rows, label=f"Detectors on {gold_set}"))
+        grids.append(
+            plain_grid(f"{gold_set}: {size}", ["technique", *_COLUMNS], rows, label=f"Detectors on {gold_set}")
+        )
     return grids
 
 
@@ -172,16 +175,19 @@ def detector_table(results: Sequence[DetectorResult]) -> str:
     parts = []
     for grid in detector_grids(results, bold=True):
         gold_set, _, size = grid.caption.rpartition(": ")
-        splits = next(result.splits for result in results if result.gold_set == gold_set)
+        files = next(result.measured["files"] for result in results if result.gold_set == gold_set)
+        splits = dict.fromkeys(file["split"] for file in files if file["split"])
         of_splits = f" (split: {', '.join(splits)})" if splits else ""
         parts.append(f"### {gold_set}\n\n{size}{of_splits}.\n\n{markdown(grid)}")
     machines = "; ".join(dict.fromkeys(result.machine for result in results))
-    parts += [_legend(results), f"Protocol: `{results[0].signature}`. Machine: {machines}."]
+    parts += [_legend(results), f"Protocol: `{results[0].measured['signature']}`. Machine: {machines}."]
     return "\n\n".join(parts)
 
 
 def _legend(results: Sequence[DetectorResult]) -> str:
-    return _LEGEND.format(level=" or ".join(dict.fromkeys(f"{100 * result.confidence:g} %" for result in results)))
+    return _LEGEND.format(
+        level=" or ".join(dict.fromkeys(f"{100 * result.measured['confidence']:g} %" for result in results))
+    )
 
 
 def detector_legend(results: Sequence[DetectorResult]) -> str:
@@ -191,24 +197,17 @@ def detector_legend(results: Sequence[DetectorResult]) -> str:
 
 
 def _row(result: DetectorResult, *, bold: bool) -> list[str]:
-    f2 = _rate(result.f2)
+    texts = [result.technique]
+    for field, written in _COLUMNS.values():
+        value: Any = result.measured
+        for part in field.split("."):
+            value = value[part]
+        texts.append(ABSENT if value is None else written(value))
     if bold and result.f2 is not None:
-        f2 = f"**{f2}**"
+        texts[1] = f"**{texts[1]}**"
     if result.f2_interval:
-        f2 += f" [{result.f2_interval[0]:.3f}, {result.f2_interval[1]:.3f}]"
-    return [
-        result.technique,
-        f2,
-        _rate(result.f2_in_scope),
-        _rate(result.recall),
-        _rate(result.precision),
-        _rate(result.span_f2),
-        _rate(result.document_recall),
-        ABSENT if result.over_masking is None else f"{result.over_masking:.1%}",
-        ABSENT if result.words_per_second is None else _rounded(result.words_per_second),
-        f"{result.peak_memory_bytes / 1e6:,.0f} MB",
-        _size(result.model_bytes),
-    ]
+        texts[1] += " [{:.3f}, {:.3f}]".format(*result.f2_interval)
+    return texts
 
 
 def masked_share_table(reports: Iterable[Mapping[str, Any]]) -> str | None:
@@ -233,18 +232,3 @@ def masked_share_table(reports: Iterable[Mapping[str, Any]]) -> str | None:
         row = [shares[corpus].get(technique) for technique in techniques]
         rows.append([corpus, *(ABSENT if share is None else f"{100 * share:.1f} %" for share in row)])
     return markdown(plain_grid("", ["corpus", *map(technique_name, techniques)], rows))
-
-
-def _rate(value: float | None) -> str:
-    return ABSENT if value is None else f"{value:.3f}"
-
-
-def _rounded(value: float) -> str:
-    """Three digits say enough of a speed."""
-    return f"{float(f'{value:.3g}'):,.0f}"
-
-
-def _size(size: int | None) -> str:
-    if size is None:
-        return ABSENT
-    return f"{size / 1e6:,.0f} MB" if size >= 1_000_000 else f"{size / 1e3:,.0f} kB"

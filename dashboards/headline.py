@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass
 
-from tasks.results.measures import follows_protocol
+from tasks.results.measures import measure
 from tasks.results.summary.estimate import direction, estimate
-from tasks.results.tables import Line, Table
+from tasks.results.tables import Line, Table, best_fills
 from tasks.results.titles import technique_name
 
 
@@ -110,11 +110,4 @@ def _number(table: Table, method: str, technique: str) -> float | None:
 
 def _best(table: Table, technique: str, *, control: bool = False) -> tuple[Line, float] | None:
     """The lowest perplexity among fills by a model, or among the controls."""
-    found = []
-    for line in table.lines:
-        number = estimate(line.by_technique[technique], "perplexity")
-        if number is None or not follows_protocol(line.by_technique[technique]):
-            continue
-        if line.group == ("control" if control else "fill"):
-            found.append((line, number.value))
-    return min(found, key=lambda pair: pair[1], default=None)
+    return best_fills(table, measure("perplexity"), ("control",) if control else ("fill",))[technique]

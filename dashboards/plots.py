@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboards.paper_results import RESULTS, TECHNIQUES, printed, readable_range
-from dashboards.plot_panel import Panel, Scale, label_width, scale_round, spread
 from tasks.records.cells import ORACLE, PRETRAINED, training_report
 from tasks.results.fine_tuned_names import pretrained_counterpart
 from tasks.results.measures import Measure
+from tasks.results.plot_panel import Panel, Scale, label_width, scale_round, spread
 from tasks.results.summary.estimate import Estimate, estimate
 from tasks.results.summary.summary_file import summarised_cell
 from tasks.results.tables import Line, Table, number_text

@@ -1,6 +1,6 @@
 """The results: a table of techniques and methods with intervals and marks, a plot of it, and all numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,13 +9,22 @@ import streamlit as st
 from dashboards.app.charts import interval_charts
 from dashboards.app.experiment import all_runs, parameters
 from dashboards.app.result_rows import Row, in_table_order, measured, result_rows, selected_rows, summary_by_key
-from dashboards.app.selection import choose
 from dashboards.app.table import download, table
 from dashboards.page_tables import WITHOUT_CAPITALS, of_lists
 from tasks.records.cells import PRETRAINED
 from tasks.results.measures import APP, Measure
 from tasks.results.tables import Line, Table, measure_grid, tables
+from tasks.results.titles import method_name, technique_name
 from tasks.results.tracking.curve import numbers
+
+_DIMENSIONS: dict[str, tuple[str, Callable[[str], str]]] = {
+    "dataset": ("Corpora", str),
+    "technique": ("Techniques", technique_name),
+    "method": ("Methods", method_name),
+    "filler": ("Fillers", str),
+    "seed": ("Seeds", str),
+}
+"""Dimension of a cell, the heading of its choice, and how a value is written."""
 
 
 def show() -> None:
@@ -27,7 +36,7 @@ def show() -> None:
         return
     rows = result_rows(runs, summary_by_key())
     with st.sidebar:
-        chosen = choose(rows)
+        chosen = _choose(rows)
     rows = selected_rows(rows, chosen)
     offered = {measure.name: measure for measure in measured([*rows, *_spread(rows)])}
     if not offered:
@@ -46,6 +55,30 @@ def show() -> None:
         _dataset(one, measure, several=len({row["dataset"] for row in rows}) > 1)
     st.caption(_legend(measure, rows))
     _all_numbers(rows)
+
+
+def _choose(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Let the reader choose values of every dimension that has more than one; all are chosen at first.
+
+    The address holds values as they are written: ``?technique=allow+list&method=Top-K&seed=1``.
+    """
+    chosen: dict[str, list[Any]] = {}
+    for name, (heading, written) in _DIMENSIONS.items():
+        values = {str(row[name]): row[name] for row in rows if row[name] is not None}
+        if len(values) < 2:
+            continue
+        picked = st.multiselect(
+            heading,
+            list(values),
+            default=list(values),
+            format_func=written,
+            key=name,
+            bind="query-params",
+            persist_state="session",
+            placeholder="none",
+        )
+        chosen[name] = [values[text] for text in picked]
+    return chosen
 
 
 def _spread(rows: Sequence[Row]) -> list[Any]:

@@ -227,7 +227,7 @@ def _content(entry: Entry, grid: Grid) -> Iterable[Markup | str]:
         yield Markup(" ") + _hidden(entry.sign, f"sign {entry.sign_kind}".strip())
         yield _element("span", entry.said, kind="unseen") if entry.said else ""
     if interval := entry.detail or entry.interval.strip("[]").replace(", ", "–"):
-        yield Markup(" ") + _element("span", interval, kind="interval-text")
+        yield Markup(" " if grid.large else "") + _element("span", interval, kind="interval-text")
     if entry.comparisons:
         yield Markup(" ") + _element("span", *map(_comparison, entry.comparisons), kind="comparisons")
 

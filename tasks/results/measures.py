@@ -130,236 +130,126 @@ def follows_protocol(rows: Sequence[Row]) -> bool:
     return not any(row.get("protocol_differs") for row in rows)
 
 
-def _perplexity(ending: str, title: str, heading: str = "", **changes: Any) -> Measure:
-    references = (
-        Reference(f"ratio_to_oracle{ending}", "Oracle"),
-        Reference(f"ratio_to_baseline1{ending}", "Baseline1", marks=True, full_name="Baseline1 of the same technique"),
-    )
-    name = f"perplexity{ending}"
-    values: dict[str, Any] = {
-        "step": "perplexity",
-        "interval": f"{name}_ci",
-        "better": "lower",
-        "references": references,
-        "protocol": True,
-        "logarithmic": True,
-        "views": frozenset({DOCUMENT, PAGE, APP, MLFLOW}),
-    }
-    return Measure(name=name, title=title, heading=heading, **{**values, **changes})
+_NONE: frozenset[str] = frozenset()
+_RUNS = frozenset({MLFLOW})
+_OFFERED = frozenset({APP, MLFLOW})
+_WRITTEN = frozenset({DOCUMENT, APP, MLFLOW})
+_TABLED = frozenset({DOCUMENT, PAGE, APP, MLFLOW})
+_EVERYWHERE = frozenset({TERMINAL, DOCUMENT, PAGE, APP, MLFLOW, MLFLOW_TABLE})
 
 
-def _of_masked_words(ending: str, field: str, title: str = "", heading: str = "", **changes: Any) -> Measure:
-    field = f"masked_words.{{technique}}.{field}"
-    return _perplexity(ending, title, heading, field=field, interval=f"{field}_ci", **changes)
+def _perplexity(ending: str, title: str, views: frozenset[str], heading: str = "", **given: Any) -> Measure:
+    """Over all words or, by the ending of its name, a part of them; held against Oracle and Baseline1."""
+    name, baseline = f"perplexity{ending}", "Baseline1 of the same technique"
+    to_oracle = Reference(f"ratio_to_oracle{ending}", "Oracle")
+    to_baseline = Reference(f"ratio_to_baseline1{ending}", "Baseline1", marks=True, full_name=baseline)
+    known: dict[str, Any] = {"step": "perplexity", "interval": f"{name}_ci", "better": "lower", "protocol": True}
+    known |= {"references": (to_oracle, to_baseline), "logarithmic": True, "views": views}
+    if "field" in given:
+        known["interval"] = f"{given['field']}_ci"
+    return Measure(name=name, title=title, heading=heading, **known | given)
 
 
-def _itself(name: str, neutral: float) -> tuple[Reference, ...]:
-    return (Reference(name, f"{neutral:g}", neutral, marks=True),)
+def _compared(name: str, title: str, views: frozenset[str], neutral: float, **given: Any) -> Measure:
+    """A ratio or difference of two cells, whose marks are about itself."""
+    itself = (Reference(name, f"{neutral:g}", neutral, marks=True),)
+    return Measure(name=name, title=title, step="compared", references=itself, views=views, **given)
 
 
-def _ratio(name: str, title: str, *views: str) -> Measure:
-    return Measure(
-        name=name,
-        title=title,
-        step="compared",
-        digits=2,
-        app_digits=3,
-        better="lower",
-        references=_itself(name, 1.0),
-        interval_over_seeds=True,
-        protocol=True,
-        views=frozenset({MLFLOW, *views}),
-    )
-
-
-def _speech(name: str, title: str = "", **changes: Any) -> Measure:
-    values: dict[str, Any] = {"step": "word_error_rate", "views": frozenset({MLFLOW})}
-    return Measure(name=name, title=title, **{**values, **changes})
+def _ratio(name: str, title: str = "", views: frozenset[str] = _RUNS) -> Measure:
+    shown: dict[str, Any] = {"digits": 2, "app_digits": 3, "interval_over_seeds": True}
+    return _compared(name, title, views, 1.0, better="lower", protocol=True, **shown)
 
 
 def _difference(reference: str, title: str) -> Measure:
-    name = f"wer_difference_to_{reference}"
-    return Measure(
-        name=name,
-        title=title,
-        step="compared",
-        share=True,
-        digits=2,
-        better="lower",
-        references=_itself(name, 0.0),
-        views=frozenset({APP, MLFLOW}),
-    )
+    return _compared(f"wer_difference_to_{reference}", title, _OFFERED, 0.0, better="lower", share=True, digits=2)
+
+
+def _number(name: str, step: Step, title: str = "", views: frozenset[str] = _RUNS, **given: Any) -> Measure:
+    return Measure(name=name, step=step, title=title, views=views, **given)
+
+
+def _rate(name: str, title: str, views: frozenset[str], **given: Any) -> Measure:
+    known: dict[str, Any] = {"interval": f"{given.get('field', name)}_ci", "better": "lower", "share": True}
+    return _number(name, "word_error_rate", title, views, app_digits=2, **known | given)
+
+
+def _count(name: str, step: Step, title: str = "", views: frozenset[str] = _NONE, **given: Any) -> Measure:
+    return _number(name, step, title, views, digits=0, **{"kind": "count", **given})
 
 
 _FEWER = ("fewer errors than", "more errors than")
-_NUMBERED, _SHOWN = frozenset({MLFLOW}), frozenset({APP, MLFLOW})
+_TO_SYSTEMS = (
+    Reference("wer_difference_to_no_language_model", "No LM", 0.0, sides=_FEWER),
+    Reference("wer_difference_to_pretrained", "Pretrained", 0.0, True, "the pretrained model", _FEWER),
+    Reference("wer_difference_to_oracle", "Oracle", 0.0, sides=_FEWER),
+)
+_MASKED = "masked_words.{technique}."
+# fmt: off
 MEASURES = (
-    _perplexity(
-        "",
-        "Perplexity, all words",
-        "Perplexity on the unmasked test text, all words",
-        kind="number",
-        over_seeds=True,
-        views=frozenset({TERMINAL, DOCUMENT, PAGE, APP, MLFLOW, MLFLOW_TABLE}),
-    ),
-    _perplexity(
-        "_known",
-        "Perplexity, words of the vocabulary",
-        "Perplexity over words of the vocabulary alone",
-        over_seeds=True,
-        views=frozenset({TERMINAL, DOCUMENT, PAGE, APP, MLFLOW, MLFLOW_TABLE}),
-    ),
-    _perplexity("_unknown", "", views=_NUMBERED, references=()),
-    _ratio("ratio_to_oracle", "Times Oracle's perplexity, all words", DOCUMENT, APP),
-    _ratio("ratio_to_oracle_known", "Times Oracle's perplexity, words of the vocabulary", TERMINAL, DOCUMENT, APP),
-    _ratio("ratio_to_oracle_masked_known", ""),
-    _ratio("ratio_to_oracle_rest_known", ""),
-    _ratio("ratio_to_baseline1", "Times Baseline1's perplexity, all words", APP),
-    _ratio("ratio_to_baseline1_known", "Times Baseline1's perplexity, words of the vocabulary", APP),
-    _ratio("ratio_to_baseline1_masked_known", ""),
-    _ratio("ratio_to_baseline1_rest_known", ""),
-    _of_masked_words("_masked", "perplexity", views=_NUMBERED, references=()),
-    _of_masked_words(
-        "_masked_known",
-        "perplexity_known",
-        "Perplexity, words that the technique would mask",
-        "Perplexity over test words that the technique would mask, words of the vocabulary",
-        over_seeds=True,
-    ),
-    _of_masked_words(
-        "_rest_known",
-        "perplexity_rest_known",
-        "Perplexity, all that the technique leaves",
-        "Perplexity over all that the technique leaves, words of the vocabulary",
-    ),
-    _perplexity(
-        "_without_markers",
-        "Perplexity without the markers' probability",
-        "Perplexity, all words, with the markers' probability given to all other tokens",
-        references=(),
-        views=frozenset({DOCUMENT, APP, MLFLOW}),
-    ),
-    Measure(
-        name="bits_per_character",
-        title="Bits per character, all words",
-        step="perplexity",
-        interval="bits_per_character_ci",
-        digits=2,
-        app_digits=3,
-        better="lower",
-        protocol=True,
-        over_seeds=True,
-        interval_over_seeds=True,
-        views=frozenset({DOCUMENT, APP, MLFLOW}),
-    ),
-    Measure(name="oov_rate", step="perplexity", share=True, views=_NUMBERED),
-    Measure(name="words", step="perplexity", kind="count", digits=0, views=frozenset()),
-    Measure(name="sentences", step="perplexity", kind="count", digits=0, views=frozenset()),
-    Measure(
-        name="gap_closed_known",
-        title="Gap between Baseline1 and Oracle that the fills close, %",
-        step="compared",
-        share=True,
-        better="higher",
-        references=_itself("gap_closed_known", 0.0),
-        interval_over_seeds=True,
-        protocol=True,
-        views=_SHOWN,
-    ),
-    _speech(
-        "wer",
-        "Word error rate, %",
-        heading="Word error rate in per cent",
-        kind="number",
-        interval="wer_ci",
-        share=True,
-        app_digits=2,
-        better="lower",
-        references=(
-            Reference("wer_difference_to_no_language_model", "No LM", 0.0, sides=_FEWER),
-            Reference("wer_difference_to_pretrained", "Pretrained", 0.0, True, "the pretrained model", _FEWER),
-            Reference("wer_difference_to_oracle", "Oracle", 0.0, sides=_FEWER),
-        ),
-        over_seeds=True,
-        views=frozenset({TERMINAL, DOCUMENT, PAGE, APP, MLFLOW, MLFLOW_TABLE}),
-    ),
-    _speech(
-        "wer_masked",
-        "Word error rate on words that the technique would mask, %",
-        heading="Word error rate in per cent on words that the technique would mask",
-        field="masked_words.{technique}.wer",
-        interval="masked_words.{technique}.wer_ci",
-        share=True,
-        app_digits=2,
-        better="lower",
-        views=frozenset({TERMINAL, DOCUMENT, PAGE, APP, MLFLOW}),
-    ),
-    _speech(
-        "character_error_rate",
-        "Character error rate, %",
-        kind="number",
-        interval="character_error_rate_ci",
-        share=True,
-        app_digits=2,
-        better="lower",
-        views=_SHOWN,
-    ),
-    *(_speech(name, kind="count", digits=0) for name in ("insertions", "deletions", "substitutions", "utterances")),
-    _speech("reference_words", field="words", kind="count", digits=0, views=frozenset()),
-    *(_speech(name, digits=2) for name in ("lm_weight", "insertion_bonus")),
+    _perplexity("", "Perplexity, all words", _EVERYWHERE, "Perplexity on the unmasked test text, all words",
+                kind="number", over_seeds=True),
+    _perplexity("_known", "Perplexity, words of the vocabulary", _EVERYWHERE,
+                "Perplexity over words of the vocabulary alone", over_seeds=True),
+    _perplexity("_unknown", "", _RUNS, references=()),
+    _ratio("ratio_to_oracle", "Times Oracle's perplexity, all words", _WRITTEN),
+    _ratio("ratio_to_oracle_known", "Times Oracle's perplexity, words of the vocabulary", _WRITTEN | {TERMINAL}),
+    _ratio("ratio_to_oracle_masked_known"),
+    _ratio("ratio_to_oracle_rest_known"),
+    _ratio("ratio_to_baseline1", "Times Baseline1's perplexity, all words", _OFFERED),
+    _ratio("ratio_to_baseline1_known", "Times Baseline1's perplexity, words of the vocabulary", _OFFERED),
+    _ratio("ratio_to_baseline1_masked_known"),
+    _ratio("ratio_to_baseline1_rest_known"),
+    _perplexity("_masked", "", _RUNS, field=f"{_MASKED}perplexity", references=()),
+    _perplexity("_masked_known", "Perplexity, words that the technique would mask", _TABLED,
+                "Perplexity over test words that the technique would mask, words of the vocabulary",
+                field=f"{_MASKED}perplexity_known", over_seeds=True),
+    _perplexity("_rest_known", "Perplexity, all that the technique leaves", _TABLED,
+                "Perplexity over all that the technique leaves, words of the vocabulary",
+                field=f"{_MASKED}perplexity_rest_known"),
+    _perplexity("_without_markers", "Perplexity without the markers' probability", _WRITTEN,
+                "Perplexity, all words, with the markers' probability given to all other tokens", references=()),
+    _number("bits_per_character", "perplexity", "Bits per character, all words", _WRITTEN, better="lower",
+            interval="bits_per_character_ci", digits=2, app_digits=3, protocol=True, over_seeds=True,
+            interval_over_seeds=True),
+    _number("oov_rate", "perplexity", share=True),
+    _count("words", "perplexity"),
+    _count("sentences", "perplexity"),
+    _compared("gap_closed_known", "Gap between Baseline1 and Oracle that the fills close, %", _OFFERED, 0.0,
+              better="higher", share=True, interval_over_seeds=True, protocol=True),
+    _rate("wer", "Word error rate, %", _EVERYWHERE, heading="Word error rate in per cent", kind="number",
+          references=_TO_SYSTEMS, over_seeds=True),
+    _rate("wer_masked", "Word error rate on words that the technique would mask, %", _TABLED | {TERMINAL},
+          heading="Word error rate in per cent on words that the technique would mask", field=f"{_MASKED}wer"),
+    _rate("character_error_rate", "Character error rate, %", _OFFERED, kind="number"),
+    _count("insertions", "word_error_rate", views=_RUNS),
+    _count("deletions", "word_error_rate", views=_RUNS),
+    _count("substitutions", "word_error_rate", views=_RUNS),
+    _count("utterances", "word_error_rate", views=_RUNS),
+    _count("reference_words", "word_error_rate", field="words"),
+    _number("lm_weight", "word_error_rate", digits=2),
+    _number("insertion_bonus", "word_error_rate", digits=2),
     _difference("no_language_model", "Word error rate less the bare recogniser's, points"),
     _difference("pretrained", "Word error rate less the pretrained model's, points"),
     _difference("oracle", "Word error rate less Oracle's, points"),
-    _speech("source_weight", step="rescore"),
-    _speech(
-        "wer_insertion_bonus_alone",
-        step="rescore",
-        field="insertion_bonus_alone.wer",
-        interval="insertion_bonus_alone.wer_ci",
-        share=True,
-    ),
-    _speech(
-        "wer_difference_to_insertion_bonus_alone",
-        step="rescore",
-        field="difference_to_insertion_bonus_alone",
-        kind="number",
-        interval="difference_to_insertion_bonus_alone_ci",
-        share=True,
-    ),
-    _speech("wer_best_of_lists", step="rescore", field="oracle_wer", kind="number", share=True),
-    _speech("best_first_share", step="rescore", kind="number", share=True),
-    Measure(
-        name="masked_fraction",
-        title="Words of the training text that were masked, %",
-        step="mask",
-        kind="number",
-        share=True,
-        digits=2,
-        views=frozenset({APP, MLFLOW, MLFLOW_TABLE}),
-    ),
-    Measure(
-        name="restoration_rate",
-        title="Masked words that the fills happen to write, %",
-        step="fill",
-        interval="restoration.overall.rate_ci",
-        share=True,
-        digits=2,
-        better="lower",
-        views=frozenset({APP, MLFLOW, MLFLOW_TABLE}),
-    ),
-    Measure(
-        name="restoration_by_frequency",
-        title="Masked words that a guess by frequency hits, %",
-        step="fill",
-        field="expected_restoration_by_frequency",
-        share=True,
-        digits=2,
-        views=_SHOWN,
-    ),
-    Measure(name="distinct_fills", title="Different fills", step="fill", kind="count", digits=0, views=_SHOWN),
-    Measure(name="markers", step="fill", kind="count", digits=0, views=frozenset()),
-    Measure(name="fallback_count", step="fill", kind="count?", digits=0, views=frozenset()),
+    _number("source_weight", "rescore"),
+    _number("wer_insertion_bonus_alone", "rescore", field="insertion_bonus_alone.wer",
+            interval="insertion_bonus_alone.wer_ci", share=True),
+    _number("wer_difference_to_insertion_bonus_alone", "rescore", field="difference_to_insertion_bonus_alone",
+            kind="number", interval="difference_to_insertion_bonus_alone_ci", share=True),
+    _number("wer_best_of_lists", "rescore", field="oracle_wer", kind="number", share=True),
+    _number("best_first_share", "rescore", kind="number", share=True),
+    _number("masked_fraction", "mask", "Words of the training text that were masked, %", _OFFERED | {MLFLOW_TABLE},
+            kind="number", share=True, digits=2),
+    _number("restoration_rate", "fill", "Masked words that the fills happen to write, %", _OFFERED | {MLFLOW_TABLE},
+            interval="restoration.overall.rate_ci", share=True, digits=2, better="lower"),
+    _number("restoration_by_frequency", "fill", "Masked words that a guess by frequency hits, %", _OFFERED,
+            field="expected_restoration_by_frequency", share=True, digits=2),
+    _count("distinct_fills", "fill", "Different fills", _OFFERED),
+    _count("markers", "fill"),
+    _count("fallback_count", "fill", kind="count?"),
 )
+# fmt: on
 """Every measure of this package, in the order in which tables have them."""
 
 

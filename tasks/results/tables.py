@@ -231,14 +231,16 @@ def judgement(measure: Measure, way: int) -> str:
     return "good" if (way < 0) == (measure.better == "lower") else "bad"
 
 
-def best_fills(table: Table, measure: Measure) -> dict[str, tuple[Line, float] | None]:
-    """Of each technique the fill with the best number, among those that compare."""
+def best_fills(
+    table: Table, measure: Measure, groups: Sequence[str] = ("fill", "control")
+) -> dict[str, tuple[Line, float] | None]:
+    """Of each technique the fill of these groups with the best number, among those that compare."""
     found: dict[str, tuple[Line, float] | None] = {}
     for technique in table.techniques:
         numbers = [
             (line, number.value)
             for line in table.lines
-            if line.group in ("fill", "control")
+            if line.group in groups
             and not (measure.protocol and not follows_protocol(line.by_technique[technique]))
             and (number := measure.estimate(line.by_technique[technique])) is not None
         ]

@@ -2,7 +2,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from dashboards.plot_panel import Panel, Scale, label_width, scale_round, spread, tick_text
+from tasks.results.plot_panel import Panel, Scale, label_width, scale_round, spread, tick_text
 
 
 def test_a_linear_scale_maps_ends_and_middle():

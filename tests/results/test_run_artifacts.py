@@ -88,8 +88,8 @@ def test_the_curve_plot_has_a_point_for_every_validation():
         TOP_K, {("train_loss", 10): 6.0, ("train_loss", 20): 5.0, ("valid_loss", 0): 7.0, ("valid_loss", 20): 5.5}
     )
     assert plot.count("<circle") == 2
-    assert "5.00" in plot
-    assert "7.00" in plot
+    assert "5.50 at step 20" in plot
+    assert "7.00 at step 0" in plot
     assert curve_plot(TOP_K, {}) is None
 
 

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from tasks.errors import CorpusError
 from tasks.language_model.settings import EvaluationSettings
 from tasks.records.cells import score_file
+from tasks.results.measures import measure
 from tasks.results.summary.summary_file import summarised_cell
 from tasks.results.titles import method_name
 
@@ -168,7 +169,7 @@ class Experiment:
         return not condition.is_filled and list(self.by_condition[condition]) == [None]
 
     def number(self, condition: Condition, field: str, seeds: Sequence[int | None] | None = None) -> float | None:
-        """Mean of a column over the seeds, all or these: of error rates as they are, else the geometric one.
+        """Mean of a column over the seeds, all or these: the geometric one of what plots show by its logarithm.
 
         ``None`` where a seed has no number.
         """
@@ -176,7 +177,8 @@ class Experiment:
         values = [value for row in rows if (value := row.get(field)) is not None]
         if not values or len(values) < len(rows):
             return None
-        return statistics.fmean(values) if field == "wer" else statistics.geometric_mean(values)
+        mean = statistics.geometric_mean if measure(field).logarithmic else statistics.fmean
+        return mean(values)
 
     def ranking(self, conditions: Sequence[Condition], field: str, beside: Sequence[Condition] = ()) -> Ranking:
         """Conditions by a column over the seeds that all of them have, and those ``beside`` that have it at all.

@@ -1,18 +1,24 @@
-"""How far a cell is from Oracle and from Baseline1: ratios of perplexities with their paired intervals.
+"""How far a cell is from its references, with paired intervals: ratios of perplexities to Oracle and Baseline1, and
+differences of word error rates to the recogniser alone, the pretrained model and Oracle.
 
-A cell is compared with the reference of its own seed by a paired bootstrap over test sentences. Where a condition has
-several seeds, the same ratio over all of them resamples sentences and seeds: another seed would give other models.
+A cell is compared with the reference of its own seed by a paired bootstrap over test sentences (or utterances). Where a
+condition has several seeds, the same over all of them resamples sentences and seeds: another seed would give other
+models.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.language_model.settings import EvaluationSettings
 from tasks.records.cell import Cell
-from tasks.records.cells import NO_LANGUAGE_MODEL, ORACLE, PRETRAINED, is_filled, score_file
+from tasks.records.cells import NO_LANGUAGE_MODEL, ORACLE, PRETRAINED, is_filled, score_file, word_error_file
+
+if TYPE_CHECKING:
+    from tasks.speech.word_errors.word_errors import UtteranceErrors
 
 BASELINE1 = "baseline1"
 _GROUPS = {"": "all", "_known": "known", "_masked_known": "masked_known:{}", "_rest_known": "rest_known:{}"}
@@ -21,7 +27,19 @@ _GROUPS = {"": "all", "_known": "known", "_masked_known": "masked_known:{}", "_r
 _Pair = tuple[Cell, Cell]
 
 
-class Comparisons:
+class _Comparisons:
+    """What both kinds of comparison know of the cells of an experiment."""
+
+    def __init__(self, cells: Sequence[Cell], folder: Path, evaluation: EvaluationSettings) -> None:
+        self._cells, self._folder = list(cells), folder
+        self._resampling = evaluation.bootstrap_samples, evaluation.confidence, evaluation.seed
+
+    def _seeds_of(self, cell: Cell) -> list[Cell]:
+        """All cells of a cell's condition."""
+        return [other for other in self._cells if replace(other, seed=None) == replace(cell, seed=None)]
+
+
+class Comparisons(_Comparisons):
     """Compares the cells of an experiment by the scores of sentences."""
 
     def __init__(
@@ -34,9 +52,7 @@ class Comparisons:
     ) -> None:
         """``comparable``: whether two cells follow the same protocol; ``told_apart``: whether a cell's evaluation
         measured the words that its technique masks."""
-        self._cells = list(cells)
-        self._scores = scores
-        self._evaluation = evaluation
+        super().__init__(cells, scores, evaluation)
         self._comparable, self._told_apart = comparable, told_apart
 
     def columns(self, cell: Cell) -> dict[str, Any]:
@@ -49,7 +65,7 @@ class Comparisons:
 
     def columns_over_seeds(self, cell: Cell) -> dict[str, Any] | None:
         """The same over all seeds of the cell's condition; ``None`` where there is one pair of models only."""
-        mine = [other for other in self._cells if replace(other, seed=None) == replace(cell, seed=None)]
+        mine = self._seeds_of(cell)
         to_oracle = self._pairs(cell, self._oracle, mine)
         if cell.method == PRETRAINED:
             to_oracle = [(cell, other) for other in self._oracles(cell) if self._comparable(cell, other)]
@@ -89,7 +105,7 @@ class Comparisons:
         apart = bool(pairs) and all(self._told_apart(first) for first, _ in pairs)
         endings = [ending for ending, group in _GROUPS.items() if pairs and ("{}" not in group or apart)]
         groups = [_GROUPS[ending].format(pairs[0][0].technique) for ending in endings]
-        found = paired_ratios(self._files(pairs), groups, *self._resampling()) if groups else []
+        found = paired_ratios(self._files(pairs), groups, *self._resampling) if groups else []
         by_ending = dict(zip(endings, found, strict=True))
         columns: dict[str, Any] = {}
         for ending in _GROUPS:
@@ -108,14 +124,11 @@ class Comparisons:
         ):
             between = self._files([(baseline, cell) for baseline, cell, _ in triples if baseline])
             whole = self._files([(baseline, oracle) for baseline, _, oracle in triples if baseline and oracle])
-            share = gap_closed(between, whole, "known", *self._resampling())
+            share = gap_closed(between, whole, "known", *self._resampling)
         return _named("gap_closed_known", share)
 
-    def _resampling(self) -> tuple[int, float, int]:
-        return self._evaluation.bootstrap_samples, self._evaluation.confidence, self._evaluation.seed
-
     def _files(self, pairs: Sequence[_Pair]) -> list[tuple[Path, Path]]:
-        return [(self._scores / score_file(first), self._scores / score_file(second)) for first, second in pairs]
+        return [(self._folder / score_file(first), self._folder / score_file(second)) for first, second in pairs]
 
 
 def _named(name: str, ratio: tuple[float, float | None, float | None] | None) -> dict[str, Any]:
@@ -124,3 +137,67 @@ def _named(name: str, ratio: tuple[float, float | None, float | None] | None) ->
         return {name: None, f"{name}_ci": None}
     value, low, high = ratio
     return {name: value, f"{name}_ci": None if low is None or high is None else [low, high]}
+
+
+class WordErrorComparisons(_Comparisons):
+    """Compares the cells of data sets with speech, those that were recognised, by the errors of utterances; all others
+    have nulls."""
+
+    def columns(self, cell: Cell) -> dict[str, Any]:
+        """``wer_difference_to_...`` of each reference with its interval, a share: -0.02 is two points fewer."""
+        return self._columns(cell, [cell])
+
+    def columns_over_seeds(self, cell: Cell) -> dict[str, Any]:
+        """The same over all seeds of the cell's condition, and the mean rates' intervals over utterances and seeds."""
+        from tasks.speech.word_errors.word_errors import mean_over_seeds
+
+        mine = self._seeds_of(cell)
+        columns = self._columns(cell, mine)
+        if len(mine) > 1:
+            mean, low, high = mean_over_seeds([self._errors[other] for other in mine], *self._resampling)
+            columns |= {"wer": mean, "wer_ci": None if low is None else [low, high]}
+            columns |= self._masked_over_seeds(cell, mine)
+        return columns
+
+    def _masked_over_seeds(self, cell: Cell, cells: Sequence[Cell]) -> dict[str, Any]:
+        """The mean rate on the words that the cell's technique masks; nothing where they are not told apart."""
+        from tasks.speech.word_errors.word_errors import MASKED, mean_over_seeds
+
+        group = f"{MASKED}:{cell.technique}"
+        errors = [self._errors[other] for other in cells]
+        if not all(group in each.groups and each.of(group).units.sum() for each in errors):
+            return {}
+        mean, low, high = mean_over_seeds(errors, *self._resampling, group)
+        return {"wer_masked": mean, "wer_masked_ci": None if low is None else [low, high]}
+
+    def _columns(self, cell: Cell, cells: Sequence[Cell]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name in (NO_LANGUAGE_MODEL, PRETRAINED, ORACLE):
+            pairs = self._pairs(cell, cells, name)
+            found |= _named(f"wer_difference_to_{name}", self._difference(pairs) if pairs else None)
+        return found
+
+    def _pairs(self, cell: Cell, cells: Sequence[Cell], reference: str) -> list[_Pair]:
+        """Each cell with the reference of its seed, or with the only one there is; empty for the reference itself."""
+        if cell.method == reference or cell not in self._errors:
+            return []
+        others = [other for other in self._cells if (other.dataset, other.method) == (cell.dataset, reference)]
+        if cell.seed is None:
+            return [(cell, other) for other in others]
+        by_seed = {other.seed: other for other in others}
+        pairs = [(mine, by_seed.get(mine.seed) or by_seed.get(None)) for mine in cells]
+        return [(first, second) for first, second in pairs if second is not None]
+
+    def _difference(self, pairs: Sequence[_Pair]) -> tuple[float, float | None, float | None]:
+        from tasks.speech.word_errors.word_errors import paired_difference_over_seeds
+
+        read = [(self._errors[first], self._errors[second]) for first, second in pairs]
+        return paired_difference_over_seeds(read, *self._resampling)
+
+    @cached_property
+    def _errors(self) -> Mapping[Cell, "UtteranceErrors"]:
+        if not self._cells:
+            return {}
+        from tasks.speech.word_errors.error_counts_file import read_errors
+
+        return {cell: read_errors(self._folder / word_error_file(cell))[0] for cell in self._cells}

@@ -30,8 +30,7 @@ from tasks.records.cells import (
 from tasks.records.run_key import lineage_of, run_key
 from tasks.records.stage_report import read_report
 from tasks.results.measures import Measure, measures
-from tasks.results.summary.comparisons import Comparisons
-from tasks.results.summary.word_error_comparisons import WordErrorComparisons
+from tasks.results.summary.comparisons import Comparisons, WordErrorComparisons
 
 
 def summary_rows(

@@ -20,7 +20,6 @@ from tasks.records.cell import Cell
 from tasks.records.run_key import run_key
 from tasks.results.tracking.curve import logged_points
 from tasks.results.tracking.settings import TrackingSettings
-from tasks.results.tracking.system_metrics import system_metrics
 from tasks.results.tracking.tracking_store import TrackingStore, locked_store, shown_uri, tracking_uri
 
 FLUSH_SECONDS = 2.0
@@ -85,7 +84,7 @@ class LiveRun:
             known = set() if made else set(logged_points(store.client, run))
             if not made and run.info.status != "RUNNING":
                 store.client.update_run(run_id, status="RUNNING")
-            with system_metrics(self._settings, store.uri, run_id):
+            with _system_metrics(self._settings, store.uri, run_id):
                 while not self._ended.wait(FLUSH_SECONDS):
                     self._flush(store, run_id, known)
             self._flush(store, run_id, known)
@@ -133,3 +132,26 @@ def live_run(params_path: str | Path | None, cell: Cell, lineage: Mapping[str, A
     run._end("FINISHED")
     if run.warning:
         print(f"warning: {run.warning}", file=sys.stderr)
+
+
+@contextmanager
+def _system_metrics(settings: TrackingSettings, uri: str, run_id: str) -> Iterator[None]:
+    """Log the load of the whole machine to a run every ``settings.system_metrics_seconds`` seconds, from a thread.
+
+    Units stand in MLflow's names (``system/cpu_utilization_percentage``, ``system/system_memory_usage_megabytes``). A
+    run that goes on continues where its samples ended. Training is never held up: what the sampler cannot measure or
+    log is left out.
+    """
+    if not settings.system_metrics:
+        yield
+        return
+    from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
+
+    monitor = SystemMetricsMonitor(
+        run_id, sampling_interval=settings.system_metrics_seconds, resume_logging=True, tracking_uri=uri
+    )
+    monitor.start()
+    try:
+        yield
+    finally:
+        monitor.finish()

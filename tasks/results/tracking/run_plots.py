@@ -1,17 +1,20 @@
 """Plots that stand beside a run in MLflow: its training curve, and its perplexity among those of other methods. SVG,
 numbers and names of cells only."""
 
-import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 from tasks.records.cell import Cell
 from tasks.records.cells import PRETRAINED
+from tasks.results.plot_panel import Panel, scale_round
 from tasks.results.summary.summary_file import summarised_cell
 
-_WIDTH, _LEFT, _RIGHT, _TOP = 720, 64, 24, 34
-_OWN, _OTHER, _VALID, _GRID = "#0b5cad", "#8a8f98", "#b3430c", "#e3e5e8"
+_WIDTH = 720
+_STYLE = (
+    ".own{--c:#0b5cad}.other{--c:#8a8f98}.valid{--c:#b3430c}text{font:12px sans-serif;fill:var(--c,#333)}"
+    ".mark{fill:var(--c)}.grid{stroke:#e3e5e8}.joined,.interval{stroke:var(--c);stroke-width:2;fill:none}"
+)
 
 
 def curve_plot(cell: Cell, curve: Mapping[tuple[str, int], float]) -> str | None:
@@ -23,33 +26,19 @@ def curve_plot(cell: Cell, curve: Mapping[tuple[str, int], float]) -> str | None
     points = [point for line in lines.values() for point in line]
     if len(points) < 2:
         return None
-    height, bottom = 320, 320 - 44
-    last = max(step for step, _ in points) or 1
-    low, high = min(value for _, value in points), max(value for _, value in points)
-    span = (high - low) or 1.0
-
-    def at(step: float, value: float) -> str:
-        x = _LEFT + (_WIDTH - _LEFT - _RIGHT) * step / last
-        y = bottom - (bottom - _TOP) * (value - low) / span
-        return f"{x:.1f},{y:.1f}"
-
-    parts = []
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        value, step = low + share * span, share * last
-        parts.append(_grid_line(*at(0, value).split(","), *at(last, value).split(",")))
-        parts.append(_text(_LEFT - 6, float(at(0, value).split(",")[1]) + 4, f"{value:.2f}", "end"))
-        parts.append(_text(float(at(step, low).split(",")[0]), bottom + 16, f"{step:,.0f}", "middle"))
-    parts.append(_text((_LEFT + _WIDTH) / 2, bottom + 34, "optimiser steps", "middle"))
-    for (name, line), colour in zip(lines.items(), (_OWN, _VALID), strict=True):
-        path = " ".join(at(*point) for point in line)
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.8"/>')
-        if name == "valid_loss":
-            for point in line:
-                x, y = at(*point).split(",")
-                parts.append(f'<circle cx="{x}" cy="{y}" r="3.5" fill="{colour}"/>')
-    parts.append(_text(_WIDTH - _RIGHT, _TOP + 4, "training", "end", _OWN))
-    parts.append(_text(_WIDTH - _RIGHT, _TOP + 20, "validation", "end", _VALID))
-    return _page(height, f"{cell.path}: loss, nats a target", parts)
+    panel = Panel(_WIDTH, 320, left=64, right=24, top=34)
+    x = scale_round([0.0, *(float(step) for step, _ in points)], *panel.x_range, zero=True)
+    y = scale_round([value for _, value in points], *panel.y_range)
+    panel.x_axis(x, "optimiser steps")
+    panel.y_axis(y)
+    for line, kind in zip(lines.values(), ("own", "valid"), strict=True):
+        if line:
+            panel.path([(x(step), y(value)) for step, value in line], f"joined {kind}")
+    for step, value in lines["valid_loss"]:
+        panel.mark(x(step), y(value), "circle", "valid", f"{value:.2f} at step {step:,}")
+    panel.text(_WIDTH - 24, 38, "training", "own", "end")
+    panel.text(_WIDTH - 24, 54, "validation", "valid", "end")
+    return _document(panel, f"{cell.path}: loss, nats a target")
 
 
 def perplexity_plot(cell: Cell, rows: Sequence[Mapping[str, Any]]) -> str | None:
@@ -66,27 +55,16 @@ def perplexity_plot(cell: Cell, rows: Sequence[Mapping[str, Any]]) -> str | None
     if not shown:
         return None
     shown.sort(key=lambda entry: entry[1])
-    left, step = 250, 22
-    height = _TOP + 20 + step * len(shown) + 30
-    low = math.log(min(interval[0] for _, _, interval in shown))
-    span = (math.log(max(interval[1] for _, _, interval in shown)) - low) or 1.0
-
-    def x(value: float) -> float:
-        return left + (_WIDTH - left - 70) * (math.log(value) - low) / span
-
-    parts = []
-    for index, (other, perplexity, (least, most)) in enumerate(shown):
-        y = _TOP + 20 + step * index
-        colour = _OWN if other == cell else _OTHER
-        name = other.path.removeprefix(f"{other.dataset}/")
-        parts.append(_grid_line(left, y, _WIDTH - 70, y))
-        parts.append(_text(left - 10, y + 4, name, "end", colour if other == cell else "#333"))
-        parts.append(
-            f'<line x1="{x(least):.1f}" y1="{y}" x2="{x(most):.1f}" y2="{y}" stroke="{colour}" stroke-width="2"/>'
-        )
-        parts.append(f'<circle cx="{x(perplexity):.1f}" cy="{y}" r="4" fill="{colour}"/>')
-        parts.append(_text(_WIDTH - 62, y + 4, f"{perplexity:.1f}", "start", colour if other == cell else "#333"))
-    return _page(height, f"{cell.dataset}: perplexity over all words, with its interval (logarithmic)", parts)
+    panel = Panel(_WIDTH, 54 + 22 * len(shown) + 38, left=250, right=70, top=34)
+    x = scale_round([end for *_, ends in shown for end in ends], *panel.x_range, logarithmic=True)
+    panel.x_axis(x, "perplexity")
+    for place, (other, perplexity, (least, most)) in enumerate(shown):
+        y, kind = panel.top + 20 + 22 * place, "own" if other == cell else "other"
+        panel.text(panel.left - 10, y + 4, other.path.removeprefix(f"{other.dataset}/"), kind, "end")
+        panel.line(x(least), y, x(most), y, f"interval {kind}")
+        panel.mark(x(perplexity), y, "circle", kind, other.path)
+        panel.text(_WIDTH - 62, y + 4, f"{perplexity:.1f}", kind)
+    return _document(panel, f"{cell.dataset}: perplexity over all words, with its interval (logarithmic)")
 
 
 def _compares(cell: Cell, other: Cell) -> bool:
@@ -96,18 +74,11 @@ def _compares(cell: Cell, other: Cell) -> bool:
     return cell.dataset == other.dataset and same_technique and same_seed and not pressing
 
 
-def _grid_line(x1: Any, y1: Any, x2: Any, y2: Any) -> str:
-    return f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{_GRID}"/>'
-
-
-def _text(x: float, y: float, text: str, anchor: str, colour: str = "#333") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{escape(text)}</text>'
-
-
-def _page(height: float, title: str, parts: Sequence[str]) -> str:
+def _document(panel: Panel, title: str) -> str:
+    """The panel as a file that stands by itself."""
+    size = f'width="{panel.width:g}" height="{panel.height:g}"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}" '
-        f'font-family="sans-serif" font-size="12"><title>{escape(title)}</title>'
-        f'<rect width="100%" height="100%" fill="#fff"/>{_text(12, 18, title, "start", "#111")}'
-        f"{''.join(parts)}</svg>\n"
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {panel.width:g} {panel.height:g}">'
+        f'<title>{escape(title)}</title><style>{_STYLE}</style><rect width="100%" height="100%" fill="#fff"/>'
+        f'<text class="heading" x="12" y="18">{escape(title)}</text>{"".join(panel.parts)}</svg>\n'
     )
