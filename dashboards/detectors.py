@@ -47,7 +47,7 @@ class DetectorResult:
     @property
     def f2(self) -> float | None:
         """F2 over words."""
-        return self.measured["token"]["f2"]  # type: ignore[no-any-return]
+        return self.measured["token"]["f2"]
 
     @property
     def f2_interval(self) -> list[float]:
@@ -57,7 +57,7 @@ class DetectorResult:
     @property
     def words_per_second(self) -> float | None:
         """Of finding the words to mask."""
-        return self.measured["words_per_second"]  # type: ignore[no-any-return]
+        return self.measured["words_per_second"]
 
 
 def _rate(value: float) -> str:
