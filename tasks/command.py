@@ -108,7 +108,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
     name: str
     """Of the stage in its report: ``mask``."""
     stage: Stage[AnySettings, AnyFiles]
-    settings: type[AnySettings]
+    settings: object
     """A ``Settings`` class, or a union of such by ``kind``."""
     files: type[AnyFiles]
     section: str | Mapping[str, str]
@@ -320,7 +320,7 @@ def _add_option(parser: argparse.ArgumentParser, name: str, info: FieldInfo) -> 
     elif get_origin(info.annotation) is list:
         parser.add_argument(_option(name), action="append", default=default, help=f"{text}; again for further ones")
     else:
-        kind = info.annotation if info.annotation in (int, float) else str
+        kind: Callable[[str], object] = int if info.annotation is int else float if info.annotation is float else str
         if role is None and default is not None:
             text += f" (default: {default})"
         metavar = None if role is None else "PATH"

@@ -17,7 +17,7 @@ Techniques:
 """
 
 
-def settings_named(name: str) -> dict[str, object]:
+def settings_named(name: str | None) -> dict[str, object]:
     """The settings that a name stands for; ``ParameterError`` with the nearest spelling where it is none."""
     if name in TAGGER_KINDS:
         return {"kind": "entity_tagger", "tagger": {"kind": name}}
@@ -25,7 +25,7 @@ def settings_named(name: str) -> dict[str, object]:
         return {"kind": name}
     known = (*TECHNIQUE_KINDS, *TAGGER_KINDS)
     raise ParameterError(
-        f"--technique {name!r} is none{nearest(name, known)}; allowed: {', '.join(known)}, or with --params a key "
+        f"--technique {name!r} is none{nearest(str(name), known)}; allowed: {', '.join(known)}, or with --params a key "
         "of 'masking:'"
     )
 
