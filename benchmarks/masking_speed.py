@@ -53,13 +53,13 @@ def write_vocabulary(path: Path) -> Path:
 
 def list_masking(sentences: list[str], vocabulary: Path) -> list[dict[str, Any]]:
     """Words per second of the list techniques, and of the peer."""
-    from tasks.masking.settings import AllowList, VocabularyThreshold
-    from tasks.masking.techniques import load_technique
+    from tasks.masking.lists.allow_list import AllowList
+    from tasks.masking.lists.vocabulary_threshold import VocabularyThreshold
 
     threshold = VocabularyThreshold(kind="vocabulary_threshold", vocabulary_size=VOCABULARY_SIZE, path=str(vocabulary))
     return [
-        _list_masking("allow list", load_technique(AllowList(kind="allow_list")), sentences),
-        _list_masking("vocabulary threshold", load_technique(threshold), sentences),
+        _list_masking("allow list", AllowList(kind="allow_list").build(None, 1), sentences),
+        _list_masking("vocabulary threshold", threshold.build(None, 1), sentences),
     ]
 
 

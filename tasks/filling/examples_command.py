@@ -109,13 +109,12 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _mask(lines: Sequence[str], technique: str, arguments: argparse.Namespace) -> tuple[list[str], list[Any]]:
     from tasks.masking.technique import MaskingTally
-    from tasks.masking.techniques import load_technique
     from tasks.parameters.parameter_file import read_sections
 
     section = f"masking.{technique}"
     read = read_sections(arguments.params, [section, "resources"])
     settings, threads = read[section], read["resources"].threads
-    loaded = load_technique(settings, word_counts=arguments.word_counts, threads=threads)
+    loaded = settings.build(arguments.word_counts, threads)
     masked = loaded.mask(lines, settings.markers.style, MaskingTally(), with_spans=True, merge=settings.markers.merge)
     pairs = list(masked)
     return [line for line, _ in pairs], [spans for _, spans in pairs]

@@ -20,13 +20,59 @@ are no kept words.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import tee
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
 
 from tasks.corpora.words import word_spans
 from tasks.errors import ModelError
+from tasks.masking.lists.allow_list import AllowList
+from tasks.masking.lists.vocabulary_threshold import VocabularyThreshold
+from tasks.masking.settings import TechniqueSettings
+from tasks.masking.taggers.entity_tagger import EntityTagger
 from tasks.masking.technique import Finding, KeptWord, Technique
+from tasks.settings.registry import any_of
 
 Rule = Literal["union", "intersection", "majority"]
+GROUP = "palimpsest.techniques"
+"""Entry points of other packages: settings classes of techniques."""
+PARTS = (AllowList, VocabularyThreshold, EntityTagger)
+"""What can be a part of a combination, beside the techniques of other packages."""
+if TYPE_CHECKING:
+    AnyPart = TechniqueSettings
+else:
+    AnyPart = any_of(GROUP, PARTS)
+
+
+class Combination(TechniqueSettings):
+    """Mask by several techniques at once: what any of them, all of them, or most of them find."""
+
+    sentence: ClassVar[str] = "Mask what any, all or most of several techniques find."
+    kind: Literal["combination"]
+    rule: Rule
+    """``majority``: more than half of the parts."""
+    parts: list[AnyPart] = Field(min_length=2)
+    """The techniques, each with its settings."""
+
+    @model_validator(mode="after")
+    def _parts_write_no_markers(self) -> "Combination":
+        if any("markers" in part.model_fields_set for part in self.parts):
+            raise ValueError("parts: 'markers' is a setting of the combination, not of its parts")
+        return self
+
+    def build(self, word_counts: str | None, threads: int) -> "CombinedTechniques":
+        """With all parts ready."""
+        return CombinedTechniques([part.build(word_counts, threads) for part in self.parts], self.rule)
+
+    @property
+    def files(self) -> list[str]:
+        """Those of all parts."""
+        return [file for part in self.parts for file in part.files]
+
+    @property
+    def reads_word_counts(self) -> bool:
+        """Whether any part does."""
+        return any(part.reads_word_counts for part in self.parts)
 
 
 class CombinedTechniques(Technique):

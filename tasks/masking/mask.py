@@ -23,7 +23,7 @@ from typing import Annotated
 from tasks.command import READ, READ_STREAM, WRITE, WRITE_STREAM, StageCommand, StageFiles
 from tasks.errors import CorpusError
 from tasks.masking.settings import TechniqueSettings
-from tasks.masking.technique_names import TECHNIQUES_HELP, lists_of, settings_named
+from tasks.masking.techniques import TECHNIQUES_HELP, AnyTechnique, settings_named
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
@@ -54,9 +54,8 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
     from tasks.corpora.sidecar import sidecar_line
     from tasks.corpora.text_lines import line_writer, read_lines, write_lines
     from tasks.masking.technique import MaskingTally
-    from tasks.masking.techniques import load_technique
 
-    technique = load_technique(settings, word_counts=files.word_counts, threads=resources.threads)
+    technique = settings.build(files.word_counts, resources.threads)
     for line in technique.announcements():
         print(line, file=sys.stderr)
     markers = settings.markers
@@ -112,11 +111,11 @@ def _with_progress(lines: Iterable[str]) -> Iterator[str] | Iterable[str]:
 COMMAND = StageCommand(
     name="mask",
     stage=mask,
-    settings=TechniqueSettings,
+    settings=AnyTechnique,
     files=MaskFiles,
     section="masking.{technique}",
     cell=("dataset", "technique"),
     named_settings=settings_named,
-    files_of_settings=lists_of,
+    files_of_settings=lambda settings: settings.files,
     epilog=TECHNIQUES_HELP,
 )

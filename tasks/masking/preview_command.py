@@ -23,7 +23,7 @@ from pydantic import Field
 from tasks.command import READ, WRITE, Role, StageCommand, StageFiles
 from tasks.errors import CorpusError
 from tasks.masking.settings import TechniqueSettings
-from tasks.masking.technique_names import TECHNIQUES_HELP, lists_of, settings_named
+from tasks.masking.techniques import TECHNIQUES_HELP, AnyTechnique, settings_named
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
@@ -51,9 +51,8 @@ def preview(settings: TechniqueSettings, files: PreviewFiles, cell: Cell, resour
     from tasks.corpora.text_lines import read_lines
     from tasks.masking.preview import PreviewCounts, preview_lines
     from tasks.masking.preview_terminal import TerminalPreview
-    from tasks.masking.techniques import load_technique
 
-    technique = load_technique(settings, word_counts=files.word_counts, threads=resources.threads)
+    technique = settings.build(files.word_counts, resources.threads)
     notes = technique.announcements()
     for note in notes:
         print(note, file=sys.stderr)
@@ -82,11 +81,11 @@ def preview(settings: TechniqueSettings, files: PreviewFiles, cell: Cell, resour
 COMMAND = StageCommand(
     name="preview",
     stage=preview,
-    settings=TechniqueSettings,
+    settings=AnyTechnique,
     files=PreviewFiles,
     section="masking.{technique}",
     cell=("technique",),
     named_settings=settings_named,
-    files_of_settings=lists_of,
+    files_of_settings=lambda settings: settings.files,
     epilog=TECHNIQUES_HELP,
 )

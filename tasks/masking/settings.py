@@ -1,10 +1,13 @@
 """Settings of the masking techniques: ``masking.*`` in ``params.yaml`` (paper 3.1)."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from tasks.settings.base import Settings
+
+if TYPE_CHECKING:
+    from tasks.masking.technique import Technique
 
 
 class Markers(Settings):
@@ -16,41 +19,32 @@ class Markers(Settings):
     """One marker for neighbouring masked words that only white space separates and whose markers are the same."""
 
 
-class _Technique(Settings):
-    """What the settings of all techniques have in common."""
+class TechniqueSettings(Settings):
+    """Settings of a masking technique, which know what they describe.
+
+    A technique is one file with its settings class, and one line in ``tasks.masking.techniques``, or an entry point of
+    the group ``palimpsest.techniques`` in another package.
+    """
 
     sentence: ClassVar[str] = ""
-    """What the report page says of it."""
+    """What the technique does, in one sentence for help and page."""
+    kind: str
     markers: Markers = Markers()
+    """How masked words are written."""
 
+    def build(self, word_counts: str | None, threads: int) -> "Technique":
+        """The technique, ready to mask: loads lists and models. ``word_counts`` is the file of generic text's."""
+        raise NotImplementedError
 
-class AllowList(_Technique):
-    """Keep words on a list of safe common words, mask all others."""
+    @property
+    def files(self) -> list[str]:
+        """Files that the settings name."""
+        return []
 
-    sentence: ClassVar[str] = "Keep words of a list of safe common words, mask all others."
-    kind: Literal["allow_list"]
-    path: str | None = None
-    """A list of your own, one word a line; ``null``: the list of 5,000 words that ships with palimpsest."""
-
-
-class VocabularyThreshold(_Technique):
-    """Keep the most frequent words of a vocabulary built on generic text, mask all others."""
-
-    sentence: ClassVar[str] = "Keep the most frequent words of generic text, mask all others."
-    kind: Literal["vocabulary_threshold"]
-    kept_words: int = Field(default=10_000, ge=1)
-    """N: how many of the most frequent words are kept (paper: 10,000)."""
-    vocabulary_size: int = Field(default=85_000, ge=1)
-    """Size of the vocabulary that the N are part of (paper: 85,000)."""
-    path: str | None = None
-    """Words of a vocabulary of your own, one a line, the most frequent first; ``null``: word counts of generic text, or
-    else published frequencies."""
-
-    @model_validator(mode="after")
-    def _threshold_is_inside(self) -> "VocabularyThreshold":
-        if self.kept_words > self.vocabulary_size:
-            raise ValueError(f"kept_words {self.kept_words!r} is more than vocabulary_size {self.vocabulary_size!r}")
-        return self
+    @property
+    def reads_word_counts(self) -> bool:
+        """Whether it goes by the counts of generic text's words."""
+        return False
 
 
 class SpacyTagger(Settings):
@@ -100,43 +94,5 @@ class CrfTagger(Settings):
 
 TaggerSettings = Annotated[
     SpacyTagger | TransformersTagger | PresidioTagger | CrfTagger,
-    Field(discriminator="kind"),
-]
-
-
-class EntityTagger(_Technique):
-    """Mask what a named-entity model tags."""
-
-    sentence: ClassVar[str] = "Mask what a named-entity model tags."
-    kind: Literal["entity_tagger"]
-    tagger: TaggerSettings = SpacyTagger(kind="spacy")
-    labels: dict[str, str | None] | None = None
-    """The model's entity types to marker classes; ``null`` as a class keeps such words. ``null`` as a whole: the
-    mapping that ships with palimpsest. A type that the model knows and the mapping does not is an error."""
-    spelled_numbers: Literal["keep", "mask"] = "keep"
-    """``keep``: numbers and times in words that identify nobody, such as ``two`` and ``last year``, are not masked."""
-
-
-class Combination(_Technique):
-    """Mask by several techniques at once: what any of them, all of them, or most of them find."""
-
-    sentence: ClassVar[str] = "Mask what any, all or most of several techniques find."
-    kind: Literal["combination"]
-    rule: Literal["union", "intersection", "majority"]
-    """``majority``: more than half of the parts."""
-    parts: list[Annotated[AllowList | VocabularyThreshold | EntityTagger, Field(discriminator="kind")]] = Field(
-        min_length=2
-    )
-    """The techniques, each with its settings."""
-
-    @model_validator(mode="after")
-    def _parts_write_no_markers(self) -> "Combination":
-        if any("markers" in part.model_fields_set for part in self.parts):
-            raise ValueError("parts: 'markers' is a setting of the combination, not of its parts")
-        return self
-
-
-TechniqueSettings = Annotated[
-    AllowList | VocabularyThreshold | EntityTagger | Combination,
     Field(discriminator="kind"),
 ]

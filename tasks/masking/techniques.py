@@ -1,34 +1,40 @@
-"""From settings to a technique that is ready to mask."""
+"""The masking techniques: those of this package, and those that others register (paper 3.1)."""
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tasks.errors import ParameterError
+from tasks.masking.combination import GROUP, PARTS, Combination
 from tasks.masking.settings import TechniqueSettings
-from tasks.masking.technique import Technique
+from tasks.settings.registry import any_of, registered
+from tasks.spelling import nearest
+
+TECHNIQUES = registered(GROUP, (*PARTS, Combination))
+"""Settings classes by kind, in the order of the help."""
+if TYPE_CHECKING:
+    AnyTechnique = TechniqueSettings
+else:
+    AnyTechnique = any_of(GROUP, (*PARTS, Combination))
+TAGGER_KINDS = ("spacy", "transformers", "presidio", "crf")
+TECHNIQUES_HELP = "\n".join(
+    [
+        "Techniques:",
+        *(f"  {kind:<22}{technique.sentence}" for kind, technique in TECHNIQUES.items()),
+        f"  {', '.join(TAGGER_KINDS)}: an entity tagger of that kind",
+    ]
+)
 
 
-def load_technique(
-    settings: TechniqueSettings, *, word_counts: str | Path | None = None, threads: int = 1
-) -> Technique:
-    """The technique that one of ``tasks.masking.settings.TechniqueSettings`` describes; loads lists and models.
+def settings_named(name: str | None) -> dict[str, object]:
+    """The settings that a name stands for where no parameter file describes it: a kind of technique or of tagger.
 
-    ``word_counts`` is generic text's, for the vocabulary threshold; without them, and without a vocabulary in its
-    settings, it goes by published frequencies.
+    ``ParameterError`` with the nearest spelling where it is none.
     """
-    match settings.kind:
-        case "allow_list":
-            from tasks.masking.lists.allow_list import allow_list
-
-            return allow_list(settings)
-        case "vocabulary_threshold":
-            from tasks.masking.lists.vocabulary_threshold import vocabulary_threshold
-
-            return vocabulary_threshold(settings, word_counts)
-        case "entity_tagger":
-            from tasks.masking.taggers.entity_tagger import entity_tagger
-
-            return entity_tagger(settings, threads)
-        case "combination":
-            from tasks.masking.combination import CombinedTechniques
-
-            parts = [load_technique(part, word_counts=word_counts, threads=threads) for part in settings.parts]
-            return CombinedTechniques(parts, settings.rule)
+    if name in TAGGER_KINDS:
+        return {"kind": "entity_tagger", "tagger": {"kind": name}}
+    if name in TECHNIQUES:
+        return {"kind": name}
+    known = (*TECHNIQUES, *TAGGER_KINDS)
+    raise ParameterError(
+        f"--technique {name!r} is none{nearest(str(name), known)}; allowed: {', '.join(known)}, or with --params a key "
+        "of 'masking:'"
+    )

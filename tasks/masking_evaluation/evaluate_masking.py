@@ -28,8 +28,7 @@ from pydantic import Field
 
 from tasks.command import READ, WRITE, StageCommand, StageFiles
 from tasks.errors import ParameterError
-from tasks.masking.settings import TechniqueSettings
-from tasks.masking.technique_names import TECHNIQUES_HELP, lists_of, reads_word_counts, settings_named
+from tasks.masking.techniques import TECHNIQUES_HELP, AnyTechnique, settings_named
 from tasks.masking_evaluation.settings import MaskingEvaluationSettings
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
@@ -42,7 +41,7 @@ SUMMARY = "measure how well a technique masks, against labelled text"
 class JudgedTechnique(Settings):
     """A technique, and how it is judged."""
 
-    technique: TechniqueSettings
+    technique: AnyTechnique
     evaluation: MaskingEvaluationSettings = MaskingEvaluationSettings()
 
 
@@ -72,7 +71,6 @@ def evaluate_masking(
 
     Raises ``ParameterError`` where no gold is given, ``CorpusError`` that names all bad lines of a labelled file.
     """
-    from tasks.masking.techniques import load_technique
     from tasks.masking_evaluation.error_file import write_errors
     from tasks.masking_evaluation.evaluation import (
         MaskingTime,
@@ -89,7 +87,7 @@ def evaluate_masking(
     mapping = label_mapping(own_labels, f"masking_evaluation.gold_sets.{files.gold_set}.labels")
     gold = [read_gold(path, files.split) for path in paths]
     clock = time.perf_counter()
-    technique = load_technique(settings.technique, word_counts=files.word_counts, threads=resources.threads)
+    technique = settings.technique.build(files.word_counts, resources.threads)
     load_seconds = time.perf_counter() - clock
     masking_time = MaskingTime()
     judged = judge_files(technique, gold, mapping, masking_time)
@@ -97,7 +95,7 @@ def evaluate_masking(
     peak = peak_memory_bytes()
     if files.errors:
         write_errors(files.errors, gold, judged)
-    words = [files.word_counts] if files.word_counts and reads_word_counts(settings.technique) else []
+    words = [files.word_counts] if files.word_counts and settings.technique.reads_word_counts else []
     measured: dict[str, Any] = {
         "technique": cell.technique,
         "gold_set": files.gold_set or "+".join(file.name for file in gold),
@@ -106,7 +104,7 @@ def evaluate_masking(
         **masking_time.measured(),
         "load_seconds": round(load_seconds, 3),
         "peak_memory_bytes": peak,
-        "model_bytes": model_size([*lists_of(settings.technique), *words], settings.technique),
+        "model_bytes": model_size([*settings.technique.files, *words], settings.technique),
         "threads": resources.threads,
         "in_force": technique.in_force(),
     }
@@ -168,6 +166,6 @@ COMMAND = StageCommand(
     section={"technique": "masking.{technique}", "evaluation": "masking_evaluation"},
     cell=("technique",),
     named_settings=settings_named,
-    files_of_settings=lambda settings: lists_of(settings.technique),
+    files_of_settings=lambda settings: settings.technique.files,
     epilog=TECHNIQUES_HELP,
 )

@@ -20,7 +20,7 @@ from tasks.filling.settings import FillingSettings
 from tasks.filling.training.tuning_settings import TuningSettings
 from tasks.labelled_text.settings import LabelledTextSettings
 from tasks.language_model.settings import EvaluationSettings, LanguageModelSettings
-from tasks.masking.settings import TechniqueSettings
+from tasks.masking.techniques import AnyTechnique
 from tasks.masking_evaluation.settings import MaskingEvaluationSettings
 from tasks.parameters.compare_settings import CompareSettings
 from tasks.parameters.method_problems import method_problems
@@ -50,7 +50,7 @@ class Parameters(Settings):
     """Frequencies of generic words: for the vocabulary threshold, the fill by frequency and the vocabulary."""
     corpora: dict[str, CorpusSettings]
     """Private corpora by name."""
-    masking: dict[str, TechniqueSettings]
+    masking: dict[str, AnyTechnique]
     """Masking techniques by name."""
     labelled_text: LabelledTextSettings
     """Labelled text made from templates."""

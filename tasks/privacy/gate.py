@@ -14,7 +14,7 @@ from tasks.corpora.masked_text import CLASSES
 from tasks.corpora.sidecar import read_sidecar
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import ParameterError
-from tasks.masking.settings import EntityTagger
+from tasks.masking.taggers.entity_tagger import EntityTagger
 from tasks.privacy.released_cell import FilledCell
 
 FEWEST = 20

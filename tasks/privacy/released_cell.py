@@ -8,7 +8,7 @@ from typing import Any
 from tasks.cli import command_parser, load_command
 from tasks.errors import CorpusError
 from tasks.filling.settings import FillingSettings
-from tasks.masking.settings import TechniqueSettings
+from tasks.masking.techniques import AnyTechnique
 from tasks.records.cell import Cell
 from tasks.records.cells import fill_report, mask_report, training_report
 from tasks.records.stage_report import content_hash, read_report
@@ -39,7 +39,7 @@ class FilledCell:
     @property
     def technique(self) -> Any:
         """Settings of the masking, as it was done."""
-        return check_settings(TechniqueSettings, self.mask["parameters"], f"masking of {self.cell.path}")
+        return check_settings(AnyTechnique, self.mask["parameters"], f"masking of {self.cell.path}")
 
     @property
     def method(self) -> Any:

@@ -7,7 +7,7 @@ and names of ``params.yaml`` that stand for a kind with certain settings. A name
 from typing import Any, NamedTuple, get_args
 
 from tasks.filling.settings import FillingSettings
-from tasks.masking.settings import TechniqueSettings
+from tasks.masking.techniques import TECHNIQUES
 from tasks.records.cells import BASELINES, NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
 
 
@@ -42,7 +42,6 @@ def _by_kind(union: Any) -> dict[str, Any]:
 
 
 _METHODS: dict[str, Any] = {**_by_kind(FillingSettings), **_NAMED}
-_TECHNIQUES = _by_kind(TechniqueSettings)
 
 
 def method_name(method: str) -> str:
@@ -62,7 +61,7 @@ def technique_name(technique: str) -> str:
 
 def sentence_of(name: str, kind: str) -> str:
     """What the page says of a method or technique, by its name in ``params.yaml`` or else by its kind."""
-    known = {**_TECHNIQUES, **_METHODS}
+    known = {**TECHNIQUES, **_METHODS}
     return next((known[each].sentence for each in (name, kind) if each in known and known[each].sentence), "")
 
 

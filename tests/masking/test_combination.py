@@ -9,9 +9,8 @@ from tasks.corpora.words import word_spans, words_of
 from tasks.errors import ModelError, ParameterError
 from tasks.masking.combination import CombinedTechniques
 from tasks.masking.lists.kept_words import KeptWords
-from tasks.masking.settings import TechniqueSettings
 from tasks.masking.technique import Finding, KeptWord, MaskingTally, Technique
-from tasks.masking.techniques import load_technique
+from tasks.masking.techniques import AnyTechnique
 from tasks.settings.checks import check_settings
 
 LINE = "Tom saw Ann and 5 cats"
@@ -188,14 +187,14 @@ def test_from_settings(tmp_path):
             {"kind": "vocabulary_threshold", "kept_words": 2, "path": str(tmp_path / "words.txt")},
         ],
     }
-    settings = check_settings(TechniqueSettings, values, "options")
-    technique = load_technique(settings)
+    settings = check_settings(AnyTechnique, values, "options")
+    technique = settings.build(None, 1)
     ((text, _),) = technique.mask([LINE], "mask", MaskingTally(), with_spans=False)
     assert text == "Tom saw [MASK] and [MASK] [MASK]"
     assert technique.kept_words == {"saw", "and", "tom"}
     values["parts"][0]["markers"] = {"style": "class"}
     with pytest.raises(ParameterError, match="'markers' is a setting of the combination, not of its parts"):
-        check_settings(TechniqueSettings, values, "options")
+        check_settings(AnyTechnique, values, "options")
 
 
 def test_kept_words_are_marked_as_kept():

@@ -72,7 +72,7 @@ def test_a_class_is_held_against_the_limit_where_it_is_claimed():
 
 
 def test_every_tagger_is_asked_once():
-    from tasks.masking.settings import AllowList, Combination, EntityTagger
+    from tasks.masking.combination import AllowList, Combination, EntityTagger
 
     crf, spacy = ({"kind": "entity_tagger", "tagger": {"kind": kind}} for kind in ("crf", "spacy"))
     both = Combination.model_validate({"kind": "combination", "rule": "union", "parts": [crf, spacy]})

@@ -20,16 +20,34 @@ this comes to, each with a test:
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from tasks.corpora.text_lines import read_lines
 from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
 from tasks.masking.lists.kept_words import KeptWords
-from tasks.masking.settings import AllowList
+from tasks.masking.settings import TechniqueSettings
 
 SHIPPED_LIST = Path(__file__).parent / "allow_list.txt"
 """5,000 common words without names, places and numbers; ``build_allow_list.py`` makes it."""
+
+
+class AllowList(TechniqueSettings):
+    """Keep words on a list of safe common words, mask all others."""
+
+    sentence: ClassVar[str] = "Keep words of a list of safe common words, mask all others."
+    kind: Literal["allow_list"]
+    path: str | None = None
+    """A list of your own, one word a line; ``null``: the list of 5,000 words that ships with palimpsest."""
+
+    def build(self, word_counts: str | None, threads: int) -> "AllowedWords":
+        """The words of the list."""
+        return AllowedWords(read_word_list(self.path or SHIPPED_LIST), self)
+
+    @property
+    def files(self) -> list[str]:
+        """The user's list."""
+        return [self.path] if self.path else []
 
 
 @dataclass(frozen=True)
@@ -86,8 +104,3 @@ class AllowedWords(KeptWords):
             f"word list {self._path!r}: {len(self._unusable_lines):,} lines are not one word each and keep nothing "
             f"(line {numbers})"
         ]
-
-
-def allow_list(settings: AllowList) -> AllowedWords:
-    """The technique that the settings describe."""
-    return AllowedWords(read_word_list(settings.path or SHIPPED_LIST), settings)

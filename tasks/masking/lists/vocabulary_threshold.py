@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
 
 from tasks.corpora.sources.published_frequencies import published_frequencies
 from tasks.corpora.text_lines import read_lines
@@ -19,7 +21,41 @@ from tasks.corpora.word_counts import read_word_counts
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError, ParameterError
 from tasks.masking.lists.kept_words import KeptWords
-from tasks.masking.settings import VocabularyThreshold
+from tasks.masking.settings import TechniqueSettings
+
+
+class VocabularyThreshold(TechniqueSettings):
+    """Keep the most frequent words of a vocabulary built on generic text, mask all others."""
+
+    sentence: ClassVar[str] = "Keep the most frequent words of generic text, mask all others."
+    kind: Literal["vocabulary_threshold"]
+    kept_words: int = Field(default=10_000, ge=1)
+    """N: how many of the most frequent words are kept (paper: 10,000)."""
+    vocabulary_size: int = Field(default=85_000, ge=1)
+    """Size of the vocabulary that the N are part of (paper: 85,000)."""
+    path: str | None = None
+    """Words of a vocabulary of your own, one a line, the most frequent first; ``null``: word counts of generic text, or
+    else published frequencies."""
+
+    @model_validator(mode="after")
+    def _threshold_is_inside(self) -> "VocabularyThreshold":
+        if self.kept_words > self.vocabulary_size:
+            raise ValueError(f"kept_words {self.kept_words!r} is more than vocabulary_size {self.vocabulary_size!r}")
+        return self
+
+    def build(self, word_counts: str | None, threads: int) -> "ThresholdedVocabulary":
+        """From a vocabulary of the user's, from word counts, or else from published frequencies."""
+        return vocabulary_threshold(self, word_counts)
+
+    @property
+    def files(self) -> list[str]:
+        """The user's vocabulary."""
+        return [self.path] if self.path else []
+
+    @property
+    def reads_word_counts(self) -> bool:
+        """Unless the user has a vocabulary."""
+        return not self.path
 
 
 class ThresholdedVocabulary(KeptWords):

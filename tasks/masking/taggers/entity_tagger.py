@@ -11,11 +11,11 @@ else is an error that names the line: to go on would mean to leave private words
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from tasks.corpora.words import word_spans
 from tasks.errors import ModelError
-from tasks.masking.settings import EntityTagger
+from tasks.masking.settings import SpacyTagger, TaggerSettings, TechniqueSettings
 from tasks.masking.taggers.entity_classes import classes_in_force
 from tasks.masking.taggers.spelled_numbers import is_harmless
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
@@ -23,6 +23,23 @@ from tasks.masking.taggers.tagger_kinds import load_tagger
 from tasks.masking.technique import Finding, KeptWord, Technique
 
 _MAY_BE_HARMLESS = ("NUMBER", "DATE")
+
+
+class EntityTagger(TechniqueSettings):
+    """Mask what a named-entity model tags."""
+
+    sentence: ClassVar[str] = "Mask what a named-entity model tags."
+    kind: Literal["entity_tagger"]
+    tagger: TaggerSettings = SpacyTagger(kind="spacy")
+    labels: dict[str, str | None] | None = None
+    """The model's entity types to marker classes; ``null`` as a class keeps such words. ``null`` as a whole: the
+    mapping that ships with palimpsest. A type that the model knows and the mapping does not is an error."""
+    spelled_numbers: Literal["keep", "mask"] = "keep"
+    """``keep``: numbers and times in words that identify nobody, such as ``two`` and ``last year``, are not masked."""
+
+    def build(self, word_counts: str | None, threads: int) -> "TaggedEntities":
+        """With the tagger's model loaded."""
+        return entity_tagger(self, threads)
 
 
 class TaggedEntities(Technique):

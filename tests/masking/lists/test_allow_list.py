@@ -2,8 +2,7 @@ import pytest
 
 from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
-from tasks.masking.lists.allow_list import SHIPPED_LIST, AllowedWords, WordList, allow_list, read_word_list
-from tasks.masking.settings import AllowList
+from tasks.masking.lists.allow_list import SHIPPED_LIST, AllowedWords, AllowList, WordList, read_word_list
 from tasks.masking.technique import MaskingTally
 
 FIRST_NAMES = """James Mary Robert Patricia John Jennifer Michael Linda David Elizabeth William Barbara
@@ -63,13 +62,13 @@ def test_a_list_of_ones_own(tmp_path):
     path = tmp_path / "list.txt"
     path.write_bytes("\ufeffThe\r\n\r\n  cat \nCAT\nit’s\n\n".encode())
     assert read_word_list(path) == WordList(frozenset({"the", "cat", "it's"}), [])
-    assert allow_list(AllowList(kind="allow_list", path=str(path))).kept_words == {"the", "cat", "it's"}
+    assert AllowList(kind="allow_list", path=str(path)).build(None, 1).kept_words == {"the", "cat", "it's"}
 
 
 def test_lines_that_are_not_one_word_are_counted_and_announced(tmp_path):
     path = tmp_path / "list.txt"
     path.write_text("the\nNew York\nwell-known\nTom's\n...\ncat\n", encoding="utf-8")
-    technique = allow_list(AllowList(kind="allow_list", path=str(path)))
+    technique = AllowList(kind="allow_list", path=str(path)).build(None, 1)
     assert technique.kept_words == {"the", "cat"}
     assert technique.in_force() == {"list_words": 2, "unusable_list_lines": 4}
     (announcement,) = technique.announcements()

@@ -1,8 +1,7 @@
 import pytest
 
 from tasks.errors import CorpusError, ParameterError
-from tasks.masking.lists.vocabulary_threshold import vocabulary_threshold
-from tasks.masking.settings import VocabularyThreshold
+from tasks.masking.lists.vocabulary_threshold import VocabularyThreshold, vocabulary_threshold
 from tasks.masking.technique import MaskingTally
 from tasks.settings.checks import check_settings
 
