@@ -6,7 +6,9 @@ that no output is an input, and the test that holds ``dvc.yaml`` against the cod
 """
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from string import Formatter
 from typing import Any, Generic, TypeVar, get_origin
@@ -18,19 +20,23 @@ from tasks.errors import ParameterError
 from tasks.files.atomic_file import is_pipe_or_device
 from tasks.files.paths_apart import refuse_shared_paths
 from tasks.records.cell import Cell
-from tasks.records.stage_report import Report, recorded_stage
+from tasks.records.stage_report import Report, StageReport, recorded_stage
 from tasks.settings.base import Settings
 from tasks.settings.checks import as_plain, check_settings
-from tasks.settings.overrides import put_setting, setting_lines, with_overrides
+from tasks.settings.overrides import of_kind, put_setting, setting_lines, with_overrides
 from tasks.settings.resources import ResourceSettings
+from tasks.settings.seeds import check_seed
+from tasks.threads import available_cores
+from tasks.training.ranks.plan import is_first_process
 
 _STREAM = "-"
+_RESOURCES = "resources."
 _DIMENSIONS = {
     "dataset": "name of the private corpus",
     "technique": "masking technique",
     "filler": "name of the filler",
     "method": "filling method or baseline",
-    "seed": "seed of every draw (default: 1)",
+    "seed": "seed of every draw",
 }
 
 
@@ -43,14 +49,16 @@ class Role:
     """Whether ``-`` stands for standard input or output."""
     positional: bool = False
     """Whether it is given without the name of an option."""
+    named: bool = False
+    """Whether a name may stand for it that is no path, such as a model's on the hub."""
     files: tuple[str, ...] = ()
     """What is written into a folder, whose other files stay."""
     replaced: bool = False
     """Whether a folder is replaced as a whole."""
 
 
-READ, READ_STREAM = Role(writes=False), Role(writes=False, stream=True)
-WRITE, WRITE_STREAM = Role(writes=True), Role(writes=True, stream=True)
+READ, READ_STREAM, READ_MODEL = Role(writes=False), Role(writes=False, stream=True), Role(writes=False, named=True)
+WRITE, WRITE_STREAM, WRITE_FOLDER = Role(writes=True), Role(writes=True, stream=True), Role(writes=True, replaced=True)
 
 
 class StageFiles(Settings):
@@ -77,7 +85,7 @@ class StageFiles(Settings):
         pairs = []
         for name, role in self.roles().items():
             value = getattr(self, name)
-            if role.writes == writes and value is not None:
+            if role.writes == writes and value is not None and not (role.named and not os.path.isdir(value)):
                 pairs += [(_option(name), path) for path in ([value] if isinstance(value, str) else value)]
         return pairs
 
@@ -101,6 +109,11 @@ def nothing_more(settings: object) -> list[str]:
     return []
 
 
+def own_defaults(files: StageFiles) -> dict[str, object]:
+    """Files that say no setting."""
+    return {}
+
+
 @dataclass(frozen=True)
 class StageCommand(Generic[AnySettings, AnyFiles]):
     """A stage, and what the command line and the graph have to know of it."""
@@ -115,17 +128,24 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
     """Key path of the settings in ``params.yaml``; a name may stand in it, ``masking.{technique}``: a dimension of the
     cell, or else an option of its own. Where the settings come from several sections: the key path of each field."""
     parts: tuple[str, ...] = ()
-    """The keys below a single section that the stage depends on; all where this is empty."""
+    """The keys below a single section that the stage depends on, ``{kind}`` for that of the kind; all where this is
+    empty. The section's keys that ``settings`` has no field for are left out."""
     cell: tuple[str, ...] = ("dataset",)
     """Dimensions that options name."""
+    seed: int | None = 1
+    """The cell's seed where no option says it."""
     named_settings: Callable[[str | None], dict[str, object]] = settings_by_kind
     """Settings by the name in ``section``, where there is no parameter file."""
     cell_of_name: Callable[[str], Cell] | None = None
     """The cell of that name, where no option says it."""
     shortcuts: Mapping[str, str] = field(default_factory=dict)
     """Settings that are typed so often that they are options too, with the help of each."""
+    defaults: Callable[[AnyFiles], dict[str, object]] = own_defaults
+    """What the files say of the settings, where there is no parameter file."""
     files_of_settings: Callable[[AnySettings], list[str]] = nothing_more
     """Files that the settings name; inputs like any other."""
+    every_core: bool = False
+    """Whether it takes all cores where nobody says how many threads."""
     epilog: str = ""
 
     @property
@@ -156,8 +176,10 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
                 f"--{name}",
                 required=required,
                 type=int if name == "seed" else str,
-                default=1 if name == "seed" else None,
-                help=_DIMENSIONS[name] + ("; with --params a name in that file" if required else ""),
+                default=self.seed if name == "seed" else None,
+                help=_DIMENSIONS[name]
+                + ("; with --params a name in that file" if required else "")
+                + (f" (default: {self.seed})" if name == "seed" and self.seed is not None else ""),
             )
         if self.named_by and self.named_by not in self.cell:
             shown = next(path for path in self._paths.values() if "{" in path).format_map(_Shown())
@@ -174,9 +196,10 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
             default=[],
             help="one setting, by its key in params.yaml below "
             + ", ".join(path.format_map(_Shown()) for path in self._paths.values())
-            + "; the end of this help lists them",
+            + ", or by resources.KEY; the end of this help lists them",
         )
-        common.add_argument("--threads", type=int, help="threads of models (default: resources.threads, else 1)")
+        threads = "every core" if self.every_core else "1"
+        common.add_argument("--threads", type=int, help=f"threads (default: resources.threads, else {threads})")
         common.add_argument("--report", metavar="FILE", help="write what was measured, numbers only")
         return parser
 
@@ -188,12 +211,12 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         cell = Cell(**{dimension: getattr(arguments, dimension) for dimension in self.cell})
         if self.cell_of_name and name:
             cell = self.cell_of_name(name)
+        check_seed(cell.seed)
         files = self.files_from(arguments)
-        settings, resources = self._settings(name, arguments)
-        if arguments.threads is not None:
-            if arguments.threads < 1:
-                raise ParameterError(f"--threads {arguments.threads!r} is not allowed; give 1 or more")
-            resources = resources.model_copy(update={"threads": arguments.threads})
+        of_resources = [text for text in arguments.overrides if text.startswith(_RESOURCES)]
+        own = [text for text in arguments.overrides if text not in of_resources]
+        settings = self._settings(name, files, arguments, own)
+        resources = self._resources(arguments, [text.removeprefix(_RESOURCES) for text in of_resources])
         sections = [path.format_map({str(self.named_by): name}) for path in self._paths.values()]
         kind = getattr(settings, "kind", "")
         sections = [f"{path}.{part.format(kind=kind)}" for path in sections for part in self.parts] or sections
@@ -215,27 +238,49 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         checked: AnyFiles = check_settings(self.files, given, "options")
         return checked
 
-    def _settings(self, name: str | None, arguments: argparse.Namespace) -> tuple[AnySettings, ResourceSettings]:
-        resources = ResourceSettings(threads=1, parallel_stages=1)
-        paths = {field: path.format_map({str(self.named_by): name}) for field, path in self._paths.items()}
-        values: dict[str, Any] = {}
+    def _settings(
+        self, name: str | None, files: AnyFiles, arguments: argparse.Namespace, overrides: Sequence[str]
+    ) -> AnySettings:
+        paths = {place: path.format_map({str(self.named_by): name}) for place, path in self._paths.items()}
+        found: dict[str, Any] = {"": self.defaults(files)} if "" in paths else {}
         where = "options"
         if arguments.params:
             from tasks.parameters.parameter_file import read_sections
 
-            read = read_sections(arguments.params, [*paths.values(), "resources"])
-            resources = read["resources"]
+            read = read_sections(arguments.params, [*paths.values()])
             where = ", ".join(paths.values())
-            values = {place: _said(read[path], path) for place, path in paths.items()}
+            found = {place: _said(read[path], path) for place, path in paths.items()}
         elif self.named_by:
             place = next(place for place, path in self._paths.items() if "{" in path)
-            values = {place: self.named_settings(name)}
-        values = dict(values.get("", values))
+            found = {place: self.named_settings(name)}
+        values: dict[str, Any] = dict(found.get("", found))
         for shortcut in sorted(self.shortcuts, key=lambda option: option != "kind"):
             if getattr(arguments, shortcut) is not None:
                 put_setting(values, [shortcut], getattr(arguments, shortcut))
-        values = with_overrides(values, arguments.overrides)
-        return check_settings(self.settings, values, where), resources
+        if self.parts:
+            values = of_kind(values, overrides, self.settings)
+        checked: AnySettings = check_settings(self.settings, with_overrides(values, overrides), where)
+        return checked
+
+    def _resources(self, arguments: argparse.Namespace, overrides: Sequence[str]) -> ResourceSettings:
+        values = {"threads": available_cores() if self.every_core else 1, "parallel_stages": 1}
+        if arguments.params:
+            from tasks.parameters.parameter_file import read_sections
+
+            values = read_sections(arguments.params, ["resources"])["resources"].model_dump(exclude_unset=True)
+        if arguments.threads is not None:
+            if arguments.threads < 1:
+                raise ParameterError(f"--threads {arguments.threads!r} is not allowed; give 1 or more")
+            values["threads"] = arguments.threads
+        checked: ResourceSettings = check_settings(ResourceSettings, with_overrides(values, overrides), "resources")
+        return checked
+
+    def carry_out(self, invocation: "Invocation[AnySettings, AnyFiles]") -> Report:
+        """Run the stage and write its report."""
+        with invocation.recorded() as recorded:
+            found = self.stage(invocation.settings, invocation.files, invocation.cell, invocation.resources)
+            recorded.take(found)
+        return found
 
 
 @dataclass(frozen=True)
@@ -258,28 +303,28 @@ class Invocation(Generic[AnySettings, AnyFiles]):
 
     def run(self) -> Report:
         """Run the stage and write its report; ``ParameterError`` where an output is an input or another output."""
-        inputs, outputs = self.inputs(), self.files.written()
-        own = [("--params", self.params)] if self.params else []
-        report = [("--report", self.report)] if self.report else []
         roles = self.files.roles().values()
         refuse_shared_paths(
-            [*inputs, *own],
-            [*outputs, *report],
+            [*self.inputs(), *([("--params", self.params)] if self.params else [])],
+            [*self.files.written(), *([("--report", self.report)] if self.report else [])],
             files=[name for role in roles for name in role.files],
             replaced=any(role.replaced for role in roles),
         )
+        return self.command.carry_out(self)
+
+    @contextmanager
+    def recorded(self) -> Iterator[StageReport]:
+        """The report, written when the block ends well; of several processes the first one's alone."""
         with recorded_stage(
             self.command.name,
-            self.report,
+            self.report if is_first_process() else None,
             cell=self.cell.as_dict(),
             parameters=as_plain(self.settings),
             seed=self.cell.seed,
-            inputs=[path for _, path in inputs],
-            outputs=[path for _, path in outputs],
+            inputs=[path for _, path in self.inputs()],
+            outputs=[path for _, path in self.files.written()],
         ) as recorded:
-            found = self.command.stage(self.settings, self.files, self.cell, self.resources)
-            recorded.take(found)
-        return found
+            yield recorded
 
 
 def _said(section: object, path: str) -> dict[str, Any]:

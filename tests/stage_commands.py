@@ -19,3 +19,8 @@ def sections_of(stage):
     if hasattr(module, "COMMAND"):
         return sorted(module.COMMAND.parse(arguments).sections)
     return sorted(module.sections(arguments)) if getattr(arguments, "params", None) else []
+
+
+def settings(*values):
+    """Options that set these, such as ``k=20``."""
+    return [word for value in values for word in ("--set", value)]

@@ -1,10 +1,10 @@
 """A text as token ids: what the model is trained and tested on."""
 
+import sys
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -12,18 +12,11 @@ from tasks.corpora.masked_text import count_markers
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError
 from tasks.language_model.normalisation import normalise, normalise_masked
+from tasks.language_model.settings import MarkerUse
 from tasks.language_model.vocabulary import END_ID, MARKERS, START_ID, UNKNOWN_ID, Vocabulary
-
-MarkerUse = Literal["none", "token", "ignore"]
-"""How markers of a text are treated: ``none``, it is plain text and has none; ``token``, a marker is a token like any
-other (Baseline0); ``ignore``, a marker is context but no target (Baseline1)."""
+from tasks.records.stage_report import Report
 
 _MARKER_IDS = np.arange(len(MARKERS)) + 4
-
-
-def marker_use_of(method: str | None) -> MarkerUse:
-    """How a method of the experiment treats markers: the baselines train on masked text, all others on plain text."""
-    return {"baseline0": "token", "baseline1": "ignore"}.get(method or "", "none")  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -115,3 +108,11 @@ def encode_text(path: str | Path, vocabulary: Vocabulary, markers: MarkerUse = "
         marker_like=marker_like,
         markers_are_targets=markers != "ignore",
     )
+
+
+def warn_of_markers(report: Report, marker_like: int) -> None:
+    """Say, in the report and to the user, that a text which was read as plain holds strings that look like markers."""
+    if marker_like:
+        found = f"the text holds {marker_like} marker-like strings such as [MASK] and was read as plain text"
+        report.warn(f"{found}, where they are ordinary words")
+        print(f"warning: {found}; for masked text give --markers token or --markers ignore", file=sys.stderr)

@@ -13,110 +13,67 @@ examples:
   torchrun --nproc-per-node 2 -m tasks.cli perplexity --model models/adapted --text test.txt
 """
 
-import argparse
 import json
-import sys
 from collections.abc import Iterator
+from typing import Annotated
 
-from tasks.language_model.setting_options import add_setting_options, overridden
+from tasks.command import READ, READ_MODEL, WRITE, StageCommand, StageFiles
 from tasks.language_model.settings import EvaluationSettings
-from tasks.records.cell import add_cell_options, cell_of
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
 
 SUMMARY = "measure how well a language model predicts a text"
-READS = ("model", "text", "sidecars", "word_counts")
-WRITES = ("scores",)
-SECTION = "evaluation"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
-    parser.add_argument("--params", help="parameter file to take the settings from, such as params.yaml")
-    parser.add_argument("--model", required=True, help="model folder, made by the pretrain or adapt command")
-    parser.add_argument("--text", required=True, help="text to predict, one sentence a line")
-    parser.add_argument(
-        "--sidecars",
-        metavar="FOLDER",
-        help="sidecars of the text, one TECHNIQUE.jsonl for each technique: what it masks is measured apart",
-    )
-    parser.add_argument(
-        "--word-counts", metavar="FILE", help="counts of generic words: what is frequent there is measured apart"
-    )
-    parser.add_argument("--json", action="store_true", help="print all numbers as JSON on standard output")
-    parser.add_argument("--scores", help="file to write the log-probability of each sentence to: numbers only, no text")
-    parser.add_argument("--report", help="report file to write (JSON)")
-    parser.add_argument("--threads", type=int, help="processor threads (default: of the parameter file, or all cores)")
-    add_setting_options(parser, EvaluationSettings, "evaluation", leave_out=["seed", "frequency_classes"])
-    parser.add_argument(
-        "--frequency-classes",
-        type=int,
-        nargs="+",
-        metavar="RANK",
-        help="rising ranks that divide known words into classes of frequency (default: 100 1000 10000)",
-    )
-    parser.add_argument("--bootstrap-seed", type=int, help="seed of the resampling (default: 1)")
-    add_cell_options(parser, "dataset", "technique", "filler", "method", "seed")
+class PerplexityFiles(StageFiles):
+    """What the measurement reads and writes."""
+
+    model: Annotated[str, READ_MODEL]
+    """model folder, made by the pretrain or adapt command, or a causal language model by its hub name or as
+    package:NAME/FOLDER"""
+    text: Annotated[str, READ]
+    """text to predict, one sentence a line"""
+    sidecars: Annotated[str | None, READ] = None
+    """folder with a sidecar of the text for each technique, TECHNIQUE.jsonl: what it masks is measured apart"""
+    word_counts: Annotated[str | None, READ] = None
+    """counts of generic words: what is frequent there is measured apart"""
+    scores: Annotated[str | None, WRITE] = None
+    """file to write the log-probability of each sentence to: numbers only, no text"""
+    json_: bool = False
+    """print all numbers as JSON on standard output"""
 
 
-def sections(arguments: argparse.Namespace) -> list[str]:
-    """Key paths of the parameter file that decide the result."""
-    return [SECTION]
+def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Score the text and say what came out; of several processes the first alone writes and prints.
 
-
-def run(arguments: argparse.Namespace) -> None:
-    """Score the text and say what came out."""
-    from tasks.parameters.parameter_file import read_sections
-    from tasks.records.stage_report import recorded_stage
-    from tasks.settings.checks import as_plain, check_settings
-    from tasks.threads import available_cores, threads_of
-
-    base = read_sections(arguments.params, [SECTION])[SECTION] if arguments.params else None
-    # --seed names the cell of the model; the resampling has an option of its own.
-    given = argparse.Namespace(**{**vars(arguments), "seed": arguments.bootstrap_seed})
-    settings: EvaluationSettings = check_settings(
-        EvaluationSettings, overridden(given, EvaluationSettings, base), "evaluation options"
-    )
-    threads = threads_of(arguments, available_cores())
+    Raises ``ModelError`` where the model cannot be read, ``CorpusError`` where the text or its sidecars cannot.
+    """
+    from tasks.language_model.evaluation.frequency_classes import word_ranks
+    from tasks.language_model.evaluation.perplexity import measure_perplexity
+    from tasks.language_model.evaluation.ranks import ranks_of_torchrun
+    from tasks.language_model.evaluation.reference_text import read_reference_text, sidecars_in
+    from tasks.language_model.evaluation.sentence_scores import write_scores
+    from tasks.language_model.language_models import score_text
     from tasks.torch_setup import set_up_torch
 
-    set_up_torch(threads)
-    from tasks.language_model.evaluation.reference_text import read_reference_text, sidecars_in
-
-    sidecars = sidecars_in(arguments.sidecars) if arguments.sidecars else {}
-    inputs = [arguments.model, arguments.text, *sidecars.values(), arguments.word_counts]
-    from tasks.language_model.evaluation.ranks import ranks_of_torchrun
-
-    with (
-        ranks_of_torchrun(threads) as plan,
-        recorded_stage(
-            "perplexity",
-            arguments.report if plan.is_first else None,
-            cell=cell_of(arguments).as_dict(),
-            parameters={SECTION: as_plain(settings)},
-            seed=settings.seed,
-            inputs=[path for path in inputs if path],
-            outputs=[arguments.scores] if arguments.scores else [],
-        ) as report,
-    ):
-        from tasks.language_model.downstream_model import score_text
-        from tasks.language_model.evaluation.frequency_classes import word_ranks
-        from tasks.language_model.evaluation.perplexity import measure_perplexity
-        from tasks.language_model.evaluation.sentence_scores import write_scores
-
-        ranks = word_ranks(arguments.word_counts) if arguments.word_counts else None
-        text = read_reference_text(arguments.text, sidecars)
-        scores, protocol = score_text(arguments.model, arguments.text, settings.markers)
-        if not plan.is_first:
-            return
-        measured, sentences = measure_perplexity(scores, text, settings, protocol.signature, ranks)
-        if arguments.scores:
-            write_scores(arguments.scores, sentences, protocol.signature)
-        report.measure(**measured, threads=threads)
-    if arguments.json:
+    set_up_torch(resources.threads)
+    sidecars = sidecars_in(files.sidecars) if files.sidecars else {}
+    ranks = word_ranks(files.word_counts) if files.word_counts else None
+    report = Report(seed=settings.seed)
+    with ranks_of_torchrun(resources.threads) as plan:
+        text = read_reference_text(files.text, sidecars)
+        scores, protocol = score_text(files.model, files.text, settings.markers)
+    if not plan.is_first:
+        return report
+    measured, sentences = measure_perplexity(scores, text, settings, protocol.signature, ranks)
+    if files.scores:
+        write_scores(files.scores, sentences, protocol.signature)
+    if files.json_:
         print(json.dumps(measured, allow_nan=False))
-    elif arguments.report:
-        print(_first_line(measured), file=sys.stderr)
     else:
         print("\n".join([_first_line(measured), *_further_lines(measured)]))
+    return report.measure(**measured, threads=resources.threads)
 
 
 def _shown(measured: dict, name: str = "perplexity") -> str:
@@ -143,3 +100,15 @@ def _further_lines(measured: dict) -> Iterator[str]:
         )
     for name, group in measured["by_frequency"].items():
         yield f"  {name}: {group['targets']:,} targets, {_shown(group)}"
+
+
+COMMAND = StageCommand(
+    name="perplexity",
+    stage=perplexity,
+    settings=EvaluationSettings,
+    files=PerplexityFiles,
+    section="evaluation",
+    cell=("dataset", "technique", "filler", "method", "seed"),
+    seed=None,
+    every_core=True,
+)

@@ -1,18 +1,27 @@
-"""Settings of the language model and its evaluation (paper 3.3, 4.2)."""
+"""Settings of the language model and its evaluation (paper 3.3, 4.2).
 
-from typing import Literal, Self
+``language_model.kind`` says which of the sections ``transformer``, ``ngram`` and ``causal_lm`` is read; the
+Transformer's own settings stand beside, in ``architecture``, ``pretraining`` and ``adaptation``.
+"""
+
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from tasks.language_model.kind_settings import (
-    MOST_EPOCHS,
-    CausalLanguageModelSettings,
-    Kind,
-    NgramSettings,
-    TransformerSettings,
-)
 from tasks.settings.base import Settings
 from tasks.settings.seeds import Seed
+
+Kind = Literal["transformer", "ngram", "causal_lm"]
+"""``transformer``: the paper's, trained here on words; ``ngram``: modified Kneser-Ney, in seconds; ``causal_lm``: a
+causal language model of Hugging Face's, adapted with LoRA or in full."""
+
+
+MarkerUse = Literal["none", "token", "ignore"]
+"""How markers of a text are treated: ``none``, it is plain text and has none; ``token``, a marker is a token like any
+other (Baseline0); ``ignore``, a marker is context but no target (Baseline1)."""
+
+MOST_EPOCHS = 100_000
+"""Passes over a training text; nobody means more."""
 
 
 class VocabularySettings(Settings):
@@ -80,11 +89,76 @@ class TrainingSettings(Settings):
     """Seed of the pretraining; adaptation takes the cell's seed."""
 
 
-class AdaptationSettings(TrainingSettings):
-    """Optimisation of an adaptation, and what it is mixed with."""
+class GenericMixture(Settings):
+    """What the text of an adaptation is mixed with."""
 
     generic_share: float = Field(default=0.0, ge=0, lt=1)
     """Share of each epoch's targets that are generic text, so that the model does not forget it; 0: none."""
+
+
+class AdaptationSettings(TrainingSettings, GenericMixture):
+    """Optimisation of an adaptation, and what it is mixed with."""
+
+
+class TransformerSettings(Settings):
+    """Nothing so far: ``architecture``, ``pretraining`` and ``adaptation`` say it all. The section has to be there,
+    since ``dvc.yaml`` makes each stage depend on the section of its kind."""
+
+
+class NgramSettings(Settings):
+    """An n-gram model with modified Kneser-Ney smoothing."""
+
+    order: int = Field(default=3, ge=1, le=6)
+    """Longest n-gram, in words."""
+    generic_weight: float | None = Field(default=None, ge=0, le=1)
+    """Weight of the generic model in an adapted one; ``null``: the weight under which the validation text is most
+    probable."""
+
+
+class LoraAdaptation(Settings):
+    """An update of low rank in place of new weights."""
+
+    rank: int = Field(default=8, ge=1)
+    """r: rank of the update of each matrix."""
+    alpha: float = Field(default=16.0, gt=0)
+    """The update is scaled by alpha / r."""
+    dropout: float = Field(default=0.05, ge=0, lt=1)
+    """Share of the update's inputs that are left out at random."""
+    target_modules: list[str] | None = None
+    """Names of the layers that are updated; ``null`` takes all linear ones but the head."""
+
+
+class CausalAdaptation(Settings):
+    """How a causal language model is trained on a text."""
+
+    lora: LoraAdaptation | None = LoraAdaptation()
+    """``null`` trains every weight."""
+    epochs: float = Field(default=1.0, gt=0, le=MOST_EPOCHS)
+    """Passes over the training text; may be a fraction."""
+    batch_tokens: int = Field(default=512, ge=16)
+    """Pieces of words per optimiser step, about."""
+    learning_rate: float = Field(default=5e-4, gt=0)
+    """Peak learning rate of AdamW."""
+    warmup_share: float = Field(default=0.1, ge=0, lt=1)
+    """Share of the steps with a rising learning rate; a cosine brings it down after."""
+    weight_decay: float = Field(default=0.0, ge=0)
+    """As in AdamW."""
+    gradient_clip: float = Field(default=1.0, gt=0)
+    """Largest norm of the gradient."""
+
+
+class CausalLanguageModelSettings(Settings):
+    """A causal language model of Hugging Face's in the Transformer's place."""
+
+    model: str
+    """Hub name (``gpt2``, ``meta-llama/Llama-2-7b-hf``), folder, or ``package:NAME/FOLDER`` inside a pip package."""
+    gguf_file: str | None = None
+    """File in that folder, where the weights are in GGUF."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """What the model computes in: ``auto`` is bfloat16 on a GPU and float32 on a processor, there with products in
+    bfloat16 while it is trained, where the processor has them."""
+    adaptation: CausalAdaptation = CausalAdaptation()
+    """How it is adapted."""
 
 
 class LanguageModelSettings(Settings):
@@ -107,6 +181,63 @@ class LanguageModelSettings(Settings):
         if self.kind not in self.model_fields_set:
             raise ValueError(f"kind is {self.kind!r}, and there is no section {self.kind!r}; give it, if only as {{}}")
         return self
+
+
+class TransformerPretraining(Settings):
+    """What ``pretrain`` takes of ``language_model`` for a Transformer."""
+
+    kind: Literal["transformer"] = "transformer"
+    architecture: ArchitectureSettings = ArchitectureSettings()
+    pretraining: TrainingSettings = TrainingSettings()
+
+
+class NgramPretraining(Settings):
+    """What ``pretrain`` takes for an n-gram model."""
+
+    kind: Literal["ngram"] = "ngram"
+    ngram: NgramSettings = NgramSettings()
+
+
+class CausalPretraining(Settings):
+    """What ``pretrain`` takes for a causal language model."""
+
+    kind: Literal["causal_lm"] = "causal_lm"
+    causal_lm: CausalLanguageModelSettings
+
+
+PretrainSettings = Annotated[TransformerPretraining | NgramPretraining | CausalPretraining, Field(discriminator="kind")]
+
+
+class TransformerAdaptation(Settings):
+    """What ``adapt`` takes of ``language_model`` for a Transformer."""
+
+    kind: Literal["transformer"] = "transformer"
+    adaptation: AdaptationSettings = AdaptationSettings()
+
+
+class NgramAdaptation(Settings):
+    """What ``adapt`` takes for an n-gram model."""
+
+    kind: Literal["ngram"] = "ngram"
+    ngram: NgramSettings = NgramSettings()
+
+
+class CausalLanguageModelAdaptation(Settings):
+    """What ``adapt`` takes for a causal language model."""
+
+    kind: Literal["causal_lm"] = "causal_lm"
+    causal_lm: CausalLanguageModelSettings
+    adaptation: GenericMixture = GenericMixture()
+
+
+AdaptSettings = Annotated[
+    TransformerAdaptation | NgramAdaptation | CausalLanguageModelAdaptation, Field(discriminator="kind")
+]
+
+
+def marker_use_of(method: str | None) -> MarkerUse:
+    """How a method of the experiment treats markers: the baselines train on masked text, all others on plain text."""
+    return {"baseline0": "token", "baseline1": "ignore"}.get(method or "", "none")  # type: ignore[return-value]
 
 
 class EvaluationSettings(Settings):

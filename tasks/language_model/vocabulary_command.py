@@ -4,67 +4,71 @@ The vocabulary holds special tokens, the markers such as [MASK], and the most fr
 on public text only: the file goes wherever a model goes.
 
 example:
-  palimpsest vocabulary --word-counts data/word_counts.tsv --size 20000 --output models/vocabulary.txt
-  palimpsest vocabulary --text data/generic/train.txt --size 20000 --output models/vocabulary.txt
+  palimpsest vocabulary --word-counts data/word_counts.tsv --output models/vocabulary.txt
+  palimpsest vocabulary --text data/generic/train.txt --output models/vocabulary.txt
 """
 
-import argparse
 import sys
+from typing import Annotated
 
-from tasks.language_model.setting_options import add_setting_options, settings_of
+from tasks.command import READ, WRITE, StageCommand, StageFiles
+from tasks.errors import ParameterError
 from tasks.language_model.settings import VocabularySettings
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
 
 SUMMARY = "build the word vocabulary of the language models"
-READS = ("text", "word_counts")
-WRITES = ("output",)
-SECTION = "language_model.vocabulary"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
-    parser.add_argument("--params", help="parameter file to take the settings from, such as params.yaml")
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--text", help="generic text, one sentence a line")
-    source.add_argument("--word-counts", help="word counts of generic text, as 'palimpsest count-words' writes them")
-    parser.add_argument("--output", required=True, help="vocabulary file to write, one token a line")
-    parser.add_argument("--report", help="report file to write (JSON)")
-    add_setting_options(parser, VocabularySettings, "vocabulary")
+class VocabularyFiles(StageFiles):
+    """What the vocabulary is built of, and where it goes."""
+
+    text: Annotated[str | None, READ] = None
+    """generic text, one sentence a line"""
+    word_counts: Annotated[str | None, READ] = None
+    """word counts of generic text, as 'palimpsest count-words' writes them, in place of the text"""
+    output: Annotated[str, WRITE]
+    """vocabulary file to write, one token a line"""
 
 
-def sections(arguments: argparse.Namespace) -> list[str]:
-    """Key paths of the parameter file that decide the result."""
-    return [SECTION]
+def vocabulary(settings: VocabularySettings, files: VocabularyFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Count words and write the most frequent ones.
 
-
-def run(arguments: argparse.Namespace) -> None:
-    """Count words and write the most frequent ones."""
+    Raises ``ParameterError`` where it is not said what to count, ``CorpusError`` where there is no word.
+    """
     from tasks.language_model.vocabulary import SPECIAL_TOKENS, build_vocabulary, count_words, counts_of_words
-    from tasks.records.stage_report import recorded_stage
-    from tasks.settings.checks import as_plain
 
-    settings = settings_of(arguments, SECTION, VocabularySettings, "vocabulary options")
-    with recorded_stage(
-        "vocabulary",
-        arguments.report,
-        parameters={SECTION: as_plain(settings)},
-        inputs=[arguments.text or arguments.word_counts],
-        outputs=[arguments.output],
-    ) as report:
-        counts = count_words(arguments.text) if arguments.text else counts_of_words(arguments.word_counts)
-        vocabulary = build_vocabulary(counts, settings.size, settings.minimum_count)
-        vocabulary.write(arguments.output)
-        words = sum(counts.values())
-        covered = sum(counts[word] for word in vocabulary.tokens[len(SPECIAL_TOKENS) :])
-        report.measure(
-            vocabulary_size=len(vocabulary),
-            vocabulary_hash=vocabulary.hash,
-            special_tokens=len(SPECIAL_TOKENS),
-            words=words,
-            distinct_words=len(counts),
-            covered_share=covered / words,
-        )
+    if files.text is not None and files.word_counts is None:
+        counts = count_words(files.text)
+    elif files.word_counts is not None and files.text is None:
+        counts = counts_of_words(files.word_counts)
+    else:
+        raise ParameterError("give --text or --word-counts, and not both")
+    built = build_vocabulary(counts, settings.size, settings.minimum_count)
+    built.write(files.output)
+    words = sum(counts.values())
+    covered = sum(counts[word] for word in built.tokens[len(SPECIAL_TOKENS) :])
     print(
-        f"vocabulary: {len(vocabulary):,} tokens of {len(counts):,} distinct words cover {covered / words:.2%} of "
+        f"vocabulary: {len(built):,} tokens of {len(counts):,} distinct words cover {covered / words:.2%} of "
         f"{words:,} words",
         file=sys.stderr,
     )
+    return Report().measure(
+        vocabulary_size=len(built),
+        vocabulary_hash=built.hash,
+        special_tokens=len(SPECIAL_TOKENS),
+        words=words,
+        distinct_words=len(counts),
+        covered_share=covered / words,
+    )
+
+
+COMMAND = StageCommand(
+    name="vocabulary",
+    stage=vocabulary,
+    settings=VocabularySettings,
+    files=VocabularyFiles,
+    section="language_model.vocabulary",
+    cell=(),
+)

@@ -31,8 +31,8 @@ class LoggedLanguageModel:
         import numpy as np
         import pandas
 
-        from tasks.language_model.downstream_model import score_text
         from tasks.language_model.evaluation.reference_text import read_reference_text
+        from tasks.language_model.language_models import score_text
 
         sentences = [" ".join(str(sentence).split()) for sentence in _strings(model_input)]
         sums, targets = np.full(len(sentences), math.nan), np.zeros(len(sentences), dtype=np.int64)

@@ -32,12 +32,12 @@ def parse_overrides(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def with_overrides(values: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:
-    """Settings with ``KEY=VALUE`` put over them; a dot goes one level down.
+    """Settings with ``KEY=VALUE`` put over them; a dot goes one level down, and the last value of a key counts.
 
     A new ``kind`` of a section takes the place of all that the section said, since its keys were of another kind.
     """
     changed = dict(values)
-    overrides = parse_overrides(texts)
+    overrides = {key: value for text in texts for key, value in parse_overrides([text]).items()}
     for key in sorted(overrides, key=lambda key: key.split(".")[-1] != "kind"):
         put_setting(changed, key.split("."), overrides[key])
     return changed
@@ -54,6 +54,25 @@ def put_setting(values: dict[str, Any], path: Sequence[str], value: Any) -> None
     below = dict(values.get(head) or {})
     put_setting(below, rest, value)
     values[head] = below
+
+
+def of_kind(values: Mapping[str, Any], overrides: Sequence[str], settings: Any) -> dict[str, Any]:
+    """Those values of a section that the settings have fields for: of the kind that ``--set`` says, or the section."""
+    said = [text.partition("=")[2] for text in overrides if text.startswith("kind=")]
+    kind = said[-1] if said else values.get("kind")
+    models = _models(settings)
+    model = next((model for model in models if kind in get_args(model.model_fields["kind"].annotation)), None)
+    return {"kind": kind} if model is None else {**_fields_of(values, model), "kind": kind}
+
+
+def _fields_of(values: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:
+    found = {}
+    for name, info in model.model_fields.items():
+        if name in values:
+            below = _models(info.annotation)
+            is_section = len(below) == 1 and isinstance(values[name], Mapping)
+            found[name] = _fields_of(values[name], below[0]) if is_section else values[name]
+    return found
 
 
 def setting_lines(kind: Any) -> list[str]:

@@ -52,8 +52,7 @@ def _key_path(location: Sequence[str | int], kind: Any) -> list[str]:
     current: list[Any] = [kind]
     path = []
     for part in location:
-        is_tag = any(_has_tag(candidate, part) for candidate in _models(current))
-        if not is_tag:
+        if not _tagged(current, part):
             path.append(str(part))
         current = _step(current, part)
     return path
@@ -70,13 +69,13 @@ def _allowed_keys(problem: Any, kind: Any) -> list[str]:
 
 def _step(kinds: list[Any], part: str | int) -> list[Any]:
     """The types under one part of a location: a field, a dictionary's value, a list's item or a union's tag."""
-    following: list[Any] = []
+    following: list[Any] = _tagged(kinds, part)
+    if following:
+        return following
     for candidate in _models(kinds):
         if _is_model(candidate):
             if part in candidate.model_fields:
                 following.append(candidate.model_fields[str(part)].annotation)
-            elif _has_tag(candidate, part):
-                following.append(candidate)
         elif get_origin(candidate) is dict:
             following.append(get_args(candidate)[1])
         elif get_origin(candidate) is list:
@@ -88,10 +87,11 @@ def _is_model(candidate: Any) -> bool:
     return isinstance(candidate, type) and issubclass(candidate, BaseModel)
 
 
-def _has_tag(candidate: Any, part: str | int) -> bool:
-    if not _is_model(candidate) or part in candidate.model_fields or "kind" not in candidate.model_fields:
-        return False
-    return part in get_args(candidate.model_fields["kind"].annotation)
+def _tagged(kinds: list[Any], part: str | int) -> list[Any]:
+    """Those models of a union whose tag this part of a location is; a field of that name does not count there."""
+    models = [candidate for candidate in _models(kinds) if _is_model(candidate) and "kind" in candidate.model_fields]
+    tagged = [model for model in models if part in get_args(model.model_fields["kind"].annotation)]
+    return tagged if len(models) > 1 else [model for model in tagged if part not in model.model_fields]
 
 
 def _models(kinds: list[Any]) -> list[Any]:

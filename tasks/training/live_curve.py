@@ -1,43 +1,65 @@
 """The training curve of a stage, logged while it grows where the parameter file says so."""
 
-import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from tasks.records.cell import Cell
 from tasks.records.stage_report import StageReport
 
 Log = Callable[[int, dict[str, float]], None]
 """Takes an optimiser step and the values measured there."""
-_DEFAULT_LOG_EVERY_STEPS = 10
-
-
-def log_every_steps(arguments: argparse.Namespace) -> int:
-    """Optimiser steps between two points of the curve: as ``tracking`` says in an experiment, else 10."""
-    if not (arguments.params and arguments.report):
-        return _DEFAULT_LOG_EVERY_STEPS
-    from tasks.parameters.parameter_file import read_sections
-
-    return read_sections(arguments.params, ["tracking"])["tracking"].log_every_steps
-
-
-@contextmanager
-def live_curve(arguments: argparse.Namespace, cell: Cell, report: StageReport) -> Iterator[Log]:
-    """What a training loop logs to: the cell's MLflow run in an experiment, else nothing.
-
-    Where the curve could not be logged, the report says why.
-    """
-    if not (arguments.params and arguments.report):
-        yield log_nothing
-        return
-    from tasks.records.run_key import lineage_of
-    from tasks.results.tracking.live_run import live_run
-
-    with live_run(arguments.params, cell, lineage_of(report)) as live:
-        yield live.log
-    if live.warning:
-        report.warn(live.warning)
 
 
 def log_nothing(step: int, values: dict[str, float]) -> None:
     """Logs nothing."""
+
+
+class Curve:
+    """Where a training logs its curve: nowhere."""
+
+    every_steps = 10
+    """Optimiser steps between two points."""
+
+    @contextmanager
+    def open(self) -> Iterator[Log]:
+        """What the loop logs to inside the block."""
+        yield log_nothing
+
+
+@dataclass(frozen=True)
+class LiveCurve(Curve):
+    """The curve of a cell in an experiment, as the section ``tracking`` of its parameter file says."""
+
+    params: str
+    cell: Cell
+    report: StageReport
+    """The report under construction: it names the run, and says why where the curve could not be logged."""
+    is_first: bool
+    """Whether this process logs; the others of one training do not."""
+
+    @property
+    def every_steps(self) -> int:  # type: ignore[override]
+        """As ``tracking`` says, on all processes alike."""
+        from tasks.parameters.parameter_file import read_sections
+
+        return read_sections(self.params, ["tracking"])["tracking"].log_every_steps
+
+    @contextmanager
+    def open(self) -> Iterator[Log]:
+        """Log to the cell's MLflow run."""
+        if not self.is_first:
+            yield log_nothing
+            return
+        from tasks.records.run_key import lineage_of
+        from tasks.results.tracking.live_run import live_run
+
+        with live_run(self.params, self.cell, lineage_of(self.report)) as live:
+            yield live.log
+        if live.warning:
+            self.report.warn(live.warning)
+
+
+def curve_of(params: str | None, report_path: str | None, cell: Cell, report: StageReport, is_first: bool) -> Curve:
+    """Where a command's training logs: live in an experiment, which has a parameter file and reports."""
+    return LiveCurve(params, cell, report, is_first) if params and report_path else Curve()

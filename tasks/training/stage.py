@@ -1,84 +1,135 @@
-"""The frame of a command that trains: its processes, its checkpoints and its curve."""
+"""A stage that trains: its files, its processes, its checkpoints and its curve."""
 
-import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 
+from tasks.command import WRITE_FOLDER, AnyFiles, AnySettings, Invocation, StageCommand, StageFiles
 from tasks.errors import ParameterError
 from tasks.records.cell import Cell
-from tasks.records.stage_report import StageReport
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
 from tasks.training.checkpoints import DEFAULT_WORK_FOLDER
-from tasks.training.live_curve import Log, live_curve, log_nothing
-from tasks.training.ranks.plan import RankPlan
+from tasks.training.live_curve import Curve, curve_of
+from tasks.training.ranks.plan import RankPlan, is_first_process, plan_ranks
 
 if TYPE_CHECKING:
-    from tasks.settings.resources import ResourceSettings
     from tasks.training.checkpoints.store import CheckpointStore
+
+
+class TrainedFolder(StageFiles):
+    """Where a trained model goes, and where its training goes on from."""
+
+    output: Annotated[str, WRITE_FOLDER]
+    """model folder to write; an earlier model there is replaced"""
+    no_resume: bool = False
+    """start anew, in place of going on from the last checkpoint of an interrupted run of the same work"""
+    resume_from: str | None = None
+    """go on from this checkpoint (its .json)"""
+    work_folder: str | None = None
+    """where checkpoints lie until the model is complete, private (default: .palimpsest/checkpoints)"""
 
 
 @dataclass(frozen=True)
 class TrainingFrame:
-    """A command that trains, in one of its processes."""
+    """What a training has around it; by default nothing."""
 
-    command: str
-    arguments: argparse.Namespace
-    """Of the command, with those of ``add_training_options``."""
-    resources: "ResourceSettings"
-    plan: RankPlan
+    curve: Curve = field(default_factory=Curve)
+    later: list[Callable[[], None]] | None = None
+    """Gathers what is to be done as soon as the report is written; ``None``: there will be none."""
 
-    @property
-    def report_path(self) -> str | None:
-        """Where the report goes; the first rank alone writes."""
-        return self.arguments.report if self.plan.is_first else None
+    def when_reported(self, action: Callable[[], None]) -> None:
+        """Do something as soon as the report is written; at once where there will be none."""
+        if self.later is None:
+            action()
+        else:
+            self.later.append(action)
 
-    def starts_ranks(self) -> bool:
-        """Run the command in one process for each device, where they are not there yet; says whether it did."""
-        if not self.plan.to_be_started:
-            return False
-        from tasks.cli import load_command
-        from tasks.training.ranks.processes import start_ranks
 
-        start_ranks(load_command(self.command).run, self.arguments, self.plan)  # type: ignore[union-attr]
-        return True
+_Settings = TypeVar("_Settings", contravariant=True)
+_Files = TypeVar("_Files", contravariant=True, bound=StageFiles)
 
-    @contextmanager
-    def checkpoints(self, identity: dict[str, str], key: Callable[[], str]) -> "Iterator[CheckpointStore]":
-        """The store of this training's checkpoints, open inside the block; only the first rank has a folder.
 
-        ``key`` names the folder. Raises ``ParameterError`` where a checkpoint is named and none is to be used.
-        """
-        from tasks.files.work_folder import WorkFolder
-        from tasks.training.checkpoints.store import CheckpointStore
+class TrainingStage(Protocol[_Settings, _Files]):
+    """A stage that trains."""
 
-        arguments, resources = self.arguments, self.resources
-        if arguments.resume_from and not arguments.resume:
-            raise ParameterError(
-                f"--resume-from {arguments.resume_from!r} goes on from a checkpoint, and --no-resume begins anew; give "
-                "one of them"
-            )
-        folder = None
-        if self.plan.is_first:
-            folder = WorkFolder(arguments.work_folder or DEFAULT_WORK_FOLDER, arguments.output, key())
-        store = CheckpointStore(
-            identity,
-            folder,
-            every_steps=resources.checkpoint_steps,
-            every_seconds=resources.checkpoint_seconds,
-            resume=arguments.resume,
-            resume_from=arguments.resume_from,
+    def __call__(
+        self,
+        settings: _Settings,
+        files: _Files,
+        cell: Cell,
+        resources: ResourceSettings,
+        frame: TrainingFrame | None = None,
+    ) -> Report:
+        """Train, and say what was measured."""
+
+
+def one_process(settings: object, resources: ResourceSettings) -> RankPlan:
+    """A training that runs in one process whatever the resources are."""
+    return RankPlan()
+
+
+def ranks_of_resources(resources: ResourceSettings) -> RankPlan:
+    """Which processes train together, as ``resources`` says or as torchrun has started them."""
+    return plan_ranks(resources.devices, resources.nodes, resources.strategy, resources.threads)
+
+
+@dataclass(frozen=True)
+class TrainingCommand(StageCommand[AnySettings, AnyFiles]):
+    """A stage that trains, on several devices where its settings can."""
+
+    stage: TrainingStage[AnySettings, AnyFiles]
+    ranks: Callable[[AnySettings, ResourceSettings], RankPlan] = one_process
+
+    def carry_out(self, invocation: Invocation[AnySettings, AnyFiles]) -> Report:
+        """Run the stage in one process for each device, which are started where they are not there yet."""
+        settings, files, cell, resources = (
+            invocation.settings, invocation.files, invocation.cell, invocation.resources,
+        )  # fmt: skip
+        plan = self.ranks(settings, resources)
+        if plan.to_be_started:
+            from tasks.training.ranks.processes import start_ranks
+
+            start_ranks(partial(self.carry_out, invocation), plan)
+            return Report()
+        later: list[Callable[[], None]] = []
+        with invocation.recorded() as recorded:
+            curve = curve_of(invocation.params, invocation.report, cell, recorded, is_first_process())
+            frame = TrainingFrame(curve, later)
+            found = self.stage(settings, files, cell, resources, frame)
+            recorded.take(found)
+        for action in later:
+            action()
+        return found
+
+
+@contextmanager
+def open_checkpoints(
+    files: TrainedFolder, resources: ResourceSettings, plan: RankPlan, identity: dict[str, str], key: Callable[[], str]
+) -> "Iterator[CheckpointStore]":
+    """The store of a training's checkpoints, open inside the block; only the first rank has a folder.
+
+    ``key`` names the folder. Raises ``ParameterError`` where a checkpoint is named and none is to be used.
+    """
+    from tasks.files.work_folder import WorkFolder
+    from tasks.training.checkpoints.store import CheckpointStore
+
+    if files.resume_from and files.no_resume:
+        raise ParameterError(
+            f"--resume-from {files.resume_from!r} goes on from a checkpoint, and --no-resume begins anew; give one of "
+            "them"
         )
-        try:
-            yield store
-        finally:
-            store.close()
-
-    @contextmanager
-    def curve(self, cell: Cell, report: StageReport) -> Iterator[Log]:
-        """What the loop logs to: on the first rank the cell's MLflow run, where ``tracking`` says so."""
-        if not self.plan.is_first:
-            yield log_nothing
-            return
-        with live_curve(self.arguments, cell, report) as on_log:
-            yield on_log
+    store = CheckpointStore(
+        identity,
+        WorkFolder(files.work_folder or DEFAULT_WORK_FOLDER, files.output, key()) if plan.is_first else None,
+        every_steps=resources.checkpoint_steps,
+        every_seconds=resources.checkpoint_seconds,
+        resume=not files.no_resume,
+        resume_from=files.resume_from,
+    )
+    try:
+        yield store
+    finally:
+        store.close()

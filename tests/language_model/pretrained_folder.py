@@ -4,9 +4,17 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+from stage_commands import settings
+
 from tasks.cli import main
 
-SMALL = ["--layers", "1", "--heads", "2", "--width", "8", "--maximum-tokens", "16", "--threads", "1"]
+SMALL = [
+    *settings(
+        "architecture.layers=1", "architecture.heads=2", "architecture.width=8", "architecture.maximum_tokens=16"
+    ),
+    "--threads",
+    "1",
+]
 _WORDS = ("the", "cat", "dog", "sat", "on", "mat", "saw", "a")
 
 

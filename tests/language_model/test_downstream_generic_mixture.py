@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from stage_commands import settings
 
 from tasks.cli import main
 from tasks.errors import CorpusError, ParameterError
@@ -81,12 +82,27 @@ def test_a_share_needs_a_text() -> None:
 def test_a_transformer_is_adapted_to_both(tmp_path: Path, generic: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text, vocabulary, report = (str(tmp_path / name) for name in ("text.txt", "vocabulary.txt", "report.json"))
     Path(text).write_text("a b\na b b b\n" * 30, encoding="utf-8")  # 240 targets
-    assert main(["vocabulary", "--text", str(generic), "--output", vocabulary, "--size", "30"]) == 0
-    small = ["--layers", "1", "--heads", "2", "--width", "8", "--maximum-tokens", "16", "--threads", "1"]
-    command = ["pretrain", "--text", str(generic), "--vocabulary", vocabulary, *small, "--epochs", "0.1"]
+    assert main(["vocabulary", "--text", str(generic), "--output", vocabulary, "--set", "size=30"]) == 0
+    small = [
+        *settings(
+            "architecture.layers=1", "architecture.heads=2", "architecture.width=8", "architecture.maximum_tokens=16"
+        ),
+        "--threads",
+        "1",
+    ]
+    command = [
+        "pretrain",
+        "--text",
+        str(generic),
+        "--vocabulary",
+        vocabulary,
+        *small,
+        "--set",
+        "pretraining.epochs=0.1",
+    ]
     assert main([*command, "--output", str(tmp_path / "pretrained")]) == 0
     command = ["adapt", "--model", str(tmp_path / "pretrained"), "--text", text, "--output", str(tmp_path / "adapted")]
-    options = ["--generic-share", "0.25", "--epochs", "2", "--threads", "1", "--report", report]
+    options = [*settings("adaptation.generic_share=0.25", "adaptation.epochs=2"), "--threads", "1", "--report", report]
     assert main([*command, *options, "--generic-text", str(generic)]) == 0
     document = read_report(report)
     measured = document["measured"]
@@ -94,7 +110,7 @@ def test_a_transformer_is_adapted_to_both(tmp_path: Path, generic: Path, capsys:
     assert measured["tokens"] == 2 * (240 + 80)
     assert (measured["sentences"], measured["words"]) == (60, 180)  # of its own text
     assert str(generic) in document["inputs"]
-    assert document["parameters"]["language_model.adaptation"]["generic_share"] == 0.25
+    assert document["parameters"]["adaptation"]["generic_share"] == 0.25
     capsys.readouterr()
     assert main([*command, *options]) == 1
     assert "name it with --generic-text" in capsys.readouterr().err

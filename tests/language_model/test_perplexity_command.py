@@ -26,7 +26,7 @@ def folder(tmp_path: Path, small_model: Callable[..., TransformerLanguageModel],
 
 def run(folder: Path, *options: str) -> int:
     return main(
-        ["perplexity", "--model", str(folder / "model"), "--threads", "1", "--bootstrap-samples", "100", *options]
+        ["perplexity", "--model", str(folder / "model"), "--threads", "1", "--set", "bootstrap_samples=100", *options]
     )
 
 
@@ -34,7 +34,7 @@ def mask(folder: Path) -> None:
     """Everything but a and b is masked: c, d and unheard, and d of d-a."""
     words = folder / "safe.txt"
     words.write_text("a\nb\n", encoding="utf-8")
-    options = ["--technique", "allow_list", "--list", str(words), "--input", str(folder / "text.txt")]
+    options = ["--technique", "allow_list", "--set", f"path={words}", "--input", str(folder / "text.txt")]
     outputs = ["--output", str(folder / "masked.txt"), "--sidecar", str(folder / "sidecars" / "allow_list.jsonl")]
     assert main(["mask", *options, *outputs]) == 0
     assert (folder / "masked.txt").read_text(encoding="utf-8") == ("a b [MASK]\n\nB [MASK] [MASK]\n[MASK] [MASK]-a\n")
@@ -44,7 +44,7 @@ def test_all_numbers_as_json_and_by_sentence(folder: Path, capsys: pytest.Captur
     mask(folder)
     capsys.readouterr()
     options = ["--sidecars", str(folder / "sidecars"), "--word-counts", str(folder / "counts.tsv"), "--json"]
-    outputs = ["--scores", str(folder / "scores.tsv"), "--frequency-classes", "1", "3"]
+    outputs = ["--scores", str(folder / "scores.tsv"), "--set", "frequency_classes=[1, 3]"]
     assert run(folder, "--text", str(folder / "text.txt"), *options, *outputs) == 0
     values = json.loads(capsys.readouterr().out)
     assert (values["words"], values["sentences"], values["empty_lines"]) == (9, 3, 1)
@@ -81,7 +81,7 @@ def test_the_markers_rule_is_in_the_signature_and_in_the_number(
 ) -> None:
     found = {}
     for rule in ("in_vocabulary", "renormalised"):
-        assert run(folder, "--text", str(folder / "text.txt"), "--markers", rule, "--json") == 0
+        assert run(folder, "--text", str(folder / "text.txt"), "--set", f"markers={rule}", "--json") == 0
         found[rule] = json.loads(capsys.readouterr().out)
         assert found[rule]["signature"].endswith(f"|markers={rule}")
     assert found["renormalised"]["perplexity"] == found["in_vocabulary"]["perplexity_without_markers"]
@@ -91,7 +91,7 @@ def test_the_markers_rule_is_in_the_signature_and_in_the_number(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--frequency-classes", "100", "10"], "ranks from 1 on that rise"),
+        (["--set", "frequency_classes=[100, 10]"], "ranks from 1 on that rise"),
         (["--sidecars", "nowhere"], "holds no sidecar"),
         (["--word-counts", "nowhere.tsv"], "'nowhere.tsv' does not exist"),
     ],

@@ -15,13 +15,13 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tasks.causal_model import ADAPTER, check_causal, load_causal_model
+from tasks.causal_model import ADAPTER, check_causal, gguf_file_in, load_causal_model
 from tasks.errors import ModelError
 from tasks.files.atomic_file import PRIVATE_MODE, PUBLIC_MODE, atomic_folder
 from tasks.language_model.causal_lm.model import CausalModel
 from tasks.language_model.causal_lm.word_pieces import WordPieces
-from tasks.language_model.kind_settings import CausalLanguageModelSettings, Kind
 from tasks.language_model.model_folder import SETTINGS, check_replaceable
+from tasks.language_model.settings import CausalLanguageModelSettings, Kind
 from tasks.model_source import locate_model, unreachable
 
 KIND: Kind = "causal_lm"
@@ -58,10 +58,7 @@ class CausalRecord:
 def save_reference(folder: str | Path, settings: CausalLanguageModelSettings, *, private: bool = False) -> CausalModel:
     """Write the folder of a model as it comes, and return the model: it is loaded once to see that it can be."""
     check_replaceable(folder)
-    causal, base = _load_base(settings.model, settings.gguf_file, settings.precision)
-    record = CausalRecord(
-        settings.model, settings.gguf_file, settings.precision, base, causal.pieces.hash, causal.pieces.size
-    )
+    causal, record = _as_it_comes(settings.model, settings.gguf_file, settings.precision)
     with atomic_folder(folder, private=private) as fresh:
         _finish(fresh, record, private)
     return causal
@@ -109,13 +106,18 @@ def _finish(fresh: Path, record: CausalRecord, private: bool) -> None:
             path.chmod(PRIVATE_MODE if private else PUBLIC_MODE)
 
 
-def load(folder: str | Path) -> tuple[CausalModel, CausalRecord]:
-    """Read a folder; an update of low rank is added to the weights.
+def load(
+    model: str | Path, gguf_file: str | None = None, *, precision: str = "auto"
+) -> tuple[CausalModel, CausalRecord]:
+    """Read a folder of ours, or a model as it comes, by folder, hub name or ``package:NAME/FOLDER``.
 
-    Raises ``ModelError`` where the folder is damaged or of another format, where the base cannot be found, or is not
-    the one that the folder was made from.
+    An update of low rank is added to the weights. ``gguf_file`` and ``precision`` are of a model as it comes; the only
+    file in GGUF of a folder goes without saying. Raises ``ModelError`` where the model cannot be found, where a folder
+    is damaged or of another format, or where its base is not the one that it was made from.
     """
-    folder = Path(folder)
+    folder = Path(model)
+    if not (folder / SETTINGS).is_file():
+        return _as_it_comes(str(model), gguf_file, precision)
     record = read_record(folder)
     for name, expected in record.hashes.items():
         if not (folder / name).is_file() or _hash(folder / name) != expected:
@@ -124,11 +126,11 @@ def load(folder: str | Path) -> tuple[CausalModel, CausalRecord]:
                 "it again"
             )
     if record.adapted == WHOLE:
-        model, tokenizer = load_causal_model(str(folder / WHOLE), precision=record.precision)
+        trained, tokenizer = load_causal_model(str(folder / WHOLE), precision=record.precision)
         pieces = WordPieces(tokenizer, str(folder))
         pieces.hash, pieces.size = record.tokenizer, record.tokenizer_size
         pieces.add_markers(record.markers)
-        return CausalModel(model.eval(), pieces, str(folder)), record
+        return CausalModel(trained.eval(), pieces, str(folder)), record
     causal, base = _load_base(record.model, record.gguf_file, record.precision)
     if base != record.base:
         raise ModelError(
@@ -189,6 +191,14 @@ def add_markers(causal: CausalModel, markers: list[str]) -> None:
         for table, mean in zip(tables, means, strict=True):
             if table is not None:
                 table.weight[ids] = mean
+
+
+def _as_it_comes(model: str, gguf_file: str | None, precision: str) -> tuple[CausalModel, CausalRecord]:
+    if gguf_file is None:
+        source = Path(locate_model(model))
+        gguf_file = gguf_file_in(source) if source.is_dir() else None
+    causal, base = _load_base(model, gguf_file, precision)
+    return causal, CausalRecord(model, gguf_file, precision, base, causal.pieces.hash, causal.pieces.size)
 
 
 def _load_base(model: str, gguf_file: str | None, precision: str) -> tuple[CausalModel, str | None]:

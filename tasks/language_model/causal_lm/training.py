@@ -11,7 +11,7 @@ from tasks.errors import ModelError
 from tasks.language_model.causal_lm.folder import quiet_peft
 from tasks.language_model.causal_lm.model import CausalModel
 from tasks.language_model.causal_lm.word_pieces import PieceText
-from tasks.language_model.kind_settings import CausalAdaptation, LoraAdaptation
+from tasks.language_model.settings import CausalAdaptation, LoraAdaptation
 from tasks.language_model.transformer.batching import make_batch, shuffled_batches
 from tasks.language_model.transformer.windows import divide
 from tasks.training.live_curve import Log, log_nothing

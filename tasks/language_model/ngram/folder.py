@@ -13,11 +13,11 @@ from typing import Any
 
 from tasks.errors import ModelError
 from tasks.files.atomic_file import PRIVATE_MODE, PUBLIC_MODE, atomic_folder, atomic_writer
-from tasks.language_model.kind_settings import Kind
 from tasks.language_model.model_folder import SETTINGS, VOCABULARY, check_replaceable
 from tasks.language_model.ngram.arpa import read_arpa, write_arpa
 from tasks.language_model.ngram.backoff_model import BackoffModel
 from tasks.language_model.ngram.mixture import NgramMixture
+from tasks.language_model.settings import Kind
 from tasks.language_model.vocabulary import Vocabulary, read_vocabulary
 
 KIND: Kind = "ngram"

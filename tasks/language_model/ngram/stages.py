@@ -5,91 +5,68 @@ one; unless a setting fixes the weight, it is the one under which the validation
 private one that the Transformer is validated on, so one number is learned from private text.
 """
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
 from math import exp
 
 from tasks.errors import ParameterError
-from tasks.language_model.downstream_model import KIND_SECTION, section_of_kind
-from tasks.language_model.encoded_text import EncodedText, encode_text, marker_use_of
-from tasks.language_model.kind_settings import NgramSettings
-from tasks.language_model.marker_warning import warn_in_report, warn_user
+from tasks.language_model.encoded_text import EncodedText, encode_text, warn_of_markers
 from tasks.language_model.model_folder import check_replaceable
 from tasks.language_model.ngram.backoff_model import BackoffModel
-from tasks.language_model.ngram.folder import KIND, load, save_adapted, save_new
+from tasks.language_model.ngram.folder import load, save_adapted, save_new
 from tasks.language_model.ngram.kneser_ney import Discounts, estimate
 from tasks.language_model.ngram.mixture import NgramMixture, weight_of_first
-from tasks.language_model.setting_options import overridden
+from tasks.language_model.settings import NgramSettings, marker_use_of
+from tasks.language_model.stage_files import AdaptFiles
 from tasks.language_model.vocabulary import Vocabulary, read_vocabulary
-from tasks.parameters.parameter_file import read_sections
-from tasks.records.cell import Cell, cell_of
-from tasks.records.stage_report import StageReport, recorded_stage
-from tasks.settings.checks import as_plain, check_settings
-
-_SECTION = section_of_kind(KIND)
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
 
 
-def pretrain(arguments: argparse.Namespace) -> None:
-    """Estimate the generic model, write it and the report, and print one line."""
-    settings = _settings(arguments)
-    check_replaceable(arguments.output)
-    with recorded_stage(
-        "pretrain",
-        arguments.report,
-        cell=Cell().as_dict(),
-        parameters={KIND_SECTION: KIND, _SECTION: as_plain(settings)},
-        inputs=[path for path in (arguments.vocabulary, arguments.text, arguments.valid) if path],
-        outputs=[arguments.output],
-    ) as report:
-        vocabulary = read_vocabulary(arguments.vocabulary)
-        text = encode_text(arguments.text, vocabulary)
-        valid = encode_text(arguments.valid, vocabulary) if arguments.valid else None
-        started = time.perf_counter()
-        model, discounts = estimate(text, settings.order, len(vocabulary))
-        seconds = time.perf_counter() - started
-        save_new(arguments.output, model, vocabulary)
-        loss = NgramMixture([model], [1.0]).mean_loss(valid) if valid else None
-        _measure(report, model, discounts, text, vocabulary, seconds)
-        report.measure(curve=_curve([loss]))
-    _say("pretrain", arguments.output, model, text, [loss], None)
+def pretrain(
+    settings: NgramSettings, text_path: str, vocabulary_path: str, valid_path: str | None, output: str
+) -> Report:
+    """Estimate the generic model, write it, and print one line."""
+    check_replaceable(output)
+    vocabulary = read_vocabulary(vocabulary_path)
+    text = encode_text(text_path, vocabulary)
+    valid = encode_text(valid_path, vocabulary) if valid_path else None
+    started = time.perf_counter()
+    model, discounts = estimate(text, settings.order, len(vocabulary))
+    seconds = time.perf_counter() - started
+    save_new(output, model, vocabulary)
+    loss = NgramMixture([model], [1.0]).mean_loss(valid) if valid else None
+    report = _report(model, discounts, text, vocabulary, seconds)
+    report.measure(curve=_curve([loss]))
+    _say("pretrain", output, model, text, [loss], None)
+    return report
 
 
-def adapt(arguments: argparse.Namespace) -> None:
-    """Estimate a model of the text, mix it with that of ``--model``, write both and the report, and print one line.
+def adapt(settings: NgramSettings, files: AdaptFiles, cell: Cell) -> Report:
+    """Estimate a model of the text, mix it with that of ``--model``, write both, and print one line.
 
     Raises ``ParameterError`` where neither a setting nor a validation text says the weight.
     """
-    settings = _settings(arguments)
-    check_replaceable(arguments.output)
-    markers = arguments.markers or marker_use_of(arguments.method)
-    cell = cell_of(arguments)
-    with recorded_stage(
-        "adapt",
-        arguments.report,
-        cell=cell.as_dict(),
-        parameters={KIND_SECTION: KIND, _SECTION: as_plain(settings), "markers": markers},
-        seed=cell.seed,
-        inputs=[path for path in (arguments.model, arguments.text, arguments.valid) if path],
-        outputs=[arguments.output],
-    ) as report:
-        base, vocabulary = load(arguments.model)
-        text = encode_text(arguments.text, vocabulary, markers)
-        valid = encode_text(arguments.valid, vocabulary) if arguments.valid else None
-        started = time.perf_counter()
-        model, discounts = estimate(text, settings.order, len(vocabulary))
-        weight, rounds = _weight(settings, model, base, valid)
-        seconds = time.perf_counter() - started
-        save_adapted(arguments.output, arguments.model, model, weight, vocabulary, private=arguments.private)
-        losses: list[float | None] = [None, None]
-        if valid is not None:
-            mixture = NgramMixture([*base.models, model], [*(w * (1 - weight) for w in base.weights), weight])
-            losses = [base.mean_loss(valid), mixture.mean_loss(valid)]
-        _measure(report, model, discounts, text, vocabulary, seconds)
-        report.measure(marker_use=markers, generic_weight=1 - weight, weight_rounds=rounds, curve=_curve(losses))
-        warn_in_report(report, text.marker_like)
-    _say("adapt", arguments.output, model, text, losses, 1 - weight)
+    check_replaceable(files.output)
+    markers = files.markers or marker_use_of(cell.method)
+    base, vocabulary = load(files.model)
+    text = encode_text(files.text, vocabulary, markers)
+    valid = encode_text(files.valid, vocabulary) if files.valid else None
+    started = time.perf_counter()
+    model, discounts = estimate(text, settings.order, len(vocabulary))
+    weight, rounds = _weight(settings, model, base, valid)
+    seconds = time.perf_counter() - started
+    save_adapted(files.output, files.model, model, weight, vocabulary, private=files.private)
+    losses: list[float | None] = [None, None]
+    if valid is not None:
+        mixture = NgramMixture([*base.models, model], [*(w * (1 - weight) for w in base.weights), weight])
+        losses = [base.mean_loss(valid), mixture.mean_loss(valid)]
+    report = _report(model, discounts, text, vocabulary, seconds)
+    report.measure(marker_use=markers, generic_weight=1 - weight, weight_rounds=rounds, curve=_curve(losses))
+    _say("adapt", files.output, model, text, losses, 1 - weight)
+    warn_of_markers(report, text.marker_like)
+    return report
 
 
 def _weight(
@@ -100,18 +77,10 @@ def _weight(
         return 1 - settings.generic_weight, 0
     if valid is None:
         raise ParameterError(
-            "the weight of the generic model is not set and there is no text to find it by; give --generic-weight or "
-            "--valid"
+            "the weight of the generic model is not set and there is no text to find it by; give "
+            "ngram.generic_weight or --valid"
         )
     return weight_of_first(model, base, valid)
-
-
-def _settings(arguments: argparse.Namespace) -> NgramSettings:
-    base = read_sections(arguments.params, [_SECTION])[_SECTION] if arguments.params else None
-    settings: NgramSettings = check_settings(
-        NgramSettings, overridden(arguments, NgramSettings, base), "n-gram options"
-    )
-    return settings
 
 
 def _curve(losses: Sequence[float | None]) -> list[dict[str, float]]:
@@ -121,15 +90,14 @@ def _curve(losses: Sequence[float | None]) -> list[dict[str, float]]:
     ]
 
 
-def _measure(
-    report: StageReport,
+def _report(
     model: BackoffModel,
     discounts: Sequence[Discounts],
     text: EncodedText,
     vocabulary: Vocabulary,
     seconds: float,
-) -> None:
-    report.measure(
+) -> Report:
+    report = Report().measure(
         order=model.order,
         ngrams={str(length): len(order.keys) for length, order in enumerate(model.orders, start=1)},
         discounts={str(length): list(found.values) for length, found in enumerate(discounts, start=1)},
@@ -144,6 +112,7 @@ def _measure(
         report.warn(
             f"the text is too small to estimate the discounts of order {', '.join(fallen_back)}; fixed ones were used"
         )
+    return report
 
 
 def _say(
@@ -162,4 +131,3 @@ def _say(
         f"{model.order} words{mixed}{valid}; model in {output}",
         file=sys.stderr,
     )
-    warn_user(text.marker_like)

@@ -14,9 +14,8 @@ from safetensors.torch import save as tensors_as_bytes
 
 from tasks.errors import ModelError
 from tasks.files.atomic_file import atomic_folder, atomic_writer
-from tasks.language_model.kind_settings import Kind
 from tasks.language_model.model_folder import SETTINGS, VOCABULARY, WEIGHTS, check_replaceable
-from tasks.language_model.settings import ArchitectureSettings
+from tasks.language_model.settings import ArchitectureSettings, Kind
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import Vocabulary, read_vocabulary
 from tasks.settings.checks import as_plain, check_settings

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tasks.errors import ParameterError
@@ -10,10 +11,10 @@ from tasks.records.stage_report import StageReport, recorded_stage
 from tasks.settings.checks import as_plain
 from tasks.speech.recogniser.settings import TrainedRecogniser
 from tasks.training.checkpoints.identity import hash_of, work_key
-from tasks.training.live_curve import Log, log_every_steps
+from tasks.training.live_curve import Log, curve_of
 from tasks.training.options import resources_of
 from tasks.training.ranks.plan import RankPlan, plan_ranks
-from tasks.training.stage import TrainingFrame
+from tasks.training.stage import TrainedFolder, open_checkpoints
 
 if TYPE_CHECKING:
     from tasks.speech.recogniser.features import FeatureStatistics
@@ -46,14 +47,16 @@ def run_training_stage(arguments: argparse.Namespace, settings: TrainedRecognise
     # What the parameter file says of both is meant for the language model.
     strategy = "ddp" if resources.strategy == "fsdp" else resources.strategy
     plan = plan_ranks(resources.devices, resources.nodes, strategy, resources.threads)
-    frame = TrainingFrame(STAGE, arguments, resources, plan)
-    if frame.starts_ranks():
+    if plan.to_be_started:
+        from tasks.training.ranks.processes import start_ranks
+
+        start_ranks(partial(run_training_stage, arguments, settings, private), plan)
         return
     set_up_torch(resources.threads)
     sources = [path for path in (arguments.manifest, arguments.text, arguments.valid) if path]
     with recorded_stage(
         STAGE,
-        frame.report_path,
+        arguments.report if plan.is_first else None,
         parameters=as_plain(settings),
         seed=settings.training.seed,
         inputs=sources,
@@ -64,9 +67,17 @@ def run_training_stage(arguments: argparse.Namespace, settings: TrainedRecognise
 
         work = _Work(arguments, settings, plan)
         identity = work.identity()
-        with frame.checkpoints(identity, lambda: work.key(identity)) as store:
-            with frame.curve(Cell(), report) as on_log:
-                record = work.train(store, on_log)
+        files = TrainedFolder(
+            output=arguments.output,
+            no_resume=not arguments.resume,
+            resume_from=arguments.resume_from,
+            work_folder=arguments.work_folder,
+        )
+        curve = curve_of(arguments.params, arguments.report, Cell(), report, plan.is_first)
+        every = curve.every_steps
+        with open_checkpoints(files, resources, plan, identity, lambda: work.key(identity, every)) as store:
+            with curve.open() as on_log:
+                record = work.train(store, on_log, every)
             if plan.is_first:
                 description = RecogniserDescription(
                     features=settings.features,
@@ -144,18 +155,18 @@ class _Work:
             "order": hash_of(order),
         }
 
-    def key(self, identity: dict[str, str]) -> str:
+    def key(self, identity: dict[str, str], log_every_steps: int) -> str:
         """One hash of everything that decides what the training comes to."""
         return work_key(
             identity,
             packages=[f"speech/{room}" for room in ("audio", "synthesis", "transducer_loss", "recogniser")],
             libraries=_LIBRARIES,
-            log_every_steps=log_every_steps(self.arguments),
+            log_every_steps=log_every_steps,
             settings=as_plain(self.settings),
             valid=None if self.valid is None else self.valid.identity(),
         )
 
-    def train(self, store: "CheckpointStore", on_log: Log) -> "RecogniserRecord":
+    def train(self, store: "CheckpointStore", on_log: Log, log_every_steps: int) -> "RecogniserRecord":
         """Train the network."""
         from tasks.speech.recogniser.speech_batches import SpeechBatches
         from tasks.speech.recogniser.trainer import train
@@ -181,7 +192,7 @@ class _Work:
             settings.training,
             valid=valid,
             on_log=on_log,
-            log_every_steps=log_every_steps(self.arguments),
+            log_every_steps=log_every_steps,
             plan=self.plan,
             store=store,
         )

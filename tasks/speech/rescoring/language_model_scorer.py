@@ -34,7 +34,7 @@ class LanguageModelScorer(ABC):
 
 def has_precision(model: str) -> bool:
     """Whether a model of this folder or name can compute in bfloat16: causal models of Hugging Face's can."""
-    from tasks.language_model.downstream_model import kind_of_folder
+    from tasks.language_model.language_models import kind_of_folder
 
     return not (Path(model) / SETTINGS).is_file() or kind_of_folder(model) == "causal_lm"
 
@@ -45,7 +45,7 @@ def open_scorer(model: str, precision: Precision = "auto") -> LanguageModelScore
     Raises ``ModelError`` where the model cannot be found or read, and ``ParameterError`` where its kind computes in
     float32 alone and bfloat16 is asked for.
     """
-    from tasks.language_model.downstream_model import kind_of_folder
+    from tasks.language_model.language_models import kind_of_folder
 
     if (Path(model) / SETTINGS).is_file():
         kind = kind_of_folder(model)

@@ -9,7 +9,7 @@ from tasks.causal_model import check_causal, computing_precision, gguf_file_in, 
 from tasks.language_model.causal_lm.folder import load
 from tasks.language_model.causal_lm.model import CausalModel
 from tasks.language_model.causal_lm.word_pieces import WordPieces
-from tasks.language_model.downstream_model import kind_of_folder
+from tasks.language_model.language_models import kind_of_folder
 from tasks.language_model.model_folder import SETTINGS
 from tasks.model_source import locate_model
 

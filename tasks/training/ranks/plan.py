@@ -36,6 +36,11 @@ class RankPlan:
         return self.rank == 0
 
 
+def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether this process writes: it is alone, or the first of those that work together."""
+    return any(name not in environment for name in TORCHRUN_VARIABLES) or environment["RANK"] == "0"
+
+
 def plan_ranks(
     devices: int, nodes: int, strategy: str, threads: int, environment: Mapping[str, str] = os.environ
 ) -> RankPlan:

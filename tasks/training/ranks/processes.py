@@ -4,7 +4,6 @@ Each process runs the same command with torchrun's variables in its environment.
 failed process has to say is raised here, so that the user reads one line.
 """
 
-import argparse
 import ctypes
 import multiprocessing
 import os
@@ -34,10 +33,10 @@ class LostRankError(ResourceError):
     """Another process of the same training has ended."""
 
 
-def start_ranks(run: Callable[[argparse.Namespace], Any], arguments: argparse.Namespace, plan: RankPlan) -> None:
-    """Run ``run(arguments)`` in ``plan.devices`` processes and wait for them.
+def start_ranks(run: Callable[[], Any], plan: RankPlan) -> None:
+    """Run ``run()`` in ``plan.devices`` processes and wait for them.
 
-    ``run`` is a function of a module. The first failure ends all: an error of the user is raised as it was, a process
+    ``run`` can be pickled. The first failure ends all: an error of the user is raised as it was, a process
     that a signal ended is named in a ``ResourceError``, and any other failure, which has printed its own line, in a
     ``StageError``. SIGTERM and interrupts are handed on; where SIGTERM has ended them, this process leaves with 143.
     """
@@ -49,7 +48,7 @@ def start_ranks(run: Callable[[argparse.Namespace], Any], arguments: argparse.Na
         for rank in range(plan.devices):
             channel, end = context.Pipe(duplex=False)
             process = context.Process(
-                target=_rank_main, args=(run, arguments, _variables(rank, plan, port), end), name=f"rank {rank}"
+                target=_rank_main, args=(run, _variables(rank, plan, port), end), name=f"rank {rank}"
             )
             process.start()
             end.close()
@@ -91,12 +90,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _rank_main(
-    run: Callable[[argparse.Namespace], Any],
-    arguments: argparse.Namespace,
-    variables: dict[str, str],
-    channel: Connection,
-) -> None:
+def _rank_main(run: Callable[[], Any], variables: dict[str, str], channel: Connection) -> None:
     """One process: run the command and, where a user error ends it, hand the error to the process that watches."""
     from tqdm import tqdm
 
@@ -110,7 +104,7 @@ def _rank_main(
     # The terminal sends an interrupt to all processes at once; the one that watches hands it on.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        run(arguments)
+        run()
     except (PalimpsestError, OSError) as error:
         channel.send(error)
         sys.exit(1)

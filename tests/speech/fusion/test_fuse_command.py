@@ -4,6 +4,7 @@ import json
 import stat
 
 import pytest
+from stage_commands import settings
 
 from tasks.cli import main
 
@@ -132,7 +133,7 @@ def test_recogniser_alone(speech, tmp_path, capsys):
 
 def test_a_model_of_the_recognisers_units_is_estimated_and_fused(speech, tmp_path, capsys):
     arguments = ["unit-language-model", "--recogniser", f"{speech}/recogniser", "--text", f"{speech}/text.txt"]
-    arguments += ["--output", f"{tmp_path}/units", "--valid", f"{speech}/text.txt", "--order", "3"]
+    arguments += ["--output", f"{tmp_path}/units", "--valid", f"{speech}/text.txt", "--set", "ngram.order=3"]
     assert main([*arguments, "--report", f"{tmp_path}/report.json"]) == 0
     written = json.loads((tmp_path / "report.json").read_text())["measured"]
     assert written["sentences"] == 24
@@ -169,12 +170,18 @@ def test_a_causal_model_by_its_name_on_the_hub(speech, tmp_path, capsys, monkeyp
     assert "model folder './absent' does not exist" in capsys.readouterr().err
 
 
-SMALL_NETWORK = ("--layers", "1", "--heads", "2", "--width", "16", "--maximum-tokens", "32")
-QUICK = ("--epochs", "30", "--batch-tokens", "64", "--learning-rate", "0.01", "--threads", "1")
+SMALL_NETWORK = settings(
+    "architecture.layers=1", "architecture.heads=2", "architecture.width=16", "architecture.maximum_tokens=32"
+)
+QUICK = [
+    "--threads",
+    "1",
+    *settings("pretraining.epochs=30", "pretraining.batch_tokens=64", "pretraining.learning_rate=0.01"),
+]
 
 
 def test_a_transformer_over_the_recognisers_units_is_trained_adapted_and_fused(speech, tmp_path, capsys):
-    arguments = ["unit-language-model", "--kind", "transformer", "--recogniser", f"{speech}/recogniser"]
+    arguments = ["unit-language-model", "--set", "kind=transformer", "--recogniser", f"{speech}/recogniser"]
     arguments += ["--text", f"{speech}/text.txt", "--valid", f"{speech}/text.txt", *QUICK]
     arguments += ["--work-folder", f"{tmp_path}/work"]
 
@@ -200,10 +207,10 @@ def test_a_transformer_over_the_recognisers_units_is_trained_adapted_and_fused(s
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--width", "16"], "--width is an option of kind 'transformer', and the model is of kind 'ngram'"),
-        (["--kind", "transformer", "--order", "3"], "--order is an option of kind 'ngram'"),
-        (["--kind", "transformer", "--model", "{}/words", "--layers", "1"], "--layers has no use with --model"),
-        (["--kind", "transformer", "--model", "{}/words"], "is of kind 'ngram'"),
+        (["--set", "architecture.width=16"], "architecture: unknown key"),
+        (settings("kind=transformer", "ngram.order=3"), "ngram: unknown key"),
+        (["--set", "kind=transformer", "--model", "{}/words"], "is of kind 'ngram'"),
+        (["--text", "-"], "is a stream, and this option takes none"),
     ],
 )
 def test_models_of_units_that_cannot_be(speech, tmp_path, capsys, options, message):
@@ -225,7 +232,7 @@ def test_a_model_of_words_is_no_model_of_units(speech, tmp_path, capsys):
     vocabulary = Vocabulary((*SPECIAL_TOKENS, "a", "word"))
     architecture = ArchitectureSettings(layers=1, heads=2, width=16, maximum_tokens=32)
     save_model(tmp_path / "of_words", TransformerLanguageModel(architecture, len(vocabulary)), vocabulary)
-    arguments = ["unit-language-model", "--kind", "transformer", "--model", f"{tmp_path}/of_words"]
+    arguments = ["unit-language-model", "--set", "kind=transformer", "--model", f"{tmp_path}/of_words"]
     arguments += ["--recogniser", f"{speech}/recogniser", "--text", f"{speech}/text.txt"]
     assert main([*arguments, "--output", f"{tmp_path}/units"]) == 1
     assert "give a model over the units of this recogniser" in capsys.readouterr().err

@@ -73,7 +73,7 @@ def ngram_folder(tmp_path_factory):
 
 def own_score(folder, text, tmp_path):
     """The sentence's log-probability by ``palimpsest perplexity``'s own scoring, with the unknown word's share."""
-    from tasks.language_model.downstream_model import score_text
+    from tasks.language_model.language_models import score_text
 
     (tmp_path / "text.txt").write_text(text + "\n")
     scores, _ = score_text(folder, tmp_path / "text.txt", "in_vocabulary")
@@ -142,7 +142,7 @@ def test_pieces_that_spell_the_same_words_score_the_same(folder):
 
 
 def test_look_ahead_is_the_sum_over_the_words_that_begin_so(folder, tmp_path):
-    from tasks.language_model.downstream_model import score_text
+    from tasks.language_model.language_models import score_text
     from tasks.language_model.transformer.folder import load_model
 
     _, ((_, found),) = fused_score(folder, [spelled("\u2581a")])

@@ -6,7 +6,7 @@ import torch
 from tiny_language_models import WORDS, save_causal, save_ngram, save_transformer, some_hypotheses
 
 from tasks.errors import ModelError, ParameterError
-from tasks.language_model.downstream_model import score_text
+from tasks.language_model.language_models import score_text
 from tasks.speech.rescoring.causal_scorer import CausalScorer
 from tasks.speech.rescoring.language_model_scorer import open_scorer
 from tasks.speech.rescoring.transformer_scorer import TransformerScorer
@@ -74,7 +74,7 @@ def test_causal_models_by_folder(tmp_path, kind):
 
 def test_adapted_causal_folder_is_scored_as_its_perplexity(tmp_path):
     from tasks.language_model.causal_lm.folder import save_reference
-    from tasks.language_model.kind_settings import CausalLanguageModelSettings
+    from tasks.language_model.settings import CausalLanguageModelSettings
 
     base = save_causal(tmp_path / "base", "llama")
     save_reference(tmp_path / "reference", CausalLanguageModelSettings(model=base))

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tasks.errors import ModelError
-from tasks.language_model.downstream_model import kind_of_folder
+from tasks.language_model.language_models import kind_of_folder
 from tasks.language_model.vocabulary import Vocabulary
 
 

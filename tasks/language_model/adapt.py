@@ -1,0 +1,127 @@
+"""Train a language model further on a text: adaptation.
+
+The text is plain (raw or filled), or masked. In masked text a marker such as [MASK] is either a token that the model
+learns to predict like any word (--markers token, the paper's Baseline0), or is read but never predicted
+(--markers ignore, Baseline1). In an experiment --method says which: baseline0 and baseline1 are the two, every other
+method has plain text.
+
+What is done depends on the kind of the model: a Transformer is trained on; a causal language model of Hugging Face's
+gets an update of low rank (LoRA), or is trained in full with causal_lm.adaptation.lora=null; an n-gram model is mixed
+with one of the text, by the weight under which the validation text is most probable.
+
+examples:
+  palimpsest adapt --model models/pretrained --text filled.txt --output models/adapted
+  palimpsest adapt --model models/pretrained --text filled.txt --output models/adapted --set adaptation.epochs=2
+  palimpsest adapt --model gpt2 --text filled.txt --output models/adapted --set causal_lm.adaptation.epochs=3
+"""
+
+from typing import TYPE_CHECKING
+
+from tasks.errors import ModelError
+from tasks.language_model.language_models import kind_of_model
+from tasks.language_model.settings import (
+    AdaptSettings,
+    CausalLanguageModelAdaptation,
+    NgramAdaptation,
+    TransformerAdaptation,
+    marker_use_of,
+)
+from tasks.language_model.stage_files import AdaptFiles
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
+from tasks.training.ranks.plan import RankPlan
+from tasks.training.stage import TrainingCommand, TrainingFrame, ranks_of_resources
+
+if TYPE_CHECKING:
+    from tasks.language_model.transformer.model import TransformerLanguageModel
+    from tasks.language_model.vocabulary import Vocabulary
+
+SUMMARY = "train a language model further on raw, masked or filled text"
+
+AnyAdaptation = TransformerAdaptation | NgramAdaptation | CausalLanguageModelAdaptation
+
+
+def adapt(
+    settings: AnyAdaptation,
+    files: AdaptFiles,
+    cell: Cell,
+    resources: ResourceSettings,
+    frame: TrainingFrame | None = None,
+) -> Report:
+    """Read a model, train it on, write it elsewhere.
+
+    Raises ``ModelError`` where the model is not there, or of another kind than the settings.
+    """
+    kind = kind_of_model(files.model)
+    if kind != settings.kind:
+        raise ModelError(
+            f"model {files.model!r} is of kind {kind!r}, and language_model.kind is {settings.kind!r}; run "
+            "'palimpsest pretrain' again, or mend the setting"
+        )
+    frame = frame or TrainingFrame()
+    match settings:
+        case NgramAdaptation():
+            from tasks.language_model.ngram.stages import adapt as adapt_ngram
+
+            return adapt_ngram(settings.ngram, files, cell)
+        case CausalLanguageModelAdaptation():
+            from tasks.language_model.causal_lm.stages import adapt as adapt_causal_lm
+
+            return adapt_causal_lm(settings, files, cell, resources, frame)
+    return _adapt_transformer(settings, files, cell, resources, frame)
+
+
+def _adapt_transformer(
+    settings: TransformerAdaptation, files: AdaptFiles, cell: Cell, resources: ResourceSettings, frame: TrainingFrame
+) -> Report:
+    from tasks.language_model.generic_mixture import check_generic_share
+    from tasks.language_model.training.stage import TransformerTraining, train_transformer
+
+    adaptation = settings.adaptation
+    check_generic_share(adaptation.generic_share, files.generic_text)
+    seed = adaptation.seed if cell.seed is None else cell.seed
+
+    def build() -> "tuple[TransformerLanguageModel, Vocabulary]":
+        from tasks.language_model.transformer.folder import load_model
+
+        return load_model(files.model)
+
+    training = TransformerTraining(
+        name="adapt",
+        settings=adaptation.model_copy(update={"seed": seed}),
+        build=build,
+        text=files.text,
+        valid=files.valid,
+        markers=files.markers or marker_use_of(cell.method),
+        private=files.private,
+        generic_text=files.generic_text if adaptation.generic_share else None,
+        generic_share=adaptation.generic_share,
+    )
+    return train_transformer(training, files, resources, frame)
+
+
+def ranks(settings: AnyAdaptation, resources: ResourceSettings) -> RankPlan:
+    """A Transformer alone is trained on several devices."""
+    return ranks_of_resources(resources) if settings.kind == "transformer" else RankPlan()
+
+
+def kind_of_files(files: AdaptFiles) -> dict[str, object]:
+    """The model says the kind."""
+    kind = kind_of_model(files.model)
+    return {"kind": kind, **({"causal_lm": {"model": files.model}} if kind == "causal_lm" else {})}
+
+
+COMMAND = TrainingCommand(
+    name="adapt",
+    stage=adapt,
+    settings=AdaptSettings,
+    files=AdaptFiles,
+    section="language_model",
+    parts=("adaptation", "kind", "{kind}"),
+    cell=("dataset", "technique", "filler", "method", "seed"),
+    seed=None,
+    defaults=kind_of_files,
+    every_core=True,
+    ranks=ranks,
+)

@@ -1,0 +1,96 @@
+"""Train the language model on generic text: a word-level Transformer, or a model of another kind.
+
+The result is a folder with weights (safetensors), the vocabulary and the architecture. The adapt command trains it
+further on private or obfuscated text; the perplexity command says how well it predicts a text.
+
+Kind ngram estimates an n-gram model with modified Kneser-Ney smoothing instead, in seconds, and writes it as an ARPA
+file. Kind causal_lm takes a causal language model of Hugging Face's as it comes: its folder says where its weights are,
+and no text is needed.
+
+examples:
+  palimpsest pretrain --text generic.txt --valid held-out.txt --vocabulary vocabulary.txt --output models/pretrained
+  palimpsest pretrain --set kind=ngram --text generic.txt --vocabulary vocabulary.txt --output models/ngram
+  palimpsest pretrain --set kind=causal_lm --set causal_lm.model=gpt2 --output models/gpt2
+"""
+
+from typing import TYPE_CHECKING
+
+from tasks.errors import ParameterError
+from tasks.language_model.settings import CausalPretraining, NgramPretraining, PretrainSettings, TransformerPretraining
+from tasks.language_model.stage_files import PretrainFiles
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
+from tasks.training.ranks.plan import RankPlan
+from tasks.training.stage import TrainingCommand, TrainingFrame, ranks_of_resources
+
+if TYPE_CHECKING:
+    from tasks.language_model.transformer.model import TransformerLanguageModel
+    from tasks.language_model.vocabulary import Vocabulary
+
+SUMMARY = "train the language model on generic text"
+
+AnyPretraining = TransformerPretraining | NgramPretraining | CausalPretraining
+
+
+def pretrain(
+    settings: AnyPretraining,
+    files: PretrainFiles,
+    cell: Cell,
+    resources: ResourceSettings,
+    frame: TrainingFrame | None = None,
+) -> Report:
+    """Draw a new model, train it, write it; or make a model of another kind.
+
+    Raises ``ParameterError`` where a text or a vocabulary is needed and not given.
+    """
+    if isinstance(settings, CausalPretraining):
+        from tasks.language_model.causal_lm.stages import pretrain as pretrain_causal_lm
+
+        return pretrain_causal_lm(settings.causal_lm, files, resources)
+    text, vocabulary_path = files.text, files.vocabulary
+    if text is None or vocabulary_path is None:
+        raise ParameterError(f"a model of kind {settings.kind!r} learns from a text; give --text and --vocabulary")
+    if isinstance(settings, NgramPretraining):
+        from tasks.language_model.ngram.stages import pretrain as pretrain_ngram
+
+        return pretrain_ngram(settings.ngram, text, vocabulary_path, files.valid, files.output)
+    from tasks.language_model.training.stage import TransformerTraining, train_transformer
+
+    def build() -> "tuple[TransformerLanguageModel, Vocabulary]":
+        from tasks.language_model.transformer.model import TransformerLanguageModel
+        from tasks.language_model.vocabulary import read_vocabulary
+
+        vocabulary = read_vocabulary(vocabulary_path)
+        model = TransformerLanguageModel(settings.architecture, len(vocabulary))
+        model.initialise(settings.pretraining.seed)
+        return model, vocabulary
+
+    training = TransformerTraining(
+        name="pretrain", settings=settings.pretraining, build=build, text=text, valid=files.valid
+    )
+    return train_transformer(training, files, resources, frame or TrainingFrame())
+
+
+def ranks(settings: AnyPretraining, resources: ResourceSettings) -> RankPlan:
+    """A Transformer alone is trained on several devices."""
+    return ranks_of_resources(resources) if settings.kind == "transformer" else RankPlan()
+
+
+def usual_kind(files: PretrainFiles) -> dict[str, object]:
+    """The Transformer is what is made where nobody says another kind."""
+    return {"kind": "transformer"}
+
+
+COMMAND = TrainingCommand(
+    name="pretrain",
+    stage=pretrain,
+    settings=PretrainSettings,
+    files=PretrainFiles,
+    section="language_model",
+    parts=("architecture", "pretraining", "kind", "{kind}"),
+    cell=(),
+    defaults=usual_kind,
+    every_core=True,
+    ranks=ranks,
+)
