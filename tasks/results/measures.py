@@ -20,6 +20,7 @@ TERMINAL, DOCUMENT, PAGE, APP = "terminal", "document", "page", "app"
 """Views with a table of the measure: the terminal, ``summary.md``, the report page, the app."""
 MLFLOW, MLFLOW_TABLE = "mlflow", "mlflow table"
 """A metric of every run, and a column of MLflow's table of runs."""
+_MASKED = "masked_words.{technique}."
 BELOW, ABOVE, OTHER_PROTOCOL = "▼", "▲", "‡"
 Step = Literal["mask", "fill", "perplexity", "word_error_rate", "rescore", "compared"]
 Row = Mapping[str, Any]
@@ -63,8 +64,8 @@ class Measure:
     """The report that it stands in: of masking, filling, evaluation or recognition; ``rescore``: of
     recognition by n-best lists alone; ``compared``: the summary computes it from the scores of two cells."""
     field: str = ""
-    """Where it stands under ``measured``; the name where there is none. Dots lead into records, and ``{technique}``
-    stands for the name of the cell's technique: references have such a number under every technique."""
+    """Where it stands under ``measured``; the name where there is none. Dots lead into records. ``masked_words`` has
+    one for each technique, and ``{technique}`` stands for the cell's: references have a number under every one."""
     kind: Literal["number", "number?", "count", "count?"] = "number?"
     """What stands there; with ``?`` it may be null."""
     interval: str | None = None
@@ -95,7 +96,7 @@ class Measure:
     @property
     def by_technique(self) -> bool:
         """Whether references, which belong to no technique, have a number under each."""
-        return "{technique}" in self.field
+        return self.field.startswith(_MASKED)
 
     @property
     def reference(self) -> Reference | None:
@@ -184,7 +185,6 @@ _TO_SYSTEMS = (
     Reference("wer_difference_to_pretrained", "Pretrained", 0.0, True, "the pretrained model", _FEWER),
     Reference("wer_difference_to_oracle", "Oracle", 0.0, sides=_FEWER),
 )
-_MASKED = "masked_words.{technique}."
 # fmt: off
 MEASURES = (
     _perplexity("", "Perplexity, all words", _EVERYWHERE, "Perplexity on the unmasked test text, all words",
@@ -263,10 +263,10 @@ def measures() -> tuple[Measure, ...]:
     for point in entry_points(group=ENTRY_POINTS):
         loaded = point.load()
         for measure in [loaded] if isinstance(loaded, Measure) else loaded:
-            if not isinstance(measure, Measure) or measure.name in found:
+            if not isinstance(measure, Measure) or measure.name in found or measure.step == "compared":
                 raise ParameterError(
                     f"entry point {point.name!r} of {ENTRY_POINTS!r} ({point.value}) gives {measure!r}, which is no "
-                    "measure of a new name; give it another name, or uninstall the package"
+                    "measure of a stage under a new name; mend the package, or uninstall it"
                 )
             found[measure.name] = measure
     return tuple(found.values())

@@ -24,8 +24,6 @@ from tasks.results.summary.estimate import Estimate, estimate, over_seeds
 from tasks.results.titles import group_of, method_colour, method_name, technique_name
 
 SIGNS = {-1: BELOW, 0: "≈", 1: ABOVE}
-_BY_TECHNIQUE = {"perplexity": "masked_words", "word_error_rate": "masked_word_errors"}
-"""Columns of the summary that hold a record for each technique, by the step that measures it."""
 _FURTHER_COLOURS = range(6, 12)
 
 
@@ -150,7 +148,8 @@ def _under(row: Row, technique: str) -> Row:
     found = dict(row)
     for each in measures():
         if each.by_technique:
-            record = (row.get(_BY_TECHNIQUE[each.step]) or {}).get(technique) or {}
+            column = "masked_word_errors" if each.of_speech else "masked_words"
+            record = (row.get(column) or {}).get(technique) or {}
             found[each.name] = record.get(each.field.rpartition(".")[2])
             if each.interval:
                 found[f"{each.name}_ci"] = record.get(each.interval.rpartition(".")[2])
@@ -190,11 +189,11 @@ def _limit(value: float, digits: int) -> str:
 def entry(measure: Measure, rows: Sequence[Row], view: str, columns: int = 1, best: bool = False) -> Entry:
     """The number of a condition as a view shows it: on the page with its comparisons, elsewhere with one mark."""
     number = measure.estimate(rows)
+    sign = OTHER_PROTOCOL if measure.protocol and not follows_protocol(rows) else ""
     if number is None:
-        return Entry(columns=columns)
+        return Entry(sign=sign, columns=columns)
     if measure.interval_over_seeds:
         number = replace(number, deviation=None)
-    sign = OTHER_PROTOCOL if measure.protocol and not follows_protocol(rows) else ""
     itself = measure.reference is not None and measure.reference.column == measure.name
     if not sign and (view == APP or (view != PAGE and not itself)):
         sign = measure.mark(rows)

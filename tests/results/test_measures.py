@@ -88,7 +88,9 @@ def test_a_report_without_the_measure_is_named(few, install, capsys):
     assert "chat/allow_list/minilm-top_k-1.json' has no measured fields 'repeated_fills'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("module", ["repeated = [3]", ROW.replace("repeated_fills", "perplexity")])
+@pytest.mark.parametrize(
+    "module", ["repeated = [3]", ROW.replace("repeated_fills", "perplexity"), ROW.replace('"fill"', '"compared"')]
+)
 def test_what_is_no_new_measure_is_refused(install, module):
     install(module)
     with pytest.raises(ParameterError, match=r"entry point 'x' of 'palimpsest\.measures' \(outside:repeated\)"):

@@ -20,14 +20,13 @@ from tasks.language_model.settings import EvaluationSettings
 from tasks.records.cells import score_file
 from tasks.results.measures import measure
 from tasks.results.summary.summary_file import summarised_cell
-from tasks.results.titles import method_name
+from tasks.results.titles import group_of, method_name
 
 Row = Mapping[str, Any]
 Side = Literal["below", "above"]
 Outcome = Literal["for", "against", "open"]
 ShareOfGap = Literal["closed", "left"]
 """Closed: from the worse end, in log perplexity. Left: to the better end, in perplexity."""
-REFERENCES = ("pretrained", "oracle", "baseline0", "baseline1")
 PERPLEXITIES = {True: "perplexity_known", False: "perplexity"}
 """Columns, by whether words of the vocabulary alone count."""
 _SAME = 1e-6
@@ -51,7 +50,7 @@ class Condition:
     @property
     def is_filled(self) -> bool:
         """Whether its language model was trained on a filled corpus."""
-        return self.technique is not None and self.method not in REFERENCES
+        return group_of(self.method, self.filler) in ("fill", "control")
 
 
 @dataclass(frozen=True, slots=True)
