@@ -19,6 +19,7 @@ from typing import Annotated
 
 from tasks.command import Role, StageCommand, StageFiles
 from tasks.corpora.settings import CorpusSettings
+from tasks.corpora.sources.readers import AnyCorpus
 from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
@@ -43,9 +44,8 @@ def corpora(settings: CorpusSettings, files: CorporaFiles, cell: Cell, resources
     Raises ``CorpusError`` where the source is missing, is not what its kind says, or has too few sentences.
     """
     from tasks.corpora.division import divide
-    from tasks.corpora.sources.open_source import open_source
 
-    source = open_source(settings)
+    source = settings.open()
     folder = make_folder(files.output, private=files.private)
     if files.private:
         os.chmod(folder, PRIVATE_FOLDER_MODE)
@@ -76,7 +76,7 @@ def _file_hash(path: str) -> str:
 COMMAND = StageCommand(
     name="corpora",
     stage=corpora,
-    settings=CorpusSettings,
+    settings=AnyCorpus,
     files=CorporaFiles,
     section="{section}",
     cell=(),

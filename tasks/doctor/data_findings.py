@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from tasks.corpora.sources.open_source import open_source
 from tasks.doctor.finding import Finding
 from tasks.doctor.size_units import bytes_text
 from tasks.errors import CorpusError
@@ -54,7 +53,7 @@ def data_findings(parameters: Parameters, root: Path) -> list[Finding]:
 def _corpus(name: str, settings: Any, root: Path) -> Finding:
     place = root / settings.source
     try:
-        source = open_source(settings.model_copy(update={"source": str(place)}))
+        source = settings.model_copy(update={"source": str(place)}).open()
     except CorpusError as error:
         what = str(error).replace(str(place), settings.source) if place.exists() else f"{settings.source} is not there"
         remedy = f"{_HOW_TO_GET[settings.kind]}; put it at {settings.source}, then 'palimpsest add {settings.source}'"

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.corpora.sources.open_source import open_source
 from tasks.errors import CorpusError
 from tasks.parameters.parameter_file import Parameters
 from tasks.settings.checks import as_plain
@@ -52,7 +51,7 @@ def _by_files(settings: Any, root: Path, length: int) -> int | None:
     if settings.kind in ("pushshift", "wsj"):
         return None
     try:
-        source = open_source(settings.model_copy(update={"source": str(root / settings.source)}))
+        source = settings.model_copy(update={"source": str(root / settings.source)}).open()
     except CorpusError:
         return None
     return sum(Path(file).stat().st_size for file in source.files) // (_BYTES_PER_WORD * length)

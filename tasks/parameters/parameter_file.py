@@ -13,7 +13,8 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ValidationError, model_validator
 
-from tasks.corpora.settings import CorpusSettings, WordCountSettings
+from tasks.corpora.settings import WordCountSettings
+from tasks.corpora.sources.readers import AnyCorpus
 from tasks.errors import ParameterError
 from tasks.filling.filler_settings import FillerSettings
 from tasks.filling.settings import FillingSettings
@@ -44,11 +45,11 @@ class Parameters(Settings):
     """The whole of ``params.yaml``."""
 
     compare: CompareSettings
-    generic: CorpusSettings
+    generic: AnyCorpus
     """The generic corpus."""
     word_counts: WordCountSettings
     """Frequencies of generic words: for the vocabulary threshold, the fill by frequency and the vocabulary."""
-    corpora: dict[str, CorpusSettings]
+    corpora: dict[str, AnyCorpus]
     """Private corpora by name."""
     masking: dict[str, AnyTechnique]
     """Masking techniques by name."""

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from tasks.corpora.settings import CorpusSettings
+from tasks.corpora.sources.readers import AnyCorpus
 from tasks.settings.base import Settings
 from tasks.speech.audio.settings import SpeechSettings
 from tasks.speech.fusion.settings import FusionSettings
@@ -24,7 +24,7 @@ class SpokenCorpus(Settings):
 class SpeechSection(Settings):
     """``speech`` in ``params.yaml``."""
 
-    text: CorpusSettings
+    text: AnyCorpus
     """Text that the recogniser's training speech is synthesised from."""
     recogniser: RecogniserSettings
     corpora: dict[str, SpokenCorpus] = Field(default_factory=dict)

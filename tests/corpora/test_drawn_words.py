@@ -40,7 +40,7 @@ def test_the_exponent_makes_words_alike():
 
 
 def test_limits_in_the_wrong_order_are_named():
-    from tasks.corpora.settings import DrawnWordsCorpus
+    from tasks.corpora.sources.drawn_words import DrawnWordsCorpus
 
     values = {"kind": "drawn_words", "source": "constraints.txt", "shortest": 5, "longest": 3}
     with pytest.raises(ParameterError, match=r"shortest \(5\) is above longest \(3\)"):

@@ -5,15 +5,15 @@ import yaml
 
 from tasks.cli import main
 from tasks.corpora.division import divide
-from tasks.corpora.settings import CleaningSettings, CorpusSettings
-from tasks.corpora.sources.open_source import open_source
+from tasks.corpora.settings import CleaningSettings
+from tasks.corpora.sources.readers import AnyCorpus
 from tasks.errors import ParameterError
 from tasks.settings.checks import check_settings
 
 
 def settings_of(folder, *names, **more):
     values = {"kind": "mixture", "source": str(folder), "of": [{"kind": "files", "source": str(n)} for n in names]}
-    return check_settings(CorpusSettings, {**values, **more}, "generic")
+    return check_settings(AnyCorpus, {**values, **more}, "generic")
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def folder(tmp_path):
 def test_all_sources_are_there_and_no_sentence_twice(folder, tmp_path):
     settings = settings_of(folder, folder / "sea.txt", folder / "bank.txt")
     cleaning = CleaningSettings(valid_sentences=5, test_sentences=5, seed=1)
-    tally = divide(open_source(settings), cleaning, tmp_path / "out", private=False, name="generic")
+    tally = divide(settings.open(), cleaning, tmp_path / "out", private=False, name="generic")
     lines = [
         line
         for part in ("train", "valid", "test")
@@ -48,7 +48,7 @@ def test_parts_of_a_source_stay_and_the_other_is_divided(folder, tmp_path):
         (given / f"{part}.txt").write_text(f"a sentence of the {part} part\n")
     settings = settings_of(folder, given, folder / "sea.txt")
     cleaning = CleaningSettings(valid_sentences=5, test_sentences=5, seed=1)
-    divide(open_source(settings), cleaning, tmp_path / "out", private=False, name="generic")
+    divide(settings.open(), cleaning, tmp_path / "out", private=False, name="generic")
     for part in ("train", "valid", "test"):
         assert f"a sentence of the {part} part" in (tmp_path / "out" / f"{part}.txt").read_text().splitlines()
 

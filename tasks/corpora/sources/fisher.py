@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import Document, Part
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError
@@ -31,6 +32,21 @@ _UTTERANCE = re.compile(r"\d+(?:\.\d+)?\s+\d+(?:\.\d+)?\s+[AB](?:-\d+)?:(?:\s+(.
 _UNSURE = re.compile(r"\(\(|\)\)")
 _EMPTY_UNSURE = re.compile(r"\(\(\s*\)\)")
 _SOUND = re.compile(r"\[\[?[^\]]*\]?\]")
+
+
+class FisherCorpus(CorpusSettings):
+    """Transcripts of telephone conversations (LDC2004T19, LDC2005T19; licensed by the LDC)."""
+
+    kind: Literal["fisher"]
+    source: str
+    """Folder that holds the releases' folders; ``fe_03_*.txt`` are found at any depth."""
+    unclear: Literal["leave_out", "keep"] = "leave_out"
+    """What becomes of utterances with ``((words))`` that the transcriber was not sure of: left out and counted, or
+    kept; those with an empty ``(( ))`` are left out in any case."""
+
+    def open(self) -> "Fisher":
+        """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
+        return Fisher(self.source, self.unclear)
 
 
 class Fisher:

@@ -2,8 +2,66 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self
 
+from pydantic import Field, model_validator
+
+from tasks.corpora.settings import CleaningSettings, CorpusSettings
+from tasks.corpora.sources.chitchat import ChitchatCorpus
 from tasks.corpora.sources.document import PARTS, Document, Part, Source
+from tasks.corpora.sources.drawn_words import DrawnWordsCorpus
+from tasks.corpora.sources.encyclopedia import EncyclopediaCorpus
+from tasks.corpora.sources.fisher import FisherCorpus
+from tasks.corpora.sources.pushshift import PushshiftCorpus
+from tasks.corpora.sources.text_files import FilesCorpus
+from tasks.corpora.sources.wikitext import WikiTextCorpus
+from tasks.corpora.sources.wsj import WallStreetJournalCorpus
+from tasks.settings.registry import any_of
+
+GROUP = "palimpsest.corpora"
+"""Entry points of other packages: settings classes of corpora."""
+SOURCES = (
+    ChitchatCorpus,
+    EncyclopediaCorpus,
+    DrawnWordsCorpus,
+    FilesCorpus,
+    WikiTextCorpus,
+    FisherCorpus,
+    PushshiftCorpus,
+    WallStreetJournalCorpus,
+)
+"""What can be a part of a mixture, beside the corpora of other packages."""
+if TYPE_CHECKING:
+    AnySource = CorpusSettings
+else:
+    AnySource = any_of(GROUP, SOURCES)
+
+
+class MixtureCorpus(CorpusSettings):
+    """Several sources as one corpus, such as generic text of more than one kind."""
+
+    kind: Literal["mixture"]
+    source: str
+    """The file or folder whose hash is the version of all sources: each of them is it, or lies in it."""
+    of: list[AnySource] = Field(min_length=1)
+    """The sources, without a ``cleaning`` of their own."""
+
+    @model_validator(mode="after")
+    def _one_version_and_one_cleaning(self) -> Self:
+        for index, part in enumerate(self.of):
+            if part.cleaning != CleaningSettings():
+                raise ValueError(f"of.{index}.cleaning has no effect in a mixture; give it beside 'of'")
+            if not Path(part.source).is_relative_to(self.source):
+                raise ValueError(
+                    f"of.{index}.source {part.source!r} is neither source {self.source!r} nor inside it, so a change "
+                    "would go unnoticed; put all sources under one folder and name it as source"
+                )
+        return self
+
+    def open(self) -> "Mixture":
+        """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
+        return Mixture([part.open() for part in self.of])
 
 
 class Mixture:

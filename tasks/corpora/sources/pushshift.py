@@ -14,9 +14,12 @@ from collections.abc import Iterator
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import Field
 
 from tasks.corpora.sentences import split_sentences
+from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
 from tasks.corpora.sources.document import Document, Part
 from tasks.corpora.sources.reddit_markdown import plain_text
@@ -36,6 +39,37 @@ _BOT_TEXT = re.compile(r"\bI(?:'|’| a)m a bot\b|\bthis (?:action|comment) was 
 _MARKS = string.punctuation + "“”‘’…–—"
 _FREQUENT_WORDS = 1000
 _FEWEST_JUDGED_WORDS = 5
+
+
+class PushshiftCorpus(CorpusSettings):
+    """Reddit comments in Pushshift's monthly dumps."""
+
+    kind: Literal["pushshift"]
+    source: str
+    """A dump (``RC_2019-01.zst``, also ``.xz``, ``.bz2`` or unpacked) or a folder of dumps."""
+    sample_share: float = Field(default=1.0, gt=0, le=1)
+    """Share of the threads that is read, drawn by a hash with ``cleaning.seed``; memory grows with what is read."""
+    subreddits: list[str] | None = None
+    """Only these subreddits; ``null`` for all."""
+    minimum_score: int | None = None
+    """Comments with a lower score are left out and counted; ``null`` for all."""
+    minimum_english_share: float = Field(default=0.3, ge=0, le=1)
+    """Comments of which a smaller share of words is among the 1,000 most frequent English ones are left out and
+    counted; comments of fewer than five words pass, and 0 lets all pass."""
+    bots: bool = False
+    """Whether comments of bots come in."""
+
+    def open(self) -> "Pushshift":
+        """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
+        return Pushshift(
+            self.source,
+            sample_share=self.sample_share,
+            sample_seed=self.cleaning.seed,
+            subreddits=self.subreddits,
+            minimum_score=self.minimum_score,
+            minimum_english_share=self.minimum_english_share,
+            bots=self.bots,
+        )
 
 
 class Pushshift:

@@ -6,12 +6,36 @@ from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
+from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import PARTS, Document, Part
 from tasks.corpora.text_lines import LARGEST_RATIO, LONGEST_LINE, read_lines
 from tasks.errors import CorpusError
 
 _ENDINGS = {".txt": "text", ".text": "text", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 _PARQUET_ROWS = 4096
+
+
+class FilesCorpus(CorpusSettings):
+    """A user's own files, versioned with ``palimpsest add``."""
+
+    kind: Literal["files"]
+    source: str
+    """A text file (one sentence a line), JSON lines or Parquet file, or a folder of such. Files of a folder that are
+    named ``train.*``, ``valid.*`` and ``test.*`` are those parts; what is missing is split off the rest."""
+    format: Literal["auto", "text", "jsonl", "parquet"] = "auto"
+    """``auto`` goes by the file name's ending."""
+    text_field: str = "text"
+    """Field of JSON lines or column of Parquet that holds the text."""
+    document_field: str | None = None
+    """Field or column that names the document, so that no document is divided between parts."""
+    parts: Literal["auto", "given"] = "auto"
+    """``given``: a folder with ``train.*``, ``valid.*`` and ``test.*`` and nothing else, which stay the parts that they
+    are: valid and test whole, of train at most ``train_sentences``, drawn by the seed. ``auto``: parts are taken from
+    file names where there are such, and what is missing is split off."""
+
+    def open(self) -> "TextFiles":
+        """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
+        return TextFiles(self.source, self.format, self.text_field, self.document_field, self.parts)
 
 
 class TextFiles:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from tasks.corpora.sentences import split_sentences
+from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import PARTS, Document, Part
 from tasks.corpora.text_lines import decode_lines, held_lines, refuse_bomb
 from tasks.errors import CorpusError
@@ -33,6 +34,21 @@ _JOINED = re.compile(r" @([^\w\s])@ ")
 _QUOTED = re.compile(r'" (.*?) "')
 _NO_SPACE_BEFORE = re.compile(r" (?=[.,;:!?%)\]](?: |$)|['’](?:s|t|d|m|ll|re|ve)\b)")
 _NO_SPACE_BEHIND = re.compile(r"(?<=[(\[$£€]) ")
+
+
+class WikiTextCorpus(CorpusSettings):
+    """WikiText-103 or WikiText-2 as published (CC BY-SA); its own train, valid and test parts stay."""
+
+    kind: Literal["wikitext"]
+    source: str
+    """The published zip file, or a folder with ``wiki.{train,valid,test}.tokens`` or ``.raw``."""
+    unknown_words: Literal["leave_out", "keep"] = "leave_out"
+    """What becomes of sentences with ``<unk>``, which stands for rare words in the ``.tokens`` files: left out and
+    counted, or kept with ``<unk>`` as a word. The ``.raw`` files have every word."""
+
+    def open(self) -> "WikiText":
+        """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
+        return WikiText(self.source, self.unknown_words)
 
 
 @dataclass(frozen=True, slots=True)

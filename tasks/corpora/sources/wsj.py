@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
 from tasks.corpora.sources.document import Document, Part
 from tasks.errors import CorpusError
@@ -41,6 +42,21 @@ _PART_OF_FOLDER = re.compile(r"(?:si|sd|lj|jr|jd)_(tr|dt|et)", re.IGNORECASE)
 _PARTS: dict[str, Part] = {"tr": "train", "dt": "valid", "et": "test"}
 _TRANSCRIPT_ENDINGS = (".dot", ".lsn")
 _TEXT_FOLDERS = frozenset(("np_data", "vp_data"))
+
+
+class WallStreetJournalCorpus(CorpusSettings):
+    """Wall Street Journal text of WSJ0 and WSJ1 (LDC93S6A, LDC94S13A; licensed by the LDC)."""
+
+    kind: Literal["wsj"]
+    source: str
+    """Folder that holds the discs' folders as they are, or one file."""
+    text: Literal["language_model", "transcripts"] = "language_model"
+    """The text for language models (``lng_modl/lm_train``), or what was read aloud (``.dot``, ``.lsn``), whose
+    folders ``si_tr*``, ``si_dt*`` and ``si_et*`` stay train, valid and test."""
+
+    def open(self) -> "WallStreetJournal":
+        """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
+        return WallStreetJournal(self.source, self.text)
 
 
 class WallStreetJournal:
