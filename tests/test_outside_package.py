@@ -1,0 +1,131 @@
+"""Strategies that another package brings, by entry points: they are used as our own are."""
+
+import os
+import subprocess
+import sys
+from textwrap import dedent
+
+import pytest
+import yaml
+
+ENTRY_POINTS = """\
+[palimpsest.techniques]
+capitals = outside:Capitals
+[palimpsest.corpora]
+verses = outside:Verses
+"""
+MODULE = '''
+from typing import ClassVar, Literal
+
+from tasks.corpora.settings import CorpusSettings
+from tasks.corpora.sources.document import Document
+from tasks.corpora.text_lines import read_lines
+from tasks.corpora.words import word_spans
+from tasks.masking.settings import TechniqueSettings
+from tasks.masking.technique import Finding, Technique
+
+
+class Capitals(TechniqueSettings):
+    """Mask words that are written in capitals."""
+
+    sentence: ClassVar[str] = "Mask what is shouted."
+    kind: Literal["capitals"]
+    letters: int = 2
+    """Words of fewer letters are kept."""
+
+    def build(self, word_counts, threads):
+        return Shouted(self.letters)
+
+
+class Shouted(Technique):
+    name = "capitals"
+
+    def __init__(self, letters):
+        self.letters = letters
+
+    def findings(self, lines):
+        for line in lines:
+            found = [(start, end) for start, end in word_spans(line) if line[start:end].isupper()]
+            yield line, [Finding(s, e, "MASK", "capitals") for s, e in found if e - s >= self.letters]
+
+
+class Verses(CorpusSettings):
+    """A text whose poems are divided by empty lines."""
+
+    kind: Literal["verses"]
+
+    def open(self):
+        return Poems(self.source)
+
+
+class Poems:
+    parts = (None,)
+
+    def __init__(self, path):
+        self.path, self.files = path, [path]
+
+    def documents(self, part=None):
+        poem = []
+        for line in [*read_lines(self.path), ""]:
+            if line:
+                poem.append(line)
+            elif poem:
+                yield Document(poem)
+                poem = []
+'''
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs the command where the package is installed."""
+    site = tmp_path / "site-packages"
+    (site / "outside-1.0.dist-info").mkdir(parents=True)
+    (site / "outside-1.0.dist-info" / "METADATA").write_text("Name: outside\nVersion: 1.0\n")
+    (site / "outside-1.0.dist-info" / "entry_points.txt").write_text(ENTRY_POINTS)
+    (site / "outside.py").write_text(dedent(MODULE))
+    path = os.pathsep.join([str(site), os.getcwd(), os.environ.get("PYTHONPATH", "")])
+
+    def run(*arguments):
+        return subprocess.run(
+            [sys.executable, "-m", "tasks.cli", *map(str, arguments)],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+def test_a_technique_of_another_package(tmp_path, run):
+    (tmp_path / "text.txt").write_text("I met ANN in OSLO\n")
+    files = ["--input", "text.txt", "--output", "-"]
+    assert run("mask", "--technique", "capitals", *files).stdout == "I met [MASK] in [MASK]\n"
+    assert run("mask", "--technique", "capitals", "--set", "letters=4", *files).stdout == "I met ANN in [MASK]\n"
+    both = ["--set", "rule=intersection", "--set", "parts=[{kind: capitals}, {kind: allow_list}]"]
+    assert run("mask", "--technique", "combination", *both, *files).stdout == "I met [MASK] in [MASK]\n"
+    told = run("mask", "--help").stdout
+    assert "Mask what is shouted." in told
+    assert "Words of fewer letters are kept. (default: 2)" in told
+
+
+def test_a_corpus_and_a_technique_by_the_parameter_file(tmp_path, run):
+    with open("params.yaml", encoding="utf-8") as stream:
+        document = yaml.safe_load(stream)
+    small = {"valid_sentences": 1, "test_sentences": 1}
+    document["corpora"]["chat"] = {"kind": "verses", "source": "poems.txt", "cleaning": small}
+    document["masking"]["allow_list"] = {"kind": "capitals", "letters": 4}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(document))
+    (tmp_path / "poems.txt").write_text("A ROSE is red\n\nWe like a CAT\n\nThe END of it\n")
+    given = ["--params", "params.yaml", "--section", "corpora.chat", "--output", "chat"]
+    result = run("corpora", *given)
+    assert result.returncode == 0, result.stderr
+    sentences = (tmp_path / "chat").glob("*.txt")
+    assert sorted(line for part in sentences for line in part.read_text().splitlines()) == [
+        "A ROSE is red",
+        "The END of it",
+        "We like a CAT",
+    ]
+    asked = ["--params", "params.yaml", "--technique", "allow_list", "--input", "poems.txt", "--output", "-"]
+    assert run("mask", *asked).stdout.splitlines()[0] == "A [MASK] is red"
