@@ -3,7 +3,7 @@
 Labelled text is JSON lines, {"text": "...", "spans": [{"start": 0, "end": 4, "label": "PERSON"}]}, such as 'palimpsest
 generate-labelled' writes. --kind crf trains a conditional random field (fast, small), --kind spacy trains the
 recogniser of a spaCy pipeline further, or a new one with --set base=null. The result is the folder that
-'palimpsest mask --technique crf --model FOLDER' (or --technique spacy) takes.
+'palimpsest mask --technique crf --set tagger.model=FOLDER' (or --technique spacy) takes.
 
 Examples:
   palimpsest generate-labelled --set sentences=20000 --output labelled

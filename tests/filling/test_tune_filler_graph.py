@@ -200,11 +200,11 @@ def test_the_report_page_says_what_a_tuned_filler_is():
         },
     }  # fmt: skip
     causal = {**report, "measured": {"steps": 1200, "training_sentences": 50, "held_out_loss": None}}
-    entries = models(SimpleNamespace(reports={"tuned_fillers/a": report, "tuned_fillers/b": causal}))
-    assert entries[0] == {
-        "role": "filler minilm_tuned (chat, allow list)",
-        "model": "models/fillers/minilm",
-        "note": "fine-tuned here in 60 steps on 7,600 sentences of the filled corpus; perplexity of held-out unmasked "
-        "words 232.7 before, 67.4 after",
-    }
-    assert entries[1]["note"] == "fine-tuned here in 1,200 steps on 50 sentences of the filled corpus"
+    first, second = models(SimpleNamespace(reports={"tuned_fillers/a": report, "tuned_fillers/b": causal})).rows
+    assert first.label == "filler minilm_tuned (chat, allow list)"
+    assert "models/fillers/minilm" in first.entries[0].text
+    assert first.entries[1].text == (
+        "fine-tuned here in 60 steps on 7,600 sentences of the filled corpus; perplexity of held-out unmasked words "
+        "232.7 before, 67.4 after"
+    )
+    assert second.entries[1].text == "fine-tuned here in 1,200 steps on 50 sentences of the filled corpus"

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import CorpusError
-from tasks.language_model.encoded_text import EncodedText, encode_text, marker_use_of
+from tasks.language_model.encoded_text import EncodedText, encode_text
+from tasks.language_model.settings import marker_use_of
 from tasks.language_model.vocabulary import END_ID, MASK_ID, SPECIAL_TOKENS, START_ID, UNKNOWN_ID, Vocabulary
 
 A, B = len(SPECIAL_TOKENS), len(SPECIAL_TOKENS) + 1
