@@ -18,7 +18,7 @@ from typing import Any
 from flows.checkout.run_lock import STATE_FOLDER
 from flows.stages.passing_failures import may_pass
 from flows.stages.processes import SUPERVISOR_ENDED, Process, Processes
-from flows.stages.verified_restore import remove_damaged
+from flows.stages.verified_restore import cache_folder, remove_damaged
 from tasks.errors import PalimpsestError
 
 FULL_DISK_BYTES = 1 << 16
@@ -142,7 +142,7 @@ class Executor:
                 state = state_of(text, name)
                 if state is None:
                     return self._failed(name, started, "DVC did not say what it did with the stage", log)
-                if state is State.RESTORED and remove_damaged(self._folder, name):
+                if state is State.RESTORED and self._restored_damage(name):
                     continue
                 return Outcome(name, state, time.monotonic() - started, log=self._relative(log))
             if self._stopped.is_set():
@@ -159,6 +159,12 @@ class Executor:
                 return self._failed(name, started, reason, log, may_pass=not full and may_pass(text, status))
             self._stopped.wait(pause)
             pause = min(2 * pause, 8.0)
+
+    def _restored_damage(self, name: str) -> bool:
+        """Whether what came out of DVC's cache was damaged; it is removed then, there and here."""
+        with self._lock:
+            cached = cache_folder(self._folder)
+        return remove_damaged(self._folder, name, cached)
 
     def _reproduce(self, name: str, log: Path, deadline: float | None) -> int | None:
         """Exit status of DVC, or ``None`` where the run is being stopped; stops it at the deadline."""

@@ -6,40 +6,55 @@ copied into the workspace, and taken for the right one from then on.
 
 import hashlib
 import json
-from collections.abc import Iterator
+import shutil
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 from tasks.results.origin.lock_entries import read_lock
 
-_CACHE = Path(".dvc") / "cache" / "files" / "md5"
+
+@cache
+def cache_folder(folder: Path) -> Path:
+    """Where DVC keeps the files of a checkout by their hashes, as its settings say."""
+    from dvc.repo import Repo
+
+    with Repo(str(folder)) as repository:
+        return Path(repository.cache.local.path)
 
 
-def remove_damaged(folder: Path, stage: str) -> bool:
+def remove_damaged(folder: Path, stage: str, cached: Path) -> bool:
     """Remove the outputs of a stage whose content is not what ``dvc.lock`` says, and their copies in the cache.
 
-    Whether there was any: then the stage has to run. Reads each file of its outputs once.
+    ``cached``: the ``cache_folder``. Whether there was any: then the stage has to run. Reads each file of its outputs
+    once; what DVC does not cache is left alone.
     """
     damaged = False
     for out in read_lock(folder).get(stage, {}).get("outs", ()):
-        for path, digest in _files_of(folder, out):
-            with open(path, "rb") as stream:
-                right = hashlib.file_digest(stream, "md5").hexdigest() == digest
-            if not right:
+        if out.get("hash") != "md5":
+            continue
+        path, digest = folder / out["path"], out["md5"]
+        files = {path: digest}
+        if digest.endswith(".dir"):
+            listing = _copy(cached, digest)
+            if _hash(listing) != digest.removesuffix(".dir"):
+                # What it names cannot be trusted, so nothing of the folder can.
                 damaged = True
-                path.unlink()
-                (folder / _CACHE / digest[:2] / digest[2:]).unlink(missing_ok=True)
+                shutil.rmtree(path)
+                listing.unlink()
+                continue
+            files = {path / entry["relpath"]: entry["md5"] for entry in json.loads(listing.read_text("utf-8"))}
+        for file, expected in files.items():
+            if _hash(file) != expected:
+                damaged = True
+                file.unlink()
+                _copy(cached, expected).unlink()
     return damaged
 
 
-def _files_of(folder: Path, out: dict[str, Any]) -> Iterator[tuple[Path, str]]:
-    """Each file of an output with the hash that it should have; what DVC does not cache is left alone."""
-    path, digest = folder / out["path"], str(out.get("md5", ""))
-    if not digest or out.get("hash") != "md5":
-        return
-    if not digest.endswith(".dir"):
-        yield path, digest
-        return
-    listing = folder / _CACHE / digest[:2] / digest[2:]
-    for entry in json.loads(listing.read_text(encoding="utf-8")):
-        yield path / entry["relpath"], entry["md5"]
+def _copy(cached: Path, digest: str) -> Path:
+    return cached / digest[:2] / digest[2:]
+
+
+def _hash(path: Path) -> str:
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "md5").hexdigest()

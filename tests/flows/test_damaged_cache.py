@@ -1,8 +1,10 @@
 """A damaged file of DVC's cache is noticed when it would be restored; DVC 3.67 itself trusts it."""
 
 import hashlib
+from pathlib import Path
 
-from scratch_project import Project
+import pytest
+from scratch_project import Project, make_project
 
 from flows.graph.graph import open_repository
 from flows.runs.abandoned_state import release_dead_locks
@@ -14,7 +16,7 @@ def damage(project: Project, path: str) -> str:
     """Change a byte of the cached copy of an output, as a disk does: same size, same mode. Returns the right text."""
     text = project.read(path)
     name = hashlib.md5(text.encode()).hexdigest()
-    cached = project.folder / ".dvc" / "cache" / "files" / "md5" / name[:2] / name[2:]
+    (cached,) = project.folder.parent.glob(f"**/files/md5/{name[:2]}/{name[2:]}")
     assert cached.read_text(encoding="utf-8") == text
     before = cached.stat()
     cached.chmod(0o644)
@@ -36,6 +38,43 @@ def test_a_damaged_output_is_computed_and_a_sound_one_restored(finished: Project
     (finished.folder / "masked" / "list.txt").unlink()
     assert "is cached" in finished.dvc("repro", "mask@list")
     assert finished.read("masked/list.txt") == right
+
+
+@pytest.mark.timeout(120)
+def test_a_cache_may_lie_elsewhere(finished: Project) -> None:
+    (finished.folder / ".dvc" / "cache").rename(finished.folder.parent / "elsewhere")
+    with open(finished.folder / ".dvc" / "config", "a", encoding="utf-8") as stream:
+        stream.write(f"[cache]\n    dir = {finished.folder.parent / 'elsewhere'}\n")
+    right = damage(finished, "masked/list.txt")
+    with Processes(finished.folder) as processes:
+        assert Executor(processes, finished.folder).run("mask@list").state is State.RAN
+    assert finished.read("masked/list.txt") == right
+
+
+FOLDER = """
+stages:
+  parts:
+    cmd: mkdir -p parts; cp in.txt parts/a.txt; cp in.txt parts/b.txt
+    deps: [in.txt]
+    outs: [parts]
+"""
+
+
+@pytest.mark.timeout(120)
+def test_a_damaged_list_of_a_folders_files(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "a project", FOLDER)
+    project.dvc("repro")
+    (listing,) = project.folder.glob(".dvc/cache/files/md5/*/*.dir")
+    listing.chmod(0o644)
+    listing.write_bytes(listing.read_bytes().replace(b'"md5"', b'"mx5"'))
+    listing.chmod(0o444)
+    for file in (project.folder / "parts").iterdir():
+        file.unlink()
+    (project.folder / "parts").rmdir()
+    with Processes(project.folder) as processes:
+        outcome = Executor(processes, project.folder).run("parts")
+    assert (outcome.state, outcome.error) == (State.RAN, None)
+    assert sorted(file.name for file in (project.folder / "parts").iterdir()) == ["a.txt", "b.txt"]
 
 
 def test_dvc_itself_does_not_notice(finished: Project) -> None:
