@@ -17,8 +17,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from tasks.errors import ParameterError
-from tasks.files.atomic_file import is_pipe_or_device
-from tasks.files.paths_apart import refuse_shared_paths
+from tasks.files.paths_apart import STANDARD_NAMES, STANDARD_STREAM, refuse_shared_paths, refuse_stream_option
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report, StageReport, recorded_stage
 from tasks.settings.base import Settings
@@ -29,7 +28,6 @@ from tasks.settings.seeds import check_seed
 from tasks.threads import available_cores
 from tasks.training.ranks.plan import is_first_process
 
-_STREAM = "-"
 _RESOURCES = "resources."
 _DIMENSIONS = {
     "dataset": "name of the private corpus",
@@ -196,7 +194,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
             default=[],
             help="one setting, by its key in params.yaml below "
             + ", ".join(path.format_map(_Shown()) for path in self._paths.values())
-            + ", or by resources.KEY; the end of this help lists them",
+            + ", listed at the end of this help, or below resources",
         )
         threads = "every core" if self.every_core else "1"
         common.add_argument("--threads", type=int, help=f"threads (default: resources.threads, else {threads})")
@@ -215,13 +213,15 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         files = self.files_from(arguments)
         of_resources = [text for text in arguments.overrides if text.startswith(_RESOURCES)]
         own = [text for text in arguments.overrides if text not in of_resources]
-        settings = self._settings(name, files, arguments, own)
+        paths = {place: path.format_map({str(self.named_by): name}) for place, path in self._paths.items()}
+        settings = self._settings(paths, name, files, arguments, own)
         resources = self._resources(arguments, [text.removeprefix(_RESOURCES) for text in of_resources])
-        sections = [path.format_map({str(self.named_by): name}) for path in self._paths.values()]
-        kind = getattr(settings, "kind", "")
-        sections = [f"{path}.{part.format(kind=kind)}" for path in sections for part in self.parts] or sections
-        read = sections if arguments.params else []
-        return Invocation(self, settings, files, cell, resources, arguments.params, arguments.report, read)
+        sections: list[str] = []
+        if arguments.params:
+            kind = getattr(settings, "kind", "")
+            whole = list(paths.values())
+            sections = [f"{path}.{part.format(kind=kind)}" for path in whole for part in self.parts] or whole
+        return Invocation(self, settings, files, cell, resources, arguments.params, arguments.report, sections)
 
     def files_from(self, arguments: argparse.Namespace) -> AnyFiles:
         """The files alone; ``ParameterError`` for a stream that the stage cannot read or write."""
@@ -229,19 +229,22 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         roles = {"params": READ, "report": WRITE, **self.files.roles()}
         for name, role in roles.items():
             value = getattr(arguments, name)
-            if role.stream and value in ("/dev/stdin", "/dev/stdout"):
-                given[name] = _STREAM
-            elif not role.stream and isinstance(value, str) and _is_stream(value, role):
-                raise ParameterError(
-                    f"{_option(name)} {value!r} is a stream, and this option takes none; give the path of a file"
-                )
+            if role.stream and value in STANDARD_NAMES:
+                given[name] = STANDARD_STREAM
+            elif not role.stream:
+                for path in [value] if isinstance(value, str) else value or []:
+                    refuse_stream_option(_option(name), path, is_read=not role.writes)
         checked: AnyFiles = check_settings(self.files, given, "options")
         return checked
 
     def _settings(
-        self, name: str | None, files: AnyFiles, arguments: argparse.Namespace, overrides: Sequence[str]
+        self,
+        paths: Mapping[str, str],
+        name: str | None,
+        files: AnyFiles,
+        arguments: argparse.Namespace,
+        overrides: Sequence[str],
     ) -> AnySettings:
-        paths = {place: path.format_map({str(self.named_by): name}) for place, path in self._paths.items()}
         found: dict[str, Any] = {"": self.defaults(files)} if "" in paths else {}
         where = "options"
         if arguments.params:
@@ -340,10 +343,6 @@ class _Shown(dict[str, str]):
 
     def __missing__(self, key: str) -> str:
         return key.upper()
-
-
-def _is_stream(path: str, role: Role) -> bool:
-    return path == _STREAM or (not role.writes and is_pipe_or_device(path))
 
 
 def _option(name: str) -> str:

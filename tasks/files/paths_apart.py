@@ -16,7 +16,8 @@ from tasks.errors import ParameterError
 from tasks.files.atomic_file import is_pipe_or_device
 
 STANDARD_STREAM = "-"
-_STANDARD_NAMES = ("/dev/stdin", "/dev/stdout")
+STANDARD_NAMES = ("/dev/stdin", "/dev/stdout")
+"""Other names of it."""
 _LOST = "what is there would be lost; name another path"
 
 Named = tuple[str, str | Path]
@@ -55,6 +56,12 @@ def refuse_shared_paths(
                     raise ParameterError(f"{other} is {name!r} of {folder}, which is written; {_LOST}")
 
 
+def refuse_stream_option(name: str, path: str, *, is_read: bool) -> None:
+    """Raise ``ParameterError`` where an option that takes no stream is to write to ``-``, or to read one or a pipe."""
+    if path == STANDARD_STREAM or (is_read and is_pipe_or_device(path)):
+        raise ParameterError(f"{name} {path!r} is a stream, and this option takes none; give the path of a file")
+
+
 def check_options(module: ModuleType, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
     """Hold the paths that the options of a command name against each other, before anything is read or written.
 
@@ -66,14 +73,11 @@ def check_options(module: ModuleType, parser: argparse.ArgumentParser, arguments
 
     def named(options: Iterable[str], *, are_read: bool) -> Iterator[Named]:
         for option in options:
-            if option in streams and getattr(arguments, option, None) in _STANDARD_NAMES:
+            if option in streams and getattr(arguments, option, None) in STANDARD_NAMES:
                 setattr(arguments, option, STANDARD_STREAM)
             for value in _values(getattr(arguments, option, None)):
-                is_stream = value == STANDARD_STREAM or (are_read and is_pipe_or_device(value))
-                if is_stream and option not in streams:
-                    raise ParameterError(
-                        f"{names[option]} {value!r} is a stream, and this option takes none; give the path of a file"
-                    )
+                if option not in streams:
+                    refuse_stream_option(names[option], value, is_read=are_read)
                 yield names[option], value
 
     refuse_shared_paths(

@@ -30,8 +30,7 @@ from tasks.language_model.stage_files import AdaptFiles
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.training.ranks.plan import RankPlan
-from tasks.training.stage import TrainingCommand, TrainingFrame, ranks_of_resources
+from tasks.training.stage import TrainingCommand, TrainingFrame, ranks_of_transformer
 
 if TYPE_CHECKING:
     from tasks.language_model.transformer.model import TransformerLanguageModel
@@ -101,11 +100,6 @@ def _adapt_transformer(
     return train_transformer(training, files, resources, frame)
 
 
-def ranks(settings: AnyAdaptation, resources: ResourceSettings) -> RankPlan:
-    """A Transformer alone is trained on several devices."""
-    return ranks_of_resources(resources) if settings.kind == "transformer" else RankPlan()
-
-
 def kind_of_files(files: AdaptFiles) -> dict[str, object]:
     """The model says the kind."""
     kind = kind_of_model(files.model)
@@ -123,5 +117,5 @@ COMMAND = TrainingCommand(
     seed=None,
     defaults=kind_of_files,
     every_core=True,
-    ranks=ranks,
+    ranks=ranks_of_transformer,
 )

@@ -21,8 +21,7 @@ from tasks.language_model.stage_files import PretrainFiles
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.training.ranks.plan import RankPlan
-from tasks.training.stage import TrainingCommand, TrainingFrame, ranks_of_resources
+from tasks.training.stage import TrainingCommand, TrainingFrame, ranks_of_transformer
 
 if TYPE_CHECKING:
     from tasks.language_model.transformer.model import TransformerLanguageModel
@@ -72,16 +71,6 @@ def pretrain(
     return train_transformer(training, files, resources, frame or TrainingFrame())
 
 
-def ranks(settings: AnyPretraining, resources: ResourceSettings) -> RankPlan:
-    """A Transformer alone is trained on several devices."""
-    return ranks_of_resources(resources) if settings.kind == "transformer" else RankPlan()
-
-
-def usual_kind(files: PretrainFiles) -> dict[str, object]:
-    """The Transformer is what is made where nobody says another kind."""
-    return {"kind": "transformer"}
-
-
 COMMAND = TrainingCommand(
     name="pretrain",
     stage=pretrain,
@@ -90,7 +79,7 @@ COMMAND = TrainingCommand(
     section="language_model",
     parts=("architecture", "pretraining", "kind", "{kind}"),
     cell=(),
-    defaults=usual_kind,
+    defaults=lambda files: {"kind": "transformer"},
     every_core=True,
-    ranks=ranks,
+    ranks=ranks_of_transformer,
 )

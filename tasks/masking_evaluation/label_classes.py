@@ -11,7 +11,7 @@ does not matter, and the report lists it.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tasks.corpora.masked_text import CLASSES, MASK
@@ -97,17 +97,6 @@ def label_mapping(own: Mapping[str, str | None] | None, where: str) -> LabelMapp
     if problems:
         raise ParameterError(f"{'; '.join(problems)}; allowed: {', '.join(allowed)}, or null for words not private")
     return LabelMapping(own)
-
-
-def labels_of_options(options: Iterable[str]) -> dict[str, str | None]:
-    """``OLD=CLASS`` options as a mapping; ``null`` or nothing behind the sign: not private."""
-    own: dict[str, str | None] = {}
-    for option in options:
-        label, sign, name = option.rpartition("=")
-        if not sign or not label:
-            raise ParameterError(f"--label {option!r} is not OLD=CLASS, such as --label employee=PERSON")
-        own[label] = None if name in ("", "null") else name
-    return own
 
 
 def not_in_gold(own: Mapping[str, str | None], labels: Sequence[str] | Counter[str]) -> list[str]:

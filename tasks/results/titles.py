@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, get_args
 from tasks.filling.settings import FillingSettings
 from tasks.masking.techniques import TECHNIQUES
 from tasks.records.cells import BASELINES, NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
+from tasks.settings.registry import kind_of
 
 
 class _Kind(NamedTuple):
@@ -38,7 +39,7 @@ _NAMED = {
 
 def _by_kind(union: Any) -> dict[str, Any]:
     """The settings classes of a discriminated union, by their kind."""
-    return {get_args(each.model_fields["kind"].annotation)[0]: each for each in get_args(get_args(union)[0])}
+    return {kind_of(each): each for each in get_args(get_args(union)[0])}
 
 
 _METHODS: dict[str, Any] = {**_by_kind(FillingSettings), **_NAMED}

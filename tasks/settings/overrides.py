@@ -2,14 +2,16 @@
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Any, get_origin
 
 import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from tasks.errors import ParameterError
+from tasks.settings.base import Settings
+from tasks.settings.problems import is_model, unfolded
+from tasks.settings.registry import kind_of
 
 
 def parse_overrides(texts: Iterable[str]) -> dict[str, Any]:
@@ -61,11 +63,11 @@ def of_kind(values: Mapping[str, Any], overrides: Sequence[str], settings: Any) 
     said = [text.partition("=")[2] for text in overrides if text.startswith("kind=")]
     kind = said[-1] if said else values.get("kind")
     models = _models(settings)
-    model = next((model for model in models if kind in get_args(model.model_fields["kind"].annotation)), None)
+    model = next((model for model in models if kind == kind_of(model)), None)
     return {"kind": kind} if model is None else {**_fields_of(values, model), "kind": kind}
 
 
-def _fields_of(values: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:
+def _fields_of(values: Mapping[str, Any], model: type[Settings]) -> dict[str, Any]:
     found = {}
     for name, info in model.model_fields.items():
         if name in values:
@@ -81,7 +83,7 @@ def setting_lines(kind: Any) -> list[str]:
     return ["", "settings (--set KEY=VALUE):", *lines] if lines else []
 
 
-def _lines_of(model: type[BaseModel], prefix: str) -> list[str]:
+def _lines_of(model: type[Settings], prefix: str) -> list[str]:
     named = model.model_fields.get("kind")
     lines = []
     for name, info in model.model_fields.items():
@@ -92,11 +94,11 @@ def _lines_of(model: type[BaseModel], prefix: str) -> list[str]:
             lines += [line for inner in below for line in _lines_of(inner, f"{prefix}{name}.")]
         else:
             lines += _explained(f"{prefix}{name}", info)
-    return [f"  {prefix}kind={get_args(named.annotation)[0]}", *lines] if named else lines
+    return [f"  {prefix}kind={kind_of(model)}", *lines] if named else lines
 
 
 def _explained(key: str, info: FieldInfo) -> list[str]:
-    """One setting: its key, what it is, and its default, in lines of at most 100 columns."""
+    """One setting: its key, what it is, and its default, in lines of at most 110 columns."""
     text = " ".join((info.description or "").replace("``", "'").split())
     if not info.is_required():
         text += f" (default: {_shown(info.get_default(call_default_factory=True))})"
@@ -109,10 +111,6 @@ def _shown(value: object) -> str:
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _models(kind: Any) -> list[type[BaseModel]]:
-    """The settings classes in a type: through ``Annotated``, unions and ``None``."""
-    if get_origin(kind) is Annotated:
-        return _models(get_args(kind)[0])
-    if get_origin(kind) in (Union, UnionType):
-        return [model for part in get_args(kind) for model in _models(part)]
-    return [kind] if isinstance(kind, type) and issubclass(kind, BaseModel) else []
+def _models(kind: Any) -> list[type[Settings]]:
+    """The settings classes in a type."""
+    return [model for model in unfolded([kind]) if is_model(model)]

@@ -63,7 +63,7 @@ def _allowed_keys(problem: Any, kind: Any) -> list[str]:
     current: list[Any] = [kind]
     for part in problem["loc"][:-1]:
         current = _step(current, part)
-    names = {name for candidate in _models(current) if _is_model(candidate) for name in candidate.model_fields}
+    names = {name for candidate in unfolded(current) if is_model(candidate) for name in candidate.model_fields}
     return sorted(names)
 
 
@@ -72,8 +72,8 @@ def _step(kinds: list[Any], part: str | int) -> list[Any]:
     following: list[Any] = _tagged(kinds, part)
     if following:
         return following
-    for candidate in _models(kinds):
-        if _is_model(candidate):
+    for candidate in unfolded(kinds):
+        if is_model(candidate):
             if part in candidate.model_fields:
                 following.append(candidate.model_fields[str(part)].annotation)
         elif get_origin(candidate) is dict:
@@ -83,25 +83,26 @@ def _step(kinds: list[Any], part: str | int) -> list[Any]:
     return following
 
 
-def _is_model(candidate: Any) -> bool:
+def is_model(candidate: Any) -> bool:
+    """Whether a type is a settings class."""
     return isinstance(candidate, type) and issubclass(candidate, BaseModel)
 
 
 def _tagged(kinds: list[Any], part: str | int) -> list[Any]:
     """Those models of a union whose tag this part of a location is; a field of that name does not count there."""
-    models = [candidate for candidate in _models(kinds) if _is_model(candidate) and "kind" in candidate.model_fields]
+    models = [candidate for candidate in unfolded(kinds) if is_model(candidate) and "kind" in candidate.model_fields]
     tagged = [model for model in models if part in get_args(model.model_fields["kind"].annotation)]
     return tagged if len(models) > 1 else [model for model in tagged if part not in model.model_fields]
 
 
-def _models(kinds: list[Any]) -> list[Any]:
-    """Unfold ``Annotated`` and unions."""
-    unfolded: list[Any] = []
+def unfolded(kinds: list[Any]) -> list[Any]:
+    """The types inside ``Annotated`` and unions."""
+    found: list[Any] = []
     for kind in kinds:
         if get_origin(kind) is Annotated:
-            unfolded += _models([get_args(kind)[0]])
+            found += unfolded([get_args(kind)[0]])
         elif get_origin(kind) in (Union, UnionType):
-            unfolded += _models(list(get_args(kind)))
+            found += unfolded(list(get_args(kind)))
         else:
-            unfolded.append(kind)
-    return unfolded
+            found.append(kind)
+    return found

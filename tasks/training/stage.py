@@ -76,6 +76,19 @@ def ranks_of_resources(resources: ResourceSettings) -> RankPlan:
     return plan_ranks(resources.devices, resources.nodes, resources.strategy, resources.threads)
 
 
+class OfKind(Protocol):
+    """Settings of one of several kinds of model."""
+
+    @property
+    def kind(self) -> str:
+        """Which."""
+
+
+def ranks_of_transformer(settings: OfKind, resources: ResourceSettings) -> RankPlan:
+    """A Transformer alone is trained on several devices."""
+    return ranks_of_resources(resources) if settings.kind == "transformer" else RankPlan()
+
+
 @dataclass(frozen=True)
 class TrainingCommand(StageCommand[AnySettings, AnyFiles]):
     """A stage that trains, on several devices where its settings can."""

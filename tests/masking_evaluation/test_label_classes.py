@@ -10,7 +10,6 @@ from tasks.masking_evaluation.label_classes import (
     LABEL_CLASSES,
     LabelMapping,
     label_mapping,
-    labels_of_options,
 )
 
 
@@ -62,15 +61,3 @@ def test_the_users_own_mapping_goes_first():
 def test_a_class_that_there_is_not_is_named_with_the_nearest():
     with pytest.raises(ParameterError, match=r"--label\.x: 'PERSN' is no class \(did you mean 'PERSON'\?\)"):
         label_mapping({"x": "PERSN"}, "--label")
-
-
-def test_options():
-    assert labels_of_options(["a=PERSON", "b=null", "c=", "d=e=DATE"]) == {
-        "a": "PERSON",
-        "b": None,
-        "c": None,
-        "d=e": "DATE",
-    }
-    for option in ("PERSON", "=PERSON"):
-        with pytest.raises(ParameterError, match="is not OLD=CLASS"):
-            labels_of_options([option])

@@ -28,8 +28,7 @@ from tasks.language_model.settings import NgramPretraining, NgramSettings, Trans
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.training.ranks.plan import RankPlan
-from tasks.training.stage import TrainedFolder, TrainingCommand, TrainingFrame, ranks_of_resources
+from tasks.training.stage import TrainedFolder, TrainingCommand, TrainingFrame, ranks_of_transformer
 
 if TYPE_CHECKING:
     from tasks.language_model.transformer.model import TransformerLanguageModel
@@ -145,16 +144,6 @@ def _train(
     return train_transformer(training, files, resources, frame)
 
 
-def ranks(settings: NgramPretraining | TransformerPretraining, resources: ResourceSettings) -> RankPlan:
-    """A Transformer alone is trained on several devices."""
-    return ranks_of_resources(resources) if settings.kind == "transformer" else RankPlan()
-
-
-def usual_kind(files: UnitModelFiles) -> dict[str, object]:
-    """Counting is what is done where nobody says another kind."""
-    return {"kind": "ngram"}
-
-
 COMMAND = TrainingCommand(
     name="unit-language-model",
     stage=unit_language_model,
@@ -163,7 +152,7 @@ COMMAND = TrainingCommand(
     section="language_model",
     parts=("architecture", "pretraining", "kind", "{kind}"),
     cell=(),
-    defaults=usual_kind,
+    defaults=lambda files: {"kind": "ngram"},
     every_core=True,
-    ranks=ranks,
+    ranks=ranks_of_transformer,
 )
