@@ -1,17 +1,17 @@
-"""Publishing 1,000 runs into an MLflow store of SQLite, against MLflow's own client call by call.
+"""Publishing 1,000 runs into an MLflow store of SQLite, against MLflow's fluent interface.
 
 Every run has what a cell of an experiment has: 63 metrics, a curve of 52 points, 35 parameters, 12 tags and 6 inputs.
-The peer publishes a fiftieth of them through the calls that a server's store is published by; what both leave in
-the store is compared before a time is reported.
+The peer logs a fiftieth of them as MLflow's documentation does, ``mlflow.start_run`` and the ``log_…`` functions; the
+numbers, parameters and inputs that both leave in the store are compared before a time is reported.
 """
 
+import os
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from benchmarks.turns import row
 from tasks.records.cell import Cell
@@ -21,28 +21,58 @@ from tasks.results.tracking.run_record import RunRecord, TrackedInput
 from tasks.results.tracking.settings import TrackingSettings
 from tasks.results.tracking.tracking_store import cell_tags, locked_store
 
-RUNS, PEER_RUNS, LIMIT_SECONDS = 1000, 20, 30.0
+RUNS, PEER_RUNS, LIMIT_SECONDS, AGAIN_LIMIT_SECONDS = 1000, 20, 180.0, 30.0
 
 
 def run() -> list[dict[str, Any]]:
     """Seconds of wall time: all runs made, and all runs found unchanged."""
     records = [record(number) for number in range(RUNS)]
     with tempfile.TemporaryDirectory(prefix="palimpsest publishing ") as folder:
-        ours, peer = (TrackingSettings(uri=f"sqlite:///{folder}/{name}.db") for name in ("ours", "peer"))
-        for settings in (ours, peer):
+        ours, few, peer = (TrackingSettings(uri=f"sqlite:///{folder}/{name}.db") for name in ("ours", "few", "peer"))
+        for settings in (ours, few, peer):
             # The tables of a new store, which take MLflow seconds, are no cost of publishing.
             with locked_store(settings):
                 pass
-        check_same(Path(folder), records[:2])
+        publication.publish(records[:PEER_RUNS], few)
         made = seconds(lambda: publication.publish(records, ours))
-        with patch.object(publication, "can_write", return_value=False):
-            one_by_one = seconds(lambda: publication.publish(records[:PEER_RUNS], peer)) * RUNS / PEER_RUNS
         again = seconds(lambda: publication.publish(records, ours))
-    target = f"< {LIMIT_SECONDS:.0f} s"
+        # Last, since it writes the store's address into the environment.
+        fluent = seconds(lambda: log_fluently(records[:PEER_RUNS], peer)) * RUNS / PEER_RUNS
+        del os.environ["MLFLOW_TRACKING_URI"]
+        if contents(Path(folder) / "few.db") != contents(Path(folder) / "peer.db"):
+            raise RuntimeError("the two ways of publishing leave different numbers, parameters or inputs")
     return [
-        row(f"publish {RUNS} runs", made, one_by_one, "s", one_by_one / made, target, made < LIMIT_SECONDS),
-        row(f"publish {RUNS} runs again", again, None, "s", None, target, again < LIMIT_SECONDS),
+        row(f"publish {RUNS} runs", made, fluent, "s", fluent / made, f"< {LIMIT_SECONDS:.0f} s", made < LIMIT_SECONDS),
+        row(
+            f"publish {RUNS} runs again",
+            again,
+            None,
+            "s",
+            None,
+            f"< {AGAIN_LIMIT_SECONDS:.0f} s",
+            again < AGAIN_LIMIT_SECONDS,
+        ),
     ]
+
+
+def log_fluently(records: Sequence[RunRecord], settings: TrackingSettings) -> None:
+    """The same runs by MLflow's fluent interface."""
+    import mlflow
+    from mlflow.data.http_dataset_source import HTTPDatasetSource
+    from mlflow.data.meta_dataset import MetaDataset
+
+    mlflow.set_tracking_uri(settings.uri)
+    mlflow.set_experiment(settings.experiment)
+    for entry in records:
+        with mlflow.start_run(run_name=entry.cell.path):
+            mlflow.set_tags(entry.tags)
+            mlflow.log_params(entry.parameters)
+            mlflow.log_metrics(entry.metrics, step=0)
+            for (name, step), value in entry.curve.items():
+                mlflow.log_metric(name, value, step=step)
+            for data in entry.inputs:
+                source = HTTPDatasetSource(f"http://127.0.0.1/{data.name}")
+                mlflow.log_input(MetaDataset(source, name=data.name, digest=data.digest), context=data.context)
 
 
 def record(number: int) -> RunRecord:
@@ -63,32 +93,14 @@ def record(number: int) -> RunRecord:
     )
 
 
-def check_same(folder: Path, records: list[RunRecord]) -> None:
-    """Raise where the two ways leave different stores (ids aside)."""
-    left = []
-    for name in ("by us", "by calls"):
-        settings = TrackingSettings(uri=f"sqlite:///{folder}/{name}.db")
-        with locked_store(settings):
-            pass
-        with patch.object(publication, "can_write", return_value=name == "by us"):
-            publication.publish(records, settings)
-        left.append(contents(folder / f"{name}.db"))
-    if left[0] != left[1]:
-        raise RuntimeError("the two ways of publishing leave different stores")
-
-
 def contents(path: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """What a store holds, without ids."""
+    """The numbers, parameters and inputs of a store, by the names of their runs."""
     questions = {
-        "runs": "select name, status, start_time, end_time, user_id, source_type, lifecycle_stage from runs",
-        "tags": "select r.name, t.key, t.value from tags t join runs r using (run_uuid)",
         "params": "select r.name, t.key, t.value from params t join runs r using (run_uuid)",
-        "metrics": "select r.name, t.key, t.value, t.timestamp, t.step, t.is_nan from metrics t join runs r "
-        "using (run_uuid)",
-        "latest": "select r.name, t.key, t.value, t.timestamp, t.step, t.is_nan from latest_metrics t join runs r "
-        "using (run_uuid)",
-        "inputs": "select r.name, d.name, d.digest, d.dataset_source_type, d.dataset_source, t.name, t.value "
-        "from inputs i join runs r on i.destination_id = r.run_uuid join datasets d on i.source_id = d.dataset_uuid "
+        "metrics": "select r.name, t.key, t.value, t.step from metrics t join runs r using (run_uuid)",
+        "latest": "select r.name, t.key, t.value, t.step from latest_metrics t join runs r using (run_uuid)",
+        "inputs": "select r.name, d.name, d.digest, t.name, t.value from inputs i join runs r "
+        "on i.destination_id = r.run_uuid join datasets d on i.source_id = d.dataset_uuid "
         "join input_tags t using (input_uuid)",
     }
     with sqlite3.connect(path) as store:

@@ -70,25 +70,24 @@ def output(process: "subprocess.Popen[str]") -> list[str]:
     return said.split()
 
 
-def check(folder: Path, uri: str) -> tuple[list[str], list[str]]:
-    """Two publishers at once, then one again: one whole run of each key. What the two said."""
+def check(folder: Path, uri: str) -> None:
+    """Two publishers at once, then one again: one whole run of each key."""
     two = [start(folder / name, PUBLISH, uri, "both", str(RUNS)) for name in ("first", "second")]
-    said = [output(process) for process in two]
+    for process in two:
+        output(process)
     assert output(start(folder / "first", PUBLISH, uri, "both", str(RUNS))) == ["0", "0", str(RUNS), "0"]
     counts = output(start(folder / "first", COUNTS, uri, "both"))
     # 63 metrics and three curves, 35 parameters, 6 inputs, 25 points of a curve.
     assert counts == [str(RUNS), "1", "66", "35", "6", "25", "FINISHED"]
-    return said[0], said[1]
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_two_publishers_into_postgresql_take_turns(database: PostgresServer, tmp_path: Path) -> None:
+def test_two_publishers_into_postgresql_make_no_duplicate(database: PostgresServer, tmp_path: Path) -> None:
     uri = f"postgresql:{database.make_database('direct')}"
     # The tables of a new store, which the second publisher must not make too.
     assert output(start(tmp_path / "first", PUBLISH, uri, "tables", "1")) == ["1", "0", "0", "0"]
-    said = check(tmp_path, uri)
-    assert sorted(said) == sorted([[str(RUNS), "0", "0", "0"], ["0", "0", str(RUNS), "0"]])
+    check(tmp_path, uri)
     assert shown_uri(uri.replace("palimpsest@", "palimpsest:secret@")).count("secret") == 0
 
 

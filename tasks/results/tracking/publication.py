@@ -15,12 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
-from urllib.parse import urlsplit
 
 from tasks.results.summary.comparison_view import offer_view
 from tasks.results.tracking.curve import cell_metrics, logged_curves
 from tasks.results.tracking.model_registry import ReleasedModel, register_models
-from tasks.results.tracking.new_runs import can_write, write_new_runs
 from tasks.results.tracking.run_artifacts import ARTIFACTS_TAG, EARLIER_TAG, send
 from tasks.results.tracking.run_record import RunRecord, TrackedInput
 from tasks.results.tracking.settings import TrackingSettings
@@ -38,8 +36,6 @@ from tasks.results.tracking.tracking_store import (
 
 _METRICS, _PARAMETERS, _TAGS = 800, 100, 100
 """How many go into one call: MLflow takes 100 parameters, 100 tags, and 1,000 of all together."""
-_RUNS = 100
-"""How many new runs go into one transaction: for a second or two no other process can write."""
 _CALLS_AT_ONCE, _TRIES = 8, 5
 _SAME = 1e-9
 _SAME_CURVE = 1e-3
@@ -123,38 +119,38 @@ def _publish(records: Sequence[RunRecord], store: TrackingStore, result: Publica
     result.run_ids = run_ids
 
 
-def _make(records: Sequence[RunRecord], store: TrackingStore) -> Iterator[tuple[str, str]]:
-    """Make runs with all that they say; key and run id of each."""
-    if can_write(store.client):
-        for part in batched(records, _RUNS):
-            run_ids = write_new_runs(store.client, store.experiment_id, part)
-            yield from ((record.key, run_id) for record, run_id in zip(part, run_ids, strict=True))
-        return
+def _make(records: Sequence[RunRecord], store: TrackingStore) -> dict[str, str]:
+    """Make runs with all that they say; run id of each key."""
+    if store.is_locked:
+        return {record.key: _make_run(record, store) for record in records}
     if not records:
-        return
+        return {}
     # Each call waits for the server and its database, which work on several at once.
-    server = urlsplit(store.uri).scheme in ("http", "https")
-    with ThreadPoolExecutor(_CALLS_AT_ONCE if server else 1) as pool:
-        list(pool.map(lambda record: _make_through_calls(record, store), records))
-    yield from store.take_back_doubles({record.key for record in records}).items()
+    with ThreadPoolExecutor(_CALLS_AT_ONCE) as pool:
+        list(pool.map(lambda record: _make_run(record, store), records))
+    return store.take_back_doubles({record.key for record in records})
 
 
-def _make_through_calls(record: RunRecord, store: TrackingStore) -> None:
-    """Make the run of a record, or complete the one that another publisher makes at the same time."""
+def _make_run(record: RunRecord, store: TrackingStore) -> str:
+    """Make the run of a record, or complete the one that another publisher makes at the same time; its id."""
     from mlflow.exceptions import MlflowException
 
     tags = {name: value for name, value in record.tags.items() if name != ARTIFACTS_TAG}
     run = store.make_run(record.key, tags, record.started)
+    if store.is_locked:
+        _complete(run, record, store, {})
+        return str(run.info.run_id)
     for tries_left in reversed(range(_TRIES)):
         try:
             _complete(run, record, store, logged_curves(store.client, [run])[run.info.run_id])
-            return
+            return str(run.info.run_id)
         except MlflowException:
             # The other one has written the same meanwhile, or taken its run back.
             found = store.run_that_stays(record.key)
             if found is None or tries_left == 0:
                 raise
             run = found
+    raise AssertionError("the last try returns or raises")
 
 
 def _contradicts(run: Any, record: RunRecord, logged: Mapping[tuple[str, int], float]) -> bool:

@@ -1,8 +1,8 @@
 """The MLflow store as palimpsest uses it: one experiment, in which runs are found by their key.
 
-Finding or making a run happens under a lock, so parallel stages and publishers never make two runs of one key: on one
-machine a file's, and with PostgreSQL one of the database for all machines. A server has no lock to be asked for: it is
-looked at again after each run made, and of two runs of one key the one whose id comes first stays.
+Finding or making a run happens under the lock of a file, so parallel stages and publishers of a machine never make two
+runs of one key. A store that machines share is looked at again after each run made: of two runs of one key the one
+whose id comes first stays.
 """
 
 import gc
@@ -27,8 +27,6 @@ RETIRED_KEY_TAG = "palimpsest.retired_key"
 
 _LOCK_SECONDS = 120
 _PAGE = 1000
-_DATABASE_LOCK = int.from_bytes(b"palimpse")
-"""Number of the lock in PostgreSQL, where locks have numbers of 64 bits."""
 _SQLITE = "sqlite:///"
 
 
@@ -69,6 +67,11 @@ class TrackingStore:
         self.experiment_id = experiment_id
         self.uri = uri
 
+    @property
+    def is_locked(self) -> bool:
+        """Whether its lock keeps every other publisher away: a SQLite file is one machine's."""
+        return self.uri.startswith(_SQLITE)
+
     def runs(self, condition: str = "") -> list[Any]:
         """All runs of the experiment that are not deleted, with metrics, parameters, tags and inputs."""
         found: list[Any] = []
@@ -91,7 +94,7 @@ class TrackingStore:
         run = self.client.create_run(
             self.experiment_id, start_time=start_time, tags=dict(tags), run_name=cell_path_of(key)
         )
-        if self.uri.startswith(_SQLITE):
+        if self.is_locked:
             return run
         rivals = sorted(self.runs_of_key(key), key=lambda rival: rival.info.run_id)
         if rivals and rivals[0].info.run_id != run.info.run_id:
@@ -135,9 +138,7 @@ def locked_store(settings: TrackingSettings) -> Iterator[TrackingStore]:
     # Before the lock is taken: importing takes a second, and processes that wait for each other would add it up.
     import_client()
     with _store_lock(settings):
-        store = _open_store(settings)
-        with _database_lock(store):
-            yield store
+        yield _open_store(settings)
 
 
 def _open_store(settings: TrackingSettings) -> TrackingStore:
@@ -242,34 +243,6 @@ def _store_lock(settings: TrackingSettings) -> Iterator[None]:
         yield
     finally:
         lock.release()
-
-
-@contextmanager
-def _database_lock(store: TrackingStore) -> Iterator[None]:
-    """PostgreSQL's own lock, for publishers on several machines; other stores have none."""
-    engine = getattr(store.client._tracking_client.store, "engine", None)
-    if engine is None or engine.dialect.name != "postgresql":
-        yield
-        return
-    from sqlalchemy import text
-    from sqlalchemy.exc import DBAPIError
-
-    # A connection that is lost gives the lock back.
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text(f"set lock_timeout = '{_LOCK_SECONDS}s'"))
-        try:
-            connection.execute(text("select pg_advisory_lock(:number)"), {"number": _DATABASE_LOCK})
-        except DBAPIError:
-            raise ResourceError(
-                f"another process has held the lock of {shown_uri(store.uri)!r} for {_LOCK_SECONDS} seconds; wait for "
-                "it, or end it"
-            ) from None
-        try:
-            yield
-        finally:
-            with suppress(DBAPIError):
-                connection.execute(text("select pg_advisory_unlock(:number)"), {"number": _DATABASE_LOCK})
-                connection.execute(text("reset lock_timeout"))
 
 
 def check_exists(settings: TrackingSettings) -> None:
