@@ -76,7 +76,7 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
     seconds = time.perf_counter() - clock
     kept_words = technique.kept_words
     if files.kept_words:
-        write_lines(files.kept_words, sorted(kept_words or ()))
+        write_lines(files.kept_words, sorted(kept_words or ()), private=True)
     share = f"{tally.masked_fraction:.1%}" if tally.masked_fraction is not None else "none"
     print(
         f"{cell.technique}: {tally.masked_words:,} of {tally.words:,} words masked ({share}) "

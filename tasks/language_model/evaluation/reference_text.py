@@ -136,14 +136,17 @@ def _foreign(path: str | Path, sidecar: str | Path, reason: str) -> CorpusError:
 
 
 def sidecars_in(folder: str | Path) -> dict[str, Path]:
-    """The sidecars of a folder by the technique that their file names (``allow_list.jsonl``), in order of names.
+    """The sidecars of a folder by the technique that their file names (``allow_list.jsonl``), or their folder
+    (``allow_list/sidecar.jsonl``), in order of names.
 
     Raises ``CorpusError`` where there is none.
     """
-    found = {path.stem: path for path in sorted(Path(folder).glob("*.jsonl"))}
+    beside = {path.stem: path for path in Path(folder).glob("*.jsonl")}
+    within = {path.parent.name: path for path in Path(folder).glob("*/sidecar.jsonl")}
+    found = dict(sorted((beside | within).items()))
     if not found:
         raise CorpusError(
-            f"folder {str(folder)!r} holds no sidecar; give a folder with one file TECHNIQUE.jsonl for each technique, "
-            "written by 'palimpsest mask --sidecar'"
+            f"folder {str(folder)!r} holds no sidecar; give a folder with TECHNIQUE.jsonl or "
+            "TECHNIQUE/sidecar.jsonl for each technique, written by 'palimpsest mask --sidecar'"
         )
     return found

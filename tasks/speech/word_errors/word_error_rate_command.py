@@ -49,7 +49,9 @@ def add_error_options(parser: argparse.ArgumentParser) -> None:
         help="tell apart the words that a technique masks, by its sidecar of the references; may be given again",
     )
     parser.add_argument(
-        "--sidecars", metavar="FOLDER", help="the same for a folder of sidecars, one TECHNIQUE.jsonl for each technique"
+        "--sidecars",
+        metavar="FOLDER",
+        help="the same for a folder with TECHNIQUE.jsonl or TECHNIQUE/sidecar.jsonl for each technique",
     )
     parser.add_argument("--errors", metavar="FILE", help="write the errors, aligned, to read by eye: private")
     parser.add_argument(
