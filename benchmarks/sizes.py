@@ -63,7 +63,7 @@ def main() -> None:
     own, common = (sum(pair[index] for pair in counts.values()) for index in (0, 1))
     stages = sum(pair[1] > 0 for pair in counts.values())
     print(f"{'options':<12}{own:>8} of {len(counts)} commands, and {common} that {stages} stages have in common")
-    for file in ("dvc.yaml", "params.yaml"):
+    for file in ("dvc.yaml", "cells.yaml", "params.yaml"):
         print(f"{file:<12}{len((ROOT / file).read_text(encoding='utf-8').splitlines()):>8} lines")
     sizes = modules("tests")
     print(f"{'tests':<12}{sum(sizes.values()):>8,} lines in {len(sizes):>4} files")

@@ -8,7 +8,6 @@ from typing import Any
 
 from dashboards.paper_results import RESULTS, TECHNIQUES, printed, readable_range
 from tasks.records.cells import ORACLE, PRETRAINED, training_report
-from tasks.results.fine_tuned_names import pretrained_counterpart
 from tasks.results.measures import Measure
 from tasks.results.plot_panel import Panel, Scale, label_width, scale_round, spread
 from tasks.results.summary.estimate import Estimate, estimate
@@ -162,8 +161,7 @@ def comparison_plots(table: Table) -> list[Drawing]:
 
 def _row_of(line: Line) -> str:
     """The row that a line of ours shares with the paper's of the same method."""
-    fine_tuned = line.filler is not None and pretrained_counterpart(line.filler) != line.filler
-    return f"{method_name(line.method)} fine-tuned" if fine_tuned else method_name(line.method)
+    return f"{method_name(line.method)} fine-tuned" if line.is_tuned else method_name(line.method)
 
 
 def _limits(number: Estimate) -> tuple[float, float]:

@@ -1,4 +1,5 @@
-"""Show which stages of the experiment would run, which would not, and why. Nothing is started or changed.
+"""Show which stages of the experiment would run, which would not, and why. Nothing is started, and nothing changed but
+cells.yaml, which is brought to what params.yaml asks for.
 
 A stage runs when its command, one of its parameters or one of its inputs changed, or an output is missing, since DVC
 recorded it in dvc.lock. Stages behind it run if their inputs come out different.
@@ -52,15 +53,13 @@ def selection_of(arguments: argparse.Namespace) -> Selection:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the plan."""
-    from flows.checkout.checked_parameters import known_to_be_valid
+    from flows.checkout.checked_parameters import checked_resources, known_to_be_valid
 
     selection = selection_of(arguments)
     root = project_folder()
     resources = None
     if not known_to_be_valid(root):
-        from tasks.parameters.parameter_file import read_parameters
-
-        resources = read_parameters(root / "params.yaml").resources
+        resources = checked_resources(root)
     with open_repository(root) as repository:
         plan = make_plan(repository, selection)
     if resources is not None:

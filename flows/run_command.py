@@ -68,7 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the stages; 0 where all are done, 1 where one failed, 128 and the signal's number where it was stopped."""
-    from flows.checkout.checked_parameters import known_to_be_valid, remember_as_valid
+    from flows.checkout.checked_parameters import checked_resources, known_to_be_valid, remember_as_valid
     from flows.checkout.overrides import overridden
     from flows.checkout.run_lock import RunLock
     from flows.graph.graph import open_repository, project_folder
@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     if overrides:
         check_recordable(root)
     with chdir(root), RunLock(root) as lock, overridden(root, overrides):
-        resources = None if known_to_be_valid(root) else _resources(root)
+        resources = None if known_to_be_valid(root) else checked_resources(root)
         with open_repository(root) as repository:
             plan = plan_after_repair(repository, selection, resources)
         if resources is not None:

@@ -27,7 +27,7 @@ from tasks.files.paths_apart import check_options
 from tasks.files.private_folders import close_private_folders
 
 COMMANDS: dict[str, str] = {
-    "check-parameters": "tasks.parameters.check_parameters_command",
+    "cells": "tasks.parameters.cells_command",
     "corpora": "tasks.corpora.corpora",
     "count-words": "tasks.corpora.count_words",
     "vocabulary": "tasks.language_model.vocabulary_command",

@@ -46,8 +46,7 @@ RESTORED = {"top_1": 0.081, "top_k": 0.034, "sample": 0.012, "unigram": 0.0007}
 FEW = {
     "techniques": ["allow_list"],
     "baselines": ["baseline1"],
-    "methods": ["top_k"],
-    "controls": [],
+    "fills": [{"filler": "minilm", "methods": ["top_k"]}],
 }
 """Changes of ``compare`` that leave four cells: pretrained, Oracle, Baseline1 and Top-K."""
 
@@ -73,13 +72,7 @@ def make_experiment(folder: Path, state: str = "", **changes: Any) -> Path:
         "datasets": ["chat"],
         "techniques": ["allow_list", "vocabulary_threshold", "entity_tagger"],
         "baselines": ["baseline0", "baseline1"],
-        "fillers": ["minilm"],
-        "methods": ["top_1", "top_k", "sample"],
-        "tunings": [],
-        "tunings_again": [],
-        "tuned_fillers": [],
-        "tuned_methods": [],
-        "controls": ["unigram"],
+        "fills": [{"filler": "minilm", "methods": ["top_1", "top_k", "sample"]}, {"methods": ["unigram"]}],
         "seeds": [1],
         "taggers": [],
         "detectors": [],
@@ -88,7 +81,7 @@ def make_experiment(folder: Path, state: str = "", **changes: Any) -> Path:
         **changes,
     }
     document["corpora"] = {name: document["corpora"]["chat"] for name in document["compare"]["datasets"]}
-    fillers = [*document["compare"]["fillers"], *changes.get("large_fillers", [])]
+    fillers = [fills["filler"] for fills in document["compare"]["fills"] if "filler" in fills]
     document["fillers"] = dict.fromkeys(fillers, document["fillers"]["minilm"])
     document["filling"]["top_k"]["k"] = k
     lists = {"source": "lists.jsonl"}
@@ -228,8 +221,8 @@ class _Writer:
                     "mask",
                     inputs=[f"data/private/corpora/{dataset}/train.txt", "data/word_counts.tsv"],
                     outputs=[
-                        f"data/masked/{dataset}/{technique}/train.txt",
-                        f"data/private/sidecars/{dataset}/{technique}.jsonl",
+                        f"data/private/masked/{dataset}/train/{technique}/text.txt",
+                        f"data/private/masked/{dataset}/train/{technique}/sidecar.jsonl",
                     ],
                     parameters={**sections["masking"][technique], "marker_style": "mask"},
                     measured={
@@ -240,13 +233,13 @@ class _Writer:
                     },
                     cell={"dataset": dataset, "technique": technique},
                     seed=None,
-                    dvc_stage=f"mask@{dataset}-{technique}",
+                    dvc_stage=f"mask@train-{dataset}-{technique}",
                 )
 
     def cell(self, cell: Cell) -> None:
         text = f"data/private/corpora/{cell.dataset}/train.txt"
         if cell.technique:
-            text = f"data/masked/{cell.dataset}/{cell.technique}/train.txt"
+            text = f"data/private/masked/{cell.dataset}/train/{cell.technique}/text.txt"
         if is_filled(cell):
             self.fill(cell, text)
             text = f"data/obfuscated/{cell.path}.txt"
@@ -270,7 +263,7 @@ class _Writer:
             inputs=[
                 *([f"models/fillers/{cell.filler}"] if cell.filler else []),
                 text,
-                f"data/private/sidecars/{cell.dataset}/{cell.technique}.jsonl",
+                f"data/private/masked/{cell.dataset}/train/{cell.technique}/sidecar.jsonl",
                 "data/word_counts.tsv",
             ],
             outputs=[f"data/obfuscated/{cell.path}.txt"],
@@ -285,7 +278,7 @@ class _Writer:
             },
             cell=cell.as_dict(),
             seed=cell.seed,
-            dvc_stage=stage_name(cell, "fill").replace("fill_filled", "fill"),
+            dvc_stage=stage_name(cell, "fill"),
         )
 
     def adapt(self, cell: Cell, text: str, model: str) -> None:

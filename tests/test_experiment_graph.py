@@ -12,6 +12,8 @@ from stage_commands import parsed, sections_of
 
 from tasks.cli import command_parser
 from tasks.files.paths_apart import check_options, refuse_shared_paths
+from tasks.parameters.cells_file import cells_text
+from tasks.parameters.parameter_file import read_parameters
 from tasks.profiles.profile import profile_names, profile_text
 
 ROOT = Path(__file__).parent.parent
@@ -33,7 +35,7 @@ def test_every_stage_calls_a_command_with_options_that_it_has(stages):
 
 def test_every_stage_depends_on_the_parameters_that_its_command_reads(stages):
     for name, stage in stages.items():
-        listed = sorted(key for dependency in stage.params for key in dependency.params)
+        listed = sorted({key for dependency in stage.params for key in dependency.params})
         assert listed == sections_of(stage), name
 
 
@@ -77,9 +79,10 @@ def upstream(request, tmp_path_factory):
     return upstream_in(tmp_path_factory.mktemp(request.param), profile_text(request.param, ROOT))
 
 
-def upstream_in(folder, parameters):
+def upstream_in(folder, parameters, cells=None):
     shutil.copy(ROOT / "dvc.yaml", folder)
     (folder / "params.yaml").write_text(parameters, encoding="utf-8")
+    (folder / "cells.yaml").write_text(cells or cells_text(read_parameters(folder / "params.yaml")), encoding="utf-8")
     with Repo.init(str(folder), no_scm=True) as repository:
         graph = repository.index.graph
         return {stage: nx.descendants(graph, stage) for stage in graph if stage.cmd}
@@ -88,7 +91,7 @@ def upstream_in(folder, parameters):
 def is_private_itself(stage, above):
     """A text that is not made here is somebody's secret, unless it is one of two; so is all below ``data/private``."""
     sections = {key for dependency in stage.params for key in dependency.params}
-    brings_text = {before.name for before in above} <= {"parameters"} and stage.name != "parameters"
+    brings_text = {before.name for before in above} <= {"cells"} and stage.name != "cells"
     return (brings_text and not sections <= PUBLIC_TEXT) or any(
         str(out).startswith("data/private") for out in stage.outs
     )
@@ -100,23 +103,23 @@ def test_nothing_that_has_private_text_upstream_is_pushed_and_all_else_may_be(up
     assert [str(out) for stage in private for out in stage.outs if out.can_push] == []
     public = upstream.keys() - private
     assert [str(out) for stage in public for out in stage.outs if not out.can_push] == []
-    kept_open = {"parameters", "generic", "word_counts", "vocabulary", "pretrain", "train_filler"}
+    kept_open = {"cells", "generic", "word_counts", "vocabulary", "pretrain", "train_filler"}
     assert kept_open <= {stage.name.split("@")[0] for stage in public}
     steps = {stage.name.split("@")[0] for stage in private}
-    assert {"corpus", "labelled_text", "fill", "adapt_filled", "evaluate_filled", "summarise", "report"} <= steps
+    assert {"corpus", "labelled_text", "fill", "adapt", "evaluate", "summarise", "report"} <= steps
 
 
 def test_no_stage_comes_before_the_check_of_the_parameters(upstream):
-    unchecked = [stage.name for stage, above in upstream.items() if "parameters" not in {one.name for one in above}]
-    assert unchecked == ["parameters"]
+    unchecked = [stage.name for stage, above in upstream.items() if "cells" not in {one.name for one in above}]
+    assert unchecked == ["cells"]
 
 
 @pytest.mark.parametrize("techniques", [["t"], []])
 def test_not_even_one_whose_name_fits_nothing_comes_before_the_check(tmp_path, techniques):
-    """Each dimension has one name, which no section knows: a stage is then built from it with no other before it."""
+    """Each dimension has one name, which no section knows: a stage is then built from it with no other before it. The
+    same goes for cells that were not written anew."""
     document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    names = {key: {"filler": key, "base": "x"} if key.startswith("tunings") else key for key in document["compare"]}
-    document["compare"] = {key: [name] for key, name in names.items()}
+    document["compare"] = {key: [key] for key in document["compare"]}
     document["compare"]["techniques"] = techniques
     source = {"source": "elsewhere"}
     document["corpora"] = {"a": source}
@@ -125,4 +128,5 @@ def test_not_even_one_whose_name_fits_nothing_comes_before_the_check(tmp_path, t
         "corpora": {"c": {"dev": source, "test": source}},
         "nbest": {"d": {"dev": source, "test": source}},
     }
-    test_no_stage_comes_before_the_check_of_the_parameters(upstream_in(tmp_path, yaml.safe_dump(document)))
+    cells = (ROOT / "cells.yaml").read_text(encoding="utf-8").replace("chat", "another")
+    test_no_stage_comes_before_the_check_of_the_parameters(upstream_in(tmp_path, yaml.safe_dump(document), cells))

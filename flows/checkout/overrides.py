@@ -1,8 +1,8 @@
 """Parameters of one run that differ from ``params.yaml``: ``palimpsest run --set filling.top_k.k=20``.
 
 DVC and every stage read ``params.yaml``, so the changed values stand there while the run works, and the file is put
-back byte for byte when it ends. A copy of the original lies beside the logs meanwhile: after a run that was killed, the
-next one puts it back first.
+back byte for byte when it ends, with ``cells.yaml``, which follows from it. A copy of the originals lies beside the
+logs meanwhile: after a run that was killed, the next one puts them back first.
 """
 
 import io
@@ -20,6 +20,7 @@ from tasks.files.atomic_file import atomic_writer
 
 PARAMETERS = "params.yaml"
 """By its name, since the settings of every step come with ``tasks.parameters.parameter_file``."""
+CELLS = "cells.yaml"
 ORIGINAL = Path(STATE_FOLDER) / "params_before_overrides.json"
 """Text of ``params.yaml`` before the overrides, and with them."""
 
@@ -82,7 +83,8 @@ def overridden(folder: Path, overrides: Mapping[str, Any]) -> Iterator[None]:
     changed = overridden_text(path, overrides)
     before = path.read_text(encoding="utf-8")
     with atomic_writer(folder / ORIGINAL, private=True) as stream:
-        json.dump({"before": before, "changed": changed}, stream)
+        cells = (folder / CELLS).read_text(encoding="utf-8") if (folder / CELLS).exists() else None
+        json.dump({"before": before, "changed": changed, "cells": cells}, stream)
     try:
         _write(path, changed)
         yield
@@ -111,6 +113,8 @@ def put_back(folder: Path) -> bool:
         )
     if present != texts["before"]:
         _write(path, texts["before"])
+    if texts["cells"] is not None:
+        _write(folder / CELLS, texts["cells"])
     (folder / ORIGINAL).unlink()
     return True
 

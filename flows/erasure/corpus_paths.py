@@ -1,7 +1,7 @@
 """Where in a checkout a corpus is: the paths that ``dvc.yaml`` writes for it, and what is made of them.
 
-The graph is the list. Each output with ``${item.dataset}`` or ``${key}`` in its path is a place of the corpus of that
-name, down to that part of the path: so cells of an earlier comparison are found too, which no stage has any more.
+The graph is the list. Each output with the name of a corpus in its path is a place of the corpus of that name, down to
+that part of the path: so cells of an earlier comparison are found too, which no stage has any more.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,10 +11,14 @@ from typing import Any
 import yaml
 
 from flows.erasure.dvc_records import Record
+from tasks.parameters.cells_file import MODELS, MODELS_OF_RAW_TEXT
 
-_NAMES = ("${item.dataset}", "${key}")
-"""How ``dvc.yaml`` writes the name of a corpus: in a matrix, and in a ``foreach`` over corpora, their speech, their
-n-best lists, and labelled text that has a corpus' name."""
+_NAMES = ("${item.dataset}", "${item.cell.dataset}", "${key}")
+"""How ``dvc.yaml`` writes the name of a corpus: in a matrix, of a cell, and in a ``foreach`` over corpora and labelled
+text that has a corpus' name."""
+_PATH = "${item.path}"
+"""The path of a cell, which begins with the name."""
+_MODEL = "${item.model}"
 
 
 class CorpusPaths:
@@ -56,9 +60,9 @@ class CorpusPaths:
 def paths_of(name: str, root: Path) -> CorpusPaths:
     """What ``dvc.yaml`` names after the corpus."""
     graph = yaml.safe_load((root / "dvc.yaml").read_text(encoding="utf-8"))
-    return CorpusPaths(
-        path for stage in graph["stages"].values() for text in _outputs(stage) if (path := _place(text, name))
-    )
+    texts = {text for stage in graph["stages"].values() for text in _outputs(stage)}
+    texts |= {f"{folder}/{_PATH}" for folder in (MODELS, MODELS_OF_RAW_TEXT) if _MODEL in texts}
+    return CorpusPaths(path for text in texts if (path := _place(text, name)))
 
 
 def _outputs(stage: Any) -> Iterator[str]:
@@ -72,6 +76,8 @@ def _place(text: str, name: str) -> str | None:
     """The path down to the first part that has the corpus' name."""
     parts = text.split("/")
     for number, part in enumerate(parts, start=1):
+        if part.startswith(_PATH):
+            return "/".join([*parts[: number - 1], name])
         for written in _NAMES:
             if written in part:
                 return "/".join([*parts[: number - 1], part.replace(written, name)])

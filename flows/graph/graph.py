@@ -35,7 +35,7 @@ class Node:
     upstream: tuple[str, ...]
     """Stages that make a dependency of this one, in the order of the graph."""
     dimensions: Mapping[str, str] = field(default_factory=dict)
-    """Its place in the matrix or foreach that it comes from: ``{"dataset": "chat", "technique": "allow_list"}``."""
+    """Its cell, or its place in the matrix or foreach that it comes from: ``{"dataset": "chat", "seed": "1"}``."""
 
     @property
     def step(self) -> str:
@@ -188,7 +188,10 @@ def _node(name: str, stage: Any, upstream: list[str], definitions: dict[str, Map
 
 
 def _dimensions(stage: Any, definitions: dict[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Where a stage stands in its matrix or foreach, as DVC resolved it; empty for a stage without."""
+    """Where a stage stands in its matrix or foreach, as DVC resolved it; empty for a stage without.
+
+    An entry of ``cells.yaml`` has its dimensions under ``cell``; of another foreach the key is all there is.
+    """
     from dvc.parsing import ForeachDefinition, MatrixDefinition
     from dvc.stage import PipelineStage
 
@@ -198,16 +201,12 @@ def _dimensions(stage: Any, definitions: dict[str, Mapping[str, Any]]) -> dict[s
     if stage.path not in definitions:
         definitions[stage.path] = stage.dvcfile.resolver.definitions
     definition = definitions[stage.path][step]
-    if isinstance(definition, ForeachDefinition):
-        return {step: key}
-    if not isinstance(definition, MatrixDefinition):
+    if not isinstance(definition, ForeachDefinition | MatrixDefinition):
         return {}
-    dimensions: dict[str, str] = {}
-    for name, item in definition.normalized_iterable[key].items():
-        # An item may be a mapping of its own: its keys say more than its number.
-        values = item.items() if isinstance(item, Mapping) else [(name, item)]
-        dimensions |= {str(part): str(value) for part, value in values}
-    return dimensions
+    item = definition.normalized_iterable[key]
+    if isinstance(definition, ForeachDefinition):
+        item = item.get("cell") if isinstance(item, Mapping) else None
+    return {step: key} if item is None else {str(name): str(value) for name, value in item.items()}
 
 
 def _topological(stages: set[Any], edges: Any, position: Mapping[Any, int]) -> list[Any]:

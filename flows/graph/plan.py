@@ -15,7 +15,7 @@ from flows.graph.changes import Change, ChangeReader, Kind
 from flows.graph.graph import Graph, dvc_stages, graph_of
 from flows.graph.private_sources import refuse_pushed_sources
 from flows.graph.selection import Selection
-from tasks.parameters.check_parameters_command import STAGE as CHECK_OF_PARAMETERS
+from tasks.parameters.cells_command import STAGE as CHECK_OF_PARAMETERS
 
 if TYPE_CHECKING:
     from dvc.repo import Repo

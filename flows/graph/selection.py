@@ -1,7 +1,7 @@
 """Parts of the graph by name: patterns of stages, and values of the dimensions that a matrix or foreach has.
 
-The dimensions are DVC's: ``technique`` of ``matrix: {technique: …}``; where an item of a matrix is a mapping, its keys
-(``filler`` and ``base`` of ``tuning``); of a ``foreach``, the name of its step. ``stage`` and ``step`` go with them.
+The dimensions are those of a cell in ``cells.yaml``; of a matrix its own (``technique`` of ``matrix: {technique: …}``);
+of another ``foreach`` the name of its step. ``stage`` and ``step`` go with them.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

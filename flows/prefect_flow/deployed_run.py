@@ -14,6 +14,7 @@ from uuid import UUID
 from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 
+from flows.checkout.checked_parameters import checked_resources
 from flows.checkout.overrides import overridden
 from flows.checkout.run_lock import RunLock
 from flows.graph.graph import open_repository, project_folder
@@ -29,7 +30,6 @@ from flows.stages.executor import Outcome
 from flows.stages.processes import Processes
 from tasks.errors import ResourceError
 from tasks.files.private_folders import close_private_folders
-from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
 from tasks.settings.overrides import parse_overrides
 
 LOOK_SECONDS = 5.0
@@ -55,7 +55,7 @@ def deployed_session(
     if values:
         check_recordable(root)
     with chdir(root), _lock_when_free(root) as lock, overridden(root, values):
-        resources = read_parameters(root / DEFAULT_PATH).resources
+        resources = checked_resources(root)
         with open_repository(root) as repository:
             plan = plan_after_repair(repository, selection, resources, logger.info)
         logger.info(plan.summary())

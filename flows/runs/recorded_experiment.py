@@ -52,7 +52,7 @@ def record_experiment(folder: Path, overrides: Mapping[str, Any], outcomes: Mapp
             shutil.copy(git_folder / "index", index)
         environment = {"GIT_INDEX_FILE": str(index)}
         _git(folder, "add", "--update", ":/", environment=environment)
-        recorded = [name for name in ("params.yaml", "dvc.yaml", "dvc.lock") if (folder / name).exists()]
+        recorded = [name for name in ("params.yaml", "cells.yaml", "dvc.yaml", "dvc.lock") if (folder / name).exists()]
         _git(folder, "add", "--force", "--", *recorded, environment=environment)
         tree = _git(folder, "write-tree", environment=environment)
     # The same tree is the same experiment, complete or not: dvc.lock says what was done.

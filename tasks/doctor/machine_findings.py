@@ -8,7 +8,8 @@ from tasks.doctor.machine import Machine
 from tasks.doctor.parameter_counts import hub_parameters, transformer_parameters
 from tasks.doctor.size_units import bytes_text
 from tasks.doctor.text_sizes import TextSize
-from tasks.parameters.parameter_file import Parameters
+from tasks.parameters.cells_file import tunings
+from tasks.parameters.parameter_file import Parameters, first_base
 from tasks.records.cells import NO_LANGUAGE_MODEL, PRETRAINED, expected_cells, is_filled
 
 _BASE_MEMORY = 1.5e9
@@ -84,7 +85,7 @@ def _training_memory(parameters: Parameters) -> float:
 
 
 def _filler_sizes(parameters: Parameters, root: Path) -> dict[str, int]:
-    sizes = {name: hub_parameters(parameters.fillers[name].model, root) for name in parameters.compare.fillers}
+    sizes = {name: hub_parameters(parameters.fillers[name].model, root) for name in parameters.pretrained_fillers()}
     return {name: size for name, size in sizes.items() if size}
 
 
@@ -113,10 +114,8 @@ def _disk(parameters: Parameters, sizes: dict[str, TextSize], machine: Machine, 
     adapted = 1 + sum(cell.method not in (NO_LANGUAGE_MODEL, PRETRAINED) for cell in cells)
     fillers = _filler_sizes(parameters, root)
     masked = [dataset for dataset in compare.datasets for _ in compare.techniques]
-    bases: dict[str, str] = {}
-    for tuning in (*compare.tunings, *compare.tunings_again):
-        bases[tuning.filler] = bases.get(tuning.base, tuning.base)
-    tuned = _HALF_BYTES * len(masked) * sum(fillers.get(base, 0) for base in bases.values())
+    bases = [first_base(str(cell.filler), parameters.tuned_fillers) for cell in tunings(parameters)]
+    tuned = _HALF_BYTES * sum(fillers.get(base, 0) for base in bases)
     filled = [str(cell.dataset) for cell in cells if is_filled(cell)]
     text = sum(_BYTES_PER_WORD * sizes[dataset].words for dataset in (*masked, *filled))
     needed = adapted * model + tuned + sum(_HALF_BYTES * size for size in fillers.values()) + text

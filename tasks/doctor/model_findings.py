@@ -46,7 +46,7 @@ def _all_models(parameters: Parameters) -> Iterator[NeededModel]:
         settings = parameters.taggers[name]
         if settings.kind == "spacy" and settings.base:
             yield NeededModel(f"taggers.{name}.base", "spacy", settings.base)
-    for name in compare.fillers:
+    for name in parameters.pretrained_fillers():
         yield NeededModel(f"fillers.{name}.model", "hub", parameters.fillers[name].model)
     downstream = parameters.language_model.causal_lm
     if parameters.language_model.kind == "causal_lm" and downstream:

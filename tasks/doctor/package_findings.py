@@ -47,5 +47,5 @@ def _missing(name: str, detail: str, remedy: str) -> Finding:
 
 
 def _needs_bitsandbytes(parameters: Parameters) -> bool:
-    fillers = (parameters.fillers[name] for name in parameters.compare.fillers)
+    fillers = (parameters.fillers[name] for name in parameters.pretrained_fillers())
     return any(getattr(filler, "precision", None) == "4bit" for filler in fillers)

@@ -6,11 +6,12 @@ every method fills them, with the same settings, lists, filler and learned weigh
 only text that anybody may read. A filler that was fine-tuned on one technique's text fills what that technique masks.
 
 examples:
-  palimpsest examples --params params.yaml --dataset chat --masked data/masked/chat --filler models/fillers/minilm \\
+  palimpsest examples --params params.yaml --dataset chat --masked data/private/masked/chat/train \\
+    --techniques allow_list entity_tagger --filler models/fillers/minilm --methods top_1 top_k --controls unigram \\
     --word-counts data/word_counts.tsv --tuning-text data/generic/valid.txt --generic-text data/generic/train.txt \\
     --report results/reports/examples/chat/minilm.json
-  palimpsest examples --params params.yaml --dataset chat --masked data/masked/chat --technique allow_list \\
-    --filler models/tuned_fillers/chat/allow_list/minilm_tuned --methods-of tuned_methods \\
+  palimpsest examples --params params.yaml --dataset chat --masked data/private/masked/chat/train \\
+    --technique allow_list --filler models/tuned_fillers/chat/allow_list/minilm_tuned --methods top_k \\
     --word-counts data/word_counts.tsv --tuning-text data/generic/valid.txt --generic-text data/generic/train.txt \\
     --report results/reports/examples/chat/allow_list/minilm_tuned.json
 """
@@ -20,12 +21,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tasks.errors import ParameterError
+
 SUMMARY = "mask and fill made-up sentences, for the report page to quote"
 READS = ("word_counts", "tuning_text", "generic_text", "sentences", "masked", "filler")
 SENTENCES = Path(__file__).with_name("example_sentences.txt")
 STAGE = "examples"
-METHODS = ("methods", "tuned_methods", "large_methods")
-"""Lists of ``compare`` with methods that need nothing but a filler."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,15 +38,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--masked", required=True, metavar="FOLDER", help="its masked text, with a folder for each technique"
     )
-    parser.add_argument(
-        "--technique", metavar="NAME", help="this one alone, as for a filler tuned on its text (default: all compared)"
-    )
-    parser.add_argument(
-        "--methods-of",
-        choices=METHODS,
-        default="methods",
-        help="list of compare that names the methods; controls go with the first (default: %(default)s)",
-    )
+    parser.add_argument("--technique", metavar="NAME", help="mask by this one, on whose text the filler was tuned")
+    parser.add_argument("--techniques", nargs="+", default=[], metavar="NAME", help="or mask by each of these")
+    parser.add_argument("--methods", nargs="+", required=True, metavar="NAME", help="fill by each of these")
+    parser.add_argument("--controls", nargs="+", default=[], metavar="NAME", help="and by these, without the filler")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the draws (default: %(default)s)")
     parser.add_argument("--filler", required=True, metavar="FOLDER", help="filler, as for 'palimpsest fill'")
     parser.add_argument("--filler-name", metavar="NAME", help="name of the filler (default: --filler)")
     parser.add_argument("--word-counts", required=True, metavar="FILE", help="as for 'palimpsest fill'")
@@ -60,11 +57,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def sections(arguments: argparse.Namespace) -> list[str]:
-    """What is compared, and how everything is masked and filled."""
-    compared = [arguments.methods_of, "seeds"]
-    compared += ["controls"] if arguments.methods_of == "methods" else []
-    compared += [] if arguments.technique else ["techniques"]
-    return [*(f"compare.{name}" for name in compared), "filling", "masking"]
+    """How everything is masked and filled."""
+    return ["filling", "masking"]
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -72,18 +66,16 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.corpora.text_lines import read_corpus
     from tasks.filling.filled_corpus import Shard
     from tasks.filling.filler_setup import model_folders
-    from tasks.parameters.parameter_file import read_sections
     from tasks.records.cell import Cell
     from tasks.records.stage_report import recorded_stage
     from tasks.threads import threads_of
 
-    found = read_sections(arguments.params, sections(arguments))
     threads = threads_of(argparse.Namespace(params=arguments.params, threads=None))
-    seed = found["compare.seeds"][0]
-    name = arguments.filler_name or arguments.filler
-    methods = [(method, name) for method in found[f"compare.{arguments.methods_of}"]]
-    methods += [(method, None) for method in found.get("compare.controls", [])]
-    techniques = [arguments.technique] if arguments.technique else found["compare.techniques"]
+    seed, name = arguments.seed, arguments.filler_name or arguments.filler
+    methods = [(method, name) for method in arguments.methods] + [(method, None) for method in arguments.controls]
+    techniques = [arguments.technique] if arguments.technique else arguments.techniques
+    if bool(arguments.technique) == bool(arguments.techniques):
+        raise ParameterError("give --technique NAME, or --techniques NAME NAME ...: one of the two says how to mask")
     inputs = [arguments.word_counts, arguments.tuning_text, arguments.generic_text]
     inputs += [arguments.sentences] if arguments.sentences else []
     with recorded_stage(
@@ -136,7 +128,7 @@ def _fill(shard: Any, technique: str, method: str, seed: int, arguments: argpars
     if counts_masked_words(settings):
         settings = settings.model_copy(update={"prior": "domain"})
     folder = Path(arguments.masked) / technique
-    options = ["--params", arguments.params, "--method", method, "--input", str(folder / "train.txt"), "--output", "-"]
+    options = ["--params", arguments.params, "--method", method, "--input", str(folder / "text.txt"), "--output", "-"]
     options += ["--kept-words", str(folder / "kept_words.txt"), "--word-counts", arguments.word_counts]
     options += ["--generic-text", arguments.generic_text, "--seed", str(seed)]
     if settings.uses_filler:

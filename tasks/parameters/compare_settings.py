@@ -8,46 +8,29 @@ from tasks.settings.base import Settings
 from tasks.settings.seeds import Seed
 
 
-class Tuning(Settings):
-    """One filler to be fine-tuned on each masked corpus."""
+class Fills(Settings):
+    """Fills of one filler, or of none: what each technique masks is filled by each method, once per seed."""
 
-    filler: str
-    """The filler that comes out, a key of ``tuned_fillers``; its base's name with ``_tuned`` or ``_round_2`` behind."""
-    base: str
-    """The filler that it starts from; a large one may be there to be tuned alone (``large_techniques: []``)."""
+    filler: str | None = None
+    """A key of ``fillers`` or ``tuned_fillers``; left out for controls, the methods that use no model."""
+    methods: list[str] = Field(min_length=1)
+    """Ways to choose among its candidates, keys of ``filling``."""
+    techniques: list[str] | None = Field(default=None, min_length=1)
+    """Those of ``compare.techniques`` that it fills, where it is too slow for all (default: all)."""
 
 
 class CompareSettings(Settings):
-    """The dimensions of the experiment: what ``dvc.yaml`` builds its matrices from."""
+    """The dimensions of the experiment: which cells there are follows from them."""
 
     datasets: list[str] = Field(min_length=1)
     """Private corpora, keys of ``corpora``."""
     techniques: list[str] = Field(min_length=1)
     """Masking techniques, keys of ``masking``."""
-    baselines: list[str]
-    """Adaptation on the masked text itself: ``baseline0``, ``baseline1`` (paper 4.2)."""
-    fillers: list[str]
-    """Models that fill, keys of ``fillers``."""
-    methods: list[str]
-    """Ways to choose among a filler's candidates, keys of ``filling``."""
-    language_model_methods: list[str] = Field(default_factory=list)
-    """The same, for ways that ask the downstream language model too; their names begin with ``downstream``."""
-    large_techniques: list[str] = Field(default_factory=list)
-    """Those of ``techniques`` that the large fillers are for, which are too slow for all."""
-    large_fillers: list[str] = Field(default_factory=list)
-    """Other models that fill or are tuned, keys of ``fillers``."""
-    large_methods: list[str] = Field(default_factory=list)
-    """Ways to choose among their candidates, keys of ``filling``."""
-    tunings: list[Tuning]
-    """Fillers to fine-tune on each masked corpus (paper 3.2), from a base among ``fillers`` and ``large_fillers``."""
-    tunings_again: list[Tuning]
-    """Further rounds: the base is itself the filler of one of ``tunings`` or ``tunings_again``."""
-    tuned_fillers: list[str]
-    """Which of all these fill."""
-    tuned_methods: list[str]
-    """Ways to choose among their candidates, keys of ``filling``."""
-    controls: list[str]
-    """Ways to fill that use no model, keys of ``filling``."""
+    baselines: list[Literal["baseline0", "baseline1"]]
+    """Adaptation on the masked text itself (paper 4.2)."""
+    fills: list[Fills]
+    """What fills the masked text, in the order of the tables. A tuned filler is fine-tuned on each masked corpus first,
+    and its base is made for it."""
     seeds: list[Seed] = Field(min_length=1)
     """One complete repetition of filling and adaptation per seed."""
     speech_datasets: list[str] = Field(default_factory=list)
@@ -63,3 +46,7 @@ class CompareSettings(Settings):
     """Masking techniques that are held against labelled text, keys of ``masking``."""
     gold_sets: list[str]
     """Labelled texts, keys of ``masking_evaluation.gold_sets``."""
+
+    def techniques_of(self, fills: Fills) -> list[str]:
+        """The techniques that an entry of ``fills`` fills, in the order of the tables."""
+        return [name for name in self.techniques if fills.techniques is None or name in fills.techniques]

@@ -6,7 +6,7 @@ never change a number's meaning and are no dependency of any stage: ``resources`
 ``release`` and ``tracking``.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,7 @@ from tasks.language_model.settings import EvaluationSettings, LanguageModelSetti
 from tasks.masking.techniques import AnyTechnique
 from tasks.masking_evaluation.settings import MaskingEvaluationSettings
 from tasks.parameters.compare_settings import CompareSettings
-from tasks.parameters.method_problems import method_problems
-from tasks.parameters.name_problems import name_problems
-from tasks.parameters.tuning_problems import tuning_problems
+from tasks.parameters.problems import problems_of
 from tasks.privacy.settings import ReleaseSettings
 from tasks.results.tracking.settings import TrackingSettings
 from tasks.settings.base import Settings
@@ -72,12 +70,23 @@ class Parameters(Settings):
     resources: ResourceSettings
     tracking: TrackingSettings
 
+    def pretrained_fillers(self) -> list[str]:
+        """Those of ``fillers`` that fill, or that others which fill are tuned from, each once."""
+        asked = (fills.filler for fills in self.compare.fills if fills.filler is not None)
+        return list(dict.fromkeys(first_base(name, self.tuned_fillers) for name in asked))
+
     @model_validator(mode="after")
     def _sections_fit_together(self) -> "Parameters":
-        problems = [*tuning_problems(self), *method_problems(self), *name_problems(self)]
-        if problems:
+        if problems := problems_of(self):
             raise ValueError("\n".join(problems))
         return self
+
+
+def first_base(filler: str, tuned_fillers: Mapping[str, TuningSettings]) -> str:
+    """The filler that the first round of a tuned one starts from; itself where it is not tuned."""
+    while filler in tuned_fillers:
+        filler = str(tuned_fillers[filler].base)
+    return filler
 
 
 def read_parameters(path: str | Path = DEFAULT_PATH) -> Parameters:

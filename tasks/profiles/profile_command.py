@@ -5,7 +5,7 @@ The best place for a large experiment is a clone of its own, so that its results
 
   git clone . ../palimpsest-paper && cd ../palimpsest-paper
   palimpsest doctor --profile paper      what is missing, and how to get it
-  palimpsest profile paper               write params.yaml
+  palimpsest profile paper               write params.yaml, and cells.yaml as it asks
   palimpsest plan                        what will run
 
 'git checkout params.yaml' brings the default back; DVC's cache still has its results then.
@@ -32,6 +32,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Write the parameters, after they were checked."""
     from tasks.corpora.text_lines import line_writer
+    from tasks.parameters.cells_file import write_cells
+    from tasks.parameters.parameter_file import DEFAULT_PATH
     from tasks.profiles.profile import DEFAULT_PROFILE, profile_names, profile_text, read_profile
 
     if arguments.name is None:
@@ -40,7 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
         return
     if arguments.name == DEFAULT_PROFILE:
         raise ParameterError("the default profile is params.yaml as it was shipped: 'git checkout params.yaml'")
-    read_profile(arguments.name)
+    parameters = read_profile(arguments.name)
     text = profile_text(arguments.name)
     if not arguments.force and _has_changes(Path(arguments.output)):
         raise ParameterError(
@@ -49,6 +51,8 @@ def run(arguments: argparse.Namespace) -> None:
         )
     with line_writer(arguments.output) as stream:
         stream.write(text)
+    if Path(arguments.output).name == DEFAULT_PATH:
+        write_cells(parameters, Path(arguments.output).parent)
     print(f"{arguments.output}: profile {arguments.name}; 'palimpsest plan' says what would run", file=sys.stderr)
 
 

@@ -4,13 +4,11 @@ The cells come from ``compare`` in ``params.yaml``, never from the files that ha
 run is then an error and not a shorter table. Paths and stage names follow ``dvc.yaml``.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from tasks.parameters.compare_settings import CompareSettings
 from tasks.records.cell import Cell
-from tasks.results.downstream_names import is_downstream
-from tasks.results.fine_tuned_names import is_tuned_in_domain
 
 NO_LANGUAGE_MODEL = "no_language_model"
 """The recogniser by itself: the only cell without a language model, for data sets with speech."""
@@ -19,11 +17,13 @@ RESCORE = "rescore"
 PRETRAINED = "pretrained"
 ORACLE = "oracle"
 BASELINES = ("baseline0", "baseline1")
+MASK_REPORTS = {"train": "mask", "test": "mask_test", "speech": "mask_speech"}
+"""Parts of a corpus that are masked, and the folders of their reports; ``speech``: the references of word errors."""
 
 
 def expected_cells(compare: CompareSettings) -> list[Cell]:
     """All cells in the order of the table: per dataset the recogniser alone where it has speech, pretrained and Oracle,
-    then per technique the methods."""
+    then per technique the baselines and the fills."""
     return [cell for dataset in compare.datasets for cell in _cells_of(dataset, compare)]
 
 
@@ -34,21 +34,13 @@ def _cells_of(dataset: str, compare: CompareSettings) -> Iterator[Cell]:
     for seed in compare.seeds:
         yield Cell(dataset=dataset, method=ORACLE, seed=seed)
     for technique in compare.techniques:
-        columns = [
-            *((None, baseline) for baseline in compare.baselines),
-            *((filler, method) for filler in compare.fillers for method in compare.methods),
-            *((filler, method) for filler in compare.fillers for method in compare.language_model_methods),
-            *((filler, method) for filler in _large_fillers(technique, compare) for method in compare.large_methods),
-            *((filler, method) for filler in compare.tuned_fillers for method in compare.tuned_methods),
-            *((None, control) for control in compare.controls),
-        ]
+        columns: list[tuple[str | None, str]] = [(None, baseline) for baseline in compare.baselines]
+        for fills in compare.fills:
+            if technique in compare.techniques_of(fills):
+                columns += [(fills.filler, method) for method in fills.methods]
         for filler, method in columns:
             for seed in compare.seeds:
                 yield Cell(dataset=dataset, technique=technique, method=method, filler=filler, seed=seed)
-
-
-def _large_fillers(technique: str, compare: CompareSettings) -> list[str]:
-    return compare.large_fillers if technique in compare.large_techniques else []
 
 
 def is_filled(cell: Cell) -> bool:
@@ -56,34 +48,22 @@ def is_filled(cell: Cell) -> bool:
     return cell.technique is not None and cell.method not in BASELINES
 
 
-def _kind(cell: Cell, large_fillers: Collection[str]) -> str:
-    if cell.technique is None:
-        return str(cell.method)
-    if cell.method in BASELINES:
-        return "baseline"
-    if not cell.filler:
-        return "control"
-    if is_downstream(str(cell.method)):
-        return "with_language_model"
-    if cell.filler in large_fillers:
-        return "large"
-    return "tuned" if is_tuned_in_domain(cell.filler) else "filled"
+def cell_key(cell: Cell) -> str:
+    """What ``cells.yaml`` and the stages of ``dvc.yaml`` call a cell: ``chat-allow_list-minilm-top_k-1``."""
+    return cell.path.replace("/", "-")
 
 
-def stage_name(cell: Cell, step: str, large_fillers: Collection[str] = ()) -> str:
+def stage_name(cell: Cell, step: str) -> str:
     """The stage of ``dvc.yaml`` that computes a step of a cell: ``adapt``, ``evaluate``, ``recognise`` or ``rescore``.
 
-    ``evaluate_filled@chat-allow_list-minilm-top_k-1``. ``large_fillers``: those of ``compare``, which have stages of
-    their own; nothing in their names says so.
+    ``evaluate@chat-allow_list-minilm-top_k-1``. The pretrained model comes from a stage of its own, and the recogniser
+    alone has nothing but its word errors.
     """
     if step == "adapt" and cell.method == PRETRAINED:
         return "pretrain"
-    if cell.method == NO_LANGUAGE_MODEL:
-        return f"{step if step == RESCORE else 'recognise'}_alone@{cell.dataset}"
-    parts = (cell.dataset, cell.technique, cell.filler, cell.method, cell.seed)
-    if cell.technique is None:
-        parts = (cell.dataset, None, None, None, cell.seed)
-    return f"{step}_{_kind(cell, large_fillers)}@" + "-".join(str(part) for part in parts if part is not None)
+    if cell.method == NO_LANGUAGE_MODEL and step != RESCORE:
+        step = "recognise"
+    return f"{step}@{cell_key(cell)}"
 
 
 def perplexity_report(cell: Cell) -> Path | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tasks.errors import CorpusError
 from tasks.records.cell import Cell
-from tasks.records.cells import RESCORE, stage_name, training_report
+from tasks.records.cells import MASK_REPORTS, RESCORE, stage_name, training_report
 from tasks.records.run_key import lineage_of, run_key
 from tasks.records.stage_report import read_report
 
@@ -67,7 +67,8 @@ class ReportIndex:
         steps = {"perplexity": "evaluate", "word_error_rate": recognised, "adapt": "adapt"}
         if kind in steps and report["cell"].get("method"):
             return stage_name(cell_of_report(report), steps[kind])
-        return f"{kind}@{path.replace('/', '-')}"
+        masked = {folder: f"mask@{part}-" for part, folder in MASK_REPORTS.items()}
+        return masked.get(kind, f"{kind}@") + path.replace("/", "-")
 
     def key_of(self, name: str) -> str | None:
         """Key of the cell that an evaluation's report belongs to; ``None`` where the training's report is missing."""

@@ -46,6 +46,11 @@ class Line:
         return group_of(self.method, self.filler)
 
     @property
+    def is_tuned(self) -> bool:
+        """Whether its filler was fine-tuned on the masked text."""
+        return any(row["filler_base"] for rows in self.by_technique.values() for row in rows)
+
+    @property
     def shape(self) -> str:
         """Of its marks: ``square`` for baselines, ``circle`` for fillers and references, ``diamond`` for controls."""
         return {"baseline": "square", "control": "diamond"}.get(self.group, "circle")

@@ -24,7 +24,7 @@ class ResourceSettings(Settings):
     parallel_stages: int = Field(ge=1)
     """How many stages ``palimpsest run`` runs at once."""
     concurrency: dict[str, ConcurrencySettings] = Field(default_factory=dict)
-    """Further limits, by the Prefect tag that the steps get: ``{gpu: {limit: 1, steps: ["adapt_*", pretrain]}}``."""
+    """Further limits, by the Prefect tag that the steps get: ``{gpu: {limit: 1, steps: [adapt, pretrain]}}``."""
     time_limits: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
     """Seconds after which ``palimpsest run`` stops a stage, by step; the first entry that fits counts. Names may have
     ``*`` and ``?``: ``{pretrain: 7200, "*": 3600}``."""

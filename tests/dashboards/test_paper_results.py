@@ -46,6 +46,7 @@ def test_a_fine_tuned_filler_stands_beside_the_papers_fine_tuned_ones():
         technique = None if method == "oracle" else "allow_list"
         cell = {"dataset": "chat", "technique": technique, "method": method, "filler": filler, "seed": 1}
         numbers = {"perplexity": 100 * ratio, "ratio_to_oracle": ratio}
+        numbers |= {"filler_base": "minilm" if filler == "minilm_tuned" else None}
         return {**cell, **numbers, "masked_words": {}, "by_frequency": {}, "masked_word_errors": {}}
 
     (table,) = tables([row("oracle", None, 1.0), row("top_k", "minilm", 1.5), row("top_k", "minilm_tuned", 1.2)])

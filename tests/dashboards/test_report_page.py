@@ -201,9 +201,9 @@ def test_rendering_twice_gives_the_same_bytes(copy, monkeypatch):
     "changes",
     [
         {"datasets": ["chat", "mail"], "seeds": [1, 2, 3]},
-        {"baselines": [], "controls": [], "methods": ["top_k"], "techniques": ["entity_tagger"]},
-        {"methods": [], "fillers": [], "controls": ["unigram"]},
-        {"fillers": ["minilm", "other"]},
+        {"baselines": [], "fills": [{"filler": "minilm", "methods": ["top_k"]}], "techniques": ["entity_tagger"]},
+        {"fills": [{"methods": ["unigram"]}]},
+        {"fills": [{"filler": name, "methods": ["top_1", "top_k"]} for name in ("minilm", "other")]},
     ],
 )
 def test_other_comparisons_have_a_page_too(tmp_path, monkeypatch, changes):
@@ -410,12 +410,14 @@ def test_masked_words_of_lists_come_with_their_number_and_a_warning(tmp_path, mo
         assert ("a technique that tags names finds few of them" in note) == warned
 
 
-LARGE = {"large_techniques": ["entity_tagger"], "large_fillers": ["large"], "large_methods": ["top_k"]}
-
-
 def test_a_filler_that_only_a_later_technique_has(tmp_path, monkeypatch):
     """Its row stands before the controls, with no number under the other techniques, in every table of the page."""
-    folder = make_experiment(tmp_path, speech_datasets=["chat"], **LARGE)
+    fills = [
+        {"filler": "minilm", "methods": ["top_k", "sample"]},
+        {"filler": "large", "methods": ["top_k"], "techniques": ["entity_tagger"]},
+        {"methods": ["unigram"]},
+    ]
+    folder = make_experiment(tmp_path, speech_datasets=["chat"], fills=fills)
     monkeypatch.chdir(folder)
     assert main(["summarise", "--markdown", "results/summary.md"]) == 0
     page = render(folder, monkeypatch)

@@ -20,6 +20,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tasks.parameters.cells_file import write_cells
+from tasks.parameters.parameter_file import read_parameters
+
 ROOT = Path(__file__).parent.parent.parent
 pytestmark = pytest.mark.timeout(900)  # two whole experiments are made first
 CANARIES = ("Zyxwquill", "Vexmorthane", "quorblatt77@hiddenmail.example")
@@ -30,17 +33,11 @@ PARAMETERS = {
         "datasets": ["mail"],
         "techniques": ["allow_list"],
         "baselines": ["baseline1"],
-        "fillers": ["tiny"],
-        "methods": ["top_k"],
-        "language_model_methods": [],
-        "large_techniques": [],
-        "large_fillers": [],
-        "large_methods": [],
-        "tunings": [{"filler": "tiny_tuned", "base": "tiny"}],
-        "tunings_again": [{"filler": "tiny_tuned_round_2", "base": "tiny_tuned"}],
-        "tuned_fillers": ["tiny_tuned_round_2"],
-        "tuned_methods": ["top_k"],
-        "controls": ["unigram"],
+        "fills": [
+            {"filler": "tiny", "methods": ["top_k"]},
+            {"filler": "tiny_tuned_round_2", "methods": ["top_k"]},
+            {"methods": ["unigram"]},
+        ],
         "seeds": [1],
         "speech_datasets": ["mail"],
         "recognisers": ["recogniser"],
@@ -76,8 +73,8 @@ PARAMETERS = {
     },
     "fillers": {"tiny": {"kind": "masked_lm", "model": "./data/raw/tiny_untrained_bert"}},
     "tuned_fillers": {
-        name: {"kind": "masked_lm", "text": "filled", "method": {"kind": "top_k", "k": 5}, "steps": 2}
-        for name in ("tiny_tuned", "tiny_tuned_round_2")
+        name: {"base": base, "kind": "masked_lm", "text": "filled", "method": {"kind": "top_k", "k": 5}, "steps": 2}
+        for base, name in (("tiny", "tiny_tuned"), ("tiny_tuned", "tiny_tuned_round_2"))
     },
     "filling": {"top_k": {"kind": "top_k", "k": 5}, "unigram": {"kind": "unigram"}},
     "language_model": {
@@ -238,7 +235,13 @@ def make_checkout(folder: Path) -> Path:
     keys.mkdir(parents=True, mode=0o700)
     (keys / "clone_key").write_bytes(bytes(range(32)))
     (keys / "clone_key").chmod(0o600)
-    (folder / "params.yaml").write_text(yaml.safe_dump(PARAMETERS, sort_keys=False), encoding="utf-8")
+    return with_parameters(folder, PARAMETERS)
+
+
+def with_parameters(folder: Path, parameters: dict) -> Path:
+    """Write ``params.yaml``, and ``cells.yaml`` as it asks."""
+    (folder / "params.yaml").write_text(yaml.safe_dump(parameters, sort_keys=False), encoding="utf-8")
+    write_cells(read_parameters(folder / "params.yaml"), folder)
     return folder
 
 
@@ -318,17 +321,17 @@ def test_a_changed_parameter_reruns_its_branch_alone(by_dvc):
     plan = json.loads(run(by_dvc, "palimpsest", "plan", "--json").stdout)
     touched = {stage["name"]: stage["reasons"] for stage in plan["stages"] if stage["action"] != "unchanged"}
     assert set(touched) == {
-        "parameters",
+        "cells",
         "fill@mail-allow_list-tiny-top_k-1",
         "examples@mail-tiny",
-        "examples_tuned@mail-allow_list-tiny_tuned_round_2",
-        "adapt_filled@mail-allow_list-tiny-top_k-1",
-        "evaluate_filled@mail-allow_list-tiny-top_k-1",
-        "recognise_filled@mail-allow_list-tiny-top_k-1",
-        "fill_tuned@mail-allow_list-tiny_tuned_round_2-top_k-1",
-        "adapt_tuned@mail-allow_list-tiny_tuned_round_2-top_k-1",
-        "evaluate_tuned@mail-allow_list-tiny_tuned_round_2-top_k-1",
-        "recognise_tuned@mail-allow_list-tiny_tuned_round_2-top_k-1",
+        "examples@mail-allow_list-tiny_tuned_round_2",
+        "adapt@mail-allow_list-tiny-top_k-1",
+        "evaluate@mail-allow_list-tiny-top_k-1",
+        "recognise@mail-allow_list-tiny-top_k-1",
+        "fill@mail-allow_list-tiny_tuned_round_2-top_k-1",
+        "adapt@mail-allow_list-tiny_tuned_round_2-top_k-1",
+        "evaluate@mail-allow_list-tiny_tuned_round_2-top_k-1",
+        "recognise@mail-allow_list-tiny_tuned_round_2-top_k-1",
         "summarise",
         "report",
         "publish",
@@ -356,7 +359,7 @@ def test_one_run_per_cell_and_publishing_again_changes_nothing(by_dvc):
 def test_where_a_number_comes_from(by_dvc):
     origin = json.loads(run(by_dvc, "palimpsest", "where-from", "mail/allow_list/tiny-top_k-1", "--json").stdout)
     text = json.dumps(origin)
-    assert "dvc repro evaluate_filled@mail-allow_list-tiny-top_k-1" in text
+    assert "dvc repro evaluate@mail-allow_list-tiny-top_k-1" in text
     assert "data/private/corpora/mail" in text
 
 

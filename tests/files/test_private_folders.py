@@ -102,7 +102,7 @@ def test_cleaning_leaves_the_closed_folders_and_what_is_no_output(tmp_path):
         "models/tuned_fillers/chat/filler",
         "models/taggers/crf/model",
         "results/summary.json",
-        "results/parameters.ok",
+        "results/cells.ok",
     }
     for name in kept | outputs:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -18,8 +18,6 @@ def experiment(tmp_path, monkeypatch):
     """A masked corpus with its list of kept words, a tiny filler, and parameters that compare little."""
     monkeypatch.chdir(tmp_path)
     parameters = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    parameters["compare"] |= {"techniques": ["allow_list"], "methods": ["top_k"], "controls": ["unigram"], "seeds": [7]}
-    parameters["compare"] |= {"large_techniques": []}
     parameters["filling"] |= {"top_k": {"kind": "top_k", "k": 2}, "unigram": {"kind": "unigram"}}
     Path("params.yaml").write_text(yaml.safe_dump(parameters, sort_keys=False), encoding="utf-8")
     Path("private.txt").write_text("Zyxwquill called the manager about a house.\n", encoding="utf-8")
@@ -28,7 +26,7 @@ def experiment(tmp_path, monkeypatch):
     Path("masked/allow_list").mkdir(parents=True)
     mask = ["mask", "--params", "params.yaml", "--technique", "allow_list", "--input", "private.txt"]
     folder = "masked/allow_list"
-    assert main([*mask, "--output", f"{folder}/train.txt", "--kept-words", f"{folder}/kept_words.txt"]) == 0
+    assert main([*mask, "--output", f"{folder}/text.txt", "--kept-words", f"{folder}/kept_words.txt"]) == 0
     save(random_bert(word_piece_tokenizer()), word_piece_tokenizer(), tmp_path / "filler")
     return tmp_path
 
@@ -36,7 +34,9 @@ def experiment(tmp_path, monkeypatch):
 def examples(*options):
     command = ["examples", "--params", "params.yaml", "--dataset", "chat", "--masked", "masked", "--filler", "filler"]
     command += ["--filler-name", "tiny", "--word-counts", "counts.tsv", "--tuning-text", "generic.txt"]
-    return main([*command, "--generic-text", "generic.txt", "--report", "examples.json", *options])
+    command += ["--generic-text", "generic.txt", "--report", "examples.json", "--seed", "7"]
+    asked = ["--techniques", "allow_list", "--methods", "top_k", "--controls", "unigram"]
+    return main([*command, *(options or asked)])
 
 
 def test_shipped_sentences_are_masked_and_filled_as_the_commands_do(experiment):
@@ -61,10 +61,7 @@ def test_shipped_sentences_are_masked_and_filled_as_the_commands_do(experiment):
 
 
 def test_a_filler_tuned_on_one_technique_fills_what_that_one_masks(experiment):
-    parameters = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
-    parameters["compare"] |= {"techniques": ["entity_tagger", "allow_list"], "tuned_methods": ["top_1"]}
-    Path("params.yaml").write_text(yaml.safe_dump(parameters, sort_keys=False), encoding="utf-8")
-    assert examples("--technique", "allow_list", "--methods-of", "tuned_methods") == 0
+    assert examples("--technique", "allow_list", "--methods", "top_1") == 0
     report = json.loads(Path("examples.json").read_text(encoding="utf-8"))
     assert report["cell"]["technique"] == "allow_list"
     (found,) = report["measured"]["by_technique"]
@@ -75,7 +72,7 @@ def test_a_filler_tuned_on_one_technique_fills_what_that_one_masks(experiment):
 
 def test_sentences_may_be_ones_own(experiment):
     Path("own.txt").write_text("Ottilie waits.\n", encoding="utf-8")
-    assert examples("--sentences", "own.txt") == 0
+    assert examples("--sentences", "own.txt", "--techniques", "allow_list", "--methods", "top_k") == 0
     report = json.loads(Path("examples.json").read_text(encoding="utf-8"))
     assert report["measured"]["raw"] == ["Ottilie waits."]
     assert "own.txt" in report["inputs"]

@@ -122,5 +122,6 @@ def make_project(folder: Path, graph: str) -> Project:
     project.write(".gitignore", "/*.txt\n/masked\n/filled\n/results\n/.palimpsest\n")
     project.write("dvc.yaml", graph)
     project.write("in.txt", "one\n")
-    shutil.copy(CHECKOUT / "params.yaml", folder)
+    for name in ("params.yaml", "cells.yaml"):
+        shutil.copy(CHECKOUT / name, folder)
     return project

@@ -22,7 +22,7 @@ def remembered(finished: Project) -> Project:
     return finished
 
 
-@pytest.mark.parametrize("name", ["params.yaml", "dvc.yaml"])
+@pytest.mark.parametrize("name", ["params.yaml", "cells.yaml", "dvc.yaml"])
 def test_a_changed_file_is_checked_again(remembered: Project, name: str) -> None:
     remembered.write(name, remembered.read(name) + "\n")
     assert not known_to_be_valid(remembered.folder)

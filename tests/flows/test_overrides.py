@@ -6,6 +6,7 @@ import pytest
 import yaml
 from scratch_project import Project
 
+from flows.checkout.checked_parameters import checked_resources
 from flows.checkout.overrides import ORIGINAL, overridden, overridden_text, put_back
 from flows.checkout.run_lock import STATE_FOLDER
 from tasks.errors import ParameterError, StageError
@@ -27,15 +28,15 @@ def test_values_are_yaml() -> None:
 
 def test_only_the_overridden_lines_differ(project: Project) -> None:
     before = project.read("params.yaml").splitlines()
-    overrides = parse_overrides(["filling.top_k.k=20", "compare.methods=[top_1, top_k]"])
+    overrides = parse_overrides(["filling.top_k.k=20", "compare.fills=[{filler: minilm, methods: [top_1, top_k]}]"])
     text = overridden_text(project.folder / "params.yaml", overrides)
     assert "  top_k: {kind: top_k, k: 20}" in text
-    assert '  methods: ["top_1", "top_k"]' in text
+    assert '  fills: [{"filler": "minilm", "methods": ["top_1", "top_k"]}]' in text
     comments = [line for line in before if line.startswith("#")]
     assert [line for line in text.splitlines() if line.startswith("#")] == comments
     changed, original = yaml.safe_load(text), yaml.safe_load("\n".join(before))
     changed["filling"]["top_k"]["k"] = 10
-    changed["compare"]["methods"] = original["compare"]["methods"]
+    changed["compare"]["fills"] = original["compare"]["fills"]
     assert changed == original
 
 
@@ -52,7 +53,10 @@ def test_a_section_that_has_only_defaults_can_be_overridden(project: Project) ->
         (["filling.top_k.k=x"], r"filling.top_k.k: Input should be a valid integer \(got 'x'\)"),
         (["filling.top_k.kk=2"], r"filling.top_k.kk: unknown key \(did you mean 'k'\?\)"),
         (["filling.top_kk.k=2"], r"no section 'filling.top_kk': 'top_kk' is not there \(did you mean 'top_k'\?\)"),
-        (["compare.methods=[top_11]"], r"'top_11' is no key of 'filling' that fits \(did you mean 'top_1'\?\)"),
+        (
+            ["compare.fills=[{filler: minilm, methods: [top_11]}]"],
+            r"'top_11' is no key of 'filling' that fits \(did you mean 'top_1'\?\)",
+        ),
         (["masking.all_taggers.parts.0.kind=crf"], "'masking.all_taggers.parts' is a list; give all of it"),
         (["filling"], r"'filling' is not of the form KEY=VALUE"),
         (["filling..k=1"], r"is not of the form KEY=VALUE"),
@@ -72,19 +76,21 @@ def test_what_is_not_allowed_is_told_with_its_key_path(project: Project, texts: 
     assert not (project.folder / ORIGINAL).exists()
 
 
-def test_the_file_is_put_back_byte_for_byte_also_after_an_error(project: Project) -> None:
-    before = (project.folder / "params.yaml").read_bytes()
+def test_both_files_are_put_back_byte_for_byte_also_after_an_error(project: Project) -> None:
+    before = [project.read(name) for name in ("params.yaml", "cells.yaml")]
     seen = []
 
     def interrupted() -> None:
-        with overridden(project.folder, {"filling.top_k.k": 20}):
-            seen.append(project.read("params.yaml"))
+        with overridden(project.folder, {"compare.seeds": [7]}):
+            checked_resources(project.folder)
+            seen.extend([project.read("params.yaml"), project.read("cells.yaml")])
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    assert "k: 20}" in seen[0]
-    assert (project.folder / "params.yaml").read_bytes() == before
+    assert "seeds: [7]" in seen[0]
+    assert "chat-oracle-7: {" in seen[1]
+    assert [project.read(name) for name in ("params.yaml", "cells.yaml")] == before
     assert not put_back(project.folder)
 
 

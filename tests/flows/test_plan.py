@@ -52,15 +52,15 @@ def test_a_changed_parameter_concerns_its_branch_only(finished: Project) -> None
 
 
 def test_that_all_parameters_are_checked_again_makes_nothing_follow(tmp_path: Path) -> None:
-    check = "  parameters:\n    cmd: echo ok > ok.txt\n    params: [filling]\n    outs: [ok.txt]\n"
+    check = "  cells:\n    cmd: echo ok > ok.txt\n    params: [filling]\n    outs: [ok.txt]\n"
     graph = GRAPH.replace("stages:\n", f"stages:\n{check}").replace("[in.txt]", "[in.txt, ok.txt]")
     project = make_project(tmp_path / "a project", graph)
     project.dvc("repro")
     project.replace("params.yaml", "top_k: {kind: top_k, k: 10}", "top_k: {kind: top_k, k: 5}")
     found = actions(plan_of(project, "mask"))
-    assert found == dict.fromkeys(found, UNCHANGED) | {"parameters": RUN}
+    assert found == dict.fromkeys(found, UNCHANGED) | {"cells": RUN}
     (project.folder / "ok.txt").unlink()
-    assert plan_of(project, "mask").stages["raw"].reasons == ("after parameters",)
+    assert plan_of(project, "mask").stages["raw"].reasons == ("after cells",)
 
 
 def test_a_changed_file_runs_its_stage_and_perhaps_what_follows(finished: Project) -> None:

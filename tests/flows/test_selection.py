@@ -20,11 +20,10 @@ def names(graph: Graph, *patterns: str, **only: str) -> list[str]:
 def test_dimensions_are_those_of_the_matrix_or_foreach(project: Project) -> None:
     more = """
   tune:
-    matrix:
-      technique: [list]
-      tuning: [{filler: tuned, base: small}]
-    cmd: echo ${item.tuning.filler} > tuned.txt
-    outs: [tuned.txt]
+    foreach: {list-tuned: {cell: {technique: list, filler: tuned, seed: 1}, path: list/tuned}}
+    do:
+      cmd: echo ${item.cell} > tuned.txt
+      outs: [tuned.txt]
   corpus:
     foreach: {chat: {source: in.txt}}
     do:
@@ -36,10 +35,10 @@ def test_dimensions_are_those_of_the_matrix_or_foreach(project: Project) -> None
     graph = graph_of(project)
     dimensions = {name: node.dimensions for name, node in graph.nodes.items()}
     assert dimensions["fill@tagger-top_k"] == {"technique": "tagger", "method": "top_k"}
-    assert dimensions["tune@list-tuning0"] == {"technique": "list", "filler": "tuned", "base": "small"}
+    assert dimensions["tune@list-tuned"] == {"technique": "list", "filler": "tuned", "seed": "1"}
     assert dimensions["corpus@chat"] == {"corpus": "chat"}
     assert dimensions["table"] == {}
-    assert names(graph, base="small") == ["tune@list-tuning0"]
+    assert names(graph, filler="tuned") == ["tune@list-tuned"]
     assert names(graph, corpus="chat") == ["corpus@chat"]
 
 

@@ -18,7 +18,8 @@ ROOT = Path(__file__).parents[2]
 
 def graph_of_kind(folder: Path, kind: str) -> dict[str, object]:
     """The stages of the project's graph with another kind in the parameter file."""
-    shutil.copy(ROOT / "dvc.yaml", folder)
+    for name in ("dvc.yaml", "cells.yaml"):
+        shutil.copy(ROOT / name, folder)
     document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     document["language_model"]["kind"] = kind
     (folder / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
@@ -30,7 +31,7 @@ def graph_of_kind(folder: Path, kind: str) -> dict[str, object]:
 def test_a_stage_depends_on_the_section_of_its_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.chdir(tmp_path)
     stages = graph_of_kind(tmp_path, kind)
-    trained = {name: stage for name, stage in stages.items() if name.startswith(("pretrain", "adapt_"))}
+    trained = {name: stage for name, stage in stages.items() if name.startswith(("pretrain", "adapt@"))}
     assert len(trained) > 5
     for name, stage in trained.items():
         listed = [key for dependency in stage.params for key in dependency.params]

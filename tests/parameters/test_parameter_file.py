@@ -61,17 +61,53 @@ def test_all_problems_at_once_each_with_its_key_path(document, tmp_path):
     assert "(got 'three')" in text
 
 
+MINILM = {"filler": "minilm", "methods": ["top_k"]}
+TUNED = {"filler": "minilm_tuned", "methods": ["top_1"]}
+
+
 @pytest.mark.parametrize(
-    ("dimension", "name", "says"),
+    ("path", "value", "says"),
     [
-        ("techniques", "allowlist", "compare.techniques: 'allowlist' is no key of 'masking' that fits"),
-        ("methods", "unigram", "compare.methods: 'unigram' is no key of 'filling' that fits"),
-        ("controls", "top_k", "compare.controls: 'top_k' is no key of 'filling' that fits"),
-        ("baselines", "baseline2", "compare.baselines: 'baseline2' is not known (did you mean"),
+        ("compare.techniques", ["allowlist"], "compare.techniques: 'allowlist' is no key of 'masking' that fits (did"),
+        ("compare.baselines", ["baseline2"], "compare.baselines.0: Input should be 'baseline0' or 'baseline1'"),
+        ("compare.seeds", [1, 1], "compare.seeds: a name stands twice in [1, 1]"),
+        (
+            "compare.fills.0.filler",
+            "minlm",
+            "compare.fills.0.filler: 'minlm' is no key of 'fillers' or 'tuned_fillers'",
+        ),
+        ("compare.fills.0.filler", "minlm", "(did you mean 'minilm'?)"),
+        ("compare.fills.0.methods", ["unigram"], "compare.fills.0.methods: 'unigram' is no key of 'filling' that fits"),
+        ("compare.fills.3.methods", ["top_k"], "compare.fills.3.methods: 'top_k' is no key of 'filling' that fits"),
+        ("compare.fills.1.techniques", ["presidio"], "compare.fills.1.techniques: 'presidio' is no key of 'compare.te"),
+        (
+            "compare.fills",
+            [MINILM, {**MINILM, "techniques": ["allow_list"]}],
+            "compare.fills: the fill by 'top_k' with 'minilm' of 'allow_list' stands twice; leave it out once",
+        ),
+        ("compare.fills", [TUNED, TUNED], "the fill by 'top_1' with 'minilm_tuned' of 'allow_list' stands twice"),
+        ("tuned_fillers.minilm_tuned.base", None, "tuned_fillers.minilm_tuned.base: is missing; name the filler that"),
+        ("tuned_fillers.minilm_tuned.base", "mpnet", "tuned_fillers.minilm_tuned.base: 'mpnet' is no key of 'fillers'"),
+        (
+            "tuned_fillers.minilm_tuned.base",
+            "minilm_tuned_round_2",
+            "goes round in a circle (minilm_tuned -> minilm_tuned_round_2 -> minilm_tuned); begin with a filler",
+        ),
+        (
+            "tuned_fillers.minilm_tuned.base",
+            "smollm2",
+            "tuned_fillers.minilm_tuned.kind: 'masked_lm' is not that of its base 'smollm2', 'causal_lm'",
+        ),
+        (
+            "fillers.minilm_tuned",
+            {"kind": "masked_lm", "model": "x"},
+            "a filler 'minilm_tuned' is in 'fillers' already",
+        ),
+        ("filling.top-k", {"kind": "top_k"}, "'top-k': a name in params.yaml has letters, digits and underscores only"),
     ],
 )
-def test_a_dimension_names_what_exists(dimension, name, says, document, tmp_path):
-    document["compare"][dimension] = [name]
+def test_names_that_do_not_fit_are_said_with_their_key_path(path, value, says, document, tmp_path):
+    put(document, path, value)
     assert says in problems_of(document, tmp_path)
 
 
@@ -80,11 +116,6 @@ def test_no_method_is_called_as_a_reference_is(name, document, tmp_path):
     """Tables and ratios know the references by these names, and nothing else tells them apart."""
     document["filling"][name] = {"kind": "unigram"}
     assert f"filling: {name!r} is what tables call one of the models" in problems_of(document, tmp_path)
-
-
-def test_a_name_may_not_stand_twice(document, tmp_path):
-    document["compare"]["seeds"] = [1, 1]
-    assert "compare.seeds: a name stands twice in [1, 1]" in problems_of(document, tmp_path)
 
 
 SEEDS = [
@@ -188,76 +219,44 @@ def test_settings_that_do_not_go_together_are_named_both(changes, says, document
     assert says in problems_of(document, tmp_path)
 
 
-def tune_causal(document):
-    compare = document["compare"]
-    compare["large_fillers"] = ["smollm2"]
-    compare["tunings"].append({"filler": "smollm2_tuned", "base": "smollm2"})
-    compare["tuned_fillers"].append("smollm2_tuned")
+FITTING = [
+    {"filler": "minilm", "methods": ["surest", "log_linear"]},
+    {"filler": "smollm2", "methods": ["free", "top_1", "sample"]},
+    {"filler": "smollm2_tuned", "methods": ["top_k"]},
+]
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("filler", "method", "says"),
     [
         (
-            {"compare.methods": ["free"]},
-            "compare.methods: 'free' (method 'free') needs a causal language model, and 'minilm' of "
-            "compare.fillers is a masked one; take top_1, top_k or sample, or leave one of the two out",
+            "minilm",
+            "free",
+            "compare.fills.0.methods: 'free' (method 'free') needs a causal language model, and 'minilm' is a masked "
+            "one; take top_1, top_k or sample, or leave one of the two out",
         ),
+        ("smollm2", "log_linear", "'log_linear' (method 'log_linear') needs a masked language model, and 'smollm2' is"),
+        ("smollm2_tuned", "log_linear", "needs a masked language model, and 'smollm2_tuned' is a causal one"),
+        ("smollm2", "surest", "'surest' (order 'most_confident_first') needs a masked language model"),
+        ("smollm2", "surest", "'smollm2' is a causal one; set order: left_to_right"),
         (
-            {"compare.large_methods": ["log_linear"]},
-            "compare.large_methods: 'log_linear' (method 'log_linear') needs a masked language model, and "
-            "'smollm2' of compare.large_fillers is a causal one",
+            None,
+            None,
+            "tuned_fillers.smollm2_tuned: method 'log_linear' needs a masked language model, and kind is 'caus",
         ),
-        (
-            {"compare.large_methods": ["surest"]},
-            "compare.large_methods: 'surest' (order 'most_confident_first') needs a masked language model, "
-            "and 'smollm2' of compare.large_fillers is a causal one; set order: left_to_right",
-        ),
-        (
-            {"compare.tuned_methods": ["log_linear"]},
-            "compare.tuned_methods: 'log_linear' (method 'log_linear') needs a masked language model, and "
-            "'smollm2_tuned' of compare.tuned_fillers is a causal one",
-        ),
-        (
-            {"compare.fillers": ["minilm", "smollm2_lora"], "compare.methods": ["log_linear"]},
-            "compare.methods: 'log_linear' (method 'log_linear') needs a masked language model, and "
-            "'smollm2_lora' of compare.fillers is a causal one",
-        ),
-        (
-            {"tuned_fillers.smollm2_tuned": {"kind": "causal_lm", "text": "filled", "method": {"kind": "log_linear"}}},
-            "tuned_fillers.smollm2_tuned: method 'log_linear' needs a masked language model, and kind is 'causal_lm'",
-        ),
+        ("minilm", "surest", None),
     ],
 )
-def test_methods_that_a_filler_never_runs_are_refused(changes, says, document, tmp_path):
-    document["filling"]["free"] = {"kind": "free"}
-    document["filling"]["surest"] = {"kind": "top_1", "order": "most_confident_first"}
-    tune_causal(document)
-    for path, value in changes.items():
-        put(document, path, value)
-    assert says in problems_of(document, tmp_path)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"compare.large_techniques": [], "compare.large_methods": ["log_linear"]},
-        {"compare.large_methods": ["free", "top_1", "sample"]},
-        {"compare.methods": ["surest", "log_linear"]},
-        {"compare.fillers": ["smollm2_lora"], "compare.methods": ["free", "top_k"], "compare.tunings": [
-            {"filler": "smollm2_tuned", "base": "smollm2"}], "compare.tuned_fillers": ["smollm2_tuned"]},
-    ],
-)  # fmt: skip
-def test_methods_that_fit_their_fillers_are_taken(changes, document, tmp_path):
-    document["filling"]["free"] = {"kind": "free"}
-    document["filling"]["surest"] = {"kind": "top_1", "order": "most_confident_first"}
-    tune_causal(document)
-    for path, value in changes.items():
-        put(document, path, value)
-    path = tmp_path / "params.yaml"
-    path.write_text(yaml.safe_dump(document), encoding="utf-8")
-    read_parameters(path)
+def test_methods_that_a_filler_never_runs_are_refused(filler, method, says, document, tmp_path):
+    document["filling"] |= {"free": {"kind": "free"}, "surest": {"kind": "top_1", "order": "most_confident_first"}}
+    document["compare"]["fills"] = [{"filler": filler, "methods": [method]}] if says and filler else FITTING
+    if filler is None:
+        document["tuned_fillers"]["smollm2_tuned"] |= {"text": "filled", "method": {"kind": "log_linear"}}
+    if says is None:
+        (tmp_path / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+        assert read_parameters(tmp_path / "params.yaml").pretrained_fillers() == ["minilm", "smollm2"]
+    else:
+        assert says in problems_of(document, tmp_path)
 
 
 def test_equal_keys_are_an_error(tmp_path):

@@ -118,9 +118,10 @@ def plant(place: Path) -> Lived:
         # The language model knows each word, so a line of them has numbers.
         stream.writelines(f"Again {word} was the word.\n" for words in KEPT_LINES for word in words.split())
     parameters = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
-    parameters["compare"] |= {"techniques": list(TECHNIQUES), "tunings_again": [], "tuned_fillers": ["tiny_tuned"]}
+    parameters["compare"]["techniques"] = list(TECHNIQUES)
+    parameters["compare"]["fills"][1]["filler"] = "tiny_tuned"
     parameters["masking"] |= TECHNIQUES
-    (folder / "params.yaml").write_text(yaml.safe_dump(parameters, sort_keys=False), encoding="utf-8")
+    tiny.with_parameters(folder, parameters)
     home, temporary = place / "home", place / "temporary"
     home.mkdir()
     temporary.mkdir()

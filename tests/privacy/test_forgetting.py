@@ -23,7 +23,7 @@ from tasks.privacy.ledger import Release, append_to_ledger
 pytestmark = pytest.mark.timeout(900)
 SEARCH = CanarySearch(CANARIES)
 FILL = "data/obfuscated/{}/allow_list/unigram-1.txt"
-STAGES = ["corpus@{}", "mask@{}-allow_list", "fill_control@{}-allow_list-unigram-1"]
+STAGES = ["corpus@{}", "mask@train-{}-allow_list", "fill@{}-allow_list-unigram-1"]
 OTHERS = [stage.format("notes") for stage in STAGES]
 
 
@@ -70,7 +70,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parameters = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
     parameters["corpora"]["notes"] = parameters["corpora"]["mail"] | {"source": "data/raw/notes.txt"}
     parameters["compare"]["datasets"] = ["mail", "notes"]
-    write(folder / "params.yaml", yaml.safe_dump(parameters, sort_keys=False))
+    tiny.with_parameters(folder, parameters)
     mail = folder / "data/raw/mail.txt"
     raw = mail.read_text(encoding="utf-8")
     # An earlier version of the text, which DVC's cache has and nothing else.
@@ -84,7 +84,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for command in (["add", "--all"], [*identity, "commit", "--quiet", "-m", "start"]):
         subprocess.run(["git", *command], cwd=folder, check=True)
     record_experiment(folder, {"filling.unigram.kind": "unigram"}, {}, SimpleNamespace(stages={}))  # type: ignore[arg-type]
-    write(folder / "data/masked/mail/an_earlier_technique/train.txt", CANARIES[0])
+    write(folder / "data/private/masked/mail/train/an_earlier_technique/text.txt", CANARIES[0])
     write(folder / "results/reports/fill/mail/allow_list/.unigram-1.json.x.partial", CANARIES[0])
     write(folder / "results/summary.json", json.dumps([{"dataset": "mail", "said": CANARIES[0]}]))
     write(folder / ".palimpsest/logs/mask@mail-allow_list.log", CANARIES[0])
@@ -136,7 +136,6 @@ def test_a_corpus_is_forgotten_and_the_other_is_not(lived: Path) -> None:
     places = {"/".join(name.split("/")[:2]) for name in held}
     assert places >= {
         "data/private",
-        "data/masked",
         ".dvc/cache",
         "mlflow.db",
         ".palimpsest/logs",
@@ -149,7 +148,11 @@ def test_a_corpus_is_forgotten_and_the_other_is_not(lived: Path) -> None:
 
     # A dry run says what there is, and changes nothing.
     said = palimpsest(lived, "forget", "mail")
-    for shown in ("data/masked/mail", "DVC experiments: run-", "MLflow: 2 runs, registered model palimpsest-mail"):
+    for shown in (
+        "data/private/masked/mail",
+        "DVC experiments: run-",
+        "MLflow: 2 runs, registered model palimpsest-mail",
+    ):
         assert shown in said
     assert "Nothing was removed" in said
     assert state(lived) == before

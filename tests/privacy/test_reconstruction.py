@@ -72,11 +72,7 @@ TECHNIQUES = {
 }
 COMPARED = {
     "techniques": list(TECHNIQUES),
-    "tunings": [],
-    "tunings_again": [],
-    "tuned_fillers": [],
-    "tuned_methods": [],
-    "controls": ["unigram", "surrogate"],
+    "fills": [{"filler": "tiny", "methods": ["top_k"]}, {"methods": ["unigram", "surrogate"]}],
     "baselines": [],
     "speech_datasets": [],
     "recognisers": [],

@@ -45,7 +45,11 @@ def template(tmp_path_factory):
     folder.mkdir()
     parameters = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     parameters["masking"], parameters["filling"] = TECHNIQUES, parameters["filling"] | METHODS
-    parameters["compare"] |= {"techniques": ["words", "union"], "large_techniques": ["words"], "detectors": ["words"]}
+    parameters["compare"] |= {
+        "techniques": ["words", "union"],
+        "fills": [{"methods": ["unigram"]}],
+        "detectors": ["words"],
+    }
     files = {
         "params.yaml": yaml.safe_dump(parameters),
         "words.txt": "\n".join(LISTED.split()),

@@ -12,6 +12,7 @@ from stage_commands import sections_of
 from tasks.cli import main
 from tasks.doctor.parameter_counts import hub_parameters, transformer_parameters
 from tasks.errors import ParameterError
+from tasks.parameters.cells_file import check_cells, write_cells
 from tasks.parameters.parameter_file import read_parameters
 from tasks.profiles.profile import profile_names, profile_text, read_profile
 
@@ -21,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A folder with the shipped graph, parameters and profiles."""
-    for name in ("dvc.yaml", "params.yaml", "constraints.txt"):
+    for name in ("dvc.yaml", "cells.yaml", "params.yaml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path / name)
     shutil.copytree(ROOT / "profiles", tmp_path / "profiles")
     monkeypatch.chdir(tmp_path)
@@ -42,7 +43,7 @@ def test_the_papers_profile_has_the_papers_sizes():
     assert parameters.generic.kind == "wikitext"
     sizes = {name: parameters.corpora[name].cleaning.train_sentences for name in parameters.compare.datasets}
     assert sizes == {"fisher": 1_158_496, "reddit": 763_683, "wsj": 6_000}
-    models = [parameters.fillers[name].model for name in parameters.compare.fillers]
+    models = [parameters.fillers[name].model for name in parameters.pretrained_fillers()]
     assert models == ["bert-base-uncased", "roberta-base", "meta-llama/Llama-2-7b-hf"]
     assert parameters.masking["entity_tagger"].tagger.model == "dslim/bert-base-NER"
 
@@ -79,6 +80,7 @@ def test_the_command_writes_params_yaml_and_git_keeps_what_would_be_lost(project
     subprocess.run(["git", *author, "commit", "-q", "-m", "first"], check=True)
     assert main(["profile", "paper"]) == 0
     assert read_parameters("params.yaml") == read_profile("paper", ROOT)
+    check_cells(read_parameters("params.yaml"), project)
     assert main(["profile", "paper"]) == 1
     assert "has changes that git has not got" in capsys.readouterr().err
     assert main(["profile", "paper", "--force"]) == 0
@@ -119,16 +121,17 @@ def test_the_papers_graph_is_planned(project):
     text = profile_text("paper")
     assert "seeds: [1, 2]" in text
     (project / "params.yaml").write_text(text.replace("seeds: [1, 2]", "seeds: [1]"))
+    write_cells(read_parameters("params.yaml"), project)
     subprocess.run(["git", "init", "-q"], check=True)
     with Repo.init(str(project)) as repository:
         stages = {stage.addressing: stage for stage in repository.index.stages if stage.cmd}
     datasets, techniques, fillers, methods, seeds = 3, 3, 3, 2, 1
     cells = datasets * techniques * fillers * methods * seeds
-    assert sum(name.startswith("fill@") for name in stages) == cells
-    assert sum(name.startswith("evaluate_filled@") for name in stages) == cells
-    assert {"corpus@fisher", "corpus@reddit", "corpus@wsj", "pretrain", "mask@wsj-entity_tagger"} <= stages.keys()
+    # Fine-tuned fillers fill the same; and two controls.
+    assert sum(name.startswith("fill@") for name in stages) == 2 * cells + datasets * techniques * 2 * seeds
+    assert {"corpus@fisher", "corpus@reddit", "corpus@wsj", "pretrain", "mask@train-wsj-entity_tagger"} <= stages.keys()
     for name, stage in stages.items():
-        listed = sorted(key for dependency in stage.params for key in dependency.params)
+        listed = sorted({key for dependency in stage.params for key in dependency.params})
         assert listed == sections_of(stage), name
 
 

@@ -9,12 +9,13 @@ from dvc.repo import Repo
 from stage_commands import parsed, sections_of
 
 from tasks.errors import ParameterError
+from tasks.parameters.cells_file import write_cells
 from tasks.parameters.parameter_file import read_parameters
 from tasks.profiles.profile import profile_text
 from tasks.records.cells import NO_LANGUAGE_MODEL, expected_cells, stage_name, word_error_report
 
 ROOT = Path(__file__).parents[2]
-OF_LISTS = ("dev_nbest@", "test_nbest@", "nbest_references@", "mask_nbest@", "rescore_")
+OF_LISTS = ("nbest@", "references@", "mask@speech-", "rescore@")
 
 
 @pytest.fixture(scope="module")
@@ -23,16 +24,12 @@ def stages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("project")
     shutil.copy(ROOT / "dvc.yaml", folder)
     document = yaml.safe_load(profile_text("real_speech", ROOT))
-    document["compare"] |= {
-        "seeds": [1],
-        "controls": ["unigram"],
-        "tunings": [{"filler": "minilm_tuned", "base": "minilm"}],
-        "tuned_fillers": ["minilm_tuned"],
-        "tuned_methods": ["top_k"],
-    }
-    document["tuned_fillers"] = {"minilm_tuned": {"kind": "masked_lm", "text": "unmasked"}}
+    document["compare"]["seeds"] = [1]
+    document["compare"]["fills"] += [{"filler": "minilm_tuned", "methods": ["top_k"]}, {"methods": ["unigram"]}]
     (folder / "params.yaml").write_text(yaml.safe_dump(document))
-    cells = expected_cells(read_parameters(folder / "params.yaml").compare)
+    parameters = read_parameters(folder / "params.yaml")
+    write_cells(parameters, folder)
+    cells = expected_cells(parameters.compare)
     with Repo.init(str(folder), no_scm=True) as repository:
         return {stage.name: stage for stage in repository.index.stages if stage.cmd}, cells
 
@@ -45,8 +42,8 @@ def paths(parts):
 def test_every_cell_is_rescored_and_none_is_recognised(stages):
     by_name, cells = stages
     expected = {stage_name(cell, "rescore"): word_error_report(cell) for cell in cells}
-    assert expected.keys() == {name for name in by_name if name.startswith("rescore_")}
-    assert not any(name.startswith(("recognise_", "encode_", "dev_speech", "train_recogniser")) for name in by_name)
+    assert expected.keys() == {name for name in by_name if name.startswith("rescore@")}
+    assert not any(name.startswith(("recognise@", "encode@", "speech@", "train_recogniser")) for name in by_name)
     for name, report in expected.items():
         assert f"results/reports/{report}" in paths(by_name[name].outs)
     assert cells[0].method == NO_LANGUAGE_MODEL
@@ -57,7 +54,7 @@ def test_options_parameters_and_files_are_those_of_the_commands(stages):
     for name, stage in stages[0].items():
         if not name.startswith(OF_LISTS):
             continue
-        listed = sorted(key for dependency in stage.params for key in dependency.params)
+        listed = sorted({key for dependency in stage.params for key in dependency.params})
         assert listed == sections_of(stage), name
         _, arguments = parsed(stage)
         tracked = paths([*stage.outs, *stage.deps])

@@ -10,12 +10,12 @@ from tasks.results.findings.findings_claims import (
     NOT_CONFIRMED,
     NOT_TESTED,
     findings,
-    is_fine_tuned,
-    pretrained_counterpart,
 )
-from tasks.results.findings.findings_comparison import Comparison, Condition, Experiment
+from tasks.results.findings.findings_comparison import Comparison, Experiment
 
 EVALUATION = EvaluationSettings()
+BASES = {"roberta_tuned": "roberta", "llama_tuned": "llama"}
+"""What these fillers were tuned from."""
 
 
 class Sharp(Experiment):
@@ -39,6 +39,7 @@ def row(method, technique, perplexity, filler=None, seed=1, **more):
         "technique": technique,
         "method": method,
         "filler": filler,
+        "filler_base": BASES.get(filler),
         "seed": seed,
         "perplexity": perplexity,
         "perplexity_known": perplexity,
@@ -70,7 +71,7 @@ def test_the_paper_as_it_was():
         *fills("bert", (190, 170), (130, 125)),
         *fills("roberta", (180, 160), (120, 115)),
         *fills("roberta_tuned", (170, 150), (115, 110)),
-        *fills("llama_lora", (190,), (125,), methods=("top_1",)),
+        *fills("llama_tuned", (190,), (125,), methods=("top_1",)),
     ]
     assert verdicts(*rows)[:6] == [CONFIRMED] * 6
 
@@ -80,7 +81,7 @@ def test_the_contrary():
         *fills("bert", (210, 220), (310, 320)),
         *fills("roberta", (230, 240), (330, 340)),
         *fills("roberta_tuned", (250, 260), (350, 360)),
-        *fills("llama_lora", (205,), (300,), methods=("top_1",)),
+        *fills("llama_tuned", (205,), (300,), methods=("top_1",)),
     ]
     assert verdicts(*rows)[:6] == [CONTRADICTED] * 6
 
@@ -148,25 +149,6 @@ def test_methods_of_our_own_are_not_the_papers():
 
 def test_nothing_to_compare_is_not_tested():
     assert verdicts() == [NOT_TESTED] * 8
-
-
-@pytest.mark.parametrize(
-    ("name", "counterpart"),
-    [
-        ("minilm", "minilm"),
-        ("minilm_tuned", "minilm"),
-        ("minilm_round_2", "minilm"),
-        ("minilm_fine_tuned", "minilm"),
-        ("top_k_ft", "top_k"),
-        ("top_1_tuned", "top_1"),
-        ("smollm_lora", "smollm"),
-        ("soft", "soft"),
-        ("left_first", "left_first"),
-    ],
-)
-def test_the_names_of_fine_tuned_fillers(name, counterpart):
-    assert pretrained_counterpart(name) == counterpart
-    assert is_fine_tuned(Condition("chat", "allow_list", "top_1", name)) == (name != counterpart)
 
 
 def test_word_error_rates():
@@ -265,7 +247,7 @@ def test_llama_is_held_against_the_best_fill_over_common_seeds():
     """Over all its seeds BERT has 141 and RoBERTa 150; over seed 2, which all have, RoBERTa is the best."""
     rows = [
         *(row("baseline1", "allow_list", 400.0, seed=seed) for seed in (1, 2, 3)),
-        *seeded("top_1", {2: 160.0, 3: 160.0}, filler="llama_lora"),
+        *seeded("top_1", {2: 160.0, 3: 160.0}, filler="llama_tuned"),
         *seeded("top_k", {1: 100.0, 2: 200.0}),
         *seeded("top_k", {2: 150.0}, filler="roberta"),
     ]
@@ -275,7 +257,7 @@ def test_llama_is_held_against_the_best_fill_over_common_seeds():
     assert (found.verdict, found.missing) == (CONFIRMED, ())
     found = findings(Sharp([*rows, *seeded("top_k", {3: 150.0}, filler="minilm")]))[5]
     assert (found.verdict, [c.second for c in found.comparisons]) == (NOT_CONFIRMED, ["Baseline1", "Top-K, roberta"])
-    assert "Top-1, llama_lora against Top-K, minilm (chat, allow list): it has no seed in common" in found.evidence
+    assert "Top-1, llama_tuned against Top-K, minilm (chat, allow list): it has no seed in common" in found.evidence
 
 
 def spoken(method, rates, technique="entity_tagger", filler="bert", references=(), over_seeds=None):

@@ -18,6 +18,7 @@ def row(condition, seed, perplexity):
         "technique": condition.technique,
         "method": condition.method,
         "filler": condition.filler,
+        "filler_base": None,
         "seed": seed,
         "perplexity": perplexity,
         "perplexity_known": perplexity,

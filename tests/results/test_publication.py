@@ -51,7 +51,7 @@ def test_one_run_per_cell_with_numbers_parameters_and_tags(tracked):
         "condition": "chat/allow_list/minilm-top_k",
     }
     assert (tags["commit"], tags["dirty"], tags["protocol"]) == (COMMIT, "false", SIGNATURE)
-    assert tags["dvc_stage"] == "evaluate_filled@chat-allow_list-minilm-top_k-1"
+    assert tags["dvc_stage"] == "evaluate@chat-allow_list-minilm-top_k-1"
     assert tags["palimpsest.current"] == "true"
 
 

@@ -17,7 +17,7 @@ from tasks.results.summary.summary_file import read_summary
 def folder(tmp_path_factory):
     return make_experiment(
         tmp_path_factory.mktemp("lists"), rescored_datasets=["chat"], techniques=["allow_list"], seeds=[1, 2],
-        baselines=["baseline1"], methods=["top_k"], controls=[],
+        baselines=["baseline1"], fills=[{"filler": "minilm", "methods": ["top_k"]}],
     )  # fmt: skip
 
 
@@ -31,7 +31,7 @@ def rows(folder):
 
 def test_the_columns_of_lists(rows):
     alone = next(row for row in rows if row["method"] == "no_language_model")
-    assert alone["command"] == "dvc repro rescore_alone@chat"
+    assert alone["command"] == "dvc repro rescore@chat-no_language_model"
     assert (alone["wer"], alone["wer_insertion_bonus_alone"], alone["wer_best_of_lists"]) == (0.18, 0.175, 0.1)
     assert {row["synthetic_speech"] for row in rows} == {False}
     top_k = next(row for row in rows if row["method"] == "top_k")

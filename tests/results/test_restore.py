@@ -20,7 +20,7 @@ REPORT = f"results/reports/perplexity/{TOP_K.path}.json"
 def test_the_chain_of_a_lock_follows_files_and_folders():
     lock = LockEntries(
         {
-            "parameters": {"cmd": "check", "params": {"params.yaml": {"compare": {}}}, "outs": [{"path": "ok"}]},
+            "cells": {"cmd": "check", "params": {"params.yaml": {"compare": {}}}, "outs": [{"path": "ok"}]},
             "corpus": {"deps": [{"path": "ok"}], "outs": [{"path": "data/corpora"}]},
             "mask": {"deps": [{"path": "data/corpora/train.txt"}], "outs": [{"path": "data/masked/a"}]},
             "mask_other": {"deps": [{"path": "data/corpora"}], "outs": [{"path": "data/masked/b"}]},
@@ -28,15 +28,15 @@ def test_the_chain_of_a_lock_follows_files_and_folders():
             "alone": {"deps": [{"path": "data/masked/a"}]},
         }
     )
-    assert list(lock.chain("alone")) == ["alone", "corpus", "mask", "parameters"]
-    assert list(lock.chain("both")) == ["both", "corpus", "mask", "mask_other", "parameters"]
+    assert list(lock.chain("alone")) == ["alone", "cells", "corpus", "mask"]
+    assert list(lock.chain("both")) == ["both", "cells", "corpus", "mask", "mask_other"]
     assert lock.chain("unknown") == {}
     assert yaml.safe_load(lock_text(lock.chain("corpus"))) == {
         "schema": "2.0",
         "stages": {
             "corpus": {"deps": [{"path": "ok"}], "outs": [{"path": "data/corpora"}]},
             # Not the parameters, of which most are no part of this state.
-            "parameters": {"cmd": "check", "outs": [{"path": "ok"}]},
+            "cells": {"cmd": "check", "outs": [{"path": "ok"}]},
         },
     }
 

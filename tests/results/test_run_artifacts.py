@@ -4,7 +4,7 @@ import sqlite3
 import pytest
 import tracked_state
 import yaml
-from handmade_experiment import make_experiment
+from handmade_experiment import FEW, make_experiment
 
 from tasks.cli import main
 from tasks.records.cell import Cell
@@ -115,11 +115,7 @@ def test_seeds_have_a_mean_and_a_deviation(tmp_path, monkeypatch, empty_store):
     """Handmade perplexities: 445 for seed 1 and 1 % more for seed 2."""
     folder = make_experiment(
         tmp_path / "seeds",
-        techniques=["allow_list"],
-        baselines=["baseline1"],
-        methods=["top_k"],
-        controls=[],
-        seeds=[1, 2],
+        **{**FEW, "seeds": [1, 2]},
     )
     (folder / "mlflow.db").write_bytes(empty_store.read_bytes())
     monkeypatch.chdir(folder)

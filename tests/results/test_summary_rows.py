@@ -32,7 +32,7 @@ def test_rows_hold_what_the_reports_measured(summarised):
     assert (row["oov_rate"], row["words"], row["sentences"]) == (0.021, 20_000, 2000)
     assert (row["restoration_rate"], row["restoration_by_frequency"]) == (0.034, 0.0008)
     assert row["signature"] == SIGNATURE
-    assert row["command"] == "dvc repro evaluate_filled@chat-allow_list-minilm-top_k-1"
+    assert row["command"] == "dvc repro evaluate@chat-allow_list-minilm-top_k-1"
     assert row["key"].startswith("chat/allow_list/minilm-top_k-1#")
     assert all(row[name] is None for name in ("wer", "wer_ci", "insertions", "deletions", "substitutions"))
 

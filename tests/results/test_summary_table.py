@@ -128,7 +128,8 @@ def test_rows_as_json_for_machines(experiment, capsys):
 
 
 def test_several_fillers_are_told_apart(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(make_experiment(tmp_path, fillers=["minilm", "other"], seeds=[1, 2], techniques=["allow_list"]))
+    fills = [{"filler": name, "methods": ["top_1", "top_k"]} for name in ("minilm", "other")]
+    monkeypatch.chdir(make_experiment(tmp_path, fills=fills, seeds=[1, 2], techniques=["allow_list"]))
     assert main(["summarise"]) == 0
     output = capsys.readouterr().out
     assert "Top-K, minilm" in output

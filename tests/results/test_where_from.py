@@ -7,7 +7,7 @@ from handmade_experiment import COMMIT, make_experiment
 from tasks.cli import main
 
 PATH = "chat/allow_list/minilm-top_k-1"
-STAGE = "evaluate_filled@chat-allow_list-minilm-top_k-1"
+STAGE = "evaluate@chat-allow_list-minilm-top_k-1"
 
 
 def origin(capsys, name):
@@ -31,9 +31,9 @@ def test_the_chain_goes_back_to_the_sources(few, capsys):
     chain = {step["stage"]: step for step in origin(capsys, PATH)["chain"]}
     assert set(chain) == {
         STAGE,
-        "adapt_filled@chat-allow_list-minilm-top_k-1",
+        "adapt@chat-allow_list-minilm-top_k-1",
         "fill@chat-allow_list-minilm-top_k-1",
-        "mask@chat-allow_list",
+        "mask@train-chat-allow_list",
         "corpus@chat",
         "train_filler@minilm",
         "pretrain",
@@ -44,13 +44,13 @@ def test_the_chain_goes_back_to_the_sources(few, capsys):
     assert next(iter(chain)) == STAGE
     fill = chain["fill@chat-allow_list-minilm-top_k-1"]
     assert fill["parameters"]["k"] == 10
-    masked = next(entry for entry in fill["inputs"] if entry["path"].startswith("data/masked"))
+    masked = next(entry for entry in fill["inputs"] if entry["path"].startswith("data/private/masked"))
     assert masked["made_by"] == "mask/chat/allow_list"
     assert masked["agreement"] == "same"
-    assert masked["keyed_hash"] == chain["mask@chat-allow_list"]["outputs"][masked["path"]]
+    assert masked["keyed_hash"] == chain["mask@train-chat-allow_list"]["outputs"][masked["path"]]
     corpus = chain["corpus@chat"]["inputs"]
     assert [(entry["path"], entry["made_by"]) for entry in corpus] == [("constraints.txt", None)]
-    raw = chain["mask@chat-allow_list"]["inputs"][0]
+    raw = chain["mask@train-chat-allow_list"]["inputs"][0]
     assert (raw["path"], raw["agreement"]) == ("data/private/corpora/chat/train.txt", "inside")
 
 
@@ -74,7 +74,7 @@ def test_a_run_of_an_earlier_state_is_answered_from_the_store(tracked, tmp_path,
         assert found["parameters"]["fill.k"] == "10"
         assert found["measured"]["perplexity"] == 445.0
         assert found["again"] == f"git checkout {COMMIT} && dvc repro {STAGE}"
-        assert "data/masked/chat/allow_list/train.txt" not in str(found["inputs"])
+        assert "data/private/masked/chat/train/allow_list/text.txt" not in str(found["inputs"])
         assert f"data/obfuscated/{PATH}.txt" in str(found["inputs"])
     assert main(["where-from", old]) == 0
     output = capsys.readouterr().out
@@ -92,7 +92,7 @@ def test_the_text_says_what_a_reader_needs(few, capsys):
         "language_model.adaptation.epochs",
         "from constraints.txt (keyed hash",
         "a source",
-        "made by mask@chat-allow_list",
+        "made by mask@train-chat-allow_list",
         "in a folder made by corpus@chat",
         "machine: A Processor, 2 cores, Linux",
         "versions: Python 3.11.15, palimpsest 0.1.0, torch 2.13.0",
@@ -133,7 +133,7 @@ def test_a_report_that_was_not_made_through_dvc_gets_its_stage_by_name(few, caps
     ("name", "says"),
     [
         ("chat/allow_list/minilm-topk-1", f"(did you mean '{PATH}'?)"),
-        ("evaluate_oracle@chat-2", "(did you mean 'evaluate_oracle@chat-1'?)"),
+        ("evaluate@chat-oracle-2", "(did you mean 'evaluate@chat-oracle-1'?)"),
         ("something", "nothing is known of 'something'; there are 4 cells"),
         ("0" * 32, "no run '00000000000000000000000000000000' in the experiment 'palimpsest'"),
         (f"{PATH}#000000000000", "no run has the key"),

@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> None:
         "tune_filler",
         arguments.report,
         cell=Cell(arguments.dataset, arguments.technique, filler=arguments.filler or arguments.output).as_dict(),
-        parameters={"base": arguments.base, **as_plain(settings)},
+        parameters={**as_plain(settings), "base": arguments.base},
         seed=settings.seed,
         inputs=[arguments.input, *optional, *model_folders(arguments.base)],
         outputs=[arguments.output],

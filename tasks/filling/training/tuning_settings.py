@@ -13,6 +13,8 @@ from tasks.settings.base import Settings
 class _Tuning(Settings):
     """How a filler is fine-tuned on in-domain text that is masked (paper 3.2, FT); no original is ever read."""
 
+    base: str | None = None
+    """The filler that it starts from: in params.yaml a key of ``fillers``, or ``tuned_fillers`` for another round."""
     text: Literal["unmasked", "filled"] = "unmasked"
     """``unmasked``: the sentences without any marker. ``filled``: the whole corpus, filled by the base first."""
     method: FillingSettings | None = None

@@ -6,11 +6,9 @@ and *not confirmed* otherwise. *Not tested*: its methods are not part of the exp
 compared, or no comparison has an interval. A comparison that the claim is about and that cannot be made (a baseline is
 not part of the experiment, two numbers follow different protocols) is named, and keeps the claim from being confirmed.
 
-Methods and fillers are known by their names in ``params.yaml``, all that a summary has: ``top_1`` and ``top_k`` (and
-names that begin with these) are the paper's methods; a filler with ``roberta`` or ``llama`` in its name is one of that
-kind (``smollm`` has LLaMA's architecture); and ``tuned``, ``ft``, ``lora`` or ``round`` as a part of a filler's or
-method's name, with or without a number (``minilm_tuned``, ``top_k_ft``, ``minilm_round_2``), says that the filler was
-fine-tuned; without that part it is the name of its pretrained counterpart.
+Methods and fillers are known by their names in ``params.yaml``: ``top_1`` and ``top_k`` (and names that begin with
+these) are the paper's methods; a filler with ``roberta`` or ``llama`` in its name is one of that kind (``smollm`` has
+LLaMA's architecture). Which filler was fine-tuned on masked text, and from which, the summary says (``filler_base``).
 """
 
 import re
@@ -27,7 +25,6 @@ from tasks.results.findings.findings_comparison import (
     Ranking,
 )
 from tasks.results.findings.findings_speech import rate_of
-from tasks.results.fine_tuned_names import pretrained_counterpart
 from tasks.results.titles import technique_name
 
 CONFIRMED, NOT_CONFIRMED, CONTRADICTED, NOT_TESTED = "confirmed", "not confirmed", "contradicted", "not tested"
@@ -70,11 +67,6 @@ def findings(experiment: Experiment, *, known: bool = False) -> list[Finding]:
 def is_of_the_paper(condition: Condition) -> bool:
     """Whether a fill is one of the paper's: Top-1 or Top-K by a filler."""
     return condition.is_filled and condition.filler is not None and condition.method.startswith(("top_1", "top_k"))
-
-
-def is_fine_tuned(condition: Condition) -> bool:
-    """Whether a fill's names say that its filler was fine-tuned."""
-    return any(pretrained_counterpart(name) != name for name in (str(condition.filler), condition.method))
 
 
 _Compared = Sequence[Comparison | Incomparable]
@@ -147,12 +139,10 @@ def _top_k_beats_top_1(experiment: Experiment, known: bool) -> _Judgement:
 def _tuned_beats_pretrained(experiment: Experiment, known: bool) -> _Judgement:
     comparisons = []
     for condition in _fills_of_the_paper(experiment):
-        if is_fine_tuned(condition):
-            filler = pretrained_counterpart(str(condition.filler))
-            other = replace(condition, method=pretrained_counterpart(condition.method), filler=filler)
-            if other in experiment.by_condition:
-                comparisons.append(experiment.compare(condition, other, "below", known=known))
-    return _decide(comparisons, "It takes a fine-tuned filler, called as such, beside the same one pretrained.")
+        other = experiment.pretrained(condition)
+        if other in experiment.by_condition:
+            comparisons.append(experiment.compare(condition, other, "below", known=known))
+    return _decide(comparisons, "It takes a fine-tuned filler beside the same one pretrained.")
 
 
 def _largest_gap(experiment: Experiment, known: bool) -> _Judgement:
@@ -174,7 +164,7 @@ def _roberta_is_best(experiment: Experiment, known: bool) -> _Judgement:
         for other in fills
         if "roberta" not in str(other.filler).lower()
         and (other.dataset, other.technique, other.method) == (condition.dataset, condition.technique, condition.method)
-        and is_fine_tuned(other) == is_fine_tuned(condition)
+        and (experiment.pretrained(other) is None) == (experiment.pretrained(condition) is None)
     ]
     fillers = ", ".join(sorted({str(condition.filler) for condition in fills})) or "none"
     return _decide(comparisons, f"It takes RoBERTa, called by its name, beside another filler; here: {fillers}.")
@@ -187,7 +177,7 @@ def _llama_is_behind(experiment: Experiment, known: bool) -> _Judgement:
     names = set()
     for condition in fills:
         is_top_1 = condition.method.startswith("top_1")
-        if not (_LLAMA.search(str(condition.filler)) and is_top_1 and is_fine_tuned(condition)):
+        if not (_LLAMA.search(str(condition.filler)) and is_top_1 and experiment.pretrained(condition)):
             continue
         others = [
             other
@@ -209,7 +199,7 @@ def _llama_is_behind(experiment: Experiment, known: bool) -> _Judgement:
         comparisons += [_cannot(condition, other, _NO_COMMON_SEED) for other in ranking.left_out]
         comparisons += [_cannot(condition, other, "it follows another protocol than Oracle") for other in apart]
     note = f" LLaMA's architecture is here: {', '.join(sorted(names))}." if names else ""
-    absent = "It takes a fine-tuned LLaMA, called as such, with Top-1, beside a masked language model."
+    absent = "It takes a fine-tuned LLaMA, called by its name, with Top-1, beside a masked language model."
     return _decide(comparisons, absent, note=note)
 
 

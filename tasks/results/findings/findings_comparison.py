@@ -11,7 +11,7 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -141,6 +141,11 @@ class Experiment:
     def filled(self) -> Iterator[Condition]:
         """Conditions whose corpus was filled, by a filler or by a control."""
         return (condition for condition in self.by_condition if condition.is_filled)
+
+    def pretrained(self, condition: Condition) -> Condition | None:
+        """The same fill by the filler that this one's was tuned from at first; ``None`` where it was not tuned."""
+        row = next(iter(self.by_condition[condition].values()))
+        return replace(condition, filler=row["filler_base"]) if row["filler_base"] else None
 
     def beside(self, condition: Condition, method: str, filler: str | None = None) -> Condition | None:
         """Another condition of the same dataset and technique (Oracle has none), where it is part of the summary."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from tasks.files.atomic_file import make_folder
 from tasks.files.clone_key import clone_key, private_home
-from tasks.parameters.check_parameters_command import STAGE as CHECK_OF_PARAMETERS
+from tasks.parameters.cells_command import STAGE as CHECK_OF_PARAMETERS
 
 LOCK_FILE = "dvc.lock"
 

@@ -7,7 +7,7 @@ answered from the reports alone; those are answered from MLflow.
 examples:
   palimpsest where-from chat/allow_list/minilm-top_k-1
   palimpsest where-from word_error_rate/chat/allow_list/minilm-top_k-1
-  palimpsest where-from evaluate_oracle@chat-1 --json
+  palimpsest where-from evaluate@chat-oracle-1 --json
 """
 
 import argparse

@@ -14,7 +14,7 @@ import argparse
 from pathlib import Path
 
 from tasks.files.atomic_file import atomic_writer
-from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
+from tasks.parameters.parameter_file import DEFAULT_PATH, first_base, read_sections
 from tasks.records.cells import expected_cells
 from tasks.records.stage_report import write_json
 from tasks.results.result_options import add_reports_option
@@ -50,20 +50,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def sections(arguments: argparse.Namespace) -> list[str]:
     """The key paths of ``params.yaml`` that the stage reads."""
-    return ["compare", "evaluation"]
+    return ["compare", "evaluation", "tuned_fillers"]
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Read the reports, write the rows and the table, print the table."""
     settings = read_sections(arguments.params, sections(arguments))
-    compare = settings["compare"]
-    rows = summary_rows(
-        expected_cells(compare),
-        arguments.reports,
-        arguments.scores,
-        settings["evaluation"],
-        compare.large_fillers,
-    )
+    cells, tuned = expected_cells(settings["compare"]), settings["tuned_fillers"]
+    bases = {name: first_base(name, tuned) for cell in cells if (name := str(cell.filler)) in tuned}
+    rows = summary_rows(cells, arguments.reports, arguments.scores, settings["evaluation"], bases)
     write_json(arguments.output, rows)
     if arguments.markdown:
         with atomic_writer(Path(arguments.markdown)) as stream:

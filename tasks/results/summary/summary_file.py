@@ -9,7 +9,7 @@ from tasks.errors import CorpusError
 from tasks.records.cell import Cell
 
 _CELL = tuple(Cell.__dataclass_fields__)
-_REQUIRED = (*_CELL, "key", "perplexity", "perplexity_known", "signature")
+_REQUIRED = (*_CELL, "filler_base", "key", "perplexity", "perplexity_known", "signature")
 
 
 def read_summary(path: str | Path) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ Rows hold no timings and nothing of the machine, so the same experiment gives th
 """
 
 import statistics
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -38,10 +38,11 @@ def summary_rows(
     reports: str | Path,
     scores: str | Path,
     evaluation: EvaluationSettings,
-    large_fillers: Collection[str] = (),
+    bases: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
     """The rows of ``results/summary.json``, in the order of ``cells``.
 
+    ``bases``: of each filler that was tuned on masked text, the one that its first round started from.
     ``reports`` and ``scores`` are the folders that the stages write to; data sets with speech are those of which
     ``cells`` has the recogniser alone. Raises ``CorpusError`` that names every missing file, or every missing
     field with its report.
@@ -50,7 +51,7 @@ def summary_rows(
     spoken = {cell.dataset for cell in cells if cell.method == NO_LANGUAGE_MODEL}
     _refuse_missing(_wanted(cells, spoken, reports, scores))
     reader = _Reader(reports)
-    rows = [_row(cell, reader, spoken) for cell in cells]
+    rows = [_row(cell, reader, spoken, bases or {}) for cell in cells]
     reader.refuse_missing()
     by_cell = dict(zip(cells, rows, strict=True))
     comparisons = Comparisons(
@@ -68,7 +69,7 @@ def summary_rows(
         row["over_seeds"] = _over_seeds(cell, by_cell, comparisons, of_speech)
         rescored_alone = cell.method == NO_LANGUAGE_MODEL and row["wer_best_of_lists"] is not None
         step = RESCORE if rescored_alone else "evaluate"
-        row["command"] = f"dvc repro {stage_name(cell, step, large_fillers)}"
+        row["command"] = f"dvc repro {stage_name(cell, step)}"
     return rows
 
 
@@ -154,7 +155,7 @@ class _Reader:
             raise CorpusError(f"{'; '.join(problems)}; run their stages again with 'dvc repro'")
 
 
-def _row(cell: Cell, reader: _Reader, spoken: set[str | None]) -> dict[str, Any]:
+def _row(cell: Cell, reader: _Reader, spoken: set[str | None], bases: Mapping[str, str]) -> dict[str, Any]:
     reports = {
         "mask": mask_report(cell),
         "fill": fill_report(cell),
@@ -164,7 +165,7 @@ def _row(cell: Cell, reader: _Reader, spoken: set[str | None]) -> dict[str, Any]
     heard = reports["word_error_rate"]
     rescored = heard is not None and reader.report(heard).get("stage") == RESCORE
     reports["rescore"] = heard if rescored else None
-    row: dict[str, Any] = cell.as_dict()
+    row: dict[str, Any] = {**cell.as_dict(), "filler_base": bases.get(str(cell.filler))}
 
     def measured(report: Path | None, field: str) -> Any:
         """A measured field; null without a report."""

@@ -8,7 +8,7 @@ from tasks.parameters.parameter_file import read_parameters
 
 CHANGES = {
     "techniques": ["allow_list", "entity_tagger"],
-    "methods": ["top_k", "sample"],
+    "fills": [{"filler": "minilm", "methods": ["top_k", "sample"]}, {"methods": ["unigram"]}],
     "speech_datasets": ["chat"],
 }
 """Changes of ``compare``: 13 cells, of which the recogniser alone has no perplexity."""

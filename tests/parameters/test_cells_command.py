@@ -1,15 +1,18 @@
-"""Names from ``params.yaml`` reach no shell: with bare DVC, nothing runs before they are checked."""
+"""``palimpsest cells``: what git has is current, and with bare DVC nothing runs before names and cells are checked."""
 
 import os
 import shutil
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
 import yaml
 
 from tasks.cli import main
+from tasks.parameters.cells_file import cells_text
+from tasks.parameters.parameter_file import read_parameters
 
 ROOT = Path(__file__).parents[2]
 ATTACKS = ("x$(touch PWNED)", "x;touch PWNED;", "x'$(touch PWNED)'")
@@ -39,7 +42,7 @@ def _renamed(value, name, attack):
 @pytest.fixture
 def project(tmp_path):
     """The project with a corpus of its own, so that the stages that an attack is to reach come soon."""
-    for name in ("dvc.yaml", "constraints.txt"):
+    for name in ("dvc.yaml", "cells.yaml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path)
     shutil.copytree(ROOT / "tasks", tmp_path / "tasks", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "text.txt").write_text("".join(f"The dog number {number} sleeps here.\n" for number in range(40)))
@@ -71,17 +74,41 @@ def test_the_check_finds_a_command_wherever_a_name_may_stand(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     document = attacked(parameters(), name, attack)
     Path("params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
-    assert main(["check-parameters", "--output", "ok"]) == 1
-    assert repr(attack) in capsys.readouterr().err
-    assert not Path("ok").exists()
+    for options in (["--check"], []):
+        assert main(["cells", "--output", "ok", *options]) == 1
+        assert repr(attack) in capsys.readouterr().err
+        assert list(Path().iterdir()) == [Path("params.yaml")]
+
+
+def test_the_cells_in_git_are_those_of_the_shipped_parameters():
+    assert (ROOT / "cells.yaml").read_text(encoding="utf-8") == cells_text(read_parameters(ROOT / "params.yaml"))
+
+
+def test_dvc_stops_with_one_line_where_cells_are_older(project):
+    document = parameters()
+    document["compare"]["seeds"] = [1, 2]
+    (project / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    said = "cells.yaml is older than 'compare' in params.yaml; 'palimpsest cells' writes it anew"
+    done = repro(project, "generic")
+    assert done.returncode != 0
+    assert said in done.stderr
+    assert not (project / "data/generic").exists()
+    with chdir(project):
+        assert main(["cells"]) == 0
+    assert "chat-oracle-2: {" in (project / "cells.yaml").read_text(encoding="utf-8")
+    assert repro(project, "generic").returncode == 0
 
 
 @pytest.mark.parametrize("attack", ATTACKS[:2])
 def test_dvc_runs_no_command_with_such_a_name(project, attack):
+    cells = (project / "cells.yaml").read_text(encoding="utf-8")
     (project / "params.yaml").write_text(yaml.safe_dump(attacked(parameters(), "chat", attack)), encoding="utf-8")
-    done = repro(project, "--keep-going")
-    assert done.returncode != 0
-    assert repr(attack) in done.stderr
+    # As if a name had reached this file unchecked, too.
+    for written in (cells, cells.replace("chat", attack)):
+        (project / "cells.yaml").write_text(written, encoding="utf-8")
+        done = repro(project, "--keep-going")
+        assert done.returncode != 0
+        assert repr(attack) in done.stderr
     assert not (project / "PWNED").exists()
 
 

@@ -1,0 +1,269 @@
+"""``cells.yaml``: for each step of ``dvc.yaml`` the cells that it is made for, with the paths that they have.
+
+DVC's ``foreach`` runs over a mapping and can leave cells out, which a full product of dimensions cannot. What the
+experiment is made of follows from ``params.yaml`` here and nowhere else: ``compare`` says which cells there are
+(``tasks.records.cells``), ``tuned_fillers`` what a filler is tuned from, and ``speech`` where recordings and lists are.
+
+An entry holds plain values alone, which is all that DVC puts into a path. ``cell`` are its dimensions and ``path`` is
+below which its files lie. ``options`` are words of its command that others have not; a dependency that it has not is
+another one that it has anyway.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tasks.errors import ParameterError
+from tasks.files.atomic_file import atomic_writer
+from tasks.parameters.parameter_file import Parameters
+from tasks.records.cell import Cell
+from tasks.records.cells import (
+    BASELINES,
+    MASK_REPORTS,
+    NO_LANGUAGE_MODEL,
+    ORACLE,
+    PRETRAINED,
+    cell_key,
+    expected_cells,
+    is_filled,
+)
+
+CELLS_FILE = "cells.yaml"
+MODELS, MODELS_OF_RAW_TEXT = "models/adapted", "data/private/models"
+"""Where adapted models lie, and where those that were trained on raw text do."""
+_HEAD = """\
+# The cells of the experiment by step, for dvc.yaml. 'palimpsest cells' writes this from params.yaml, as 'palimpsest
+# plan' and 'palimpsest run' do before they read the graph: change `compare` there and nothing here.
+cells:
+"""
+Entry = dict[str, Any]
+
+
+def cells_text(parameters: Parameters) -> str:
+    """Content of ``cells.yaml``, one line an entry."""
+    lines = [_HEAD]
+    for step, entries in graph_cells(parameters).items():
+        if not entries or isinstance(entries, list):
+            lines.append(f"  {step}: {_flow(entries)}\n")
+            continue
+        lines.append(f"  {step}:\n")
+        # The braces aside, so that a key such as `no` is quoted as a value is.
+        lines += [f"    {_flow({key: entry})[1:-1]}\n" for key, entry in entries.items()]
+    return "".join(lines)
+
+
+def _flow(value: Any) -> str:
+    return yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=float("inf")).strip()
+
+
+def write_cells(parameters: Parameters, folder: Path) -> bool:
+    """Let ``cells.yaml`` in a project's folder be that of the parameters; whether it was another one."""
+    path, text = folder / CELLS_FILE, cells_text(parameters)
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return False
+    with atomic_writer(path) as stream:
+        stream.write(text)
+    return True
+
+
+def check_cells(parameters: Parameters, folder: Path) -> None:
+    """``ParameterError`` where ``cells.yaml`` in a project's folder is not that of the parameters."""
+    path = folder / CELLS_FILE
+    if not path.exists() or path.read_text(encoding="utf-8") != cells_text(parameters):
+        state = "is older than 'compare' in params.yaml" if path.exists() else "does not exist"
+        raise ParameterError(f"{CELLS_FILE} {state}; 'palimpsest cells' writes it anew")
+
+
+def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str]]:
+    """The entries of each step by the names that their stages have behind the ``@``."""
+    compare = parameters.compare
+    cells = [cell for cell in expected_cells(compare) if cell.method != NO_LANGUAGE_MODEL]
+    with_words = [cell for cell in expected_cells(compare) if cell.dataset in compare.speech_datasets]
+    with_lists = [cell for cell in expected_cells(compare) if cell.dataset in compare.rescored_datasets]
+    return {
+        "mask": dict(_masked(parameters)),
+        "train_filler": parameters.pretrained_fillers(),
+        "tune_filler": {cell_key(cell): _tuned(cell, parameters) for cell in tunings(parameters)},
+        "fill": {cell_key(cell): _fill(cell, parameters) for cell in cells if is_filled(cell)},
+        "examples": {cell_key(cell): entry for cell, entry in _examples(parameters)},
+        "adapt": {cell_key(cell): _adapted(cell) for cell in cells if cell.method != PRETRAINED},
+        "evaluate": {cell_key(cell): _named(cell) | {"model": _model(cell)} for cell in cells},
+        "speech": dict(_brought("speech.corpora", compare.speech_datasets, parameters.speech.corpora)),
+        "nbest": dict(_brought("speech.nbest", compare.rescored_datasets, parameters.speech.nbest)),
+        "references": dict(_references(parameters)),
+        "recognise": {cell_key(cell): _recognised(cell) for cell in with_words},
+        "rescore": {cell_key(cell): _rescored(cell) for cell in with_lists},
+    }
+
+
+def _named(cell: Cell) -> Entry:
+    dimensions = {name: value for name, value in cell.as_dict().items() if value is not None}
+    return {"cell": dimensions, "path": cell.path}
+
+
+def _masked(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
+    compare = parameters.compare
+    texts = [
+        (dataset, part, f"data/private/corpora/{dataset}/{part}.txt")
+        for part in ("train", "test")
+        for dataset in compare.datasets
+    ]
+    texts += [
+        (dataset, "speech", f"data/private/speech_references/{dataset}.txt")
+        for dataset in (*compare.speech_datasets, *compare.rescored_datasets)
+    ]
+    for dataset, part, text in texts:
+        for technique in compare.techniques:
+            yield (
+                f"{part}-{dataset}-{technique}",
+                {
+                    "cell": {"dataset": dataset, "technique": technique},
+                    "path": f"{dataset}/{part}/{technique}",
+                    "text": text,
+                    "report": f"{MASK_REPORTS[part]}/{dataset}/{technique}",
+                },
+            )
+
+
+def _masked_text(cell: Cell) -> str:
+    return f"{cell.dataset}/train/{cell.technique}"
+
+
+def _filler_folder(name: str, cell: Cell, parameters: Parameters) -> str:
+    if name in parameters.fillers:
+        return f"models/fillers/{name}"
+    return f"models/tuned_fillers/{cell.dataset}/{cell.technique}/{name}"
+
+
+def _rounds(name: str, parameters: Parameters) -> Iterator[str]:
+    """The tuned fillers that lead to one, from the first round to itself; nothing for one that is not tuned."""
+    settings = parameters.tuned_fillers.get(name)
+    if settings is not None:
+        yield from _rounds(str(settings.base), parameters)
+        yield name
+
+
+def tunings(parameters: Parameters) -> list[Cell]:
+    """The fillers that are tuned, one on each masked corpus that they or later rounds of them fill."""
+    compare = parameters.compare
+    found = (
+        Cell(dataset=dataset, technique=technique, filler=name)
+        for dataset in compare.datasets
+        for technique in compare.techniques
+        for fills in compare.fills
+        if fills.filler is not None and technique in compare.techniques_of(fills)
+        for name in _rounds(fills.filler, parameters)
+    )
+    return list(dict.fromkeys(found))
+
+
+def _tuned(cell: Cell, parameters: Parameters) -> Entry:
+    base = str(parameters.tuned_fillers[str(cell.filler)].base)
+    return _named(cell) | {
+        "filler": _filler_folder(base, cell, parameters),
+        "masked": _masked_text(cell),
+        "documents": "data/word_counts.tsv",
+    }
+
+
+def _fill(cell: Cell, parameters: Parameters) -> Entry:
+    folder = _filler_folder(cell.filler, cell, parameters) if cell.filler else None
+    return _named(cell) | {
+        "options": {"filler": folder, "filler-name": cell.filler} if folder else {},
+        "filler": folder or "data/word_counts.tsv",
+        "masked": _masked_text(cell),
+        "documents": f"data/private/corpora/{cell.dataset}/train.documents",
+    }
+
+
+def _examples(parameters: Parameters) -> Iterator[tuple[Cell, Entry]]:
+    """One for each filler, with the controls; or one for each technique that it fills, where it is tuned on the text of
+    that technique or does not fill them all alike."""
+    compare = parameters.compare
+    methods: dict[str, dict[str, list[str]]] = {}
+    for fills in compare.fills:
+        if fills.filler is not None:
+            for technique in compare.techniques_of(fills):
+                methods.setdefault(fills.filler, {}).setdefault(technique, []).extend(fills.methods)
+    controls = [
+        name for fills in compare.fills if not fills.filler and fills.techniques is None for name in fills.methods
+    ]
+    for dataset in compare.datasets:
+        for filler, by_technique in methods.items():
+            first = next(iter(by_technique.values()))
+            alike = all(by_technique.get(technique) == first for technique in compare.techniques)
+            options: dict[str | None, Entry]
+            if alike and filler in parameters.fillers:
+                words: Entry = {"techniques": compare.techniques, "methods": first, "controls": controls}
+                options = {None: {name: value for name, value in words.items() if value}}
+            else:
+                options = {name: {"technique": name, "methods": found} for name, found in by_technique.items()}
+            for only, words in options.items():
+                cell = Cell(dataset=dataset, technique=only, filler=filler)
+                folder = _filler_folder(filler, cell, parameters)
+                words |= {"filler": folder, "filler-name": filler, "seed": compare.seeds[0]}
+                yield cell, _named(cell) | {"options": words, "filler": folder}
+
+
+def _model(cell: Cell) -> str:
+    if cell.method == PRETRAINED:
+        return "models/pretrained"
+    return f"{MODELS_OF_RAW_TEXT if cell.method == ORACLE else MODELS}/{cell.path}"
+
+
+def _training_text(cell: Cell) -> str:
+    if cell.method == PRETRAINED:
+        return "data/generic/train.txt"
+    if cell.method == ORACLE:
+        return f"data/private/corpora/{cell.dataset}/train.txt"
+    if cell.method in BASELINES:
+        return f"data/private/masked/{_masked_text(cell)}/text.txt"
+    return f"data/obfuscated/{cell.path}.txt"
+
+
+def _adapted(cell: Cell) -> Entry:
+    options = {"private": True} if cell.method == ORACLE else {}
+    return _named(cell) | {"options": options, "text": _training_text(cell), "model": _model(cell)}
+
+
+def _brought(section: str, datasets: list[str], found: Any) -> Iterator[tuple[str, Entry]]:
+    for dataset in datasets:
+        for part in ("dev", "test"):
+            yield (
+                f"{dataset}-{part}",
+                {
+                    "cell": {"dataset": dataset},
+                    "path": f"{dataset}/{part}",
+                    "section": f"{section}.{dataset}.{part}",
+                    "source": getattr(found[dataset], part).source,
+                },
+            )
+
+
+def _references(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
+    compare = parameters.compare
+    said = {dataset: f"data/private/speech/{dataset}/test/manifest.jsonl" for dataset in compare.speech_datasets}
+    said |= {dataset: f"data/private/nbest/{dataset}/test.jsonl.gz" for dataset in compare.rescored_datasets}
+    for dataset, path in said.items():
+        yield dataset, {"cell": {"dataset": dataset}, "said": path}
+
+
+def _recognised(cell: Cell) -> Entry:
+    if cell.method == NO_LANGUAGE_MODEL:
+        needless = {"model": "models/recogniser", "text": "models/recogniser", "tuned_on": "test", "weights": "search"}
+        return _named(cell) | {"options": {}} | needless
+    used = {"model": _model(cell), "training-text": _training_text(cell)}
+    used["dev"] = f"data/private/encoded_speech/{cell.dataset}/dev.safetensors"
+    used["dev-manifest"] = f"data/private/speech/{cell.dataset}/dev/manifest.jsonl"
+    needed = {"model": used["model"], "text": used["training-text"], "tuned_on": "dev", "weights": "fusion"}
+    return _named(cell) | {"options": used} | needed
+
+
+def _rescored(cell: Cell) -> Entry:
+    if cell.method == NO_LANGUAGE_MODEL:
+        lists = f"data/private/nbest/{cell.dataset}/test.jsonl.gz"
+        return _named(cell) | {"options": {}, "model": lists, "text": lists}
+    used = {"model": _model(cell), "training-text": _training_text(cell)}
+    return _named(cell) | {"options": used, "model": used["model"], "text": used["training-text"]}

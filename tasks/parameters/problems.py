@@ -1,0 +1,150 @@
+"""What is wrong with ``params.yaml`` as a whole: names that are not there, stand twice or are none, fillers that cannot
+be made, and methods that do not fit their filler. Which single values are allowed the sections know themselves."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from tasks.filling.needed_kind import KINDS, misfit
+from tasks.parameters.compare_settings import Fills
+from tasks.records.cells import BASELINES, NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
+from tasks.spelling import nearest
+
+if TYPE_CHECKING:
+    from tasks.parameters.parameter_file import Parameters
+
+_FILLERS = "fillers' or 'tuned_fillers"
+_REFERENCES = (NO_LANGUAGE_MODEL, PRETRAINED, ORACLE, *BASELINES)
+
+
+def problems_of(parameters: "Parameters") -> list[str]:
+    """Each problem in words, with its key path and the remedy."""
+    found = [
+        *_characters(parameters),
+        *_dimensions(parameters),
+        *_tunings(parameters),
+        *(problem for place in range(len(parameters.compare.fills)) for problem in _fills(place, parameters)),
+        *_twice(parameters),
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _characters(parameters: "Parameters") -> Iterator[str]:
+    """Names are parts of file names and of the commands of stages."""
+    speech, gold_sets = parameters.speech, parameters.masking_evaluation.gold_sets
+    sections: Sequence[Iterable[str]] = (
+        parameters.corpora,
+        parameters.masking,
+        parameters.taggers,
+        gold_sets,
+        parameters.fillers,
+        parameters.tuned_fillers,
+        parameters.filling,
+        speech.corpora,
+        speech.nbest,
+    )
+    for name in (name for section in sections for name in section):
+        if not name.replace("_", "").isalnum() or not name.isascii():
+            yield f"{name!r}: a name in params.yaml has letters, digits and underscores only"
+    for name in parameters.filling:
+        if name in _REFERENCES:
+            yield (
+                f"filling: {name!r} is what tables call one of the models that methods are compared with "
+                f"({', '.join(_REFERENCES)}); name the method otherwise"
+            )
+    for name in parameters.tuned_fillers:
+        if name in parameters.fillers:
+            yield f"tuned_fillers: a filler {name!r} is in 'fillers' already; name this one otherwise"
+
+
+def _dimensions(parameters: "Parameters") -> Iterator[str]:
+    compare = parameters.compare
+    gold_sets = parameters.masking_evaluation.gold_sets
+    dimensions: list[tuple[str, Sequence[str], str, Collection[str]]] = [
+        ("datasets", compare.datasets, "corpora", parameters.corpora),
+        ("techniques", compare.techniques, "masking", parameters.masking),
+        ("speech_datasets", compare.speech_datasets, "speech.corpora", parameters.speech.corpora),
+        ("speech_datasets", compare.speech_datasets, "compare.datasets", compare.datasets),
+        ("rescored_datasets", compare.rescored_datasets, "speech.nbest", parameters.speech.nbest),
+        ("rescored_datasets", compare.rescored_datasets, "compare.datasets", compare.datasets),
+        ("taggers", compare.taggers, "taggers", parameters.taggers),
+        ("detectors", compare.detectors, "masking", parameters.masking),
+        ("gold_sets", compare.gold_sets, "masking_evaluation.gold_sets", gold_sets),
+    ]
+    for dimension, names, section, allowed in dimensions:
+        yield from _unknown(f"compare.{dimension}", names, section, allowed)
+    for name in compare.rescored_datasets:
+        if name in compare.speech_datasets:
+            yield (
+                f"compare.rescored_datasets: {name!r} is one of compare.speech_datasets too; a data set has one "
+                "recogniser"
+            )
+
+
+def _unknown(where: str, names: Iterable[str], section: str, allowed: Iterable[str]) -> Iterator[str]:
+    known = sorted(allowed)
+    for name in names:
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            yield f"{where}: {name!r} is no key of '{section}' that fits{nearest(name, known)}; allowed: {listed}"
+
+
+def _tunings(parameters: "Parameters") -> Iterator[str]:
+    """Bases of tuned fillers; those that fill nothing may name a filler that is not there."""
+    tuned, fillers = parameters.tuned_fillers, parameters.fillers
+    for name, settings in tuned.items():
+        if settings.base is None:
+            yield f"tuned_fillers.{name}.base: is missing; name the filler that it starts from"
+    for first in dict.fromkeys(fills.filler for fills in parameters.compare.fills if fills.filler in tuned):
+        name, rounds = str(first), list[str]()
+        while name in tuned and (base := tuned[name].base) is not None:
+            if name in rounds:
+                circle = " -> ".join([*rounds[rounds.index(name) :], name])
+                yield f"tuned_fillers.{name}.base: goes round in a circle ({circle}); begin with a filler of 'fillers'"
+                break
+            rounds.append(name)
+            made = fillers.get(base) or tuned.get(base)
+            if made is None:
+                yield from _unknown(f"tuned_fillers.{name}.base", [base], _FILLERS, [*fillers, *tuned])
+            elif made.kind != tuned[name].kind:
+                yield f"tuned_fillers.{name}.kind: {tuned[name].kind!r} is not that of its base {base!r}, {made.kind!r}"
+            name = base
+
+
+def _fills(place: int, parameters: "Parameters") -> Iterator[str]:
+    fills, filling = parameters.compare.fills[place], parameters.filling
+    where = f"compare.fills.{place}"
+    yield from _unknown(
+        f"{where}.techniques", fills.techniques or [], "compare.techniques", parameters.compare.techniques
+    )
+    fillers = {**parameters.fillers, **parameters.tuned_fillers}
+    if fills.filler is not None:
+        yield from _unknown(f"{where}.filler", [fills.filler], _FILLERS, fillers)
+    fitting = [name for name, settings in filling.items() if settings.uses_filler == (fills.filler is not None)]
+    yield from _unknown(f"{where}.methods", fills.methods, "filling", fitting)
+    for name in fills.methods:
+        if name in fitting and fills.filler in fillers:
+            kind = fillers[fills.filler].kind
+            found = misfit(filling[name], kind)
+            if found is not None:
+                yield (
+                    f"{where}.methods: {name!r} ({found.what}) needs a {found.needs} language model, and "
+                    f"{fills.filler!r} is a {KINDS[kind]} one; {found.remedy}, or leave one of the two out"
+                )
+
+
+def _twice(parameters: "Parameters") -> Iterator[str]:
+    compare = parameters.compare
+    for dimension, names in compare:
+        if dimension != "fills" and len(set(names)) != len(names):
+            yield f"compare.{dimension}: a name stands twice in {names!r}"
+    seen = set()
+    for fills in compare.fills:
+        for technique in compare.techniques_of(fills):
+            for method in fills.methods:
+                if (technique, fills.filler, method) in seen:
+                    yield f"compare.fills: {_asked(fills, method)} of {technique!r} stands twice; leave it out once"
+                seen.add((technique, fills.filler, method))
+
+
+def _asked(fills: Fills, method: str) -> str:
+    return f"the fill by {method!r}" + (f" with {fills.filler!r}" if fills.filler else "")
