@@ -15,6 +15,7 @@ def row(method, technique, perplexity, filler=None, baseline=None):
         "technique": technique,
         "method": method,
         "filler": filler,
+        "filler_base": None,
         "seed": 1,
         "masked_fraction": 0.1,
         "perplexity": perplexity,
