@@ -113,7 +113,7 @@ def put_back(folder: Path) -> bool:
         )
     if present != texts["before"]:
         _write(path, texts["before"])
-    if texts["cells"] is not None:
+    if texts.get("cells") is not None:
         _write(folder / CELLS, texts["cells"])
     (folder / ORIGINAL).unlink()
     return True

@@ -12,13 +12,18 @@ import yaml
 
 from flows.erasure.dvc_records import Record
 from tasks.parameters.cells_file import MODELS, MODELS_OF_RAW_TEXT
+from tasks.records.cells import MASK_REPORTS
 
 _NAMES = ("${item.dataset}", "${item.cell.dataset}", "${key}")
 """How ``dvc.yaml`` writes the name of a corpus: in a matrix, of a cell, and in a ``foreach`` over corpora and labelled
 text that has a corpus' name."""
 _PATH = "${item.path}"
 """The path of a cell, which begins with the name."""
-_MODEL = "${item.model}"
+_CHOSEN = {
+    "${item.model}": [f"{folder}/{_PATH}" for folder in (MODELS, MODELS_OF_RAW_TEXT)],
+    "${item.report}": list(MASK_REPORTS.values()),
+}
+"""What else may stand there, by cell."""
 
 
 class CorpusPaths:
@@ -60,8 +65,9 @@ class CorpusPaths:
 def paths_of(name: str, root: Path) -> CorpusPaths:
     """What ``dvc.yaml`` names after the corpus."""
     graph = yaml.safe_load((root / "dvc.yaml").read_text(encoding="utf-8"))
-    texts = {text for stage in graph["stages"].values() for text in _outputs(stage)}
-    texts |= {f"{folder}/{_PATH}" for folder in (MODELS, MODELS_OF_RAW_TEXT) if _MODEL in texts}
+    texts = [text for stage in graph["stages"].values() for text in _outputs(stage)]
+    for written, choices in _CHOSEN.items():
+        texts = [text.replace(written, choice) for text in texts for choice in (choices if written in text else [""])]
     return CorpusPaths(path for text in texts if (path := _place(text, name)))
 
 

@@ -122,7 +122,7 @@ def _masked(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
                     "cell": {"dataset": dataset, "technique": technique},
                     "path": f"{dataset}/{part}/{technique}",
                     "text": text,
-                    "report": f"{MASK_REPORTS[part]}/{dataset}/{technique}",
+                    "report": MASK_REPORTS[part],
                 },
             )
 

@@ -84,7 +84,10 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for command in (["add", "--all"], [*identity, "commit", "--quiet", "-m", "start"]):
         subprocess.run(["git", *command], cwd=folder, check=True)
     record_experiment(folder, {"filling.unigram.kind": "unigram"}, {}, SimpleNamespace(stages={}))  # type: ignore[arg-type]
-    write(folder / "data/private/masked/mail/train/an_earlier_technique/text.txt", CANARIES[0])
+    for earlier in ("masked/mail/train/an_earlier_technique/text.txt", "models/mail/oracle-7/weights"):
+        write(folder / "data/private" / earlier, CANARIES[0])
+    write(folder / "models/adapted/mail/an_earlier_technique/baseline1-1/weights", CANARIES[0])
+    write(folder / "results/reports/mask_test/mail/an_earlier_technique.json", CANARIES[0])
     write(folder / "results/reports/fill/mail/allow_list/.unigram-1.json.x.partial", CANARIES[0])
     write(folder / "results/summary.json", json.dumps([{"dataset": "mail", "said": CANARIES[0]}]))
     write(folder / ".palimpsest/logs/mask@mail-allow_list.log", CANARIES[0])
