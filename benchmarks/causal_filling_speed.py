@@ -29,7 +29,7 @@ def run() -> list[dict[str, Any]]:
     from tasks.causal_model import load_causal_model
     from tasks.filling.causal_lm.language_model import CausalLanguageModel
     from tasks.filling.causal_lm.lora_training import train_lora
-    from tasks.filling.filler_settings import LoraTraining
+    from tasks.filling.fillers.settings import LoraTraining
     from tasks.filling.masked_sentence import read_masked_line
 
     model, tokenizer = load_causal_model(MODEL, GGUF_FILE, precision="float32")
@@ -81,10 +81,10 @@ def free_filler(language_model: Any) -> Any:
     import numpy as np
 
     from tasks.filling.causal_lm.free import FreeFiller
-    from tasks.filling.choices.unigram import UnigramFiller
     from tasks.filling.frequencies.word_frequencies import WordFrequencies
     from tasks.filling.marker_randomness import MarkerRandomness
-    from tasks.filling.settings import Free
+    from tasks.filling.methods.free import Free
+    from tasks.filling.methods.unigram import UnigramFiller
 
     fallback = UnigramFiller(WordFrequencies.of([("word", 1)]), np.ones(1, dtype=bool), MarkerRandomness(1))
     return FreeFiller(language_model, Free(kind="free"), MarkerRandomness(1), fallback)
@@ -103,8 +103,8 @@ def write_by_generate(model: Any, language_model: Any, sentence: Any) -> tuple[l
     """The words of one sentence by Hugging Face's own ``generate``, what it wrote, and processor seconds."""
     import torch
 
-    from tasks.filling.causal_lm.alignment import Alignment
-    from tasks.filling.causal_lm.prompt import INSTRUCTION, CausalPrompt
+    from tasks.filling.causal_lm.free import Alignment
+    from tasks.filling.causal_lm.language_model import INSTRUCTION, CausalPrompt
 
     started = time.process_time()
     prompt = CausalPrompt(language_model, INSTRUCTION)

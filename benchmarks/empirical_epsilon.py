@@ -14,11 +14,10 @@ from scipy.stats import beta
 
 from benchmarks.turns import row
 from tasks.corpora.sidecar import MaskedSpan
-from tasks.filling.choices.unigram import UnigramFiller
 from tasks.filling.frequencies.counted_frequencies import Cells, counted_frequencies, noisy_batches
-from tasks.filling.frequencies.word_frequencies import WordFrequencies
-from tasks.filling.kept_words import KeptWords
+from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.settings import NoisyCounts
 
 KEYS = 20_000

@@ -36,8 +36,8 @@ def run() -> list[dict[str, Any]]:
     import numpy as np
     from transformers import pipeline
 
+    from tasks.filling.fillers.preparation import initialise_fresh_weights
     from tasks.filling.masked_lm.candidate_words import candidate_words
-    from tasks.filling.masked_lm.head_training import initialise_fresh_weights
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, load_masked_model
 
     sides = []
@@ -155,9 +155,9 @@ def _peak_mebibytes(folder: Path, lines: Sequence[str], count: int) -> float:
 
 
 def fill_ours(language_model: Any, candidates: Any, lines: Sequence[str], order: Any) -> list[list[str]]:
-    from tasks.filling.choices.top_1 import BestWord
     from tasks.filling.masked_lm.masked_filler import MaskedFiller
     from tasks.filling.masked_sentence import read_masked_line
+    from tasks.filling.methods.top_1 import BestWord
 
     sentences = [read_masked_line(line, number, merge_markers=False) for number, line in enumerate(lines, start=1)]
     filler = MaskedFiller(language_model, candidates, BestWord(), batch_sentences=64, order=order)

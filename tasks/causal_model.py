@@ -147,7 +147,7 @@ def _check_files(source: str, gguf_file: str | None, name: str) -> None:
         if found := gguf_file_in(folder):
             raise ModelError(
                 f"model folder {name!r} has its weights in GGUF; unpack them with "
-                f"'palimpsest train-filler --gguf-file {found}' (gguf_file in params.yaml)"
+                f"'palimpsest train-filler --set gguf_file={found}' (gguf_file in params.yaml)"
             )
         if (folder / ADAPTER).exists():
             raise ModelError(

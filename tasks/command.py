@@ -136,6 +136,10 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
     """Settings by the name in ``section``, where there is no parameter file."""
     cell_of_name: Callable[[str], Cell] | None = None
     """The cell of that name, where no option says it."""
+    cell_of: Callable[[AnyFiles, str | None, Cell], Cell] | None = None
+    """The cell by what the files and the name say of it, beside the options."""
+    inputs_of: Callable[[AnySettings, AnyFiles], list[str]] | None = None
+    """What is read with these settings and named in the report, where that is not just what is given."""
     shortcuts: Mapping[str, str] = field(default_factory=dict)
     """Settings that are typed so often that they are options too, with the help of each."""
     defaults: Callable[[AnyFiles], dict[str, object]] = own_defaults
@@ -211,6 +215,8 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
             cell = self.cell_of_name(name)
         check_seed(cell.seed)
         files = self.files_from(arguments)
+        if self.cell_of:
+            cell = self.cell_of(files, name, cell)
         of_resources = [text for text in arguments.overrides if text.startswith(_RESOURCES)]
         own = [text for text in arguments.overrides if text not in of_resources]
         paths = {place: path.format_map({str(self.named_by): name}) for place, path in self._paths.items()}
@@ -245,7 +251,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         arguments: argparse.Namespace,
         overrides: Sequence[str],
     ) -> AnySettings:
-        found: dict[str, Any] = {"": self.defaults(files)} if "" in paths else {}
+        found: dict[str, Any] = {}
         where = "options"
         if arguments.params:
             from tasks.parameters.parameter_file import read_sections
@@ -255,7 +261,9 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
             found = {place: _said(read[path], path) for place, path in paths.items()}
         elif self.named_by:
             place = next(place for place, path in self._paths.items() if "{" in path)
-            found = {place: self.named_settings(name)}
+            found = {place: {**self.defaults(files), **self.named_settings(name)}}
+        elif "" in paths:
+            found = {"": self.defaults(files)}
         values: dict[str, Any] = dict(found.get("", found))
         for shortcut in sorted(self.shortcuts, key=lambda option: option != "kind"):
             if getattr(arguments, shortcut) is not None:
@@ -300,15 +308,21 @@ class Invocation(Generic[AnySettings, AnyFiles]):
     sections: Sequence[str] = ()
     """Key paths of ``params.yaml`` that the stage depends on."""
 
-    def inputs(self) -> list[tuple[str, str]]:
-        """What is read, the files that the settings name included: pairs of what names a path, and the path."""
+    def given(self) -> list[tuple[str, str]]:
+        """What may be read, the files that the settings name included: pairs of what names a path, and the path."""
         return [*self.files.read(), *(("setting", path) for path in self.command.files_of_settings(self.settings))]
+
+    def inputs(self) -> list[str]:
+        """What is read."""
+        if self.command.inputs_of:
+            return self.command.inputs_of(self.settings, self.files)
+        return [path for _, path in self.given()]
 
     def run(self) -> Report:
         """Run the stage and write its report; ``ParameterError`` where an output is an input or another output."""
         roles = self.files.roles().values()
         refuse_shared_paths(
-            [*self.inputs(), *([("--params", self.params)] if self.params else [])],
+            [*self.given(), *([("--params", self.params)] if self.params else [])],
             [*self.files.written(), *([("--report", self.report)] if self.report else [])],
             files=[name for role in roles for name in role.files],
             replaced=any(role.replaced for role in roles),
@@ -324,7 +338,7 @@ class Invocation(Generic[AnySettings, AnyFiles]):
             cell=self.cell.as_dict(),
             parameters=as_plain(self.settings),
             seed=self.cell.seed,
-            inputs=[path for _, path in self.inputs()],
+            inputs=self.inputs(),
             outputs=[path for _, path in self.files.written()],
         ) as recorded:
             yield recorded
@@ -362,7 +376,8 @@ def _add_option(parser: argparse.ArgumentParser, name: str, info: FieldInfo) -> 
     if info.annotation is bool:
         parser.add_argument(_option(name), dest=name, action="store_true", help=text)
     elif get_origin(info.annotation) is list:
-        parser.add_argument(_option(name), action="append", default=default, help=f"{text}; again for further ones")
+        required = info.is_required()
+        parser.add_argument(_option(name), nargs="+", action="extend", required=required, default=default, help=text)
     else:
         kind: Callable[[str], object] = int if info.annotation is int else float if info.annotation is float else str
         if role is None and default is not None:

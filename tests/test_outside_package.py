@@ -13,6 +13,8 @@ ENTRY_POINTS = """\
 capitals = outside:Capitals
 [palimpsest.corpora]
 verses = outside:Verses
+[palimpsest.filling_methods]
+one_word = outside:OneWord
 """
 MODULE = '''
 from typing import ClassVar, Literal
@@ -21,6 +23,7 @@ from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import Document
 from tasks.corpora.text_lines import read_lines
 from tasks.corpora.words import word_spans
+from tasks.filling.settings import FillingMethod
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking.technique import Finding, Technique
 
@@ -47,6 +50,34 @@ class Shouted(Technique):
         for line in lines:
             found = [(start, end) for start, end in word_spans(line) if line[start:end].isupper()]
             yield line, [Finding(s, e, "MASK", "capitals") for s, e in found if e - s >= self.letters]
+
+
+class OneWord(FillingMethod):
+    """Write the same word everywhere."""
+
+    title: ClassVar[str] = "One word"
+    colour: ClassVar[int | None] = 6
+    sentence: ClassVar[str] = "The same word everywhere."
+    kind: Literal["one_word"]
+    word: str = "thing"
+    """It."""
+
+    def build(self, context):
+        from tasks.filling.filled_corpus import BuiltFiller
+
+        return BuiltFiller(Same(self.word), context.casing(is_cased=True))
+
+
+class Same:
+    forward_seconds, candidate_count = None, 1
+
+    def __init__(self, word):
+        self.word = word
+
+    def fill(self, sentences, advance):
+        from tasks.filling.masked_sentence import Fill
+
+        return [[Fill(self.word) for _ in sentence.slots] for sentence in sentences]
 
 
 class Verses(CorpusSettings):
@@ -85,9 +116,9 @@ def run(tmp_path):
     (site / "outside.py").write_text(dedent(MODULE))
     path = os.pathsep.join([str(site), os.getcwd(), os.environ.get("PYTHONPATH", "")])
 
-    def run(*arguments):
+    def python(*arguments):
         return subprocess.run(
-            [sys.executable, "-m", "tasks.cli", *map(str, arguments)],
+            [sys.executable, *map(str, arguments)],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": path},
             capture_output=True,
@@ -95,6 +126,10 @@ def run(tmp_path):
             check=False,
         )
 
+    def run(*arguments):
+        return python("-m", "tasks.cli", *arguments)
+
+    run.python = lambda code: python("-c", code)
     return run
 
 
@@ -129,3 +164,24 @@ def test_a_corpus_and_a_technique_by_the_parameter_file(tmp_path, run):
     ]
     asked = ["--params", "params.yaml", "--technique", "allow_list", "--input", "poems.txt", "--output", "-"]
     assert run("mask", *asked).stdout.splitlines()[0] == "A [MASK] is red"
+
+
+def test_a_filling_method_by_its_options_the_parameter_file_and_on_the_page(tmp_path, run):
+    (tmp_path / "masked.txt").write_text("[MASK] met the [MASK]\n")
+    files = ["--input", "masked.txt", "--output", "-"]
+    assert run("fill", "--method", "one_word", *files).stdout == "Thing met the thing\n"
+    assert run("fill", "--method", "one_word", "--set", "word=cat", *files).stdout == "Cat met the cat\n"
+    assert "uses no filler" in run("fill", "--method", "one_word", "--filler", "x", *files).stderr
+    told = run("fill", "--help").stdout
+    assert "The same word everywhere." in told
+    assert "word  It. (default: thing)" in told
+    with open("params.yaml", encoding="utf-8") as stream:
+        document = yaml.safe_load(stream)
+    document["filling"]["same"] = {"kind": "one_word", "word": "dog"}
+    document["compare"]["controls"] = ["same"]
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(document))
+    named = run("fill", "--params", "params.yaml", "--method", "same", *files, "--report", "report.json")
+    assert named.stdout == "Dog met the dog\n", named.stderr
+    asked = "[t.method_name('one_word'), t.method_colour('one_word'), t.sentence_of('same', 'one_word')]"
+    shown = run.python(f"from tasks.results import titles as t; print({asked})")
+    assert shown.stdout == "['One word', 6, 'The same word everywhere.']\n"

@@ -18,10 +18,10 @@ def fill_masked(device: str, tiny: bool) -> dict[str, Any]:
     import torch
     from transformers import RobertaConfig, RobertaForMaskedLM
 
-    from tasks.filling.choices.top_1 import BestWord
     from tasks.filling.masked_lm.candidate_words import candidate_words
     from tasks.filling.masked_lm.masked_filler import MaskedFiller
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
+    from tasks.filling.methods.top_1 import BestWord
 
     name = _name("RoBERTa-base", tiny)
     tokenizer = _tokenizer(mask=True)
@@ -44,11 +44,11 @@ def fill_causal(device: str, tiny: bool) -> dict[str, Any]:
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    from tasks.filling.causal_lm.filler import filler_of
+    from tasks.filling.causal_lm.constrained import ConstrainedFiller
     from tasks.filling.causal_lm.language_model import CausalLanguageModel
-    from tasks.filling.kept_words import KeptWords
+    from tasks.filling.frequencies.word_frequencies import KeptWords
     from tasks.filling.marker_randomness import MarkerRandomness
-    from tasks.filling.settings import Top1
+    from tasks.filling.methods.top_1 import Top1
 
     name = _name("LLaMA-2-7B", tiny)
     tokenizer = _tokenizer(mask=False)
@@ -69,7 +69,7 @@ def fill_causal(device: str, tiny: bool) -> dict[str, Any]:
         torch.set_default_dtype(default)
     language_model = CausalLanguageModel(model, tokenizer, name).prepared()
     settings = Top1(kind="top_1", batch_sentences=BATCH_SENTENCES)
-    filler, _ = filler_of(language_model, settings, KeptWords(), MarkerRandomness(SEED))
+    filler = ConstrainedFiller(language_model, settings, KeptWords(), MarkerRandomness(SEED))
     return _timed(filler, model, "seven_billion_shape", name, device, tiny)
 
 

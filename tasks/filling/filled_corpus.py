@@ -8,16 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError
-from tasks.filling.casing import Casing
-from tasks.filling.kept_words import KeptWords
-from tasks.filling.masked_sentence import Fill, MaskedSentence, check_unchanged, read_masked_line
+from tasks.filling.choice import ForbiddenOriginals, originals_of_slots, with_spans
+from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence, check_unchanged, read_masked_line
 from tasks.filling.restoration import GenericWords, Restoration
-from tasks.filling.slot_originals import ForbiddenOriginals, originals_of_slots, with_spans
 
 SHARD_LINES = 4096
 
@@ -41,6 +40,14 @@ class Filler(Protocol):
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot; calls ``advance`` with the number of slots just filled."""
         ...
+
+
+class BuiltFiller(NamedTuple):
+    """What a method builds."""
+
+    filler: Filler
+    casing: Casing
+    """How the words are written."""
 
 
 @dataclass(frozen=True, slots=True)

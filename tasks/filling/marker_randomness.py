@@ -2,16 +2,30 @@
 
 A counter-based generator (Philox) is keyed by seed, line number and marker index, so a fill does not depend on batch
 size, on the order of filling, or on whether the corpus is filled in one run or in shards. With a secret the key is the
-secret's hash of the three, so that nobody else can draw the same (``fill_secret``).
+secret's hash of the three, so that nobody else can draw the same.
+
+A secret for chance that must not be drawn again by others: where a fill keeps clear of the words that were masked.
+
+Seeds are public: they stand in ``params.yaml`` and in reports. Whoever has the masked text, the filler and the seed can
+fill the text once more without the sidecar; wherever that gives another word than the published fill, the word that was
+avoided, the masked one, is the one it gives. So what is drawn there comes from the seed and from the masked words
+themselves, by HMAC-SHA256 of the sidecar: the same text and parameters give the same fill everywhere, and nobody
+without the sidecar can repeat the draws. *Who knows all masked words of a corpus but a few can try these few out.*
+Fills with noisy counts, which promise to withstand that, read no sidecar when they draw.
 """
 
 import hashlib
+import hmac
 import struct
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from tasks.errors import ParameterError
+from tasks.errors import CorpusError, ParameterError
+
+_KEY = b"palimpsest: draws of a fill"
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +58,17 @@ class MarkerRandomness:
         if stream:
             bits = bits.jumped(stream)
         return np.random.Generator(bits.advance(step << 64) if step else bits)
+
+
+def fill_secret(sidecar: str | Path) -> bytes:
+    """32 bytes of what was masked; ``CorpusError`` where the sidecar does not exist or is a folder."""
+    digest = hmac.new(_KEY, digestmod="sha256")
+    try:
+        with open(sidecar, "rb") as stream:
+            while block := stream.read(_BLOCK):
+                digest.update(block)
+    except (FileNotFoundError, NotADirectoryError):
+        raise CorpusError(f"sidecar {str(sidecar)!r} does not exist; give the one of the masked text") from None
+    except IsADirectoryError:
+        raise CorpusError(f"sidecar {str(sidecar)!r} is a folder; give the file of the masked text") from None
+    return digest.digest()

@@ -28,8 +28,8 @@ from statistics import NormalDist
 from typing import Any
 
 from tasks.corpora.words import fold
+from tasks.filling.choice import original_words, spans_of_slots
 from tasks.filling.masked_sentence import MaskedSentence
-from tasks.filling.slot_originals import original_words, spans_of_slots
 
 CONFIDENCE = 0.95
 FEWEST_PLACES = 20
@@ -102,7 +102,7 @@ class Restoration:
         self._groups: dict[tuple[str, str], RestorationCount] = {(_OVERALL, ""): RestorationCount()}
 
     def add(self, sentence: MaskedSentence, words: Sequence[str], lines_before: int = 0) -> None:
-        """Count the fills of one line, which has its record of the sidecar (``slot_originals.with_spans``).
+        """Count the fills of one line, which has its record of the sidecar (``choice.with_spans``).
 
         ``lines_before``: how many lines of earlier copies stand before its own copy.
         """

@@ -1,12 +1,31 @@
-"""Settings of filling methods: ``filling.*`` in ``params.yaml`` (paper 3.2)."""
+"""What the settings of all filling methods have in common: ``filling.*`` in ``params.yaml`` (paper 3.2).
 
-from typing import Annotated, Any, ClassVar, Literal
+A method is one file of ``tasks.filling.methods`` with its settings class, which says what the method is called, which
+language models it runs with, and how it is built; and one line in ``tasks.filling.methods``, or an entry point
+of the group ``palimpsest.filling_methods`` in another package.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self
 
 from pydantic import Field, model_validator
 
-from tasks.filling.masked_lm.order_of_filling import OrderName
+from tasks.errors import ParameterError
 from tasks.masking.settings import SpacyTagger, TaggerSettings
 from tasks.settings.base import Settings
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tasks.filling.choice import Choice
+    from tasks.filling.context import FillContext, Learned
+    from tasks.filling.fill import FillFiles
+    from tasks.filling.filled_corpus import BuiltFiller
+    from tasks.filling.marker_randomness import MarkerRandomness
+
+OrderName = Literal["left_to_right", "all_at_once", "most_confident_first"]
+KINDS = {"masked_lm": "masked", "causal_lm": "causal"}
+"""Kinds of fillers, as settings and as sentences name them."""
 
 
 class RightContext(Settings):
@@ -28,113 +47,166 @@ class ClassCheck(Settings):
     """How often a fill of another class is drawn again before it becomes a surrogate."""
 
 
-class _Method(Settings):
+class FillingMethod(Settings):
+    """Settings of a filling method, which know what they describe."""
+
     title: ClassVar[str] = ""
     """What tables and pages call it."""
     colour: ClassVar[int | None] = None
     """Number of its colour in plots; ``None``: the next one that is free."""
     sentence: ClassVar[str] = ""
     """What the report page says of it."""
+    fillers: ClassVar[tuple[str, ...]] = ()
+    """Kinds of language models that it runs with, of ``KINDS``; none for a method without a model."""
+    needs_word_counts: ClassVar[bool] = False
+    reads_tuning_text: ClassVar[bool] = False
+    """Whether it learns from generic text that the filler was not trained on."""
 
+    kind: str
     copies: int = Field(default=1, ge=1, le=100)
     """How often the corpus is filled, each time by other draws, one copy behind the other: a model that is adapted on
     it for one epoch reads another fill in each pass over the corpus (decision 0039)."""
+    merge_markers: bool = True
+    """Whether a run of consecutive markers is merged into one before filling, as in the paper."""
+    forbid_original: bool = False
+    """Whether the word that was masked may never be its own substitute; needs the sidecar and a method that draws from
+    all words, and leaks a bit for each place (see ``choice``)."""
+
+    def build(self, context: "FillContext") -> "BuiltFiller":
+        """What writes the words, and how these are cased; called once on each device."""
+        raise NotImplementedError
+
+    def check(self, files: "FillFiles") -> None:
+        """``ParameterError`` where a file is missing that the method needs, or a filler is given that it does not."""
+        if self.uses_filler and not files.filler:
+            raise ParameterError(f"method {self.kind!r} needs a filler; give --filler with a hub name or folder")
+        if not self.uses_filler and files.filler:
+            raise ParameterError(f"method {self.kind!r} uses no filler; leave --filler {files.filler!r} out")
+        if self.needs_word_counts and not files.word_counts:
+            raise ParameterError(f"method {self.kind!r} needs --word-counts; 'palimpsest count-words' makes them")
+        if self.forbid_original and not files.sidecar:
+            raise ParameterError(
+                f"method {self.kind!r}: forbid_original=True needs to know what was masked; give --sidecar, or "
+                "leave forbid_original out"
+            )
+
+    def learn(self, context: "FillContext") -> "Learned":
+        """What the method learns before the first line, once for all devices."""
+        from tasks.filling.context import Learned
+
+        return Learned()
+
+    def measured(self, context: "FillContext") -> dict[str, Any]:
+        """What the report says besides, once everything is filled."""
+        return {}
+
+    @property
+    def uses_filler(self) -> bool:
+        """Whether it needs a language model."""
+        return bool(self.fillers)
+
+    @property
+    def matches_classes(self) -> bool:
+        """Whether a fill has to be of the class of its marker."""
+        return False
+
+    @property
+    def has_domain_prior(self) -> bool:
+        """Whether it takes words to be as frequent as in the private domain (``domain_frequencies``)."""
+        return False
+
+    @property
+    def counts_masked_words(self) -> bool:
+        """Whether it takes words to be as frequent as noisy counts of the masked ones say (``counted_frequencies``)."""
+        return False
+
+    @property
+    def reads_documents(self) -> bool:
+        """Whether it has to know which lines are of one document."""
+        return False
+
+    @property
+    def follows_originals(self) -> bool:
+        """Whether fills depend on the masked words as they are: keep clear of them, or follow their form."""
+        return self.forbid_original or self.matches_classes
+
+    @property
+    def fallbacks(self) -> str:
+        """What the places are that the method's own rule gave no word."""
+        return "against the off-list rule"
 
 
-def _refuse_copies(copies: int, what: str, remedy: str) -> None:
-    if copies > 1:
-        raise ValueError(f"{what}, so that copies={copies} would be the same text {copies} times; {remedy}")
+class ClassAware(FillingMethod):
+    """A method whose fills may be held to the class of their marker."""
 
-
-class _ClassAware(_Method):
     classes: Literal["ignore", "match"] = "ignore"
     """``match``: a fill has the class of its marker, or of the sidecar's label where the marker is ``[MASK]``, checked
     by a tagger (see ``class_check``)."""
     class_check: ClassCheck = ClassCheck()
     """How it is checked."""
 
+    @property
+    def matches_classes(self) -> bool:
+        """As the setting says."""
+        return self.classes == "match"
 
-class _MaskedLanguageModelMethod(_ClassAware):
-    uses_filler: ClassVar[bool] = True
+
+class ModelMethod(ClassAware):
+    """A method that asks a language model."""
+
+    fillers: ClassVar[tuple[str, ...]] = tuple(KINDS)
     batch_sentences: int = Field(default=64, ge=1)
     """Sentences per forward pass."""
+
+    def build(self, context: "FillContext") -> "BuiltFiller":
+        """With the model, masked or causal, of the context."""
+        raise NotImplementedError
+
+
+class ChoosingMethod(ModelMethod):
+    """A method that chooses a word by the scores that the model gives to its candidates."""
+
+    follows_list: ClassVar[bool] = True
+    """Whether it keeps to the words that are off the list of kept words, where there is one."""
     order: OrderName = "left_to_right"
     """In which order a masked language model fills the markers of a sentence, and so which fills it sees: one after
     the other as in the paper; all of them in one pass, none seeing another; or the one that it is surest of first."""
-    merge_markers: bool = True
-    """Whether a run of consecutive markers is merged into one before filling, as in the paper."""
+
+    def choice(
+        self, off_list: "np.ndarray", randomness: "MarkerRandomness", learned: "Learned | None" = None
+    ) -> "Choice":
+        """What chooses; ``off_list``: ``(W,)`` which candidates are not kept words."""
+        raise NotImplementedError
+
+    def build(self, context: "FillContext") -> "BuiltFiller":
+        """With a masked language model, or with a causal one where the known words are forced."""
+        if context.model.is_causal:
+            from tasks.filling.causal_lm.constrained import constrained_filler
+
+            return constrained_filler(context, self)
+        from tasks.filling.masked_lm.masked_filler import masked_filler
+
+        return masked_filler(context, self)
+
+
+class CandidateMethod(ChoosingMethod):
+    """A method that a causal language model runs with too: it chooses among the words that the model finds likely."""
+
     right_context: RightContext = RightContext()
     """What a causal language model does besides reading from left to right."""
-    forbid_original: bool = False
-    """Whether the word that was masked may never be its own substitute; needs the sidecar and a method that draws from
-    all words, and leaks a bit for each place (see ``slot_originals``)."""
 
+    def candidates_at_least(self, words: int) -> int:
+        """So many candidates are looked for at least; ``words``: how many the model can write."""
+        return 1
 
-def _refuse_forbidding(what: str) -> None:
-    raise ValueError(
-        f"forbid_original is for methods that draw from all their words, and {what}, so that anyone who fills the "
-        "masked text again sees at which places another word stands, and which word was avoided there: the masked "
-        "one; leave forbid_original out, or use sample, log_linear or unigram"
-    )
-
-
-class Top1(_MaskedLanguageModelMethod):
-    """The filler's best word."""
-
-    title: ClassVar[str] = "Top-1"
-    colour: ClassVar[int | None] = 2
-    sentence: ClassVar[str] = "The filler’s best word, left to right."
-    kind: Literal["top_1"]
-
-    @model_validator(mode="after")
-    def _draws_nothing(self) -> "Top1":
-        if self.forbid_original:
-            _refuse_forbidding("top_1 takes the best one")
-        _refuse_copies(self.copies, "top_1 takes the best word", "use top_k, sample or log_linear, or leave copies out")
+    def among(self, words: int) -> Self:
+        """The method where so few words are to choose from."""
         return self
 
-
-class TopK(_MaskedLanguageModelMethod):
-    """A random one of the K best words, drawn again while it is on the list of kept words."""
-
-    title: ClassVar[str] = "Top-K"
-    colour: ClassVar[int | None] = 3
-    sentence: ClassVar[str] = "A random one of the filler’s K best, drawn again while it is on the list of kept words."
-    kind: Literal["top_k"]
-    k: int = Field(default=10, ge=1)
-    """K: candidates per marker."""
-
-    @model_validator(mode="after")
-    def _hides_what_is_forbidden(self) -> "TopK":
-        if self.forbid_original:
-            _refuse_forbidding("top_k takes the one of the k best that is off the list where there is no second")
-        if self.k == 1:
-            _refuse_copies(self.copies, "top_k with k=1 takes the best word", "raise k, or leave copies out")
-        return self
-
-
-class Sample(_MaskedLanguageModelMethod):
-    """A draw from the filler's whole distribution over words that are not on the list of kept words."""
-
-    title: ClassVar[str] = "Sample"
-    colour: ClassVar[int | None] = 4
-    sentence: ClassVar[str] = "A draw from the filler’s whole distribution off the list; not in the paper."
-    kind: Literal["sample"]
-    temperature: float = Field(default=1.0, gt=0)
-    """Below 1 sharpens the distribution, above 1 flattens it."""
-
-
-class LogLinearWeights(Settings):
-    """Weights of what ``log_linear`` knows of a word; ``null`` is learned from generic text, or follows from what is
-    learned (see ``prior`` and ``choices.log_linear``)."""
-
-    filler: float | None = None
-    """Of the log-probability that the filler gives the word in its context."""
-    frequency: float | None = None
-    """Of the log of its frequency in the word counts."""
-    average: float | None = None
-    """Of the log of its mean probability over places of generic text, with a minus sign: what the filler always says
-    is no news."""
+    @property
+    def drawn_at(self) -> float | None:
+        """The temperature at which candidates are drawn from all words; ``None``: they are the likeliest ones."""
+        return None
 
 
 _MOST_NOISE = 100.0
@@ -147,7 +219,7 @@ class NoisyCounts(Settings):
     epsilon is about the masked words of a line or document, for those who have masked text, fill and report.
 
     Noise moves a count by 2 L / epsilon places on the average, by 100 at most: with more of it only words that hundreds
-    of units have stand out at all, and the time that ``count_posterior`` takes grows as it does: at 100, a minute or
+    of units have stand out at all, and the time that ``noise`` takes grows as it does: at 100, a minute or
     two for 76,000 words.
     """
 
@@ -177,9 +249,29 @@ class NoisyCounts(Settings):
         return self
 
 
-class _CountingMethod(_ClassAware):
+class CountingMethod(ClassAware):
+    """A method that goes by how frequent words are, wherever that is known from."""
+
+    needs_word_counts: ClassVar[bool] = True
+    prior: str = "word_counts"
+    """How frequent words are taken to be."""
     counts: NoisyCounts | None = None
     """How masked words are counted for ``prior: counted``, and for nothing else."""
+
+    @property
+    def has_domain_prior(self) -> bool:
+        """As the prior says."""
+        return self.prior in ("domain", "counted")
+
+    @property
+    def counts_masked_words(self) -> bool:
+        """As the prior says."""
+        return self.prior == "counted"
+
+    @property
+    def reads_documents(self) -> bool:
+        """Where documents are protected, not lines."""
+        return self.counts is not None and self.counts.unit == "document"
 
     @model_validator(mode="before")
     @classmethod
@@ -189,174 +281,91 @@ class _CountingMethod(_ClassAware):
         return values
 
     @model_validator(mode="after")
-    def _counts_are_of_use(self) -> "_CountingMethod":
-        prior = getattr(self, "prior", None)
-        if self.counts is not None and prior != "counted":
+    def _epsilon_is_of_the_fill(self) -> Self:
+        if self.counts is not None and not self.counts_masked_words:
             raise ValueError(
-                f"counts is for prior 'counted', and prior is {prior!r}; leave counts out, or change prior"
+                f"counts is for prior 'counted', and prior is {self.prior!r}; leave counts out, or change prior"
+            )
+        if self.counts_masked_words and self.forbid_original:
+            raise ValueError(
+                "prior 'counted' with forbid_original=True: epsilon would not hold for the fill, which would say "
+                "of each place a word that was not masked there; leave forbid_original out, or take prior 'domain'"
+            )
+        if self.counts_masked_words and self.matches_classes:
+            raise ValueError(
+                "prior 'counted' with classes='match': epsilon would not hold for the fill, which would have the "
+                "classes and forms of the masked words; leave classes out, or take prior 'domain'"
             )
         return self
 
-    @model_validator(mode="after")
-    def _epsilon_is_of_the_fill(self) -> "_CountingMethod":
-        if getattr(self, "prior", None) == "counted":
-            if getattr(self, "forbid_original", False):
-                raise ValueError(
-                    "prior 'counted' with forbid_original=True: epsilon would not hold for the fill, which would say "
-                    "of each place a word that was not masked there; leave forbid_original out, or take prior 'domain'"
-                )
-            if self.classes == "match":
-                raise ValueError(
-                    "prior 'counted' with classes='match': epsilon would not hold for the fill, which would have the "
-                    "classes and forms of the masked words; leave classes out, or take prior 'domain'"
-                )
-        return self
+    def check(self, files: "FillFiles") -> None:
+        """Where words are counted or weighed, by what."""
+        super().check(files)
+        if self.has_domain_prior and not files.generic_text:
+            raise ParameterError(
+                f"method {self.kind!r} with prior={self.prior!r} weighs generic text; give --generic-text, such as "
+                "data/generic/train.txt, or prior: word_counts"
+            )
+        if self.counts_masked_words and not files.sidecar:
+            raise ParameterError(
+                f"method {self.kind!r} with prior='counted' counts what was masked; give --sidecar, or prior: domain"
+            )
+        if self.reads_documents and not files.documents:
+            raise ParameterError(
+                f"method {self.kind!r} with counts.unit='document' protects all lines of a document together; give "
+                "--documents, or unit: line"
+            )
+
+    def learn(self, context: "FillContext") -> "Learned":
+        """How frequent words are."""
+        learned = super().learn(context)
+        if self.has_domain_prior:
+            from tasks.corpora.text_lines import read_lines
+            from tasks.filling.frequencies.word_frequencies import domain_frequencies
+
+            generic = read_lines(str(context.files.generic_text))
+            domain = domain_frequencies(context.frequencies, context.masked, generic)
+            learned = learned.also(domain.frequencies, domain_frequencies=domain.measured())
+        if self.counts is not None:
+            from tasks.filling.frequencies.counted_frequencies import count_masked_words
+
+            counted = count_masked_words(context, learned.frequencies or context.frequencies, self.counts)
+            learned = learned.also(counted.frequencies, counted_frequencies=counted.measured)
+        return learned
 
 
-class LogLinear(_CountingMethod):
-    """A draw that weighs the filler's probabilities against how frequent words are."""
+def refuse_copies(copies: int, what: str, remedy: str) -> None:
+    """``ValueError`` where a method that draws nothing is to fill several copies."""
+    if copies > 1:
+        raise ValueError(f"{what}, so that copies={copies} would be the same text {copies} times; {remedy}")
 
-    uses_filler: ClassVar[bool] = True
-    title: ClassVar[str] = "Log-linear"
-    sentence: ClassVar[str] = (
-        "The filler’s probability, less its own prior, times the frequency of words in a domain like this one; "
-        "not in the paper."
+
+def refuse_forbidding(what: str) -> NoReturn:
+    """``ValueError`` where a method that cannot hide what it avoids is to avoid the masked word."""
+    raise ValueError(
+        f"forbid_original is for methods that draw from all their words, and {what}, so that anyone who fills the "
+        "masked text again sees at which places another word stands, and which word was avoided there: the masked "
+        "one; leave forbid_original out, or use sample, log_linear or unigram"
     )
-    kind: Literal["log_linear"]
-    order: OrderName = "left_to_right"
-    """In which order the markers of a sentence are filled, as for the other methods."""
-    weights: LogLinearWeights = LogLinearWeights()
-    """How much each of these counts."""
-    beyond_vocabulary: bool = False
-    """Whether words that the filler has not as one piece are drawn too, by their share of the frequency (see
-    ``choices.beyond_vocabulary``)."""
-    batch_sentences: int = Field(default=64, ge=1)
-    """Sentences per forward pass."""
-    merge_markers: bool = True
-    """Whether a run of consecutive markers is merged into one before filling, as in the paper."""
-    forbid_original: bool = False
-    """Whether the word that was masked may never be its own substitute, as for the other methods."""
-    tuning_places: int = Field(default=1000, ge=1)
-    """At most so many masked words of generic text are guessed to learn the weights."""
-    tuning_share: float = Field(default=0.15, gt=0, lt=1)
-    """Share of the words of generic text to mask where the technique has no list of kept words."""
-    tuning_seed: int = Field(default=1, ge=0)
-    """Seed of their choice, apart from the seed of the fill."""
-    prior: Literal["word_counts", "domain", "counted", "tuning_text"] = "word_counts"
-    """How frequent words are taken to be where nothing is known of the context: as in the word counts; as in the
-    private domain, by generic text that is like what was not masked (see ``domain_frequencies``); the same, and as
-    noisy counts of the masked words say (see ``counted_frequencies``; needs the sidecar); or as learned, for private
-    text that is like the tuning text."""
-    prior_steps: int = Field(default=0, ge=0, le=100)
-    """How many EM steps adjust the frequencies of words to the masked text (Saerens et al. 2002); 0: none."""
-    prior_places: int = Field(default=3000, ge=1)
-    """From at most so many of its places; ``prior: counted`` looks at as many, so that the fills have its counts."""
-    prior_smoothing: float = Field(default=1000.0, gt=0)
-    """The generic frequencies count as much as so many places."""
-
-    @model_validator(mode="after")
-    def _one_way_to_find_frequencies(self) -> "LogLinear":
-        if self.prior == "counted" and self.prior_steps:
-            raise ValueError(
-                "prior 'counted' writes words as often as they were counted, and "
-                f"prior_steps={self.prior_steps} changes that by what the filler likes; leave prior_steps out, or take "
-                "prior 'domain'"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _classes_are_matched_among_candidates(self) -> "LogLinear":
-        if self.beyond_vocabulary and self.classes == "match":
-            raise ValueError(
-                "beyond_vocabulary=True draws words whose class nothing says, and classes='match' wants a class; leave "
-                "one of the two out"
-            )
-        return self
 
 
-class Free(_ClassAware):
-    """A causal language model writes the whole sentence, and its words at the markers are taken (paper 3.2)."""
+@dataclass(frozen=True)
+class Misfit:
+    """What keeps a method from running with a kind of filler."""
 
-    title: ClassVar[str] = "Free"
-    sentence: ClassVar[str] = "A causal language model writes the whole sentence; its words at the markers are taken."
-    uses_filler: ClassVar[bool] = True
-    kind: Literal["free"]
-    batch_sentences: int = Field(default=64, ge=1)
-    """Sentences per forward pass."""
-    merge_markers: bool = True
-    """Whether a run of consecutive markers is merged into one before filling."""
-    attempts: int = Field(default=2, ge=0)
-    """How often a sentence is written again, now by chance, where the best sentence has other words than the known ones
-    or not one word for each marker."""
-    temperature: float = Field(default=0.7, gt=0)
-    """Of these further attempts."""
-    fallback: Literal["constrained", "unigram"] = "constrained"
-    """What fills a sentence when all attempts have failed: the same model with the known words forced, or words off the
-    list of kept words by their frequency in the word counts."""
-    right_context: RightContext = RightContext()
-    """Of the constrained fallback."""
-    forbid_original: bool = False
-    """Not allowed: the first sentence is written without chance."""
-
-    @model_validator(mode="after")
-    def _draws_nothing(self) -> "Free":
-        if self.forbid_original:
-            _refuse_forbidding("free writes the model's best sentence")
-        _refuse_copies(
-            self.copies,
-            "free takes the model's best sentence",
-            "use top_k or sample, where the known words are forced, or leave copies out",
-        )
-        return self
+    what: str
+    """``method 'free'`` or ``order 'all_at_once'``."""
+    needs: str
+    """``masked`` or ``causal``."""
+    remedy: str
+    """What to take instead."""
 
 
-class Unigram(_CountingMethod):
-    """Control without context: a word off the list, drawn by its frequency in the generic corpus."""
-
-    title: ClassVar[str] = "Unigram"
-    colour: ClassVar[int | None] = 5
-    sentence: ClassVar[str] = "Control: a word off the list by its frequency, without any context; not in the paper."
-    uses_filler: ClassVar[bool] = False
-    kind: Literal["unigram"]
-    prior: Literal["word_counts", "domain", "counted"] = "word_counts"
-    """By its frequency in generic text, in the private domain (see ``domain_frequencies``), or by noisy counts of the
-    masked words (see ``counted_frequencies``; needs the sidecar)."""
-    merge_markers: bool = True
-    """Whether a run of consecutive markers is merged into one before filling, as for the other methods."""
-    forbid_original: bool = False
-    """Whether the word that was masked may never be its own substitute, as for the other methods."""
-
-
-class Surrogate(_Method):
-    """Names, places and figures from gazetteers by the class of the marker, as anonymisers write them; no model."""
-
-    title: ClassVar[str] = "Surrogate"
-    sentence: ClassVar[str] = "Made-up values of the marker’s class, without a model; not in the paper."
-    uses_filler: ClassVar[bool] = False
-    classes: ClassVar[str] = "ignore"
-    """A surrogate is of its class already."""
-    kind: Literal["surrogate"]
-    forbid_original: bool = False
-    """Refused: surrogates that keep clear of their original tell it together (decision 0044)."""
-    consistent_within: Literal["line", "document", "corpus"] = "line"
-    """Where the same original gets the same surrogate. ``document`` and ``corpus``: everybody sees which places speak
-    of the same thing (see ``surrogate``)."""
-    merge_markers: bool = False
-    """Whether a run of consecutive markers is merged into one; a name of two words is one surrogate of two words."""
-
-    @model_validator(mode="after")
-    def _copies_differ(self) -> "Surrogate":
-        if self.forbid_original:
-            raise ValueError(
-                "several surrogates that are never the original tell it by what is missing; leave forbid_original out"
-            )
-        if self.consistent_within != "line":
-            _refuse_copies(
-                self.copies,
-                f"consistent_within={self.consistent_within!r} gives a word the same surrogate in each of them",
-                "set consistent_within: line, or leave copies out",
-            )
-        return self
-
-
-FillingSettings = Annotated[Top1 | TopK | Sample | LogLinear | Free | Unigram | Surrogate, Field(discriminator="kind")]
+def misfit(method: FillingMethod, kind: str) -> Misfit | None:
+    """What keeps the method from running with fillers of the kind; ``None`` where nothing does."""
+    if method.fillers and kind not in method.fillers:
+        return Misfit(f"method {method.kind!r}", KINDS[method.fillers[0]], "take top_1, top_k or sample")
+    order = method.order if isinstance(method, ChoosingMethod) else "left_to_right"
+    if kind == "causal_lm" and order != "left_to_right":
+        return Misfit(f"order {order!r}", KINDS["masked_lm"], "set order: left_to_right")
+    return None

@@ -16,9 +16,8 @@ from pydantic import BaseModel, ValidationError, model_validator
 from tasks.corpora.settings import WordCountSettings
 from tasks.corpora.sources.readers import AnyCorpus
 from tasks.errors import ParameterError
-from tasks.filling.filler_settings import FillerSettings
-from tasks.filling.settings import FillingSettings
-from tasks.filling.training.tuning_settings import TuningSettings
+from tasks.filling.fillers.settings import FillerSettings, TuningSettings
+from tasks.filling.methods import AnyMethod
 from tasks.labelled_text.settings import LabelledTextSettings
 from tasks.language_model.settings import EvaluationSettings, LanguageModelSettings
 from tasks.masking.techniques import AnyTechnique
@@ -61,7 +60,7 @@ class Parameters(Settings):
     """Filler models by name."""
     tuned_fillers: dict[str, TuningSettings]
     """Fillers that are fine-tuned on a masked corpus, by name, and how."""
-    filling: dict[str, FillingSettings]
+    filling: dict[str, AnyMethod]
     """Filling methods by name."""
     language_model: LanguageModelSettings
     evaluation: EvaluationSettings

@@ -4,7 +4,7 @@ be made, and methods that do not fit their filler. Which single values are allow
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tasks.filling.needed_kind import KINDS, misfit
+from tasks.filling.settings import KINDS, misfit
 from tasks.parameters.compare_settings import Fills
 from tasks.records.cells import BASELINES, NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
 from tasks.spelling import nearest

@@ -13,8 +13,6 @@ from typing import Any
 
 import yaml
 
-from tasks.filling.fill_secret import draws_from_secret
-from tasks.filling.log_linear.options import counts_masked_words
 from tasks.privacy.earlier_releases import SharedLines
 from tasks.privacy.gate import FEWEST, NOT_CHECKED, Check, percent
 from tasks.privacy.promise import epsilon_of
@@ -91,7 +89,7 @@ def _how(cell: FilledCell) -> str:
     stage = cell.fill["dvc_stage"]
     if stage:
         facts.append(f"- by whoever has the private corpus: `dvc repro {shlex.quote(stage)}`")
-    if draws_from_secret(cell.method) or counts_masked_words(cell.method):
+    if cell.method.follows_originals or cell.method.counts_masked_words:
         facts.append("- the substitutes are drawn from a secret: without it another text comes out")
     else:
         facts.append("- nothing is drawn from a secret: the same masked text and seed give the same substitutes")

@@ -8,15 +8,13 @@ that are forbidden and classes that are matched read masked words as they are: n
 It is a promise about the words behind the markers, given the masked text. What was not masked stands there in clear.
 """
 
-from typing import Any
-
-from tasks.filling.fill_secret import draws_from_secret
-from tasks.filling.log_linear.options import counts_masked_words
+from tasks.filling.settings import CountingMethod, FillingMethod
 
 
-def epsilon_of(settings: Any) -> float | None:
-    """Epsilon of a fill by one of ``FillingSettings``, and of all of its ``copies`` together; ``None``: none is
+def epsilon_of(settings: FillingMethod) -> float | None:
+    """Epsilon of a fill by one of the methods of ``filling``, and of all of its ``copies`` together; ``None``: none is
     promised."""
-    if draws_from_secret(settings):
+    if settings.follows_originals:
         return None
-    return float(settings.counts.epsilon) if counts_masked_words(settings) else 0.0
+    counts = settings.counts if isinstance(settings, CountingMethod) else None
+    return counts.epsilon if counts else 0.0

@@ -18,7 +18,6 @@ from tasks.errors import ParameterError
 from tasks.files.atomic_file import PUBLIC_MODE, atomic_folder, make_folder
 from tasks.files.clone_key import key_id, private_home
 from tasks.filling.frequencies.released_counts import mark_released
-from tasks.filling.log_linear.options import counts_masked_words
 from tasks.parameters.parameter_file import Parameters
 from tasks.privacy.budget import check_budget, check_key
 from tasks.privacy.card import CardFacts, card
@@ -146,7 +145,7 @@ def _check_also(earlier: SharedLines, wish: Wish, before: Sequence[Release]) -> 
 
 def _entry(cell: FilledCell, wish: Wish, files: dict[str, Path], earlier: SharedLines) -> Release:
     method = cell.method
-    counted = cell.fill["measured"]["counted_frequencies"] if counts_masked_words(method) else None
+    counted = cell.fill["measured"]["counted_frequencies"] if method.counts_masked_words else None
     epsilon = epsilon_of(method)
     return Release(
         name=wish.name,

@@ -7,7 +7,7 @@ from typing import Any
 
 from tasks.cli import command_parser, load_command
 from tasks.errors import CorpusError
-from tasks.filling.settings import FillingSettings
+from tasks.filling.methods import AnyMethod
 from tasks.masking.techniques import AnyTechnique
 from tasks.records.cell import Cell
 from tasks.records.cells import fill_report, mask_report, training_report
@@ -44,7 +44,7 @@ class FilledCell:
     @property
     def method(self) -> Any:
         """Settings of the filling, as it was done."""
-        return check_settings(FillingSettings, self.fill["parameters"], f"filling of {self.cell.path}")
+        return check_settings(AnyMethod, self.fill["parameters"], f"filling of {self.cell.path}")
 
     def check_one_state(self) -> None:
         """``CorpusError`` where a file is not the one that the reports speak of."""

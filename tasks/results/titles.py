@@ -4,12 +4,11 @@ A kind of method or technique says so itself, beside its settings. Here is what 
 and names of ``params.yaml`` that stand for a kind with certain settings. A name of the user's own stays as it is.
 """
 
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
-from tasks.filling.settings import FillingSettings
+from tasks.filling.methods import METHODS
 from tasks.masking.techniques import TECHNIQUES
 from tasks.records.cells import BASELINES, NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
-from tasks.settings.registry import kind_of
 
 
 class _Kind(NamedTuple):
@@ -37,12 +36,7 @@ _NAMED = {
 }
 
 
-def _by_kind(union: Any) -> dict[str, Any]:
-    """The settings classes of a discriminated union, by their kind."""
-    return {kind_of(each): each for each in get_args(get_args(union)[0])}
-
-
-_METHODS: dict[str, Any] = {**_by_kind(FillingSettings), **_NAMED}
+_METHODS: dict[str, Any] = {**METHODS, **_NAMED}
 
 
 def method_name(method: str) -> str:

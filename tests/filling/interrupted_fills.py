@@ -20,9 +20,8 @@ TIMINGS = ("filling_seconds", "markers_per_second", "forward_seconds", "resumed_
 # code counts as unchanged, so that a test may run while somebody works on it.
 _CHILD = f"""
 import os, sys, time
-from tasks.filling import filled_corpus
-from tasks.filling.shards import fill_key, shard_store
-fill_key._code_hash = lambda: ""
+from tasks.filling import filled_corpus, filled_shards
+filled_shards.code_state = dict
 filled_corpus.SHARD_LINES = {SHARD_LINES}
 fill_shard = filled_corpus.CorpusFiller.fill_shard
 def slow(self, shard, *advance):
@@ -32,11 +31,11 @@ def slow(self, shard, *advance):
         log.write(f"{{shard.index}}\\n")
     return filled
 filled_corpus.CorpusFiller.fill_shard = slow
-save = shard_store.ShardStore.save
+save = filled_shards.ShardStore.save
 def slow_save(self, shard):
     time.sleep(float(os.environ["PAUSE"]))
     save(self, shard)
-shard_store.ShardStore.save = slow_save
+filled_shards.ShardStore.save = slow_save
 from tasks.cli import main
 sys.exit(main(sys.argv[1:]))
 """

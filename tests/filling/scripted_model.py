@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from tasks.filling.masked_lm.candidate_words import CandidateWords
-from tasks.filling.masked_lm.windows import Frame, Window
-from tasks.filling.shards.batch_halving import BatchHalving
+from tasks.filling.masked_lm.marker_scores import BatchHalving
+from tasks.filling.masked_lm.masked_language_model import Frame, Window
 
 MASK = "_"
 Script = Callable[[Sequence[str], int], Mapping[str, float]]

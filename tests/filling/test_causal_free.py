@@ -7,17 +7,17 @@ from tiny_causal_models import causal_tokenizer, llama_of_last_piece, random_gpt
 from tiny_masked_models import random_bert, word_piece_tokenizer
 
 from tasks.errors import ParameterError
-from tasks.filling.causal_lm.alignment import Alignment
-from tasks.filling.causal_lm.filler import causal_filler, filler_of, refuse_free
-from tasks.filling.causal_lm.free import FreeFiller
-from tasks.filling.causal_lm.language_model import CausalLanguageModel
-from tasks.filling.causal_lm.prompt import CausalPrompt
-from tasks.filling.choices.unigram import UnigramFiller
-from tasks.filling.frequencies.word_frequencies import WordFrequencies
-from tasks.filling.kept_words import KeptWords
+from tasks.filling.causal_lm.constrained import ConstrainedFiller
+from tasks.filling.causal_lm.free import Alignment, FreeFiller
+from tasks.filling.causal_lm.language_model import CausalLanguageModel, CausalPrompt
+from tasks.filling.fillers.filler_folder import refuse_misfit
+from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.settings import Free, Top1
+from tasks.filling.methods.free import Free
+from tasks.filling.methods.log_linear import LogLinear
+from tasks.filling.methods.top_1 import Top1
+from tasks.filling.methods.unigram import UnigramFiller
 
 TOKENIZER = causal_tokenizer()
 INSTRUCTION = "Predict the [MASK] tokens"
@@ -132,9 +132,8 @@ def test_too_long_for_the_positions_goes_to_the_fallback():
 
 def test_the_fallback_forces_the_known_words():
     language_model = CausalLanguageModel(random_llama(TOKENIZER), TOKENIZER, "tiny", instruction=INSTRUCTION)
-    settings, kept, randomness = Free(kind="free", attempts=0), KeptWords(), MarkerRandomness(1)
-    written, _ = filler_of(language_model, settings, kept, randomness)
-    forced, _ = filler_of(language_model, Top1(kind="top_1"), kept, randomness)
+    forced = ConstrainedFiller(language_model, Top1(kind="top_1"), KeptWords(), MarkerRandomness(1))
+    written = FreeFiller(language_model, Free(kind="free", attempts=0), MarkerRandomness(1), forced)
     lines = ("the [MASK] sat", "Ann [MASK] to [MASK]!")
     assert written.counts["free_handed_over"] == 0
     assert words(written, *lines) == words(forced, *lines)
@@ -144,13 +143,16 @@ def test_the_fallback_forces_the_known_words():
 def test_settings_for_another_kind_of_filler_are_errors(tmp_path):
     tokenizer = word_piece_tokenizer()
     masked = save(random_bert(tokenizer), tokenizer, tmp_path / "bert")
-    with pytest.raises(ParameterError, match="needs a causal language model"):
-        refuse_free(Free(kind="free"), masked)
-    refuse_free(Top1(kind="top_1"), "bert")
-    with pytest.raises(ParameterError, match="needs a masked language model"):
-        causal_filler("x", Top1(kind="top_1", order="all_at_once"), KeptWords(), MarkerRandomness(1))
-    with pytest.raises(ParameterError, match="needs --word-counts"):
-        causal_filler("x", Free(kind="free", fallback="unigram"), KeptWords(), MarkerRandomness(1))
+    causal = save(random_llama(TOKENIZER), TOKENIZER, tmp_path / "llama")
+    for method, filler, message in (
+        (Free(kind="free"), masked, "'free' needs a causal language model, and filler .* is a masked one"),
+        (LogLinear(kind="log_linear"), causal, "'log_linear' needs a masked language model, .* is a causal one"),
+        (Top1(kind="top_1", order="all_at_once"), causal, "order 'all_at_once' needs a masked .* order: left_to_right"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            refuse_misfit(method, filler)
+    for filler in (masked, causal):
+        refuse_misfit(Top1(kind="top_1"), filler)
 
 
 @pytest.mark.parametrize(

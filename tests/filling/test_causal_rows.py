@@ -8,10 +8,9 @@ import torch
 from tiny_causal_models import causal_tokenizer, random_causal_model, random_gpt2, random_llama, random_opt
 
 from tasks.errors import ModelError
-from tasks.filling.causal_lm import columns
-from tasks.filling.causal_lm.columns import window_of
+from tasks.filling.causal_lm import rows as rows_module
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
-from tasks.filling.causal_lm.rows import CausalRows, ForwardClock, joined, length_groups
+from tasks.filling.causal_lm.rows import CausalRows, ForwardClock, joined, length_groups, window_of
 from tasks.filling.masked_lm.marker_scores import chosen_scores
 
 TOKENIZER = causal_tokenizer()
@@ -157,7 +156,7 @@ def test_the_narrowest_window_of_a_configuration(settings, window):
 
 def test_a_model_that_counts_columns_unsaid_is_found_out(monkeypatch):
     model = MODELS["mistral"](TOKENIZER)
-    monkeypatch.setattr(columns, "_WINDOWS", ())
+    monkeypatch.setattr(rows_module, "_WINDOWS", ())
     language_model = CausalLanguageModel(model, TOKENIZER, "tiny")
     assert language_model.closed_from == 0
 

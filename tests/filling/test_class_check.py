@@ -3,22 +3,21 @@ import json
 import numpy as np
 import pytest
 from masked_sentences import masked
+from stage_commands import settings
 
-from tasks.filling.casing import Casing
-from tasks.filling.choices.top_1 import BestWord
-from tasks.filling.frequencies.word_frequencies import WordFrequencies
-from tasks.filling.kept_words import KeptWords
+from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
-from tasks.filling.masked_sentence import Fill
+from tasks.filling.masked_sentence import Casing, Fill
+from tasks.filling.methods.surrogate import SurrogateFiller
+from tasks.filling.methods.top_1 import BestWord
 from tasks.filling.surrogates.class_check import (
     ChoiceOfClass,
     ClassCheckedFiller,
+    ClassWords,
     WordsOfClassByFrequency,
     labels_of_slots,
 )
-from tasks.filling.surrogates.class_check_words import ClassWords
-from tasks.filling.surrogates.surrogate import SurrogateFiller
-from tasks.filling.surrogates.surrogate_values import SurrogateValues
+from tasks.filling.surrogates.values import SurrogateValues
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
 
 CITIES = [f"City{index}" for index in range(25)]
@@ -228,17 +227,17 @@ def test_the_command_with_a_masked_model_and_a_real_tagger(tmp_path, capsys):
     options = ["--input", tmp_path / "masked.txt", "--word-counts", tmp_path / "counts.tsv", "--filler", filler]
     outputs = ["--method", "top_1", "--output", tmp_path / "filled.txt", "--report", tmp_path / "report.json"]
     for classes, word in (("ignore", "house"), ("match", "Berlin")):
-        assert main(["fill", *map(str, options + outputs), "--classes", classes]) == 0
+        assert main(["fill", *map(str, options + outputs), *settings(f"classes={classes}")]) == 0
         assert (tmp_path / "filled.txt").read_text(encoding="utf-8") == f"She lives in {word} now.\n"
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert (report["measured"]["class_match_rate_first"], report["measured"]["class_match_rate"]) == (1.0, 1.0)
     assert report["warnings"] == []
     (tmp_path / "masked.txt").write_text("She lives in [MASK] now.\n", encoding="utf-8")
-    assert main(["fill", *map(str, options + outputs), "--classes", "match"]) == 0
+    assert main(["fill", *map(str, options + outputs), *settings("classes=match")]) == 0
     (warning,) = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["warnings"]
     assert "no marker says its class" in warning
     capsys.readouterr()
-    assert main(["fill", *map(str, [*options, *outputs[:-2]]), "--classes", "match"]) == 0
+    assert main(["fill", *map(str, [*options, *outputs[:-2]]), *settings("classes=match")]) == 0
     assert f"warning: {warning}\n" in capsys.readouterr().err
 
 
@@ -251,7 +250,7 @@ def test_the_command_with_a_real_tagger(tmp_path):
     counts = [("house", 9000), ("garden", 9000), *((city, 10) for city in CITY_NAMES.split())]
     (tmp_path / "counts.tsv").write_text("".join(f"{word}\t{count}\n" for word, count in counts), encoding="utf-8")
     options = ["--input", tmp_path / "masked.txt", "--word-counts", tmp_path / "counts.tsv", "--method", "unigram"]
-    outputs = ["--output", tmp_path / "filled.txt", "--report", tmp_path / "report.json", "--classes", "match"]
+    outputs = ["--output", tmp_path / "filled.txt", "--report", tmp_path / "report.json", *settings("classes=match")]
     assert main(["fill", *map(str, options + outputs)]) == 0
     measured = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["measured"]
     assert measured["class_slots"] == 60

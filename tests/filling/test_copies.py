@@ -8,12 +8,13 @@ import random
 import pytest
 from interrupted_fills import SHARDS, finish, kill_at, numbers, start, write_corpus
 from pydantic import TypeAdapter, ValidationError
+from stage_commands import settings as keys
 
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.filling import filled_corpus
-from tasks.filling.settings import FillingSettings
-from tasks.filling.training.tuning_settings import TuningSettings
+from tasks.filling.fillers.settings import TuningSettings
+from tasks.filling.methods import AnyMethod
 
 LINES = 41
 COUNTS = {"apple": 5, "pear": 3, "plum": 2}
@@ -57,7 +58,7 @@ def report(name):
 
 
 def test_each_copy_is_a_fill_of_its_own_and_the_first_that_of_one(corpus):
-    one, three = fill("one.txt"), fill("three.txt", "--copies", "3")
+    one, three = fill("one.txt"), fill("three.txt", *keys("copies=3"))
     copies = [three[start : start + LINES] for start in range(0, 3 * LINES, LINES)]
     assert copies[0] == one
     assert len({tuple(copy) for copy in copies}) == 3
@@ -71,7 +72,7 @@ def test_each_copy_is_a_fill_of_its_own_and_the_first_that_of_one(corpus):
 
 
 def test_a_word_that_any_copy_gives_back_is_given_back(corpus):
-    three = fill("three.txt", "--copies", "3", "--sidecar", "sidecar.jsonl")
+    three = fill("three.txt", *keys("copies=3"), "--sidecar", "sidecar.jsonl")
     places = restored = guessed = 0
     for number, originals in enumerate(corpus):
         written = [fills_of(three[number + copy * LINES]) for copy in range(3)]
@@ -91,7 +92,7 @@ def test_a_word_that_any_copy_gives_back_is_given_back(corpus):
 
 
 def test_no_copy_gives_back_what_is_forbidden_and_a_warning_says_what_they_say_together(corpus, capsys):
-    three = fill("three.txt", "--copies", "3", "--sidecar", "sidecar.jsonl", "--forbid-original")
+    three = fill("three.txt", *keys("copies=3"), "--sidecar", "sidecar.jsonl", *keys("forbid_original=true"))
     for number, line in enumerate(three):
         pairs = zip(fills_of(line), corpus[number % LINES], strict=True)
         assert not [word for word, original in pairs if word == original]
@@ -100,13 +101,13 @@ def test_no_copy_gives_back_what_is_forbidden_and_a_warning_says_what_they_say_t
     (warning,) = written["warnings"]
     assert "each of 3 copies keeps clear of the masked word" in warning
     assert f"warning: {warning}\n" in capsys.readouterr().err
-    fill("one.txt", "--sidecar", "sidecar.jsonl", "--forbid-original")
+    fill("one.txt", "--sidecar", "sidecar.jsonl", *keys("forbid_original=true"))
     assert not report("one.txt")["warnings"]
 
 
 def test_several_devices_write_the_same_copies(corpus, capfd):
-    alone = fill("alone.txt", "--copies", "2", "--sidecar", "sidecar.jsonl")
-    together = fill("together.txt", "--copies", "2", "--sidecar", "sidecar.jsonl", "--devices", "2")
+    alone = fill("alone.txt", *keys("copies=2"), "--sidecar", "sidecar.jsonl")
+    together = fill("together.txt", *keys("copies=2"), "--sidecar", "sidecar.jsonl", "--devices", "2")
     assert together == alone
     assert report("together.txt")["measured"]["restoration"] == report("alone.txt")["measured"]["restoration"]
 
@@ -118,9 +119,9 @@ def test_a_fill_that_was_killed_in_its_second_copy_goes_on_there(tmp_path):
     for folder in (whole, broken):
         folder.mkdir()
         write_corpus(folder)
-    finish(start(whole, "out", "--copies", "2"))
-    kill_at(start(broken, "out", "--copies", "2", pause=0.02), broken, SHARDS + 3, 0.0)
-    finish(start(broken, "out", "--copies", "2"))
+    finish(start(whole, "out", *keys("copies=2")))
+    kill_at(start(broken, "out", *keys("copies=2"), pause=0.02), broken, SHARDS + 3, 0.0)
+    finish(start(broken, "out", *keys("copies=2")))
     assert (broken / "out.txt").read_bytes() == (whole / "out.txt").read_bytes()
     assert numbers(broken, "out") == numbers(whole, "out")
     assert json.loads((broken / "out.json").read_text())["measured"]["resumed_shards"] >= SHARDS + 3
@@ -131,14 +132,14 @@ def test_a_sidecar_that_is_too_short_is_named_before_the_second_copy(corpus, cap
         lines = text.read().splitlines(keepends=True)
     with open("short.jsonl", "w", encoding="utf-8") as text:
         text.writelines(lines[:-1])
-    assert fill("out.txt", "--copies", "2", "--sidecar", "short.jsonl") == 1
+    assert fill("out.txt", *keys("copies=2"), "--sidecar", "short.jsonl") == 1
     assert f"the sidecar ends before line {LINES} of the masked text" in capsys.readouterr().err
     assert not os.path.exists("out.txt")
 
 
 def test_text_that_can_be_read_once_is_refused(corpus, capsys):
     os.mkfifo("pipe")
-    arguments = ["fill", "--input", "pipe", "--output", "out.txt", "--method", "unigram", "--copies", "2"]
+    arguments = ["fill", "--input", "pipe", "--output", "out.txt", "--method", "unigram", *keys("copies=2")]
     assert main([*arguments, "--word-counts", "word_counts.tsv"]) == 1
     assert "'pipe' can be read only once, and copies=2 reads it 2 times" in capsys.readouterr().err
 
@@ -154,7 +155,7 @@ def test_text_that_can_be_read_once_is_refused(corpus, capsys):
     ],
 )
 def test_copies_that_would_be_the_same_are_refused(settings, says):
-    check = TypeAdapter(FillingSettings).validate_python
+    check = TypeAdapter(AnyMethod).validate_python
     assert check(settings).copies == 1
     with pytest.raises(ValidationError) as error:
         check({**settings, "copies": 2})

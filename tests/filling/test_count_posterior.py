@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from tasks.filling.frequencies.count_posterior import posterior_rates
+from tasks.filling.frequencies.noise import posterior_rates
 
 
 def simulated(ratio, batches=1, words=60_000):

@@ -12,9 +12,8 @@ import tasks.filling.frequencies.counted_frequencies as counted_frequencies_modu
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.errors import CorpusError
 from tasks.filling.frequencies.counted_frequencies import counted_frequencies
-from tasks.filling.frequencies.geometric_noise import log_probabilities, noise, threshold
-from tasks.filling.frequencies.word_frequencies import WordFrequencies
-from tasks.filling.kept_words import KeptWords
+from tasks.filling.frequencies.noise import log_probabilities, noise, threshold
+from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.settings import NoisyCounts
 
 PUBLIC = WordFrequencies.of(

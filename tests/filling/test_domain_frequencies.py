@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import CorpusError
-from tasks.filling.frequencies.domain_frequencies import domain_frequencies
-from tasks.filling.frequencies.word_frequencies import WordFrequencies
+from tasks.filling.frequencies.word_frequencies import WordFrequencies, domain_frequencies
 
 BANK = ["the bank pays interest today", "our bank has a low price", "the price of money is interest"]
 SEA = ["the ship sails on water today", "our ship has a low mast", "the captain of water is old"]

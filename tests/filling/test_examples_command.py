@@ -8,7 +8,7 @@ import yaml
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
 
 from tasks.cli import main
-from tasks.filling.examples_command import SENTENCES
+from tasks.filling.examples import SENTENCES
 
 ROOT = Path(__file__).parents[2]
 

@@ -5,13 +5,14 @@ import subprocess
 import sys
 
 import pytest
+from stage_commands import settings
 from tiny_masked_models import bert_of_bias, random_bert, save, word_piece_tokenizer
 from transformers import AutoModelForMaskedLM, BertModel
 
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.filling import filled_corpus
-from tasks.filling.shards.shard_store import ShardStore
+from tasks.filling.filled_shards import ShardStore
 
 TOKENIZER = word_piece_tokenizer()
 
@@ -44,7 +45,7 @@ def fill(corpus, *options):
 
 def test_fill_writes_lines_and_report(corpus, filler):
     status = fill(
-        corpus, "--filler", filler, "--method", "top_k", "--k", 3, "--kept-words", corpus / "kept_words.txt",
+        corpus, "--filler", filler, "--method", "top_k", *settings("k=3"), "--kept-words", corpus / "kept_words.txt",
         "--word-counts", corpus / "word_counts.tsv", "--sidecar", corpus / "sidecar.jsonl",
         "--report", corpus / "report.json", "--dataset", "chat", "--technique", "allow_list", "--filler-name", "tiny",
     )  # fmt: skip
@@ -69,7 +70,7 @@ def test_fill_writes_lines_and_report(corpus, filler):
 
 
 def test_a_fallback_is_counted_and_undefined_is_null(corpus, filler):
-    options = ["--filler", filler, "--method", "top_k", "--k", 1, "--kept-words", corpus / "kept_words.txt"]
+    options = ["--filler", filler, "--method", "top_k", *settings("k=1"), "--kept-words", corpus / "kept_words.txt"]
     assert fill(corpus, *options, "--report", corpus / "report.json") == 0
     measured = json.loads((corpus / "report.json").read_text(encoding="utf-8"))["measured"]
     assert measured["fallback_count"] == 2
@@ -113,10 +114,10 @@ def test_fill_reads_standard_input(corpus, filler, monkeypatch, capsys):
         (["--method", "top_1"], "needs a filler"),
         (["--method", "unigram"], "needs --word-counts"),
         (["--method", "unigram", "--filler", "{filler}"], "uses no filler"),
-        (["--method", "top_1", "--filler", "{filler}", "--k", "3"], "k: unknown key"),
-        (["--method", "top_k", "--filler", "{filler}", "--k", "0"], "k: "),
-        (["--method", "top_k", "--filler", "{filler}", "--k", "11"], "k=11 is more than the 10 words"),
-        (["--method", "sample", "--filler", "{filler}", "--temperature", "0"], "temperature"),
+        (["--method", "top_1", "--filler", "{filler}", *settings("k=3")], "k: unknown key"),
+        (["--method", "top_k", "--filler", "{filler}", *settings("k=0")], "k: "),
+        (["--method", "top_k", "--filler", "{filler}", *settings("k=11")], "k=11 is more than the 10 words"),
+        (["--method", "sample", "--filler", "{filler}", *settings("temperature=0")], "temperature"),
         (["--method", "top_k", "--filler", "{filler}", "--seed", "-1"], "seed -1"),
         (["--method", "top_1", "--filler", "/no/such/model"], "does not exist"),
         (["--method", "top_1", "--filler", "package:no_such_package/model"], "not installed"),
@@ -218,10 +219,11 @@ def test_train_filler_writes_a_folder_that_fills(tmp_path, capsys):
     body = save(BertModel(random_bert(TOKENIZER).config), TOKENIZER, tmp_path / "body")
     (tmp_path / "train.txt").write_text("red cat\n" * 200, encoding="utf-8")
     (tmp_path / "valid.txt").write_text("red cat\nred cat\n", encoding="utf-8")
-    arguments = ["--model", body, "--train-head", "--text", tmp_path / "train.txt", "--valid", tmp_path / "valid.txt"]
-    settings = ["--steps", 60, "--batch-pieces", 64, "--learning-rate", 0.02, "--body-learning-rate", 0.02]
+    arguments = ["--model", body, "--text", tmp_path / "train.txt", "--valid", tmp_path / "valid.txt"]
+    rates = ["train_head.learning_rate=0.02", "train_head.body_learning_rate=0.02"]
+    training = settings("train_head.steps=60", "train_head.batch_pieces=64", *rates)
     output = ["--output", tmp_path / "filler", "--report", tmp_path / "report.json"]
-    assert main(["train-filler", *map(str, arguments + settings + output)]) == 0
+    assert main(["train-filler", *map(str, arguments + training + output)]) == 0
     measured = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["measured"]
     assert measured["steps"] == 60
     assert measured["valid_top_1_accuracy"] == 1.0
@@ -247,10 +249,9 @@ def test_train_filler_copies_a_model_that_has_a_head(tmp_path, filler):
     [
         ([], "no model is given"),
         (["--model", "{body}"], "no masked-LM head"),
-        (["--model", "{body}", "--train-head"], "give --text"),
-        (["--model", "{body}", "--steps", "5"], "--steps belongs to the training of a head"),
-        (["--model", "{body}", "--train-head", "--text", "/no/text", "--steps", "0"], "steps"),
-        (["--model", "{body}", "--train-head", "--text", "/no/text"], "'/no/text' does not exist"),
+        (["--model", "{body}", *settings("train_head={{}}")], "give --text"),
+        (["--model", "{body}", "--text", "/no/text", *settings("train_head.steps=0")], "steps"),
+        (["--model", "{body}", "--text", "/no/text", *settings("train_head={{}}")], "'/no/text' does not exist"),
         (["--params", "params.yaml"], "needs --filler"),
     ],
 )

@@ -5,14 +5,13 @@ import numpy as np
 import pytest
 
 from tasks.errors import CorpusError, ModelError, ParameterError
-from tasks.filling.choices.sample import DrawOffList
-from tasks.filling.choices.top_1 import BestWord
-from tasks.filling.choices.top_k import OneOfTheBest, best_candidates
-from tasks.filling.choices.unigram import UnigramFiller
-from tasks.filling.frequencies.word_frequencies import WordFrequencies
-from tasks.filling.kept_words import KeptWords
+from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import read_masked_line
+from tasks.filling.methods.sample import DrawOffList
+from tasks.filling.methods.top_1 import BestWord
+from tasks.filling.methods.top_k import OneOfTheBest, best_candidates
+from tasks.filling.methods.unigram import UnigramFiller
 
 DRAWS = 4000
 FOUR_SIGMA = 4.0

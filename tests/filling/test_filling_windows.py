@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.filling.masked_lm.windows import Frame, window_batches
+from tasks.filling.masked_lm.masked_language_model import Frame, window_batches
 
 
 @given(

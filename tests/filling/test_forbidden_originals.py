@@ -5,23 +5,21 @@ from collections import Counter
 import numpy as np
 import pytest
 from pydantic import TypeAdapter
+from stage_commands import settings
 from tiny_masked_models import bert_of_bias, save, word_piece_tokenizer
 
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.errors import CorpusError, ModelError
-from tasks.filling.casing import Casing
-from tasks.filling.choices.choice import held_down
-from tasks.filling.choices.sample import DrawOffList
-from tasks.filling.choices.unigram import UnigramFiller
+from tasks.filling import filled_shards
+from tasks.filling.choice import ChoiceWithoutOriginals, ForbiddenOriginals, held_down, shares_of_forms, with_spans
 from tasks.filling.filled_corpus import FillingTally, fill_lines
-from tasks.filling.frequencies.word_frequencies import WordFrequencies
-from tasks.filling.kept_words import KeptWords
+from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
-from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.settings import FillingSettings
-from tasks.filling.shards import filled_shards
-from tasks.filling.slot_originals import ChoiceWithoutOriginals, ForbiddenOriginals, shares_of_forms, with_spans
+from tasks.filling.masked_sentence import Casing, read_masked_line
+from tasks.filling.methods import AnyMethod
+from tasks.filling.methods.sample import DrawOffList
+from tasks.filling.methods.unigram import UnigramFiller
 
 DRAWS = 3000
 FOUR_SIGMA = 4.0
@@ -249,13 +247,13 @@ def test_a_fill_with_a_model(corpus, tmp_path_factory, order):
     tokenizer = word_piece_tokenizer()
     model = bert_of_bias(tokenizer, {"cat": 3.0, "dog": 2.0, "paris": 1.0}, others=-30.0)
     filler = ["--filler", save(model, tokenizer, tmp_path_factory.mktemp("fillers") / "tiny"), "--method", "sample"]
-    options = [*filler, "--sidecar", corpus / "sidecar.jsonl", "--order", order]
+    options = [*filler, "--sidecar", corpus / "sidecar.jsonl", *settings(f"order={order}")]
     # At so low a temperature the best word is drawn, so every word can be foretold.
-    assert fill(corpus, *options, "--temperature", "0.01") == 0
+    assert fill(corpus, *options, *settings("temperature=0.01")) == 0
     assert (corpus / "filled.txt").read_text().splitlines() == ["the cat sat", "Cat ran", "the cat"]
     seen = set()
     for seed in range(12):
-        assert fill(corpus, *options, "--forbid-original", "--temperature", "0.1", "--seed", seed) == 0
+        assert fill(corpus, *options, *settings("forbid_original=true", "temperature=0.1"), "--seed", seed) == 0
         first, second, third = (corpus / "filled.txt").read_text().splitlines()
         assert first == "the dog sat"
         assert second not in ("Cat ran", "Dog ran")
@@ -277,7 +275,15 @@ def test_who_knows_the_likeliest_word_does_not_learn_from_its_absence_that_it_wa
     (tmp_path / "masked.txt").write_text("the [MASK] sat\n" * number, encoding="utf-8")
     spans = [[MaskedSpan(4, 7, "MASK", "allow_list", original, 0)] for original in originals]
     write_sidecar(tmp_path / "sidecar.jsonl", spans)
-    options = ["--method", "sample", "--filler", filler, "--sidecar", tmp_path / "sidecar.jsonl", "--forbid-original"]
+    options = [
+        "--method",
+        "sample",
+        "--filler",
+        filler,
+        "--sidecar",
+        tmp_path / "sidecar.jsonl",
+        *settings("forbid_original=true"),
+    ]
     assert fill(tmp_path, *options) == 0
     words = [line.split()[1] for line in (tmp_path / "filled.txt").read_text(encoding="utf-8").splitlines()]
     claims = [original == "cat" for word, original in zip(words, originals, strict=True) if word != "cat"]
@@ -285,7 +291,7 @@ def test_who_knows_the_likeliest_word_does_not_learn_from_its_absence_that_it_wa
 
 
 def test_a_fill_by_frequency(corpus):
-    options = ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv", "--forbid-original"]
+    options = ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv", *settings("forbid_original=true")]
     for seed in range(5):
         assert fill(corpus, *options, "--sidecar", corpus / "sidecar.jsonl", "--seed", seed) == 0
         first, second, third = (corpus / "filled.txt").read_text().lower().splitlines()
@@ -295,7 +301,17 @@ def test_a_fill_by_frequency(corpus):
 
 
 def test_without_a_sidecar_it_is_one_line(corpus, capsys):
-    assert fill(corpus, "--method", "unigram", "--word-counts", corpus / "word_counts.tsv", "--forbid-original") == 1
+    assert (
+        fill(
+            corpus,
+            "--method",
+            "unigram",
+            "--word-counts",
+            corpus / "word_counts.tsv",
+            *settings("forbid_original=true"),
+        )
+        == 1
+    )
     error = capsys.readouterr().err
     assert "method 'unigram': forbid_original=True needs to know what was masked; give --sidecar" in error
     assert error.count("\n") == 1
@@ -315,7 +331,7 @@ def test_who_fills_again_without_the_sidecar_learns_no_masked_word(tmp_path):
     def words():
         return [line.split()[1] for line in (tmp_path / "filled.txt").read_text(encoding="utf-8").splitlines()]
 
-    assert fill(tmp_path, *options, "--sidecar", tmp_path / "sidecar.jsonl", "--forbid-original") == 0
+    assert fill(tmp_path, *options, "--sidecar", tmp_path / "sidecar.jsonl", *settings("forbid_original=true")) == 0
     published = words()
     assert not any(map(str.__eq__, published, originals))
     assert fill(tmp_path, *options) == 0
@@ -325,7 +341,7 @@ def test_who_fills_again_without_the_sidecar_learns_no_masked_word(tmp_path):
     # Dogs are 6 and cats 3 of 10 draws, and the published word rules itself out: whoever guesses by these frequencies
     # alone is right more often than not, and never certain.
     assert 0.4 < sum(guesses) / len(guesses) < 0.9
-    assert fill(tmp_path, *options, "--sidecar", tmp_path / "sidecar.jsonl", "--forbid-original") == 0
+    assert fill(tmp_path, *options, "--sidecar", tmp_path / "sidecar.jsonl", *settings("forbid_original=true")) == 0
     assert words() == published
 
 
@@ -335,7 +351,7 @@ def test_a_sidecar_that_is_replaced_amid_a_fill_changes_no_draw(tmp_path, monkey
     (tmp_path / "masked.txt").write_text("the [MASK] sat\n" * number, encoding="utf-8")
     (tmp_path / "word_counts.tsv").write_text("dog\t6\ncat\t3\nparis\t1\n", encoding="utf-8")
     sidecar = tmp_path / "sidecar.jsonl"
-    options = ["--method", "unigram", "--word-counts", tmp_path / "word_counts.tsv", "--forbid-original"]
+    options = ["--method", "unigram", "--word-counts", tmp_path / "word_counts.tsv", *settings("forbid_original=true")]
     options += ["--sidecar", sidecar]
 
     def mask(*originals):
@@ -343,13 +359,13 @@ def test_a_sidecar_that_is_replaced_amid_a_fill_changes_no_draw(tmp_path, monkey
 
     def replaced_meanwhile(*given):
         mask(*["paris"] * number)
-        return fill_corpus(*given)
+        return shards(*given)
 
     mask(*["dog", "cat"] * (number // 2))
     assert fill(tmp_path, *options) == 0
     undisturbed = (tmp_path / "filled.txt").read_bytes()
-    fill_corpus = filled_shards.fill_corpus
-    monkeypatch.setattr(filled_shards, "fill_corpus", replaced_meanwhile)
+    shards = filled_shards.filled_shards
+    monkeypatch.setattr(filled_shards, "filled_shards", replaced_meanwhile)
     assert fill(tmp_path, *options) == 0
     assert (tmp_path / "filled.txt").read_bytes() == undisturbed
 
@@ -364,7 +380,7 @@ def test_a_sidecar_that_is_replaced_amid_a_fill_changes_no_draw(tmp_path, monkey
     ],
 )
 def test_methods_that_cannot_hide_what_they_avoid_say_so(settings, says):
-    check = TypeAdapter(FillingSettings).validate_python
+    check = TypeAdapter(AnyMethod).validate_python
     assert check({**settings, "forbid_original": False}).forbid_original is False
     with pytest.raises(ValueError, match="leave forbid_original out") as error:
         check({**settings, "forbid_original": True})
@@ -379,7 +395,7 @@ def test_a_sidecar_that_is_no_file_is_one_line(corpus, capsys, sidecar, message)
     (corpus / "folder").mkdir()
     given = ["--input", corpus / "masked.txt", "--output", corpus / "filled.txt", "--sidecar", corpus / sidecar]
     given += ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv"]
-    assert main(["fill", *map(str, given), "--forbid-original"]) == 1
+    assert main(["fill", *map(str, given), *settings("forbid_original=true")]) == 1
     error = capsys.readouterr().err
     assert f"sidecar {str(corpus / sidecar)!r} {message}; give the" in error
     assert error.count("\n") == 1

@@ -7,13 +7,12 @@ from tiny_masked_models import bert_of_bias, random_bert, save, word_piece_token
 from transformers import BertModel, FNetConfig, FNetForMaskedLM
 
 from tasks.errors import CorpusError, ModelError, ParameterError
-from tasks.filling.filler_settings import HeadTraining
+from tasks.filling.fillers.filler_folder import save_filler
+from tasks.filling.fillers.preparation import initialise_fresh_weights, train_head
+from tasks.filling.fillers.settings import HeadTraining
 from tasks.filling.masked_lm.candidate_words import candidate_words
-from tasks.filling.masked_lm.filler_folder import save_filler
-from tasks.filling.masked_lm.head_training import initialise_fresh_weights, train_head
-from tasks.filling.masked_lm.masked_accuracy import masked_accuracy
-from tasks.filling.masked_lm.masked_batches import WordMasker, length_batches
 from tasks.filling.masked_lm.masked_language_model import load_masked_model
+from tasks.filling.masked_lm.masked_training import WordMasker, length_batches, masked_accuracy
 
 TOKENIZER = word_piece_tokenizer()
 PAIRS = ["red cat", "dog ran", "tom sat", "paris mat"]

@@ -10,18 +10,14 @@ from masked_sentences import masked
 from scripted_model import ScriptedModel
 
 from tasks.errors import CorpusError, ModelError
-from tasks.filling.choices.log_linear import DrawLogLinear, LogLinearScores
-from tasks.filling.choices.sample import DrawOffList
-from tasks.filling.frequencies.word_frequencies import WordFrequencies
-from tasks.filling.kept_words import KeptWords
-from tasks.filling.log_linear.candidate_scores import places_of_corpus
-from tasks.filling.log_linear.feature_weights import fit_weights
-from tasks.filling.log_linear.preparation import prepared_weighing
-from tasks.filling.log_linear.tuning_places import tuning_text
-from tasks.filling.log_linear.word_prior import estimate_prior, match_frequencies, mean_probabilities
+from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.masked_lm.estimation import estimate_prior, fit_weights, match_frequencies, mean_probabilities
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
-from tasks.filling.settings import LogLinear
+from tasks.filling.masked_lm.places import places_of_corpus, tuning_text
+from tasks.filling.masked_lm.weighing import prepared_weighing
+from tasks.filling.methods.log_linear import DrawLogLinear, LogLinear, LogLinearScores
+from tasks.filling.methods.sample import DrawOffList
 
 DRAWS = 4000
 FOUR_SIGMA = 4.0
@@ -199,7 +195,7 @@ def test_without_a_list_a_share_of_the_words_is_masked():
 
 def test_places_of_a_corpus_are_spread_evenly():
     lines = ["[MASK] a [MASK]", "none", "[MASK]", "b [MASK]"]
-    assert [(p.texts, p.slot) for p in places_of_corpus(lines, 4, 2, merge_markers=True)] == [
+    assert [(p.texts, p.slot) for p in places_of_corpus(lines, 2, merge_markers=True)] == [
         (("", " a ", ""), 0),
         (("", ""), 0),
     ]
@@ -289,7 +285,7 @@ def test_a_step_of_the_prior_by_hand():
     """Frequency 3:1, the filler says 3:1 at both places: adjusted 9:1, so the prior becomes 9:1 (hardly smoothed)."""
     weights = {"filler": 1, "frequency": 1, "average": 0}
     masked_lines = ["the [MASK] sat", "a [MASK] sat"]
-    ready = prepared(None, corpus=(2, masked_lines), weights=weights, prior_steps=1, prior_smoothing=1e-9)
+    ready = prepared(None, corpus=masked_lines, weights=weights, prior_steps=1, prior_smoothing=1e-9)
     scores = ready.scores.of(np.zeros((1, 6), dtype=np.float32))[0]
     assert scores[3] - scores[4] == pytest.approx(math.log(9), abs=1e-4)
     assert ready.measured["prior_places"] == 2
@@ -300,7 +296,7 @@ def test_counted_words_are_written_as_often_as_they_were_counted():
     weights = {"filler": 1, "frequency": 1, "average": 0}
     counted = replace(COUNTS, groups=np.array([-1, 0, 1]))
     lines = ["the [MASK] sat", "a [MASK] sat"]
-    ready = prepared(None, corpus=(2, lines), frequencies=counted, prior="counted", weights=weights)
+    ready = prepared(None, corpus=lines, frequencies=counted, prior="counted", weights=weights)
     scores = ready.scores.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
     assert scores[3] - scores[4] == pytest.approx(math.log(3), abs=0.05)
     assert ready.measured["matched_frequencies"]["groups"] == 2
@@ -344,14 +340,6 @@ def test_damaged_scores_are_an_error():
     model = ScriptedModel(WORDS.split(), lambda words, position: {"cat": float("nan")})
     with pytest.raises(ModelError, match="not numbers"):
         prepared(["the cat sat"], model=model)
-
-
-def test_a_filling_elsewhere_says_that_it_was_not_prepared():
-    from tasks.errors import ParameterError
-    from tasks.filling.choices.methods import choice_of
-
-    with pytest.raises(ParameterError, match="learns its weights before it fills"):
-        choice_of(LogLinear(kind="log_linear"), np.ones(2, dtype=bool), MarkerRandomness(1))
 
 
 def test_the_prior_of_the_tuning_text_is_kept_where_that_is_wanted():

@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from stage_commands import settings
 from tiny_families import random_model, tokenizer_of
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
 from transformers import (
@@ -18,13 +19,12 @@ from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegac
 
 from tasks.cli import main
 from tasks.errors import ModelError
-from tasks.filling.choices.top_1 import BestWord
 from tasks.filling.masked_lm.candidate_words import candidate_words
-from tasks.filling.masked_lm.masked_accuracy import masked_accuracy
-from tasks.filling.masked_lm.masked_filler import MaskedFiller
+from tasks.filling.masked_lm.masked_filler import ORDERS, MaskedFiller
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-from tasks.filling.masked_lm.order_of_filling import ORDERS
+from tasks.filling.masked_lm.masked_training import masked_accuracy
 from tasks.filling.masked_sentence import read_masked_line
+from tasks.filling.methods.top_1 import BestWord
 
 WORD_PIECES = word_piece_tokenizer()
 
@@ -123,12 +123,12 @@ def test_a_vocabulary_that_marks_the_ends_of_words():
 
 
 def test_more_candidates_than_words(tmp_path, filler, capsys):
-    error = refused(tmp_path, filler, capsys, "--k", 1000, method="top_k")
+    error = refused(tmp_path, filler, capsys, *settings("k=1000"), method="top_k")
     assert "k=1000 is more than the 10 words that this filler can write" in error
 
 
 def test_an_order_that_does_not_exist(tmp_path, filler, capsys):
-    error = refused(tmp_path, filler, capsys, "--order", "right_to_left")
+    error = refused(tmp_path, filler, capsys, *settings("order=right_to_left"))
     assert "right_to_left" in error
     assert all(order in error for order in ORDERS)
 
@@ -138,9 +138,9 @@ def test_an_order_for_a_causal_filler(tmp_path, capsys):
         vocab_size=len(WORD_PIECES), hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2
     )
     folder = save(LlamaForCausalLM(configuration), WORD_PIECES, tmp_path / "causal")
-    error = refused(tmp_path, folder, capsys, "--order", "all_at_once")
-    assert "order 'all_at_once' is for masked language models" in error
-    assert "use 'left_to_right'" in error
+    error = refused(tmp_path, folder, capsys, *settings("order=all_at_once"))
+    assert "order 'all_at_once' needs a masked language model" in error
+    assert "set order: left_to_right" in error
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_a_body_without_head(tmp_path, capsys):
     folder = save(BertModel(random_bert(WORD_PIECES).config), WORD_PIECES, tmp_path / "body")
     error = refused(tmp_path, folder, capsys)
     assert "has no masked-LM head" in error
-    assert "palimpsest train-filler --train-head" in error
+    assert "'palimpsest train-filler' (train_head)" in error
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
@@ -247,14 +247,14 @@ def test_a_marker_inside_a_word_is_filled_where_it_stands(tmp_path, filler):
 
 def test_a_sentence_of_markers_only_is_filled(tmp_path, filler):
     text = "[MASK]\n[MASK] [MASK] [MASK]\n[MASK][PERSON]\n"
-    assert fill(tmp_path, filler, "--method", "top_1", "--no-merge-markers", text=text) == 0
+    assert fill(tmp_path, filler, "--method", "top_1", *settings("merge_markers=false"), text=text) == 0
     lines = (tmp_path / "filled.txt").read_text(encoding="utf-8").splitlines()
     assert [len(line.split()) for line in lines] == [1, 3, 1]
 
 
 @pytest.mark.parametrize("order", sorted(ORDERS))
 def test_a_line_of_thousands_of_markers_is_filled(tmp_path, filler, order):
-    options = ["--method", "top_k", "--k", 5, "--no-merge-markers", "--order", order]
+    options = ["--method", "top_k", *settings("k=5", "merge_markers=false", f"order={order}")]
     assert fill(tmp_path, filler, *options, text="[MASK] , " * 2000 + "\n") == 0
     (line,) = (tmp_path / "filled.txt").read_text(encoding="utf-8").splitlines()
     assert line.count(" , ") == 2000

@@ -11,18 +11,16 @@ from tiny_families import FAMILIES, ROBERTA_SPECIAL, byte_pairs, model_of_bias, 
 from tokenizers import Tokenizer
 from transformers import RobertaTokenizer, SqueezeBertConfig, SqueezeBertForMaskedLM, pipeline
 
-from tasks.filling.casing import Casing, usual_forms
-from tasks.filling.choices.methods import choice_of
 from tasks.filling.filled_corpus import FillingTally, fill_lines
-from tasks.filling.kept_words import KeptWords
+from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import SENTENCE_PIECE_SIGN, candidate_words, space_sign
 from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
-from tasks.filling.masked_lm.masked_batches import WordMasker
-from tasks.filling.masked_lm.masked_filler import MaskedFiller
+from tasks.filling.masked_lm.masked_filler import ORDERS, MaskedFiller
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-from tasks.filling.masked_lm.order_of_filling import ORDERS
-from tasks.filling.settings import Top1
+from tasks.filling.masked_lm.masked_training import WordMasker
+from tasks.filling.masked_sentence import Casing, usual_forms
+from tasks.filling.methods.top_1 import Top1
 
 ROUNDING = 1e-4
 """Sums of the same float32 products in another order."""
@@ -39,7 +37,7 @@ LINES = [
 def filled(language_model, lines, *, order="left_to_right", forms=None, cased=True, merge=False):
     candidates = candidate_words(language_model.tokenizer, name="tiny")
     kept = KeptWords()
-    choice = choice_of(Top1(kind="top_1"), kept.off_list(candidates.words), MarkerRandomness(1))
+    choice = Top1(kind="top_1").choice(kept.off_list(candidates.words), MarkerRandomness(1))
     filler = MaskedFiller(language_model, candidates, choice, batch_sentences=8, order=order)
     casing = Casing(forms or {}, filler_is_cased=cased)
     return list(fill_lines(lines, filler, casing, FillingTally(kept), merge_markers=merge))

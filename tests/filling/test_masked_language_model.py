@@ -12,16 +12,17 @@ from tiny_masked_models import (
 from transformers import pipeline
 
 from tasks.errors import ModelError
-from tasks.filling.casing import Casing
-from tasks.filling.choices.methods import choice_of
 from tasks.filling.filled_corpus import FillingTally, fill_lines
-from tasks.filling.kept_words import KeptWords
+from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import candidate_words
 from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-from tasks.filling.settings import Sample, Top1, TopK
+from tasks.filling.masked_sentence import Casing
+from tasks.filling.methods.sample import Sample
+from tasks.filling.methods.top_1 import Top1
+from tasks.filling.methods.top_k import TopK
 
 WORD_PIECES = word_piece_tokenizer()
 BYTE_PAIRS = byte_pair_tokenizer("the cat sat on the mat Tom sat on the red mat in Paris")
@@ -34,7 +35,7 @@ def filled(model, tokenizer, lines, settings=None, *, kept=(), seed=1):
     language_model = MaskedLanguageModel(model, tokenizer, "tiny").prepared()
     candidates = candidate_words(tokenizer, name="tiny")
     kept = KeptWords(kept)
-    choice = choice_of(settings, kept.off_list(candidates.words), MarkerRandomness(seed))
+    choice = settings.choice(kept.off_list(candidates.words), MarkerRandomness(seed))
     filler = MaskedFiller(language_model, candidates, choice, batch_sentences=settings.batch_sentences)
     casing = Casing({}, filler_is_cased=True)
     return list(fill_lines(lines, filler, casing, FillingTally(kept), merge_markers=settings.merge_markers))

@@ -5,13 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.corpora.masked_text import Marker, format_masked
-from tasks.filling.casing import Casing
-from tasks.filling.choices.unigram import UnigramFiller
 from tasks.filling.filled_corpus import FillingTally, fill_lines
-from tasks.filling.frequencies.word_frequencies import WordFrequencies
-from tasks.filling.kept_words import KeptWords
+from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
-from tasks.filling.masked_sentence import Slot, check_unchanged, read_masked_line
+from tasks.filling.masked_sentence import Casing, Slot, check_unchanged, read_masked_line
+from tasks.filling.methods.unigram import UnigramFiller
 
 
 def test_consecutive_markers_become_one_slot():

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from scripted_model import MASK, ScriptedModel, scripted
 from tiny_masked_models import bert_that_avoids_repetition, random_bert, word_piece_tokenizer
 
-from tasks.filling.choices.methods import choice_of
-from tasks.filling.kept_words import KeptWords
+from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import candidate_words
-from tasks.filling.masked_lm.masked_filler import MaskedFiller
+from tasks.filling.masked_lm.masked_filler import ORDERS, MaskedFiller
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-from tasks.filling.masked_lm.order_of_filling import ORDERS
 from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.settings import Sample, Top1, TopK
+from tasks.filling.methods.sample import Sample
+from tasks.filling.methods.top_1 import Top1
+from tasks.filling.methods.top_k import TopK
 
 WORD_PIECES = word_piece_tokenizer()
 NAMES = sorted(ORDERS)
@@ -26,7 +26,7 @@ METHODS = [Top1(kind="top_1"), TopK(kind="top_k", k=4), Sample(kind="sample", te
 def fills(model, lines, settings, *, candidates=None, kept=(), batch_sentences=64, seed=1, merge=False):
     candidates = candidates or candidate_words(WORD_PIECES, name="tiny")
     off_list = KeptWords(kept).off_list(candidates.words)
-    choice = choice_of(settings, off_list, MarkerRandomness(seed))
+    choice = settings.choice(off_list, MarkerRandomness(seed))
     allowed = None if settings.kind == "top_1" else off_list
     filler = MaskedFiller(
         model, candidates, choice, batch_sentences=batch_sentences, order=settings.order, allowed=allowed

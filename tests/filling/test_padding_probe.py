@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from stage_commands import settings
 from tiny_families import FAMILIES, random_model, tokenizer_of
 from tiny_masked_models import save
 from transformers import (
@@ -17,21 +18,17 @@ from transformers import (
 
 from tasks.cli import main
 from tasks.errors import ModelError
-from tasks.filling.choices.methods import choice_of
-from tasks.filling.filler_settings import HeadTraining
-from tasks.filling.kept_words import KeptWords
-from tasks.filling.log_linear.candidate_scores import candidate_log_probabilities
-from tasks.filling.log_linear.tuning_places import OpenPlace
+from tasks.filling.fillers.preparation import train_head
+from tasks.filling.fillers.settings import HeadTraining
+from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import candidate_words
-from tasks.filling.masked_lm.head_training import train_head
-from tasks.filling.masked_lm.masked_accuracy import masked_accuracy
-from tasks.filling.masked_lm.masked_batches import WordMasker
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
-from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-from tasks.filling.masked_lm.windows import Window
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, Window
+from tasks.filling.masked_lm.masked_training import WordMasker, masked_accuracy
+from tasks.filling.masked_lm.places import OpenPlace, candidate_log_probabilities
 from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.settings import Top1
+from tasks.filling.methods.top_1 import Top1
 
 MIXING = {
     "convbert": (ConvBertForMaskedLM, ConvBertConfig, {"embedding_size": 16}),
@@ -64,7 +61,7 @@ def mixing_model(name):
 
 def words(model, batch_sentences):
     candidates = candidate_words(model.tokenizer, name="tiny")
-    choice = choice_of(Top1(kind="top_1"), KeptWords().off_list(candidates.words), MarkerRandomness(1))
+    choice = Top1(kind="top_1").choice(KeptWords().off_list(candidates.words), MarkerRandomness(1))
     filler = MaskedFiller(model, candidates, choice, batch_sentences=batch_sentences)
     sentences = [read_masked_line(line, number, merge_markers=True) for number, line in enumerate(LINES, start=1)]
     return [[fill.word for fill in fills] for fills in filler.fill(sentences, lambda slots: None)]
@@ -146,8 +143,14 @@ def test_a_filler_is_tuned_on_sentences_without_padding(tmp_path, batches):
     lines = [f"{line} {number}" for number, line in enumerate(TRAINING)]
     (tmp_path / "masked.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     base = save(model.model, model.tokenizer, tmp_path / "base")
-    options = ["--input", str(tmp_path / "masked.txt"), "--output", str(tmp_path / "tuned"), "--batch-pieces", "64"]
-    assert main(["tune-filler", "--base", base, *options, "--minimum-sentences", "10", "--steps", "4"]) == 0
+    options = [
+        "--input",
+        str(tmp_path / "masked.txt"),
+        "--output",
+        str(tmp_path / "tuned"),
+        *settings("batch_pieces=64"),
+    ]
+    assert main(["tune-filler", "--base", base, *options, *settings("minimum_sentences=10", "steps=4")]) == 0
     assert len({batch.pieces.shape[1] for batch in batches}) > 1
     assert not any(padded(batches))
 

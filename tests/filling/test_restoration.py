@@ -5,10 +5,10 @@ import pytest
 
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.errors import CorpusError
+from tasks.filling.choice import originals_of_slots, with_spans
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.restoration import GenericWords, Restoration, Rounding, frequency_bucket, wilson_interval
-from tasks.filling.slot_originals import originals_of_slots, with_spans
 
 
 def span(original, marker, label="MASK", source="list"):

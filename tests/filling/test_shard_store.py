@@ -5,7 +5,7 @@ import pytest
 
 from tasks.errors import CorpusError, ResourceError
 from tasks.filling.filled_corpus import FilledShard
-from tasks.filling.shards.shard_store import ShardStore
+from tasks.filling.filled_shards import ShardStore
 
 
 def store_in(folder, *, output="out.txt", key="k" * 64, resume=True):

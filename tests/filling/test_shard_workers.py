@@ -7,8 +7,8 @@ import pytest
 
 from tasks.errors import CorpusError, ParameterError, ResourceError, StageError
 from tasks.filling.filled_corpus import CorpusFiller, FilledShard, Shard
-from tasks.filling.shards.filled_shards import filled_shards
-from tasks.filling.shards.shard_workers import Device, devices_of
+from tasks.filling.filled_shards import filled_shards
+from tasks.filling.shard_workers import Device, devices_of
 
 DEVICES = [Device("the processor (process 1 of 2)"), Device("the processor (process 2 of 2)")]
 SECONDS = 10

@@ -6,8 +6,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tasks.filling.surrogates.surrogate_figures import YEARS, figure, other_date
-from tasks.filling.surrogates.surrogate_forms import like, ordinal_ending, other_characters, other_of_group
+from tasks.filling.surrogates.figures import (
+    YEARS,
+    figure,
+    like,
+    ordinal_ending,
+    other_characters,
+    other_date,
+    other_of_group,
+)
 
 SEEDS = range(40)
 

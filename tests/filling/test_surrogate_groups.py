@@ -11,17 +11,16 @@ import pytest
 from masked_sentences import masked
 
 from tasks.corpora.words import fold
-from tasks.filling.kept_words import KeptWords
+from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
-from tasks.filling.settings import Surrogate
-from tasks.filling.surrogates import surrogate_values
-from tasks.filling.surrogates.surrogate import SurrogateFiller, most_surrogates
-from tasks.filling.surrogates.surrogate_figures import YEARS, figure
-from tasks.filling.surrogates.surrogate_groups import FEWEST, GROUPS, GROUPS_OF_CLASS, STAND_INS, group_of
-from tasks.filling.surrogates.surrogate_values import SurrogateValues, is_one_word
+from tasks.filling.methods.surrogate import Surrogate, SurrogateFiller, most_surrogates
+from tasks.filling.surrogates import values
+from tasks.filling.surrogates.figures import YEARS, figure
+from tasks.filling.surrogates.groups import FEWEST, GROUPS, GROUPS_OF_CLASS, STAND_INS, group_of
+from tasks.filling.surrogates.values import SurrogateValues, is_one_word
 
 VALUES = SurrogateValues()
-ENDINGS = [*surrogate_values._PLACE_ENDINGS, *surrogate_values._ORGANISATION_ENDINGS]
+ENDINGS = [*values._PLACE_ENDINGS, *values._ORGANISATION_ENDINGS]
 
 
 def test_every_word_of_a_group_is_drawn_from_the_same_words():
@@ -171,5 +170,5 @@ def test_no_named_thing_is_drawn_again_and_again(label, count):
 def test_an_ending_of_an_organisation_may_be_that_of_any():
     """Were freely drawn ones without ``Clinic``, it would mean ``Hospital``."""
     found = Counter(VALUES.organisation(random.Random(seed), ["Zorblax", "Quux"], 2)[-1] for seed in range(3000))
-    assert [word for group in surrogate_values._ORGANISATION_ENDINGS for word in group if not found[word]] == []
-    assert sum(found[word] for group in surrogate_values._ORGANISATION_ENDINGS for word in group) < 2400
+    assert [word for group in values._ORGANISATION_ENDINGS for word in group if not found[word]] == []
+    assert sum(found[word] for group in values._ORGANISATION_ENDINGS for word in group) < 2400

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from stage_commands import settings as keys
 from tiny_causal_models import causal_tokenizer, random_gpt2, random_llama
 from tiny_causal_models import save as save_causal
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
@@ -21,20 +22,20 @@ from transformers import AutoModelForMaskedLM, BertModel
 from tasks.cli import main
 from tasks.errors import CorpusError
 from tasks.files.work_folder import WorkFolder
-from tasks.filling.causal_lm.filler_folder import CausalFillerRecord
+from tasks.filling.fillers.filler_folder import CausalFillerRecord
+from tasks.filling.fillers.preparation import _pieces
+from tasks.filling.fillers.settings import CausalLanguageModelTuning, MaskedLanguageModelTuning
+from tasks.filling.fillers.tuning import tuning_text
 from tasks.filling.masked_lm.candidate_words import candidate_words
-from tasks.filling.masked_lm.in_domain_tuning import _pieces
-from tasks.filling.masked_lm.masked_batches import WordMasker
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
+from tasks.filling.masked_lm.masked_training import WordMasker
 from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.training.tuning_settings import CausalLanguageModelTuning, MaskedLanguageModelTuning
-from tasks.filling.training.tuning_text import tuning_text
 
 ROOT = Path(__file__).parent.parent.parent
 TOKENIZER = word_piece_tokenizer()
 PAIRS = ["red cat", "dog ran", "tom sat", "paris mat"]
 """Each word tells the other one: after tuning every word can be guessed."""
-TUNING = ["--steps", 240, "--batch-pieces", 64, "--learning-rate", 0.02, "--masked-share", 0.25]
+TUNING = [*keys("steps=240", "batch_pieces=64", "learning_rate=0.02", "masked_share=0.25")]
 
 
 def settings(**values):
@@ -75,7 +76,7 @@ def write_different(path, lines):
 
 
 def tune(base, output, *options, text="masked.txt"):
-    arguments = ["--base", base, "--input", text, "--output", output, "--minimum-sentences", 10, *options]
+    arguments = ["--base", base, "--input", text, "--output", output, *keys("minimum_sentences=10"), *options]
     return main(["tune-filler", *map(str, arguments)])
 
 
@@ -196,7 +197,7 @@ def test_a_masked_filler_learns_the_domain_and_leaves_its_base(corpus, base):
 
 def test_the_same_seed_tunes_the_same_filler(corpus, base):
     for output, seed in (("first", 1), ("again", 1), ("other", 2)):
-        assert tune(base, output, "--steps", 4, "--seed", seed) == 0
+        assert tune(base, output, *keys("steps=4", f"seed={seed}")) == 0
     first, again, other = (
         AutoModelForMaskedLM.from_pretrained(corpus / name).state_dict() for name in ("first", "again", "other")
     )
@@ -207,13 +208,19 @@ def test_the_same_seed_tunes_the_same_filler(corpus, base):
 def test_a_sentence_that_is_longer_than_the_model_takes_is_cut(corpus, base):
     lines = [*different(PAIRS * 30), " ".join(["red cat"] * 450)]
     (corpus / "long.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    assert tune(base, "long", "--longest-sentence", 10000, "--steps", 20, text="long.txt") == 0
+    assert tune(base, "long", *keys("longest_sentence=10000", "steps=20"), text="long.txt") == 0
 
 
 def test_a_second_round_starts_from_the_first_and_fills_with_it(corpus, base, capsys):
     assert tune(base, "tiny_tuned", *TUNING, "--report", "1.json") == 0
-    options = ["--text", "filled", "--method", "top_1", "--kept-words", "kept_words.txt", "--report", "2.json"]
-    assert tune("tiny_tuned", "tiny_tuned_round_2", *options, "--steps", 3) == 0
+    options = [
+        *keys("text=filled", "method.kind=top_1"),
+        "--kept-words",
+        "kept_words.txt",
+        "--report",
+        "2.json",
+    ]
+    assert tune("tiny_tuned", "tiny_tuned_round_2", *options, *keys("steps=3")) == 0
     first, second = measured(corpus / "1.json"), measured(corpus / "2.json")
     # The same words are guessed in every round, so a round begins where the one before has ended.
     assert second["held_out_words"] == first["held_out_words"]
@@ -233,15 +240,23 @@ def test_the_filled_text_of_a_killed_tuning_goes_with_other_stale_work(corpus, b
     killed = (
         "import os, pathlib, signal, sys\n"
         "from tasks.cli import main\n"
-        "from tasks.filling import fill_stage\n"
-        "def fill_text(arguments, *_):\n"
-        "    pathlib.Path(arguments.output).write_text('filled')\n"
+        "from tasks.filling.fillers import tune_filler\n"
+        "def fill(settings, files, *_):\n"
+        "    pathlib.Path(files.output).write_text('filled')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
-        "fill_stage.fill_text = fill_text\n"
+        "tune_filler.fill = fill\n"
         "main(sys.argv[1:])\n"
     )
-    options = ["--base", base, "--input", "masked.txt", "--text", "filled", "--method", "top_1", "--output", "killed"]
-    options += ["--minimum-sentences", 20]
+    options = [
+        "--base",
+        base,
+        "--input",
+        "masked.txt",
+        *keys("text=filled", "method.kind=top_1"),
+        "--output",
+        "killed",
+    ]
+    options += [*keys("minimum_sentences=20")]
     command = [sys.executable, "-c", killed, "tune-filler", *map(str, options)]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     assert subprocess.run(command, env=environment, timeout=60).returncode == -signal.SIGKILL
@@ -256,7 +271,12 @@ def test_the_filled_text_of_a_killed_tuning_goes_with_other_stale_work(corpus, b
 
 def test_filling_without_a_model_needs_no_model(corpus, base):
     (corpus / "counts.tsv").write_text("mat\t5\n", encoding="utf-8")
-    options = ["--text", "filled", "--method", "unigram", "--word-counts", "counts.tsv", "--steps", 2]
+    options = [
+        *keys("text=filled", "method.kind=unigram"),
+        "--word-counts",
+        "counts.tsv",
+        *keys("steps=2"),
+    ]
     assert tune(base, "tiny_tuned", *options, "--report", "report.json") == 0
     assert measured(corpus / "report.json")["distinct_fills"] == 1
 
@@ -268,11 +288,11 @@ def test_the_report_of_a_tuning_has_all_that_the_fill_says(corpus, llama):
     given = ["--kept-words", "kept_words.txt", "--word-counts", "counts.tsv", "--generic-text", "generic.txt"]
     write_parameters(text="filled", method={"kind": "unigram", "prior": "domain"})
     tunings = {
-        "free": ["--text", "filled", "--method", "free"],
+        "free": [*keys("text=filled", "method.kind=free")],
         "domain": ["--params", "params.yaml", "--filler", "smollm2_tuned"],
     }
     for method, options in tunings.items():
-        lora = ["--steps", 2, "--batch-sentences", 2]
+        lora = [*keys("steps=2", "batch_sentences=2")]
         assert tune(llama, method, *options, *given, *lora, "--report", f"{method}.json") == 0
     found = measured(corpus / "free.json")
     fill = ["--input", "masked.txt", "--output", "filled.txt", "--filler", llama, "--method", "free", *given]
@@ -291,16 +311,17 @@ def test_the_report_of_a_tuning_has_all_that_the_fill_says(corpus, llama):
     assert "generic.txt" not in free["inputs"]
 
 
-@pytest.mark.parametrize("option", ["kept-words", "word-counts", "tuning-text", "generic-text"])
-def test_what_only_a_fill_reads_is_refused_where_nothing_is_filled(corpus, base, capsys, option):
-    assert tune(base, "tuned", "--steps", 1, f"--{option}", "kept_words.txt") == 1
-    assert f"--{option} is for filling, and text 'unmasked' fills nothing; leave it out" in capsys.readouterr().err
-    assert not (corpus / "tuned").exists()
-
-
 def test_a_graph_gives_all_tunings_the_same_options(corpus, base):
     write_parameters()
-    given = ["--kept-words", "kept_words.txt", "--params", "params.yaml", "--filler", "minilm_tuned", "--steps", 1]
+    given = [
+        "--kept-words",
+        "kept_words.txt",
+        "--params",
+        "params.yaml",
+        "--filler",
+        "minilm_tuned",
+        *keys("steps=1"),
+    ]
     assert tune(base, "tuned", *given, "--report", "report.json") == 0
     inputs = json.loads((corpus / "report.json").read_text(encoding="utf-8"))["inputs"]
     assert set(inputs) == {base, "masked.txt"}
@@ -310,9 +331,9 @@ def test_a_causal_filler_is_tuned_with_lora_round_after_round(tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     lines = ["the red cat sat on the mat", "Tom ran to the red house", "Ann saw the dog in Paris"] * 30
     write_different(tmp_path / "masked.txt", [*lines, *["Ann [MASK]"] * 10])
-    lora = ["--steps", 25, "--batch-sentences", 6, "--learning-rate", 0.02, "--dropout", 0.0]
+    lora = [*keys("steps=25", "batch_sentences=6", "learning_rate=0.02", "dropout=0.0")]
     assert tune(llama, "llama_tuned", *lora, "--report", "1.json") == 0
-    assert tune("llama_tuned", "llama_tuned_round_2", *lora, "--no-merge", "--report", "2.json") == 0
+    assert tune("llama_tuned", "llama_tuned_round_2", *lora, *keys("merge=false"), "--report", "2.json") == 0
     first, second = measured(tmp_path / "1.json"), measured(tmp_path / "2.json")
     assert first["sentences_with_markers_left_out"] > 0
     assert first["held_out_loss"] < first["base_held_out_loss"] / 2
@@ -333,7 +354,7 @@ def test_a_causal_filler_is_tuned_with_lora_round_after_round(tmp_path, monkeypa
 def test_without_an_unmarked_held_out_sentence_a_causal_fillers_numbers_are_undefined(tmp_path, monkeypatch, llama):
     monkeypatch.chdir(tmp_path)
     write_different(tmp_path / "masked.txt", ["Tom [MASK] to Paris"] * 40)
-    options = ["--text", "filled", "--method", "top_1", "--steps", 2, "--batch-sentences", 2]
+    options = [*keys("text=filled", "method.kind=top_1", "steps=2", "batch_sentences=2")]
     assert tune(llama, "llama_tuned", *options, "--report", "report.json") == 0
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert report["measured"]["held_out_loss"] is None
@@ -348,7 +369,7 @@ def test_held_out_signs_leave_a_causal_fillers_numbers_undefined(tmp_path, monke
     for count, number in enumerate(held_out, start=1):
         lines[number - 1] = "!" * count
     (tmp_path / "masked.txt").write_text("\n".join(lines), encoding="utf-8")
-    assert tune(llama, "llama_tuned", "--steps", 2, "--batch-sentences", 2, "--report", "report.json") == 0
+    assert tune(llama, "llama_tuned", *keys("steps=2", "batch_sentences=2"), "--report", "report.json") == 0
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert report["measured"]["held_out_sentences"] == 2
     assert report["measured"]["held_out_loss"] is report["measured"]["base_held_out_loss"] is None
@@ -359,7 +380,7 @@ def test_a_causal_filler_is_not_tuned_on_strings_like_markers_and_says_so(tmp_pa
     monkeypatch.chdir(tmp_path)
     lines = different([*["write [\\MASK] on the mat"] * 20, *["the red cat sat"] * 20])
     (tmp_path / "masked.txt").write_text("\n".join(lines), encoding="utf-8")
-    lora = ["--steps", 20, "--batch-sentences", 2]
+    lora = [*keys("steps=20", "batch_sentences=2")]
     assert tune(llama, "llama_tuned", *lora, "--report", "report.json") == 0
     found = measured(tmp_path / "report.json")
     assert found["training_sentences"] == 38
@@ -387,19 +408,22 @@ def test_a_line_that_stands_everywhere_is_held_out_everywhere():
         (["--base", "./absent"], "'./absent' does not exist"),
         (["--base", "{torn}"], "lacks weights (model.safetensors)"),
         (["--base", "{body}"], "has no masked-LM head"),
-        (["--base", "{base}", "--kind", "causal_lm"], "kind 'causal_lm' is not that of the base"),
-        (["--base", "{llama}", "--kind", "masked_lm"], "kind 'masked_lm' is not that of the base"),
-        (["--base", "{llama}", "--target-modules", "nope"], "name the layers in target_modules"),
-        (["--base", "{llama}", "--batch-pieces", "64"], "batch_pieces: unknown key"),
-        (["--base", "{base}", "--rank", "64"], "rank: unknown key"),
-        (["--base", "{base}", "--text", "filed"], "text: "),
-        (["--base", "{base}", "--text", "filled"], "needs a method that fills"),
-        (["--base", "{base}", "--method", "top_1"], "text 'unmasked' fills nothing"),
-        (["--base", "{base}", "--text", "filled", "--method", "top_2"], "method"),
-        (["--base", "{base}", "--text", "filled", "--method", "free"], "'free' needs a causal language model"),
-        (["--base", "{base}", "--held-out-share", "0"], "held_out_share"),
-        (["--base", "{base}", "--steps", "0"], "steps"),
-        (["--base", "{base}", "--learning-rate", "1e30"], "the loss is no number"),
+        (["--base", "{base}", *keys("kind=causal_lm")], "kind 'causal_lm' is not that of the base"),
+        (["--base", "{llama}", *keys("kind=masked_lm")], "kind 'masked_lm' is not that of the base"),
+        (["--base", "{llama}", *keys("target_modules=[nope]")], "name the layers in target_modules"),
+        (["--base", "{llama}", *keys("batch_pieces=64")], "batch_pieces: unknown key"),
+        (["--base", "{base}", *keys("rank=64")], "rank: unknown key"),
+        (["--base", "{base}", *keys("text=filed")], "text: "),
+        (["--base", "{base}", *keys("text=filled")], "needs a method that fills"),
+        (["--base", "{base}", *keys("method.kind=top_1")], "text 'unmasked' fills nothing"),
+        (["--base", "{base}", *keys("text=filled", "method.kind=top_2")], "method"),
+        (
+            ["--base", "{base}", *keys("text=filled", "method.kind=free")],
+            "'free' needs a causal language model",
+        ),
+        (["--base", "{base}", *keys("held_out_share=0")], "held_out_share"),
+        (["--base", "{base}", *keys("steps=0")], "steps"),
+        (["--base", "{base}", *keys("learning_rate=1.0e+30")], "the loss is no number"),
         (["--base", "{base}", "--threads", "0"], "--threads 0"),
         (["--base", "{base}", "--params", "params.yaml"], "--params needs --filler"),
         (["--base", "{base}", "--output", "{base}"], "which is read; what is there would be lost"),
@@ -413,7 +437,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(corpus, base, llama, c
     for name, text in (("empty", "\n"), ("marked", "[MASK] ran\n" * 40), ("signs", ", .\n" * 300)):
         lines = text.splitlines()
         (corpus / f"{name}.txt").write_text("\n".join(different(lines) if any(lines) else lines), encoding="utf-8")
-    given = ["--input", "masked.txt", "--output", "out", "--minimum-sentences", "10"]
+    given = ["--input", "masked.txt", "--output", "out", *keys("minimum_sentences=10")]
     capsys.readouterr()  # what saving the models has shown
     assert main(["tune-filler", *given, *[option.format(**places) for option in options]]) == 1
     error = capsys.readouterr().err
@@ -462,10 +486,10 @@ def test_methods_of_masked_fillers_are_none_of_a_causal_one():
 def test_an_adapter_alone_is_no_base_for_another_adapter_alone(tmp_path, monkeypatch, llama, capsys):
     monkeypatch.chdir(tmp_path)
     write_different(tmp_path / "masked.txt", ["the red cat"] * 40)
-    lora = ["--steps", 2, "--batch-sentences", 2]
-    assert tune(llama, "first", *lora, "--no-merge") == 0
+    lora = [*keys("steps=2", "batch_sentences=2")]
+    assert tune(llama, "first", *lora, *keys("merge=false")) == 0
     assert tune("first", "merged", *lora) == 0
-    assert tune("first", "second", *lora, "--no-merge") == 1
+    assert tune("first", "second", *lora, *keys("merge=false")) == 1
     assert "holds an update alone" in capsys.readouterr().err
 
 
@@ -474,7 +498,7 @@ def test_gpt2_takes_the_update_as_well(tmp_path, monkeypatch):
     tokenizer = causal_tokenizer()
     write_different(tmp_path / "masked.txt", ["the red cat"] * 40)
     base = save_causal(random_gpt2(tokenizer), tokenizer, tmp_path / "gpt2")
-    assert tune(base, "gpt2_tuned", "--steps", 8, "--batch-sentences", 4, "--report", "report.json") == 0
+    assert tune(base, "gpt2_tuned", *keys("steps=8", "batch_sentences=4"), "--report", "report.json") == 0
     assert (
         measured(tmp_path / "report.json")["held_out_loss"] < measured(tmp_path / "report.json")["base_held_out_loss"]
     )

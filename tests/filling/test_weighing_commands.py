@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from stage_commands import settings
 from tiny_causal_models import causal_tokenizer, random_llama
 from tiny_masked_models import bert_of_bias, random_bert, save, word_piece_tokenizer
 
@@ -75,7 +76,7 @@ def test_fills_are_candidates_and_the_report_says_what_was_learned(corpus, fille
 
 
 def test_the_sidecar_changes_no_fill(corpus, filler):
-    options = ["--filler", filler, "--prior-steps", 2]
+    options = ["--filler", filler, *settings("prior_steps=2")]
     assert fill(corpus, "log_linear", *options, name="without") == 0
     assert fill(corpus, "log_linear", *options, "--sidecar", corpus / "sidecar.jsonl", name="with") == 0
     assert words_of(corpus, "with") == words_of(corpus, "without")
@@ -85,12 +86,12 @@ def test_the_sidecar_changes_no_fill(corpus, filler):
 
 def test_batches_and_a_second_run_write_the_same(corpus, filler):
     assert fill(corpus, "log_linear", "--filler", filler, name="one") == 0
-    assert fill(corpus, "log_linear", "--filler", filler, "--batch-sentences", 3, name="other") == 0
+    assert fill(corpus, "log_linear", "--filler", filler, *settings("batch_sentences=3"), name="other") == 0
     assert words_of(corpus, "one") == words_of(corpus, "other")
 
 
 def test_the_original_can_be_forbidden(corpus, filler):
-    sidecar = ["--sidecar", corpus / "sidecar.jsonl", "--forbid-original"]
+    sidecar = ["--sidecar", corpus / "sidecar.jsonl", *settings("forbid_original=true")]
     assert fill(corpus, "log_linear", "--filler", filler, *sidecar) == 0
     assert not [pair for pair in words_of(corpus) if pair[0] == "dog" or pair[1] == "mat"]
 
@@ -110,9 +111,9 @@ def test_noisy_counts_bring_the_masked_words(corpus, filler, monkeypatch, method
     monkeypatch.chdir(corpus)
     options = ["--filler", filler] if method == "log_linear" else []
     options += ["--generic-text", corpus / "generic.txt", "--sidecar", corpus / "sidecar.jsonl"]
-    assert fill(corpus, method, *options, "--prior", "domain", name="domain") == 0
+    assert fill(corpus, method, *options, *settings("prior=domain"), name="domain") == 0
     for name in ("counted", "again"):
-        assert fill(corpus, method, *options, "--prior", "counted", "--epsilon", "16", name=name) == 0
+        assert fill(corpus, method, *options, *settings("prior=counted", "counts.epsilon=16"), name=name) == 0
 
     def share(name):
         words = [word.lower() for pair in words_of(corpus, name) for word in pair]
@@ -132,13 +133,16 @@ def test_noisy_counts_bring_the_masked_words(corpus, filler, monkeypatch, method
 
 @pytest.mark.parametrize(
     ("option", "why"),
-    [("--forbid-original", "word that was not masked there"), ("--classes=match", "classes and forms")],
+    [
+        ("forbid_original=true", "word that was not masked there"),
+        ("classes=match", "classes and forms"),
+    ],
 )
 @pytest.mark.parametrize("method", ["log_linear", "unigram"])
 def test_no_counted_fill_reads_more_than_its_counts(corpus, filler, capsys, method, option, why):
     options = ["--filler", filler] if method == "log_linear" else []
     options += ["--generic-text", corpus / "generic.txt", "--sidecar", corpus / "sidecar.jsonl"]
-    assert fill(corpus, method, *options, "--prior", "counted", option) == 1
+    assert fill(corpus, method, *options, *settings("prior=counted"), "--set", option) == 1
     error = capsys.readouterr().err
     assert "epsilon would not hold for the fill" in error
     assert why in error
@@ -151,12 +155,18 @@ def test_a_counted_fill_and_its_report_are_functions_of_the_noisy_counts(corpus,
     monkeypatch.chdir(corpus)
     monkeypatch.setattr("tasks.filling.frequencies.counted_frequencies._secret", lambda *_: bytes(32))
     options = ["--filler", filler] if method == "log_linear" else []
-    options += ["--generic-text", corpus / "generic.txt", "--sidecar", corpus / "sidecar.jsonl", "--prior", "counted"]
+    options += [
+        "--generic-text",
+        corpus / "generic.txt",
+        "--sidecar",
+        corpus / "sidecar.jsonl",
+        *settings("prior=counted"),
+    ]
     found = []
     for first, second in (("dog", "mat"), ("mat", "dog")):
         spans = [MaskedSpan(4, 7, "MASK", "list", first, 0), MaskedSpan(15, 18, "MASK", "list", second, 1)]
         write_sidecar(corpus / "sidecar.jsonl", [spans] * LINES)
-        assert fill(corpus, method, *options, "--words-per-unit", "2") == 0
+        assert fill(corpus, method, *options, *settings("counts.words_per_unit=2")) == 0
         report = {name: value for name, value in measured(corpus).items() if "second" not in name}
         found.append((report, words_of(corpus)))
     assert found[0] == found[1]
@@ -166,7 +176,13 @@ def test_a_counted_fill_and_its_report_are_functions_of_the_noisy_counts(corpus,
 def test_a_sidecar_of_another_text_is_not_counted(corpus, capsys, monkeypatch):
     monkeypatch.chdir(corpus)
     write_sidecar(corpus / "sidecar.jsonl", [[MaskedSpan(4, 7, "MASK", "list", "dog", 0)]] * LINES)
-    options = ["--generic-text", corpus / "generic.txt", "--sidecar", corpus / "sidecar.jsonl", "--prior", "counted"]
+    options = [
+        "--generic-text",
+        corpus / "generic.txt",
+        "--sidecar",
+        corpus / "sidecar.jsonl",
+        *settings("prior=counted"),
+    ]
     assert fill(corpus, "unigram", *options) == 1
     assert "line 1: the sidecar has 1 markers and the masked text 2" in capsys.readouterr().err
 
@@ -182,7 +198,13 @@ def released(measured, **changes):
 def test_what_has_left_is_reckoned_with(corpus, capsys, monkeypatch):
     """A second key, counts that are gone and a budget that is spent: one line each, and nothing is filled."""
     monkeypatch.chdir(corpus)
-    options = ["--generic-text", corpus / "generic.txt", "--sidecar", corpus / "sidecar.jsonl", "--prior", "counted"]
+    options = [
+        "--generic-text",
+        corpus / "generic.txt",
+        "--sidecar",
+        corpus / "sidecar.jsonl",
+        *settings("prior=counted"),
+    ]
     options += ["--dataset", "mail"]
     assert fill(corpus, "unigram", *options) == 0
     first = measured(corpus)
@@ -204,7 +226,7 @@ def test_what_has_left_is_reckoned_with(corpus, capsys, monkeypatch):
     assert "have left, as the ledger says, and are not in data/private/counts" in error()
     mark_released(first["counted_frequencies"])
     budget = "epsilon 3 and 4 of releases 'spring' are 7, above release.epsilon_budget=6"
-    assert budget in error("--epsilon", "3", epsilon_budget=6.0)
+    assert budget in error(*settings("counts.epsilon=3"), epsilon_budget=6.0)
     key, path = first["counted_frequencies"]["key"], corpus / "data" / "private" / "keys" / "clone_key"
     path.rename(corpus / "lost")
     assert f"by key '{key}', and this clone's is" in error()
@@ -213,7 +235,7 @@ def test_what_has_left_is_reckoned_with(corpus, capsys, monkeypatch):
     assert run(other_keys=[key]) == 0
     path.unlink()
     (corpus / "lost").rename(path)
-    assert run("--epsilon", "2", epsilon_budget=6.0) == 0
+    assert run(*settings("counts.epsilon=2"), epsilon_budget=6.0) == 0
     assert run(epsilon_budget=4.0) == 0
 
 
@@ -223,8 +245,14 @@ def test_noisy_counts_may_protect_documents(corpus, capsys, monkeypatch):
     (corpus / "documents.txt").write_text(
         "one\n" * (LINES - 10) + "".join(f"{n}\n" for n in range(10)), encoding="utf-8"
     )
-    options = ["--prior", "counted", "--generic-text", corpus / "generic.txt", "--sidecar", corpus / "sidecar.jsonl"]
-    options += ["--privacy-unit", "document", "--words-per-unit", "2"]
+    options = [
+        *settings("prior=counted"),
+        "--generic-text",
+        corpus / "generic.txt",
+        "--sidecar",
+        corpus / "sidecar.jsonl",
+    ]
+    options += [*settings("counts.unit=document", "counts.words_per_unit=2")]
     assert fill(corpus, "unigram", *options) == 1
     assert "with counts.unit='document' protects all lines of a document together" in capsys.readouterr().err
     assert fill(corpus, "unigram", *options, "--documents", corpus / "documents.txt") == 0
@@ -233,29 +261,27 @@ def test_noisy_counts_may_protect_documents(corpus, capsys, monkeypatch):
     assert found["counted_frequencies"]["counted_places"] == 2 + 10 * 2
     inputs = json.loads((corpus / "filled.json").read_text(encoding="utf-8"))["inputs"]
     assert str(corpus / "documents.txt") in inputs
-    assert fill(corpus, "unigram", "--documents", corpus / "documents.txt") == 1
-    assert "noisy counts that protect one, and method 'unigram' as it is set does neither" in capsys.readouterr().err
 
 
 def test_counts_that_nothing_reads_are_refused(corpus, capsys, monkeypatch):
     monkeypatch.chdir(corpus)
     generic = ["--generic-text", corpus / "generic.txt"]
-    assert fill(corpus, "unigram", "--prior", "counted", *generic) == 1
+    assert fill(corpus, "unigram", *settings("prior=counted"), *generic) == 1
     assert "with prior='counted' counts what was masked; give --sidecar, or prior: domain" in capsys.readouterr().err
-    assert fill(corpus, "unigram", "--prior", "counted", "--sidecar", corpus / "sidecar.jsonl") == 1
+    assert fill(corpus, "unigram", *settings("prior=counted"), "--sidecar", corpus / "sidecar.jsonl") == 1
     assert "with prior='counted' weighs generic text; give --generic-text" in capsys.readouterr().err
-    assert fill(corpus, "unigram", "--epsilon", "3") == 1
+    assert fill(corpus, "unigram", *settings("counts.epsilon=3")) == 1
     assert "counts is for prior 'counted', and prior is 'word_counts'" in capsys.readouterr().err
     for method in ("top_1", "surrogate"):
-        assert fill(corpus, method, "--epsilon", "3") == 1
+        assert fill(corpus, method, *settings("counts.epsilon=3")) == 1
         assert "counts" in capsys.readouterr().err
-    for option, value, message in (
-        ("--epsilon", "0", "counts.epsilon"),
-        ("--epsilon", "1e-17", "counts.epsilon"),
-        ("--words-per-unit", str(10**17), "counts.words_per_unit"),
-        ("--words-per-unit", "201", "lower words_per_unit to 200, or raise epsilon to 4.02"),
+    for value, message in (
+        ("counts.epsilon=0", "counts.epsilon"),
+        ("counts.epsilon=1.0e-17", "counts.epsilon"),
+        (f"counts.words_per_unit={10**17}", "counts.words_per_unit"),
+        ("counts.words_per_unit=201", "lower words_per_unit to 200, or raise epsilon to 4.02"),
     ):
-        assert fill(corpus, "unigram", "--prior", "counted", option, value, *generic) == 1
+        assert fill(corpus, "unigram", *settings("prior=counted", value), *generic) == 1
         error = capsys.readouterr().err
         assert message in error
         assert error.count("\n") == 1
@@ -268,9 +294,8 @@ def test_counts_that_nothing_reads_are_refused(corpus, capsys, monkeypatch):
         (["--word-counts", ""], "needs --word-counts"),
         (["--tuning-text", ""], "give --tuning-text"),
         (["--tuning-text", "/no/text"], "'/no/text'"),
-        (["--input", "-", "--prior-steps", "1"], "reads the masked text twice"),
-        (["--prior-steps", "-1"], "prior_steps"),
-        (["--k", "3"], "k: unknown key"),
+        ([*settings("prior_steps=-1")], "prior_steps"),
+        ([*settings("k=3")], "k: unknown key"),
     ],
 )
 def test_a_wrong_option_is_one_line(corpus, filler, capsys, options, message):

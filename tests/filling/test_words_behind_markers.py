@@ -4,7 +4,7 @@ import tracemalloc
 import numpy as np
 
 from tasks.corpora.sidecar import MaskedSpan
-from tasks.filling.frequencies.words_behind_markers import WordsBehindMarkers
+from tasks.filling.frequencies.counted_frequencies import WordsBehindMarkers
 
 
 def span(original: str, marker: int) -> MaskedSpan:

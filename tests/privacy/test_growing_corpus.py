@@ -11,8 +11,7 @@ from tasks.errors import ParameterError
 from tasks.filling.frequencies import released_counts
 from tasks.filling.frequencies.counted_frequencies import counted_frequencies
 from tasks.filling.frequencies.released_counts import CountSeries, mark_released, refuse_lost
-from tasks.filling.frequencies.word_frequencies import WordFrequencies
-from tasks.filling.kept_words import KeptWords
+from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.settings import NoisyCounts
 
 PUBLIC = WordFrequencies.of([("the", 900), ("digits", 10), ("spectral", 10)])

@@ -3,7 +3,7 @@
 import pytest
 
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
-from tasks.filling.settings import FillingSettings
+from tasks.filling.methods import AnyMethod
 from tasks.privacy.earlier_releases import RAW, SIDECAR, shared_lines
 from tasks.privacy.gate import ClearWords, claimed_classes, configured_taggers, percent
 from tasks.privacy.ledger import Release
@@ -24,7 +24,7 @@ from tasks.settings.checks import check_settings
     ],
 )
 def test_epsilon_is_of_all_that_the_fill_reads(settings, epsilon):
-    assert epsilon_of(check_settings(FillingSettings, settings, "filling")) == epsilon
+    assert epsilon_of(check_settings(AnyMethod, settings, "filling")) == epsilon
 
 
 def write(folder, lines):

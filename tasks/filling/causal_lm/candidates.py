@@ -23,9 +23,9 @@ from typing import Protocol
 import numpy as np
 import torch
 
+from tasks.filling.causal_lm.language_model import CausalWords
 from tasks.filling.causal_lm.rows import CausalRows, length_groups
-from tasks.filling.causal_lm.words import CausalWords
-from tasks.filling.kept_words import KeptWords
+from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 
 LONGEST_WORD = 5

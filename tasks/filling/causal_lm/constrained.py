@@ -2,7 +2,7 @@
 
 Slots are filled from left to right. Each sentence is read once: keys and values of what was read are kept, so a slot
 costs the text since the slot before and its candidates. What stands to the right of a slot counts through the score
-of its first known words behind each candidate (``causal_candidates``), and, with a model tuned on prompts, because the
+of its first known words behind each candidate (``candidates``), and, with a model tuned on prompts, because the
 whole masked sentence stands in the prompt.
 
 A sentence with more pieces than the model has positions is read through a window: the text nearest the slot, cut
@@ -10,14 +10,15 @@ between words.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
 
 from tasks.corpora.words import fold
-from tasks.errors import ModelError, ParameterError
+from tasks.errors import ModelError
 from tasks.filling.causal_lm.candidates import (
     LONGEST_WORD,
     BestWords,
@@ -27,20 +28,25 @@ from tasks.filling.causal_lm.candidates import (
     WayOfLooking,
     candidates_of_slots,
 )
-from tasks.filling.causal_lm.language_model import CausalLanguageModel
-from tasks.filling.causal_lm.prompt import MARKER, CausalPrompt
+from tasks.filling.causal_lm.language_model import (
+    MARKER,
+    CausalLanguageModel,
+    CausalPrompt,
+    CausalWords,
+    EncodedSentence,
+    encode_sentences,
+)
 from tasks.filling.causal_lm.rows import CausalRows, ForwardClock, joined, length_groups
-from tasks.filling.causal_lm.slots import EncodedSentence, encode_sentences
-from tasks.filling.causal_lm.words import CausalWords
-from tasks.filling.choices.choice import Choice
-from tasks.filling.choices.methods import choice_of
-from tasks.filling.choices.sample import DrawOffList
-from tasks.filling.kept_words import KeptWords
+from tasks.filling.choice import ChoiceWithoutOriginals, ForbiddenOriginals, HidingChoice
+from tasks.filling.filled_corpus import BuiltFiller
+from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.masked_lm.marker_scores import BatchHalving
 from tasks.filling.masked_sentence import Fill, MaskedSentence
-from tasks.filling.settings import Sample, Top1, TopK
-from tasks.filling.shards.batch_halving import BatchHalving
-from tasks.filling.slot_originals import ChoiceWithoutOriginals, ForbiddenOriginals
+from tasks.filling.settings import CandidateMethod, ChoosingMethod
+
+if TYPE_CHECKING:
+    from tasks.filling.context import FillContext
 
 _KEPT_PIECES = 8192
 _KEPT_BYTES = 1 << 29
@@ -79,28 +85,25 @@ class ConstrainedFiller:
     def __init__(
         self,
         language_model: CausalLanguageModel,
-        words: CausalWords,
-        settings: Top1 | TopK | Sample,
+        settings: CandidateMethod,
         kept: KeptWords,
         randomness: MarkerRandomness,
         originals: ForbiddenOriginals | None = None,
+        known_words: Collection[str] | None = None,
     ) -> None:
+        """``known_words``: folded words of a word list, or ``None``."""
+        size = language_model.model.get_output_embeddings().weight.shape[0]
+        words = CausalWords.of(language_model.tokenizer, size, name=language_model.name, known_words=known_words)
         self._language_model, self._words, self._settings = language_model, words, settings
         self._kept, self._randomness, self._originals = kept, randomness, originals
         self._prompt = CausalPrompt(language_model, language_model.instruction)
         self._clock = ForwardClock()
-        self._count = settings.right_context.candidates
-        if isinstance(settings, TopK):
-            if settings.k > len(words.candidates):
-                raise ParameterError(
-                    f"k={settings.k} is more than the {len(words.candidates)} words that this filler can write"
-                )
-            self._count = max(self._count, settings.k)
-        self._way: WayOfLooking
-        if isinstance(settings, Sample):
-            self._way = DrawnWords(words, self._count, kept, randomness, settings.temperature)
-        else:
-            self._way = BestWords(words, self._count)
+        self._count = max(settings.right_context.candidates, settings.candidates_at_least(len(words.candidates)))
+        self._way: WayOfLooking = BestWords(words, self._count)
+        if settings.drawn_at is not None:
+            self._way = DrawnWords(words, self._count, kept, randomness, settings.drawn_at)
+        self.is_cased = words.candidates.cased
+        """Whether it writes capital letters."""
         self.candidate_count = len(words.candidates)
         """Words of one piece; words of several come on top."""
         self._windowed_slots = 0
@@ -223,7 +226,6 @@ class ConstrainedFiller:
     ) -> tuple[Candidate, bool]:
         """A draw without the originals: of the candidates, or of all words of one piece where these are too few to hide
         which of them is avoided."""
-        assert isinstance(self._settings, Sample)
         found = {fold(candidate.word) for candidate in candidates}
         few = len(found) * originals.most(slot.place) < 1 or found <= originals.at(slot.place)
         if few:
@@ -232,17 +234,14 @@ class ConstrainedFiller:
         off_list = self._kept.off_list(words)
         if not off_list.any():
             off_list = np.ones(len(words), dtype=bool)
-        draw = DrawOffList(self._settings.temperature, off_list, self._randomness)
+        draw = self._settings.choice(off_list, self._randomness)
         among = np.array([[candidate.score for candidate in candidates]], dtype=np.float32)
-        chosen = ChoiceWithoutOriginals(draw, words, originals).choose(among, [slot.place])
+        chosen = ChoiceWithoutOriginals(cast(HidingChoice, draw), words, originals).choose(among, [slot.place])
         return candidates[int(chosen.candidates[0])], few or bool(chosen.fallbacks[0])
 
     def _by_method(self, candidates: list[Candidate], slot: SlotContext) -> tuple[Candidate, bool]:
-        settings = self._settings
-        if isinstance(settings, TopK):
-            settings = settings.model_copy(update={"k": min(settings.k, len(candidates))})
         off_list = self._kept.off_list([candidate.word for candidate in candidates])
-        choice: Choice = choice_of(settings, off_list, self._randomness)
+        choice = self._settings.among(len(candidates)).choice(off_list, self._randomness)
         scores = np.array([[candidate.score for candidate in candidates]], dtype=np.float32)
         chosen = choice.choose(scores, [slot.place])
         return candidates[int(chosen.candidates[0])], bool(chosen.fallbacks[0])
@@ -310,3 +309,11 @@ class ConstrainedFiller:
                     "its prompt and one marker"
                 )
             reach //= 2
+
+
+def constrained_filler(context: "FillContext", method: ChoosingMethod) -> BuiltFiller:
+    """The filler of a fill with a causal language model whose known words are forced."""
+    assert isinstance(method, CandidateMethod), "others are refused with such a model"
+    known = context.word_counts.folded() if context.word_counts else None
+    filler = ConstrainedFiller(context.model.causal, method, context.kept, context.randomness, context.originals, known)
+    return BuiltFiller(filler, context.casing(is_cased=filler.is_cased))

@@ -1,31 +1,81 @@
 """Free filling with a causal LM, as in the paper (3.2): the model is given the prompt and writes the whole sentence.
 
 Nothing keeps a model from changing words that it should copy, or from writing none or two at a marker. Every sentence
-is held against its masked form (``causal_alignment``); one that fails is written again by chance, and in the end filled
+is held against its masked form (``Alignment``); one that fails is written again by chance, and in the end filled
 in another way. All of this is counted.
 
 The result is that of writing one piece after the other, but most pieces are known beforehand: the model reads the
 known text behind a word in one pass, and where each piece is the one that it would have written, it is taken; where one
 is not, the model's own is, and what was read in vain is taken back. So a sentence takes about as many passes as it has
 markers, and a sentence that has left its masked form is given up at once.
+
+Whether a sentence that a model wrote is the masked one with one word for each marker, and which words these are.
+
+Every known character must stand there as it is, white space by any white space. What stands at a marker must be one
+word by the rules of ``candidate_words``, and not the marker's own name, which models copy.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import regex
 import torch
 
-from tasks.filling.causal_lm.alignment import Alignment
-from tasks.filling.causal_lm.language_model import CausalLanguageModel
-from tasks.filling.causal_lm.prompt import INSTRUCTION, CausalPrompt
+from tasks.corpora.masked_text import MASK
+from tasks.filling.causal_lm.language_model import (
+    INSTRUCTION,
+    CausalLanguageModel,
+    CausalPrompt,
+    EncodedSentence,
+    encode_sentences,
+)
 from tasks.filling.causal_lm.rows import CausalRows, ForwardClock
-from tasks.filling.causal_lm.slots import EncodedSentence, encode_sentences
 from tasks.filling.filled_corpus import Filler
 from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.masked_lm.candidate_words import is_word
+from tasks.filling.masked_lm.marker_scores import BatchHalving
 from tasks.filling.masked_sentence import Fill, MaskedSentence
-from tasks.filling.settings import Free
-from tasks.filling.shards.batch_halving import BatchHalving
+from tasks.filling.methods.free import Free
+
+_LONGEST_FILL = 40
+_UNFINISHED = "\ufffd"
+"""What the first bytes of a character are decoded to."""
+
+
+class Alignment:
+    """Holds texts against one masked sentence."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        """``texts``: the ``n + 1`` known texts round ``n`` slots."""
+        # Not a lazy repetition: with one, regex finds a partial match in any text.
+        slot = rf"(\S{{1,{_LONGEST_FILL}}})"
+        self._pattern = regex.compile(r"\s*" + slot.join(map(_known, _stripped(texts))) + r"\s*")
+
+    def words(self, text: str) -> list[str] | None:
+        """The words at the slots, or ``None`` where the text is another sentence or has no word at a slot."""
+        match = self._pattern.fullmatch(text)
+        if match is None or not all(is_word(word) and MASK not in word for word in match.groups()):
+            return None
+        return list(match.groups())
+
+    def is_possible(self, text: str) -> bool:
+        """Whether the text can still become the sentence by writing on."""
+        return self._pattern.fullmatch(text.rstrip(_UNFINISHED), partial=True) is not None
+
+
+def _stripped(texts: Sequence[str]) -> list[str]:
+    """Without white space at the ends of the line."""
+    inside = list(texts)
+    inside[0] = inside[0].lstrip()
+    inside[-1] = inside[-1].rstrip()
+    return inside
+
+
+def _known(text: str) -> str:
+    parts = regex.split(r"\s+", text)
+    return r"\s+".join(map(regex.escape, parts))
+
 
 _MOST_KEPT_PIECES = 16384
 _ENOUGH_READS = 4

@@ -3,17 +3,37 @@
 By hub name, folder, a file in GGUF, or an adapter with its base. Any architecture works that keeps the keys and values
 of what it has read; whether one does is tried on a few pieces (``columns``), and the others are refused. All text is
 encoded as if it stood behind a line end, so that a piece of text has the same pieces wherever it stands.
+
+Which pieces of a causal LM's vocabulary begin, carry on or are words, so that one marker gets one whole word.
+
+A word is one piece or several. It ends where the model would go on with anything but letters and digits. The rules
+of what is a word are those of ``candidate_words``; with a word list, a word of several pieces must be on it, since
+pieces can be put together to anything.
+
+The prompts of the paper (3.2): an instruction, the sentence with [MASK] as input, and the sentence as output.
+
+The parts are encoded one by one and put together, in training as in filling, so both have the same pieces.
+
+A masked sentence as a causal LM's pieces: what is known before, between and behind its slots.
 """
 
 import inspect
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tasks.causal_model import check_causal, load_causal_model, refuse_update_of_shared_weights
+from tasks.corpora.masked_text import MASK
+from tasks.corpora.words import fold
 from tasks.errors import ModelError
-from tasks.filling.causal_lm.columns import check_rows, columns_that_count
-from tasks.filling.causal_lm.filler_folder import CausalFillerRecord
+from tasks.filling.causal_lm.rows import check_rows, columns_that_count
+from tasks.filling.fillers.filler_folder import CausalFillerRecord
+from tasks.filling.masked_lm.candidate_words import CandidateWords, candidate_words, continues_word, is_word, space_sign
+from tasks.filling.masked_sentence import MaskedSentence
 from tasks.model_source import locate_model, unreachable
 
 _MOST_POSITIONS = 2048
@@ -134,3 +154,147 @@ def load_filler(name: str) -> tuple[Any, Any, CausalFillerRecord]:
         refuse_update_of_shared_weights(tuned, name)
     merged = tuned.merge_and_unload() if record.precision != "4bit" else tuned.get_base_model()
     return merged, tokenizer, record
+
+
+_CONTINUATION = "##"
+
+
+@dataclass(frozen=True)
+class CausalWords:
+    """The pieces of one vocabulary of ``V`` entries."""
+
+    candidates: CandidateWords
+    """The words of one piece."""
+    begins: tuple[np.ndarray, np.ndarray]
+    """``(V,)`` booleans each: begins a word behind a line start or another character, behind a space."""
+    whole: tuple[np.ndarray, np.ndarray]
+    """``(V,)`` indices into ``candidates`` each, -1 where the piece alone is no word."""
+    continues: np.ndarray
+    """``(V,)`` booleans: carries on the word of the piece before."""
+    tokenizer: Any
+    known_words: Collection[str]
+
+    @classmethod
+    def of(cls, tokenizer: Any, size: int, *, name: str, known_words: Collection[str] | None = None) -> "CausalWords":
+        """``size``: ``V``, which may be more than the tokenizer has; ``known_words``: folded, ``None`` or empty for no
+        list."""
+        candidates = candidate_words(tokenizer, name=name, known_words=known_words)
+        sign = space_sign(tokenizer)
+        excluded = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
+        spaced, glued = np.zeros(size, dtype=bool), np.zeros(size, dtype=bool)
+        for piece, entry in tokenizer.get_vocab().items():
+            if entry in excluded or piece.startswith(_CONTINUATION):
+                continue
+            bare = piece.removeprefix(sign) if sign else piece
+            # A space alone begins words whose first letter or digit is a piece of its own.
+            if bare[:1].isalnum() or (sign and piece == sign):
+                (spaced if sign is None or bare != piece else glued)[entry] = True
+        whole_spaced, whole_glued = np.full(size, -1), np.full(size, -1)
+        whole_spaced[candidates.spaced] = np.arange(len(candidates))
+        # Where a word has no entry of its own for a place behind another character, ``glued`` repeats the spaced one.
+        own = glued[candidates.glued] | (sign is None)
+        whole_glued[candidates.glued[own]] = np.flatnonzero(own)
+        for whole in (whole_spaced, whole_glued):
+            # What a model copies from its prompt is no substitute.
+            whole[[index >= 0 and MASK in candidates.words[index] for index in whole.tolist()]] = -1
+        continues = np.zeros(size, dtype=bool)
+        continues[continues_word(tokenizer)] = True
+        return cls(
+            candidates,
+            (spaced if sign is None else glued, spaced),
+            (whole_glued, whole_spaced),
+            continues,
+            tokenizer,
+            known_words or (),
+        )
+
+    def text(self, pieces: Sequence[int]) -> str | None:
+        """The word that several pieces make, or ``None`` where they make none."""
+        text: str = self.tokenizer.convert_tokens_to_string(self.tokenizer.convert_ids_to_tokens(list(pieces))).strip()
+        if not is_word(text) or MASK in text or (self.known_words and fold(text) not in self.known_words):
+            return None
+        return text
+
+
+INSTRUCTION = "Predict the [MASK] tokens in the given sentence"
+"""The paper's own words."""
+MARKER = f"[{MASK}]"
+_MIDDLE = "\nOutput:\n"
+
+
+class CausalPrompt:
+    """Makes prompts for one model."""
+
+    def __init__(self, language_model: CausalLanguageModel, instruction: str | None) -> None:
+        """``instruction``: ``None`` for a model that is not tuned on prompts, which then sees only what stands to the
+        left."""
+        self._language_model = language_model
+        self.prompts = instruction is not None
+        head = language_model.encode([f"{instruction}\nInput:"])[0] if instruction is not None else []
+        self.head: list[int] = [*language_model.start, *head, *language_model.anchor] or [language_model.padding]
+        """What every sentence begins with; never nothing."""
+        self._middle: list[int] = language_model.encode([_MIDDLE])[0] if self.prompts else []
+        self.end: list[int] = [language_model.end] if self.prompts and language_model.end is not None else []
+        """What stands behind the output."""
+
+    def inputs(self, sentences: Sequence[Sequence[str]]) -> list[list[int]]:
+        """What stands between the head and the output, for sentences of ``n + 1`` texts round ``n`` slots."""
+        if not self.prompts:
+            return [[] for _ in sentences]
+        encoded = self._language_model.encode([MARKER.join(texts) for texts in sentences])
+        return [pieces + self._middle for pieces in encoded]
+
+
+_ANY_WORD = re.compile(r"\s*\S+")
+
+
+@dataclass(frozen=True)
+class EncodedSentence:
+    """A sentence with ``n`` slots and the pieces of its ``n + 1`` known texts.
+
+    The space before a slot belongs to the word that will stand there, as in every vocabulary that has signs for
+    spaces.
+    """
+
+    sentence: MaskedSentence
+    known: list[list[int]]
+    """Pieces of each text, without the space before a slot."""
+    spaced: list[bool]
+    """Whether a space stands before each slot."""
+    following: list[list[int]]
+    """Pieces of the first known words behind each slot."""
+    input: list[int]
+    """What stands between the prompt's head and the output."""
+
+    @property
+    def length(self) -> int:
+        """Pieces of the input and all known texts."""
+        return len(self.input) + sum(map(len, self.known))
+
+
+def encode_sentences(
+    language_model: CausalLanguageModel,
+    sentences: Sequence[MaskedSentence],
+    inputs: Sequence[list[int]],
+    *,
+    following_words: int,
+) -> list[EncodedSentence]:
+    """Encode sentences in one go; ``following_words``: how many known words behind each slot."""
+    texts: list[str] = []
+    for sentence in sentences:
+        bare = [_without_space(text) for text in sentence.texts[:-1]] + [sentence.texts[-1]]
+        texts += bare
+        texts += ["".join(_ANY_WORD.findall(text)[:following_words]) for text in bare[1:]]
+    pieces = iter(language_model.encode(texts))
+    encoded = []
+    for sentence, given in zip(sentences, inputs, strict=True):
+        slots = len(sentence.slots)
+        known = [next(pieces) for _ in range(slots + 1)]
+        following = [next(pieces) for _ in range(slots)]
+        spaced = [text.endswith(" ") for text in sentence.texts[:-1]]
+        encoded.append(EncodedSentence(sentence, known, spaced, following, given))
+    return encoded
+
+
+def _without_space(text: str) -> str:
+    return text[:-1] if text.endswith(" ") else text

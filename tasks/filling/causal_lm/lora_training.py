@@ -17,11 +17,10 @@ from tasks.causal_model import lower_on_processor, plain_attention, refuse_updat
 from tasks.corpora.masked_text import count_markers
 from tasks.corpora.words import word_spans
 from tasks.errors import CorpusError, ModelError
-from tasks.filling.causal_lm.language_model import CausalLanguageModel
-from tasks.filling.causal_lm.prompt import INSTRUCTION, CausalPrompt
-from tasks.filling.filler_settings import LoraTraining
+from tasks.filling.causal_lm.language_model import INSTRUCTION, CausalLanguageModel, CausalPrompt
+from tasks.filling.fillers.settings import LoraTraining
+from tasks.filling.fillers.tuning import loss_curve, rate_factor
 from tasks.filling.masked_lm.candidate_words import is_word
-from tasks.filling.training.tuning_steps import loss_curve, rate_factor
 
 if TYPE_CHECKING:
     import torch

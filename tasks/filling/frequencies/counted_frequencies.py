@@ -16,16 +16,21 @@ the masked text*. That a line is there, and what it shows without them, the mask
   one unit moves the counts by 2 L at most in sum, and so changes the probability of no outcome by more than a factor of
   exp(epsilon). The number of markers counts as known: the masked text shows it.
 - **What becomes of them**: what noisy counts say and what is expected without counts (``prior: domain``) are weighed
-  word by word (``count_posterior``). This reads no private text, so it costs nothing.
+  word by word (``noise``). This reads no private text, so it costs nothing.
   Single letters are words here. A fill by context writes each word that noise alone would give such a count for one of
   all words or fewer (*taken*) as often as that comes to, names together as often as theirs, and all other words in the
-  rest (``groups``, see ``log_linear.word_prior``).
+  rest (``groups``, see ``masked_lm.estimation``).
 
 The noise comes from a secret key (``clone_key``) and from all that is counted: the same fill has the same noise, so
 repeating it tells nothing new, and whoever knows seeds and parameters cannot take it off again. Counts of another
 technique, another epsilon or by another key are another set, and the epsilons of all sets that leave add up; of a
 corpus that grows new lines alone are counted anew (``released_counts``). Over units epsilons add up too: what a person
 says in n lines, or in n documents, is protected by n times epsilon.
+
+The words behind the markers of a corpus, in a few numbers for each marker and each word's text once.
+
+A corpus of a million sentences masks some millions of words; as Python's strings and lists they would take a hundred
+bytes each, here it is twenty.
 """
 
 import hashlib
@@ -36,28 +41,71 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tasks.corpora.sidecar import MaskedSpan
-from tasks.corpora.words import fold
+from tasks.corpora.sidecar import MaskedSpan, read_sidecar
+from tasks.corpora.text_lines import read_lines
+from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
-from tasks.filling.casing import usual_forms
-from tasks.filling.frequencies.count_posterior import posterior_rates
-from tasks.filling.frequencies.geometric_noise import noise, threshold
+from tasks.files.clone_key import clone_key, key_id, private_home
+from tasks.filling.filled_corpus import lines_with_spans
+from tasks.filling.frequencies.noise import noise, posterior_rates, threshold
 from tasks.filling.frequencies.released_counts import (
     Batch,
     CountSeries,
     line_fingerprint,
     new_lines,
+    refuse_lost,
     series_name,
 )
-from tasks.filling.frequencies.word_frequencies import WordFrequencies
-from tasks.filling.frequencies.words_behind_markers import WordsBehindMarkers
-from tasks.filling.kept_words import KeptWords
+from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.masked_lm.candidate_words import is_letter
+from tasks.filling.masked_sentence import usual_forms
 from tasks.filling.settings import NoisyCounts
+
+
+class WordsBehindMarkers:
+    """M markers, in the order of the lines; each has one word at least."""
+
+    def __init__(self, lines: Iterable[Sequence[MaskedSpan]]) -> None:
+        """``lines``: the spans of every line of a sidecar; read once."""
+        self._lines, self._ends, self._words = array("q"), array("q"), array("i")
+        self.line_count = 0
+        numbers: dict[str, int] = {}
+        for number, spans in enumerate(lines):
+            self.line_count += 1
+            behind: dict[int, list[str]] = {}
+            for span in spans:
+                behind.setdefault(span.marker, []).extend(map(fold, words_of(span.original) or [span.original]))
+            for words in behind.values():
+                self._words.extend(numbers.setdefault(word, len(numbers)) for word in words)
+                self._lines.append(number)
+                self._ends.append(len(self._words))
+        self._texts = list(numbers)
+
+    @property
+    def lines(self) -> np.ndarray:
+        """The line of each marker, from 0: (M,) int64, ascending."""
+        return np.array(self._lines, dtype=np.int64)
+
+    def of(self, marker: int) -> list[str]:
+        """The folded words behind a marker."""
+        begin = self._ends[marker - 1] if marker else 0
+        return [self._texts[word] for word in self._words[begin : self._ends[marker]]]
+
+    def json_pieces(self, markers: np.ndarray) -> Iterator[str]:
+        """The pieces of a JSON list of the words behind each of ``(N,)`` markers."""
+        quoted = list(map(json.dumps, self._texts))
+        for index, marker in enumerate(markers.tolist()):
+            begin, end = self._ends[marker - 1] if marker else 0, self._ends[marker]
+            yield f"{', ' if index else '['}[{', '.join(quoted[word] for word in self._words[begin:end])}]"
+        yield "]" if len(markers) else "[]"
+
+
+if TYPE_CHECKING:
+    from tasks.filling.context import FillContext
 
 _LEAST_SHARE = 0.01
 """All names together, and all counted words together, have so much of all places at least: noise may leave nothing."""
@@ -73,6 +121,34 @@ class CountedFrequencies:
     """The same words as before, other counts."""
     measured: dict[str, Any]
     """What a report says of it: nothing that is not in the noisy counts or in the masked text."""
+
+
+def count_masked_words(context: "FillContext", before: WordFrequencies, settings: NoisyCounts) -> CountedFrequencies:
+    """The noisy counts of what a fill's markers stand for; ``ParameterError`` where too much of the corpus has left for
+    them to. ``before``: as for ``counted_frequencies``."""
+    from tasks.privacy.budget import check_budget, check_key
+    from tasks.privacy.ledger import of_corpus, read_ledger
+
+    files, cell, allowed = context.files, context.cell, context.release
+    before_this = of_corpus(read_ledger(), cell.dataset or "")
+    check_key(before_this, key=key_id(), other_keys=allowed.other_keys)
+    counted = counted_frequencies(
+        before,
+        context.kept,
+        lines_with_spans(context.masked, read_sidecar(str(files.sidecar))),
+        settings,
+        clone_key("noise"),
+        read_lines(files.documents) if files.documents else (),
+        public=context.frequencies,
+        of=(cell.dataset, cell.technique),
+        home=private_home(),
+    )
+    counted.measured["key"] = key_id()
+    refuse_lost(counted.measured, {release.counts for release in before_this})
+    check_budget(
+        before_this, counts=counted.measured["counts"], epsilon=settings.epsilon, budget=allowed.epsilon_budget
+    )
+    return counted
 
 
 def counted_frequencies(

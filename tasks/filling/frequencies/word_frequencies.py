@@ -1,17 +1,77 @@
-"""How often words occur in generic text: what ``unigram`` draws from, and what guessing by frequency would restore."""
+"""How often words occur in generic text: what ``unigram`` draws from, and what guessing by frequency would restore.
 
+The list of kept words of a masking technique, as the off-list rule sees it (paper 3.2).
+
+A technique that keeps the words of a list masks only words that are *not* on it, so a fill that is on the list cannot
+be of the kind of the word it replaces. The file has one folded word a line; an empty file (entity tagger) means that
+there is no list and every word may be a fill.
+
+How frequent words are in the private domain, estimated from generic text and the words that were not masked.
+
+Generic frequencies say how often people write a word, not how often they do so in a chat or in a call about a company's
+results. The masked words themselves may not be looked at; but the words round them may, and generic text has sentences
+that are more like the private ones and sentences that are less. So each generic sentence ``s`` gets a weight by the
+words ``v`` in it that the masked text shows (naive Bayes over one sentence, as in the data selection of Moore and Lewis
+2010, "Intelligent selection of language model training data"):
+
+    score(s) = sum over v of log(p_masked(v) / p_generic(v)) / sqrt(number of v),    clipped to -6 ... 6
+    weight(s) = exp(strength * score(s)),    scaled so that unseen words keep their number
+
+and the frequency of every word ``w`` is multiplied by how much more often it stands in weighted sentences:
+
+    frequency(w) * (sum of weight(s) over the occurrences of w + K) / (occurrences of w + K),    K = 20
+
+K keeps the estimate of a word that generic text hardly has near 1, and p_masked is smoothed with 1,000 words of
+generic text.
+
+The strength is chosen without private words too: the words that the masked text shows are divided into two halves,
+sentences are weighted by one half, and the strength is taken under which the frequencies of the other half, as the
+masked text has them, are most probable; both halves in turn.
+"""
+
+import zlib
+from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from tasks.corpora.text_lines import read_lines
 from tasks.corpora.word_counts import read_word_counts
-from tasks.corpora.words import fold
+from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
-from tasks.filling.kept_words import KeptWords
 from tasks.filling.masked_lm.candidate_words import is_letter, is_word
+from tasks.filling.masked_sentence import read_masked_line
+
+
+class KeptWords:
+    """Folded words that a technique never masks; empty where a technique has no list."""
+
+    def __init__(self, words: Iterable[str] = ()) -> None:
+        self._words = frozenset(words)
+
+    @classmethod
+    def read(cls, path: str | Path | None) -> "KeptWords":
+        """Read ``kept_words.txt``; ``None`` is no list. Raises ``CorpusError`` where the file cannot be read."""
+        return cls() if path is None else cls(fold(line) for line in read_lines(path) if line.strip())
+
+    def __bool__(self) -> bool:
+        return bool(self._words)
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def holds(self, word: str) -> bool:
+        """Whether the word, folded, is on the list."""
+        return fold(word) in self._words
+
+    def off_list(self, words: Iterable[str]) -> np.ndarray:
+        """``(W,)`` booleans: which of the words are not on the list (all of them where there is none)."""
+        return np.array([fold(word) not in self._words for word in words], dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -33,18 +93,17 @@ class WordFrequencies:
             (word, count) for word, count in counts if count > 0 and (is_word(word) or (letters and is_letter(word)))
         ]
         numbers = np.array([count for _, count in kept], dtype=np.int64)
-        numbers.setflags(write=False)  # 'read' gives the same object to all
         return cls(tuple(word for word, _ in kept), numbers)
 
     @classmethod
     def read(cls, path: str | Path, *, letters: bool = False) -> "WordFrequencies":
-        """Read ``word_counts.tsv``; ``CorpusError`` where it is missing, damaged or holds no word.
-
-        The last file is remembered for as long as it stays as it is: what learns and what fills both read it.
-        """
-        path = Path(path)
-        state = path.stat() if path.is_file() else None
-        return _read(path, letters, None if state is None else (state.st_ino, state.st_mtime_ns, state.st_size))
+        """Read ``word_counts.tsv``; ``CorpusError`` where it is missing, damaged or holds no word."""
+        frequencies = cls.of(read_word_counts(path), letters=letters)
+        if not frequencies.words:
+            raise CorpusError(
+                f"word counts {str(path)!r} hold no word; 'palimpsest count-words' makes them from a text"
+            )
+        return frequencies
 
     def folded(self) -> set[str]:
         """The words, folded."""
@@ -70,9 +129,144 @@ class WordFrequencies:
         return {word: rank for rank, word in enumerate(order, start=1)}
 
 
-@lru_cache(maxsize=1)
-def _read(path: Path, letters: bool, _state: tuple[int, int, int] | None) -> WordFrequencies:
-    frequencies = WordFrequencies.of(read_word_counts(path), letters=letters)
-    if not frequencies.words:
-        raise CorpusError(f"word counts {str(path)!r} hold no word; 'palimpsest count-words' makes them from a text")
-    return frequencies
+STRENGTHS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0)
+"""Those that are tried; 0 leaves the frequencies as they are."""
+_LARGEST_SCORE = 6.0
+_OCCURRENCES = 20.0
+"""K."""
+_SMOOTHING_WORDS = 1000.0
+_LARGEST_COUNT = 2**62
+_REMEMBERED_STRETCHES = 1 << 17
+
+
+@dataclass(frozen=True)
+class DomainFrequencies:
+    """Word frequencies of the domain, and how they were found."""
+
+    frequencies: WordFrequencies
+    """The same words, other counts."""
+    strength: float
+    """The one that was chosen."""
+    log_likelihood: dict[float, float]
+    """Strength to the mean log-probability in nats of a held-out known word of the masked text."""
+    generic_sentences: int
+    known_words: int
+    """Different words of the masked text that generic text has too."""
+
+    def measured(self) -> dict[str, Any]:
+        """What a report says of it."""
+        return {
+            "strength": self.strength,
+            "log_likelihood": {str(one): value for one, value in self.log_likelihood.items()},
+            "generic_sentences": self.generic_sentences,
+            "known_words": self.known_words,
+        }
+
+
+def domain_frequencies(
+    frequencies: WordFrequencies, masked: Iterable[str], generic: Iterable[str]
+) -> DomainFrequencies:
+    """Weigh ``frequencies`` by the masked lines of a corpus and by lines of generic text.
+
+    Memory grows with the generic text, by four bytes a word. Raises ``CorpusError`` where the two texts have no word
+    in common.
+    """
+    index = {word: number for number, word in enumerate(dict.fromkeys(map(fold, frequencies.words)))}
+    known = _counts(_known_texts(masked), index)  # (W,)
+    text = _GenericText.read(generic, index)
+    shown = (known > 0) & (text.counts > 0)
+    if not shown.any():
+        raise CorpusError(
+            "the masked text and the generic text have no word in common, so there is nothing to weigh generic text "
+            "by; give generic text of the same language, or set prior: word_counts"
+        )
+    base = np.zeros(len(index))
+    places = np.array([index[fold(word)] for word in frequencies.words])
+    np.add.at(base, places, frequencies.counts.astype(np.float64))
+    half = np.array([zlib.crc32(word.encode()) & 1 for word in index], dtype=bool)
+    likelihood = dict.fromkeys(STRENGTHS, 0.0)
+    held_out = 0.0
+    for side in (half, ~half):
+        judged = shown & ~side & (base > 0)
+        if not (shown & side).any() or not judged.any():
+            continue
+        scores = text.scores(known, shown & side)
+        held_out += known[judged].sum()
+        for strength in STRENGTHS:
+            weighted = base[judged] * text.multipliers(scores, strength, ~side)[judged]
+            likelihood[strength] += float((known[judged] * np.log(weighted / weighted.sum())).sum())
+    # Of equals the weakest: the first.
+    strength = max(STRENGTHS, key=lambda one: likelihood[one])
+    multipliers = text.multipliers(text.scores(known, shown), strength, ~shown)
+    weighted = frequencies.counts * multipliers[places]
+    # Counts are whole numbers: scaled up first, so that rounding loses nothing that matters.
+    scale = min(1000.0, _LARGEST_COUNT / max(1.0, float(weighted.sum())))
+    counts = np.maximum(1, np.rint(weighted * scale)).astype(np.int64)
+    return DomainFrequencies(
+        WordFrequencies(frequencies.words, counts),
+        strength,
+        {one: value / held_out for one, value in likelihood.items()} if held_out else {},
+        text.sentences,
+        int(np.count_nonzero(shown)),
+    )
+
+
+def _known_texts(masked: Iterable[str]) -> Iterable[str]:
+    for line in masked:
+        yield from read_masked_line(line, 1, merge_markers=False).texts
+
+
+def _counts(texts: Iterable[str], index: dict[str, int]) -> np.ndarray:
+    found = array("i", chain.from_iterable(_numbers_of(index, text) for text in texts))
+    return np.bincount(np.frombuffer(found, dtype=np.int32), minlength=len(index)).astype(np.float64)
+
+
+def _numbers_of(index: dict[str, int], text: str) -> tuple[int, ...]:
+    return tuple(number for word in words_of(text) if (number := index.get(fold(word))) is not None)
+
+
+@dataclass(frozen=True)
+class _GenericText:
+    """Generic text as numbers of words; words without a frequency are left out."""
+
+    words: np.ndarray
+    """``(N,)`` int32."""
+    sentence: np.ndarray
+    """``(N,)`` the sentence of each, from 0."""
+    counts: np.ndarray
+    """``(W,)`` float64 occurrences of each word."""
+    sentences: int
+
+    @classmethod
+    def read(cls, lines: Iterable[str], index: dict[str, int]) -> "_GenericText":
+        # Stretches without white space are remembered, since text repeats itself.
+        numbers_of = lru_cache(maxsize=_REMEMBERED_STRETCHES)(partial(_numbers_of, index))
+        words, lengths = array("i"), array("i")
+        for line in lines:
+            before = len(words)
+            for stretch in line.split():
+                words.extend(numbers_of(stretch))
+            lengths.append(len(words) - before)
+        numbers = np.frombuffer(words, dtype=np.int32) if words else np.zeros(0, dtype=np.int32)
+        sentence = np.repeat(np.arange(len(lengths), dtype=np.int32), np.frombuffer(lengths, dtype=np.int32))
+        return cls(numbers, sentence, np.bincount(numbers, minlength=len(index)).astype(np.float64), len(lengths))
+
+    def scores(self, known: np.ndarray, shown: np.ndarray) -> np.ndarray:
+        """``(S,)`` how much more like the masked text than like generic text a sentence is, by the ``shown`` words."""
+        generic = self.counts * shown
+        generic /= generic.sum()
+        masked = (known * shown + _SMOOTHING_WORDS * generic) / ((known * shown).sum() + _SMOOTHING_WORDS)
+        log_ratio = np.zeros(len(known))
+        log_ratio[shown] = np.log(masked[shown] / generic[shown])
+        sums = np.bincount(self.sentence, weights=log_ratio[self.words], minlength=self.sentences)
+        numbers = np.bincount(self.sentence, weights=shown[self.words], minlength=self.sentences)
+        return np.clip(sums / np.sqrt(np.maximum(numbers, 1)), -_LARGEST_SCORE, _LARGEST_SCORE)
+
+    def multipliers(self, scores: np.ndarray, strength: float, kept: np.ndarray) -> np.ndarray:
+        """``(W,)``; the words of ``kept`` (``(W,)`` booleans) keep their number of occurrences together."""
+        weights = np.exp(strength * scores)[self.sentence]  # (N,)
+        weighted = np.bincount(self.words, weights=weights, minlength=len(self.counts))
+        total = weighted[kept].sum()
+        if total > 0:
+            weighted *= self.counts[kept].sum() / total
+        return (weighted + _OCCURRENCES) / (self.counts + _OCCURRENCES)

@@ -4,11 +4,29 @@ Most of a small model's work would be the projection of every piece to the vocab
 down to the chosen places on their way: at the latest between the body and the head, and where the architecture allows
 behind the last attention, since everything after it looks at one position at a time. Where neither can be had, the
 scores of all places are computed and the chosen ones taken.
+
+Going on with smaller batches where a GPU runs out of memory.
+
+The batch that did not fit is halved until its parts do, and later batches of that size are divided before they are
+tried. Results are those of the whole batch but for the rounding of sums, which on a GPU depends on a batch's size.
+
+Whether a model's scores of a sentence depend on the padding beside it, tried out on one short window.
+
+Most architectures look past padding. In some (ConvBERT, FNet, Nyströmformer, YOSO) it is mixed into the sentence, by a
+convolution or a Fourier transform, so a score would depend on which other sentences are in the batch.
 """
 
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
+
+from tasks.errors import ModelError, ResourceError
+
+if TYPE_CHECKING:
+    from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, Window
+
 
 _SAME = 1e-3
 """Scores of the two ways may differ by rounding only."""
@@ -107,3 +125,99 @@ def earliest_cut(model: Any) -> torch.nn.Module:
         model.train(training)
     same = found.shape == expected.shape and torch.allclose(found, expected, atol=_SAME, rtol=_SAME)
     return attention if same else body
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class BatchHalving:
+    """Remembers what fits; one per model."""
+
+    def __init__(self, name: str) -> None:
+        """``name`` of the model, for the message where a batch of one does not fit."""
+        self._name = name
+        self._most: int | None = None
+        self.counts: Counter[str] = Counter(halved_batches=0)
+        """``halved_batches``: how often memory ran out and a batch was halved."""
+
+    def run(
+        self, items: Sequence[Item], work: Callable[[Sequence[Item]], Result], cells: Callable[[Sequence[Item]], int]
+    ) -> list[Result]:
+        """The results of ``work`` on all items together, or on parts of them, in order.
+
+        ``cells`` says how large a batch is (pieces with padding, for example). Raises ``ResourceError`` where one item
+        alone does not fit.
+        """
+        import torch
+
+        if len(items) == 1 or self._most is None or cells(items) <= self._most:
+            try:
+                return [work(items)]
+            except torch.cuda.OutOfMemoryError:
+                # Not handled in here: the error holds on to the memory of the frames it came through.
+                pass
+            torch.cuda.empty_cache()
+            if len(items) == 1:
+                raise ResourceError(
+                    f"model {self._name!r}: the GPU has too little memory for a single sentence of {cells(items)} "
+                    "pieces; free memory on it, or take a smaller model"
+                )
+            self.counts["halved_batches"] += 1
+            self._most = max(1, cells(items) // 2)
+        half = (len(items) + 1) // 2
+        return [*self.run(items[:half], work, cells), *self.run(items[half:], work, cells)]
+
+
+_PIECES = (5, 11)
+"""Of the window and of its longer neighbour, special ones not counted."""
+_SAME_SHARE = 1e-4
+"""Scores that differ by no more than this share of their range differ by the rounding of sums."""
+
+
+def mixes_padding(model: "MaskedLanguageModel") -> bool:
+    """Whether sentences must be of one length to share a batch; two forward passes of a few pieces say so.
+
+    Raises ``ModelError`` where the model cannot score a sentence at all, or scores it otherwise each time.
+    """
+    import torch
+
+    short, long = (_window(model, pieces) for pieces in _PIECES)
+    del long.positions[1:]  # its own scores are not looked at
+    try:
+        alone = model.logits([short])  # (T, V)
+        if len(short.pieces) == len(long.pieces) or _are_same(model.logits([short, long])[: len(alone)], alone):
+            return False
+        again = model.logits([short])
+    except torch.cuda.OutOfMemoryError:
+        raise
+    except Exception as error:
+        # Architectures fail in as many ways as there are; no text of a user is in the message.
+        raise ModelError(
+            f"filler {model.name!r} ({type(model.model).__name__}) cannot score a sentence: {error}; mend its "
+            "config.json, or take another masked language model"
+        ) from error
+    if not _are_same(again, alone):
+        raise ModelError(
+            f"filler {model.name!r} ({type(model.model).__name__}) draws at random and scores the same sentence "
+            "otherwise each time, so no fill could be made again; take another masked language model"
+        )
+    return True
+
+
+def _window(model: "MaskedLanguageModel", most: int) -> "Window":
+    """Different pieces, and all their places: attention may be so sure of one that it looks at nothing else there."""
+    from tasks.filling.masked_lm.masked_language_model import Window
+
+    frame = model.frame
+    special = {*model.tokenizer.all_special_ids}
+    ordinary = [entry for entry in range(model.vocabulary_size) if entry not in special]
+    number = min(most, frame.room)
+    # Far apart: the first entries of a vocabulary are often unused ones, which are all alike.
+    pieces = [ordinary[len(ordinary) * place // number] for place in range(number)]
+    return Window([*frame.prefix, *pieces, *frame.suffix], [len(frame.prefix) + place for place in range(number)])
+
+
+def _are_same(found: "torch.Tensor", expected: "torch.Tensor") -> bool:
+    """Whether two ``(T, V)`` scores are; also where they are no numbers, which is said when a line is filled."""
+    return not bool((found - expected).abs().max() > _SAME_SHARE * (expected.max() - expected.min()))

@@ -3,29 +3,138 @@
 In each round the order says which open slots of a sentence are scored and which of these are filled; what a slot sees
 is what was filled in the rounds before. So the model works on whole batches whatever the order, and a fill depends
 neither on the size of the batches nor on what else is in them.
+
+In which order the slots of a sentence are filled, and so which fills a slot sees when it is filled.
+
+- ``left_to_right`` (paper 3.2): one slot after the other, each seeing the fills before it and mask tokens behind it;
+- ``all_at_once``: every slot sees mask tokens at all others, and one forward pass per sentence does;
+- ``most_confident_first``: in each round the slot whose best allowed word has the highest probability among all words
+  that the filler can write, of equal ones the first; the others are scored anew once it is filled.
+
+Filling goes in rounds over many sentences. In each round an order asks for scores of some of the open slots of a
+sentence, and settles some of these. A line that is longer than the model's positions would need thousands of rounds
+where it has thousands of markers; in such a line slots that are at least ``reach`` pieces apart may be settled in the
+same round, so the order holds among slots that are nearer to each other than that. Elsewhere ``reach`` is infinite.
+What is surest is looked for in each window of such a line by itself.
 """
 
 import math
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 import numpy as np
 
 from tasks.errors import ModelError
-from tasks.filling.choices.choice import Choice
+from tasks.filling.choice import Choice, ChoiceWithoutOriginals, HidingChoice
+from tasks.filling.filled_corpus import BuiltFiller
 from tasks.filling.marker_randomness import Place
 from tasks.filling.masked_lm.candidate_words import CandidateWords
-from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-from tasks.filling.masked_lm.order_of_filling import ORDERS, OrderName
-from tasks.filling.masked_lm.windows import Window, padded_pieces, window_batches
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, Window, padded_pieces, window_batches
 from tasks.filling.masked_sentence import Fill, MaskedSentence
+from tasks.filling.settings import ChoosingMethod, OrderName
 
 if TYPE_CHECKING:
     import torch
+
+    from tasks.filling.context import FillContext
+
+
+class Order(Protocol):
+    """One order; positions are those of the open slots in the pieces of their sentence, ascending."""
+
+    needs_confidence: bool
+    """Whether ``settled`` looks at confidences."""
+
+    def asked(self, positions: Sequence[int], reach: float) -> list[int]:
+        """Which slots, as ascending indices into ``positions``, are scored in this round; at least one."""
+        ...
+
+    def settled(
+        self, positions: Sequence[int], confidences: Sequence[float], reach: float, taken: Sequence[int]
+    ) -> list[int]:
+        """Which of the scored slots that share a window, as indices into their ``positions``, are filled now.
+
+        ``taken``: positions that an earlier window of the sentence had filled in this round. The first window of a
+        sentence has at least one slot filled.
+        """
+        ...
+
+
+class LeftToRight:
+    """The first open slot, and in a long line each next one that is far enough from the one before it."""
+
+    needs_confidence = False
+
+    def asked(self, positions: Sequence[int], reach: float) -> list[int]:
+        """The first, and those that are far enough from the one before them."""
+        chosen = [0]
+        while (following := bisect_left(positions, positions[chosen[-1]] + reach)) < len(positions):
+            chosen.append(following)
+        return chosen
+
+    def settled(
+        self, positions: Sequence[int], confidences: Sequence[float], reach: float, taken: Sequence[int]
+    ) -> list[int]:
+        """All that were asked for."""
+        return list(range(len(positions)))
+
+
+class AllAtOnce:
+    """Every slot in the first round."""
+
+    needs_confidence = False
+
+    def asked(self, positions: Sequence[int], reach: float) -> list[int]:
+        """All."""
+        return list(range(len(positions)))
+
+    def settled(
+        self, positions: Sequence[int], confidences: Sequence[float], reach: float, taken: Sequence[int]
+    ) -> list[int]:
+        """All that were asked for."""
+        return list(range(len(positions)))
+
+
+class MostConfidentFirst:
+    """The slot with the highest confidence, and in a long line each next best that is far enough from better ones."""
+
+    needs_confidence = True
+
+    def asked(self, positions: Sequence[int], reach: float) -> list[int]:
+        """All."""
+        return list(range(len(positions)))
+
+    def settled(
+        self, positions: Sequence[int], confidences: Sequence[float], reach: float, taken: Sequence[int]
+    ) -> list[int]:
+        """The best, and then the best of those that are far enough from it and from what is taken, and so on."""
+        too_near = [False] * len(positions)
+
+        def block(position: int) -> None:
+            for index in range(bisect_right(positions, position - reach), bisect_left(positions, position + reach)):
+                too_near[index] = True
+
+        for position in taken:
+            block(position)
+        chosen = []
+        for index in sorted(range(len(positions)), key=lambda index: (-confidences[index], index)):
+            if not too_near[index]:
+                chosen.append(index)
+                block(positions[index])
+        return chosen
+
+
+ORDERS: dict[OrderName, type[Order]] = {
+    "left_to_right": LeftToRight,
+    "all_at_once": AllAtOnce,
+    "most_confident_first": MostConfidentFirst,
+}
+
 
 _REACH = 32
 """In a line longer than the model's positions, slots so many pieces apart may be filled in the same round."""
@@ -236,3 +345,23 @@ class MaskedFiller:
 
 def _slots(batch: Sequence[tuple[_Asked, Window]]) -> list[tuple[_Progress, int]]:
     return [(state, slot) for (state, slots), _ in batch for slot in slots]
+
+
+def masked_filler(context: "FillContext", method: ChoosingMethod) -> BuiltFiller:
+    """The filler of a fill with a masked language model; originals and other classes are kept from its choice."""
+    candidates = context.candidates
+    off_list = context.kept.off_list(candidates.words)
+    choice = method.choice(off_list, context.randomness, context.learned)
+    if context.originals is not None:
+        choice = ChoiceWithoutOriginals(cast(HidingChoice, choice), candidates.words, context.originals)
+    if context.classes is not None:
+        choice = context.classes.restricted(choice, candidates.words)
+    filler = MaskedFiller(
+        context.model.masked,
+        candidates,
+        choice,
+        batch_sentences=method.batch_sentences,
+        order=method.order,
+        allowed=off_list if method.follows_list else None,
+    )
+    return BuiltFiller(filler, context.casing(is_cased=candidates.cased))

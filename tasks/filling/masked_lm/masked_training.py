@@ -1,16 +1,142 @@
-"""The steps in which a masked LM learns to guess masked words: of a fresh head as of a filler that is fine-tuned."""
+"""The steps in which a masked LM learns to guess masked words: of a fresh head as of a filler that is fine-tuned.
+
+Batches for training and testing a masked LM on the task that filling sets: one mask token for one whole word.
+
+Only words that are a single piece are masked, always by the mask token itself: a marker never stands for part of a
+word, and what the filler never writes (``candidate_words``) is not practised either. Sentences stand alone, as they do
+when they are filled, those of about equal length together; those of equal length alone where the model mixes padding
+into them (``marker_scores``).
+
+How well a masked LM guesses single masked words of held-out text: loss, perplexity, accuracy.
+
+These numbers compare training runs of one filler. They do not say how good its substitutes are.
+"""
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tasks.errors import ModelError
-from tasks.filling.filler_settings import MaskedTraining
-from tasks.filling.masked_lm.masked_batches import WordMasker, length_batches
-from tasks.filling.training.tuning_steps import loss_curve, rate_factor
+from tasks.errors import CorpusError, ModelError
+from tasks.filling.fillers.settings import MaskedTraining
+from tasks.filling.fillers.tuning import loss_curve, rate_factor
+from tasks.filling.masked_lm.candidate_words import (
+    CandidateWords,
+    candidate_words,
+    continues_word,
+    holds_word,
+    without_sign,
+)
+from tasks.filling.masked_lm.marker_scores import mixes_padding
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.torch_setup import has_bfloat16
+
+if TYPE_CHECKING:
+    import torch
+
+
+_POOL_SENTENCES = 8192
+"""So many sentences at a time are sorted by length; whole batches are then put in random order."""
+
+
+@dataclass(frozen=True)
+class MaskedBatch:
+    """``B`` sentences of up to ``T`` pieces, ``N`` of them masked."""
+
+    pieces: "torch.Tensor"
+    """``(B, T)``, mask tokens in place."""
+    attention: "torch.Tensor"
+    """``(B, T)``, 1 where there is a piece and 0 where there is padding."""
+    rows: "torch.Tensor"
+    """``(N,)`` sentence of each masked place."""
+    positions: "torch.Tensor"
+    """``(N,)`` its position."""
+    targets: "torch.Tensor"
+    """``(N,)`` the piece that stood there."""
+
+
+class WordMasker:
+    """Makes batches of one tokenizer's pieces."""
+
+    def __init__(self, tokenizer: Any, candidates: CandidateWords, vocabulary_size: int) -> None:
+        self._tokenizer = tokenizer
+        self._maskable = np.zeros(vocabulary_size, dtype=bool)  # (V,)
+        self._maskable[candidates.spaced] = True
+        self._maskable[candidates.glued] = True
+        self._continues = np.zeros(vocabulary_size, dtype=bool)  # (V,)
+        self._continues[continues_word(tokenizer)] = True
+        self._without_sign = np.zeros(vocabulary_size, dtype=bool)  # (V,)
+        self._without_sign[without_sign(tokenizer)] = True
+        if self._without_sign.any() and tokenizer.unk_token_id is not None:
+            # It stands for a character in such a vocabulary, and that may be a letter.
+            self._continues[tokenizer.unk_token_id] = True
+        self._holds_word = np.zeros(vocabulary_size, dtype=bool)  # (V,)
+        self._holds_word[holds_word(tokenizer)] = True
+
+    def encode(self, lines: Sequence[str], longest_sentence: int) -> list[list[int]]:
+        """Pieces of each line with special ones at its ends, cut to ``longest_sentence``; only lines with a word to
+        mask."""
+        encoded = self._tokenizer(
+            list(lines),
+            truncation=True,
+            max_length=longest_sentence,
+            return_attention_mask=False,
+            split_special_tokens=True,
+        )["input_ids"]
+        return [pieces for pieces in encoded if self.maskable(np.array([pieces])).any()]
+
+    def maskable(self, pieces: np.ndarray) -> np.ndarray:
+        """``(B, T)`` booleans: which of ``(B, T)`` pieces are a whole word by themselves."""
+        following = np.zeros_like(pieces)
+        following[:, :-1] = pieces[:, 1:]
+        inside = np.zeros(pieces.shape, dtype=bool)
+        inside[:, 1:] = self._without_sign[pieces[:, 1:]] & self._holds_word[pieces[:, :-1]]
+        return self._maskable[pieces] & ~inside & ~self._continues[following]
+
+    def batch(self, sentences: Sequence[Sequence[int]], share: float, random: np.random.Generator) -> MaskedBatch:
+        """Mask about ``share`` of all pieces, and at least one word of every sentence."""
+        import torch
+
+        longest = max(map(len, sentences))
+        padding = self._tokenizer.pad_token_id
+        pieces = np.full((len(sentences), longest), padding if padding is not None else 0)
+        attention = np.zeros_like(pieces)
+        for row, sentence in enumerate(sentences):
+            pieces[row, : len(sentence)] = sentence
+            attention[row, : len(sentence)] = 1
+        maskable = self.maskable(pieces) & (attention == 1)
+        # Of each sentence's maskable words the ones with the smallest tickets, so every sentence has at least one.
+        tickets = np.where(maskable, random.random(pieces.shape), np.inf)
+        wanted = np.clip(np.round(share * attention.sum(axis=1)), 1, maskable.sum(axis=1)).astype(int)  # (B,)
+        ranks = tickets.argsort(axis=1, kind="stable").argsort(axis=1, kind="stable")
+        rows, positions = np.nonzero(maskable & (ranks < wanted[:, None]))
+        targets = pieces[rows, positions]
+        pieces[rows, positions] = self._tokenizer.mask_token_id
+        return MaskedBatch(*map(torch.from_numpy, (pieces, attention, rows, positions, targets)))
+
+
+def length_batches(
+    sentences: Sequence[Sequence[int]], batch_pieces: int, random: np.random.Generator, *, equal_lengths: bool = False
+) -> Iterator[list[Sequence[int]]]:
+    """Endless batches of at most ``batch_pieces`` pieces with padding (or one sentence), every sentence once per
+    epoch; with ``equal_lengths`` no batch has any padding."""
+    while True:
+        order = random.permutation(len(sentences))
+        for start in range(0, len(order), _POOL_SENTENCES):
+            pool = sorted((sentences[i] for i in order[start : start + _POOL_SENTENCES]), key=len)
+            batches: list[list[Sequence[int]]] = [[]]
+            for sentence in pool:
+                batch = batches[-1]
+                full = (len(batch) + 1) * len(sentence) > batch_pieces
+                if batch and (full or (equal_lengths and len(sentence) > len(batch[0]))):
+                    batches.append([])
+                batches[-1].append(sentence)
+            for index in random.permutation(len(batches)):
+                yield batches[index]
+
 
 _WEIGHT_DECAY = 0.01
 _BETAS = (0.9, 0.98)
@@ -32,7 +158,7 @@ def train_on_masked_words(
     """Train in place; returns steps, sentences and pieces seen, and the loss curve in nats per masked word.
 
     ``sentences``: pieces, from ``WordMasker.encode``; ``groups``: weights (``params``) with their peak rates (``lr``);
-    ``equal_lengths``: no batch has padding, for models that mix it into the sentence (``padding_probe``); ``name``
+    ``equal_lengths``: no batch has padding, for models that mix it into the sentence (``marker_scores``); ``name``
     stands at the progress bar. Raises ``ModelError`` with the ``remedy`` where the loss stops being a number.
     """
     import torch
@@ -95,3 +221,75 @@ def enough_lines(
         chosen.append(lines[index])
         wanted -= min(len(lines[index].split()), longest_sentence)
     return chosen
+
+
+_TESTED_SHARE = 0.12
+_TEST_SEED = 1
+LONGEST_SENTENCE = 128
+_TEST_SENTENCES = 32
+
+
+def masked_accuracy(model: Any, tokenizer: Any, lines: Sequence[str], *, name: str) -> dict[str, Any]:
+    """Guess the same words of the same lines every time, in float32.
+
+    Returns ``valid_words`` (how many), ``valid_loss`` (nats per word over the whole vocabulary), ``valid_perplexity``,
+    ``valid_top_1_accuracy`` and ``valid_top_10_accuracy`` (shares). Raises ``CorpusError`` where no line has a word to
+    mask, and ``ModelError`` where the model's scores are not numbers.
+    """
+    masker = WordMasker(tokenizer, candidate_words(tokenizer, name=name), model.config.vocab_size)
+    language_model = MaskedLanguageModel(model, tokenizer, name)
+    sentences = masker.encode(lines, min(LONGEST_SENTENCE, language_model.frame.longest))
+    if not sentences:
+        raise CorpusError(
+            f"none of the {len(lines):,} held-out lines (--valid) has a word that filler {name!r} can mask; take "
+            "running text in its language and script"
+        )
+    return accuracy_of_pieces(model, masker, sentences, equal_lengths=mixes_padding(language_model), name=name)
+
+
+def accuracy_of_pieces(
+    model: Any, masker: WordMasker, sentences: Sequence[Sequence[int]], *, equal_lengths: bool, name: str
+) -> dict[str, Any]:
+    """As ``masked_accuracy``, of sentences that are pieces already; mask tokens that stand in them are context.
+
+    ``equal_lengths``: only sentences of one length share a batch, for models that mix padding into the sentence
+    (``marker_scores``).
+    """
+    import torch
+
+    from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
+
+    random = np.random.default_rng(_TEST_SEED)
+    loss = 0.0
+    words = first = among_ten = 0
+    model.eval()
+    cut = earliest_cut(model)
+    for chosen in _test_batches(sentences, equal_lengths):
+        batch = masker.batch(chosen, _TESTED_SHARE, random)
+        with torch.inference_mode():
+            scores = scores_at(model, batch.pieces, batch.attention, batch.rows, batch.positions, cut=cut)  # (N, V)
+        loss += float(torch.nn.functional.cross_entropy(scores, batch.targets, reduction="sum"))
+        best = scores.topk(10).indices  # (N, 10)
+        words += len(batch.targets)
+        first += int((best[:, 0] == batch.targets).sum())
+        among_ten += int((best == batch.targets[:, None]).any(dim=1).sum())
+    if not math.isfinite(loss):
+        raise ModelError(
+            f"filler {name!r} gives scores that are not numbers (NaN or infinity) for the validation text; its weights "
+            "are damaged: fetch the model again, or train it with a lower learning rate"
+        )
+    return {
+        "valid_words": words,
+        "valid_loss": loss / words,
+        "valid_perplexity": math.exp(loss / words),
+        "valid_top_1_accuracy": first / words,
+        "valid_top_10_accuracy": among_ten / words,
+    }
+
+
+def _test_batches(sentences: Sequence[Sequence[int]], equal_lengths: bool) -> Iterator[list[Sequence[int]]]:
+    """All sentences, short ones first."""
+    for _, group in groupby(sorted(sentences, key=len), key=len if equal_lengths else lambda _: 0):
+        alike = list(group)
+        for start in range(0, len(alike), _TEST_SENTENCES):
+            yield alike[start : start + _TEST_SENTENCES]

@@ -2,7 +2,7 @@
 
 Where a marker has a class (its own, or the sidecar's label for ``[MASK]``):
 
-1. the filler chooses among the words of that class alone (``class_check_words``), by its own method and scores;
+1. the filler chooses among the words of that class alone (``class_check``), by its own method and scores;
 2. the tagger reads the filled sentence: a fill is right where an entity of the marker's class touches it;
 3. slots whose fill is wrong are filled again, at most so many times, the words tried before left out and all other
    fills held as they are; a filler that cannot be restricted (a causal LM, ``unigram``) has its wrong fills replaced by
@@ -11,24 +11,102 @@ Where a marker has a class (its own, or the sidecar's label for ``[MASK]``):
 
 The tagger is no judge of truth: in a sentence that shows no class it finds none. So the report has its share of right
 fills after the first choice and at the end, and how many were drawn again or became surrogates.
+
+Which words a filler may write for a class of marker: cheap, once a run, before any sentence is filled.
+
+- Names (PERSON, LOCATION, ORGANISATION, GROUP, WORK, MISCELLANEOUS): words that the tagger finds to be of the class in
+  a few carrier sentences, unless the gazetteers that the surrogates come from know them as another class only; and
+  words of the gazetteers of which the tagger says nothing. Only words that are usually written with a capital are
+  names, so ``will`` and ``mark`` are none.
+- DATE, NUMBER, MONEY: figures, and the words that ``groups`` puts into groups, besides what the tagger finds.
+
+CONTACT and IDENTIFIER have no words that a vocabulary would hold.
+
+Putting the check of classes together: tagger, words by class, and what wraps a filler's choice and the filler.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tasks.corpora.masked_text import MASK
 from tasks.corpora.words import fold
-from tasks.filling.casing import Casing
-from tasks.filling.choices.choice import Choice, Chosen, Forbidden
+from tasks.filling.choice import Choice, Chosen, Forbidden, originals_of_slots, spans_of_slots
 from tasks.filling.filled_corpus import Filler
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
-from tasks.filling.masked_sentence import Fill, MaskedSentence
-from tasks.filling.slot_originals import originals_of_slots, spans_of_slots
-from tasks.filling.surrogates.class_check_words import ClassWords
-from tasks.filling.surrogates.surrogate import SurrogateFiller
+from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
+from tasks.filling.methods.surrogate import SurrogateFiller
+from tasks.filling.settings import ClassCheck
+from tasks.filling.surrogates.groups import GROUPS_OF_CLASS
+from tasks.filling.surrogates.values import SurrogateValues
+from tasks.masking.taggers.entity_classes import classes_in_force
+from tasks.masking.taggers.tagger import EntitySpan, Tagger
+from tasks.masking.taggers.tagger_kinds import load_tagger
+
+if TYPE_CHECKING:
+    from tasks.filling.context import FillContext
+
+NAMES = ("PERSON", "LOCATION", "ORGANISATION", "GROUP", "WORK", "MISCELLANEOUS")
+_CARRIERS = (("They talked about ", " again."), ("I think that ", " is good."))
+_MOST_ASKED = 10_000
+"""The tagger is asked about so many words with a capital, the first ones: word lists begin with the frequent words."""
+
+
+class ClassWords:
+    """Words by class, as one tagger and the gazetteers see them."""
+
+    def __init__(self, tagger: Tagger, values: SurrogateValues, forms: Mapping[str, str]) -> None:
+        """``forms``: folded word to its usual form, of ``casing.usual_forms``; empty: each word as it stands."""
+        self.tagger, self._values, self._forms = tagger, values, forms
+        self._classes = classes_in_force(tagger.entity_types, None, tagger.name)
+
+    def class_at(self, spans: Iterable[EntitySpan], start: int, end: int) -> set[str]:
+        """The classes of the entities that touch a stretch of a tagged line."""
+        found = {self._classes[span.label] for span in spans if span.start < end and span.end > start}
+        return {label for label in found if label is not None}
+
+    def allowed(self, words: Sequence[str]) -> dict[str, np.ndarray]:
+        """Class to ``(W,)`` booleans: which of ``W`` words may stand for a marker of it."""
+        written = [self._forms.get(fold(word), word) if word == word.lower() else word for word in words]
+        tagged = self._tagged(written)
+        found = {label: np.zeros(len(words), dtype=bool) for label in NAMES}
+        known = {label: set(map(fold, self._values.words_of_class(label))) for label in NAMES}
+        for index, form in enumerate(written):
+            labels = {label for label in NAMES if fold(form) in known[label]} if form != form.lower() else set()
+            tag = tagged.get(form)
+            for label in labels if tag is None else {tag} & (labels or {tag}) & found.keys():
+                found[label][index] = True
+        for label, groups in GROUPS_OF_CLASS.items():
+            grouped = {fold(word) for group in groups for word in group}
+            found[label] = np.array(
+                [tagged.get(form) == label or fold(form) in grouped or _is_figure(label, form) for form in written],
+                dtype=bool,
+            )
+        return found
+
+    def _tagged(self, written: Sequence[str]) -> dict[str, str]:
+        """Words with a capital that the tagger gives the same class in every carrier, and the class."""
+        asked = [form for form in dict.fromkeys(written) if form != form.lower()][:_MOST_ASKED]
+        lines = [before + form + behind for form in asked for before, behind in _CARRIERS]
+        answers = (spans for _, spans in self.tagger.tag(lines))
+        found: dict[str, str] = {}
+        for form in asked:
+            votes = [self.class_at(next(answers), len(before), len(before) + len(form)) for before, _ in _CARRIERS]
+            common = set.intersection(*votes)
+            if len(common) == 1:
+                found[form] = common.pop()
+        return found
+
+
+def _is_figure(label: str, form: str) -> bool:
+    """Whether a word of figures may be a date (a year or day), a number or a sum."""
+    if not form.isdecimal():
+        return False
+    return label != "DATE" or (len(form) == 4 and "1500" <= form <= "2099") or 1 <= int(form) <= 31
+
 
 _FEWEST_WORDS = 20
 """A class with fewer candidate words does not restrict the filler, which would write the same few again and again."""
@@ -253,3 +331,41 @@ def _stretches(sentence: MaskedSentence, words: Sequence[str]) -> list[tuple[int
         stretches.append((position, position + len(word)))
         position += len(word)
     return stretches
+
+
+class ClassChecks:
+    """What one filler needs so that its fills have the class of their markers."""
+
+    def __init__(self, context: "FillContext", settings: ClassCheck) -> None:
+        """Loads the tagger; ``ModelError`` where it cannot be found or used."""
+        values = SurrogateValues()
+        self._words = ClassWords(load_tagger(settings.tagger, context.threads), values, context.usual_forms)
+        self._attempts, self._kept, self._frequencies = settings.attempts, context.kept, context.word_counts
+        self._randomness = MarkerRandomness(context.seed, context.secret)
+        self._keep_clear = context.method.forbid_original
+        self._surrogates = SurrogateFiller(
+            self._randomness, self._frequencies, self._kept, values=values, keep_clear=self._keep_clear
+        )
+        self._choice: ChoiceOfClass | None = None
+
+    def restricted(self, choice: Choice, words: Sequence[str]) -> Choice:
+        """The choice that the filler shall use instead; ``words`` are its ``W`` candidates."""
+        self._choice = ChoiceOfClass(choice, words, self._words.allowed(words))
+        return self._choice
+
+    def checked(self, filler: Filler, casing: Casing) -> ClassCheckedFiller:
+        """The filler with its fills checked; ``casing`` writes them as the filled text will have them."""
+        by_frequency = None
+        if self._choice is None and self._frequencies is not None:
+            off_list = self._kept.off_list(self._frequencies.words)
+            by_frequency = WordsOfClassByFrequency(self._frequencies, off_list, self._words, self._randomness)
+        return ClassCheckedFiller(
+            filler,
+            casing,
+            self._words,
+            self._surrogates,
+            attempts=self._attempts,
+            choice=self._choice,
+            by_frequency=by_frequency,
+            keep_clear=self._keep_clear,
+        )

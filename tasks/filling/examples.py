@@ -1,0 +1,186 @@
+"""Mask and fill made-up sentences as an experiment masks and fills its corpus, for the report page to quote.
+
+A page may show no private sentence, and numbers alone do not say what masked and filled text looks like. So a few
+sentences that come with palimpsest, or that you give, take the way of the private ones: every technique masks them, and
+every method fills them, with the same settings, lists, filler and learned weights. The report holds them in full: give
+only text that anybody may read. A filler that was fine-tuned on one technique's text fills what that technique masks.
+
+examples:
+  palimpsest examples --params params.yaml --dataset chat --masked data/private/masked/chat/train \\
+    --techniques allow_list entity_tagger --filler models/fillers/minilm --methods top_1 top_k --controls unigram \\
+    --word-counts data/word_counts.tsv --tuning-text data/generic/valid.txt --generic-text data/generic/train.txt \\
+    --report results/reports/examples/chat/minilm.json
+  palimpsest examples --params params.yaml --dataset chat --masked data/private/masked/chat/train \\
+    --technique allow_list --filler models/tuned_fillers/chat/allow_list/minilm_tuned --methods top_k \\
+    --word-counts data/word_counts.tsv --tuning-text data/generic/valid.txt --generic-text data/generic/train.txt \\
+    --report results/reports/examples/chat/allow_list/minilm_tuned.json
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from tasks.command import READ, READ_MODEL, Invocation, StageCommand, StageFiles
+from tasks.errors import ParameterError
+from tasks.filling.fill import FillFiles
+from tasks.filling.fillers.filler_folder import model_folders
+from tasks.filling.methods import AnyMethod
+from tasks.masking.techniques import AnyTechnique
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.base import Settings
+from tasks.settings.resources import ResourceSettings
+
+if TYPE_CHECKING:
+    from tasks.filling.context import FillerModel
+    from tasks.filling.filled_corpus import Shard
+
+SUMMARY = "mask and fill made-up sentences, for the report page to quote"
+SENTENCES = Path(__file__).with_name("example_sentences.txt")
+STAGE = "examples"
+
+
+class ExamplesFiles(StageFiles):
+    """What the examples are made of."""
+
+    masked: Annotated[str, READ]
+    """masked text of the private corpus, with a folder for each technique"""
+    filler: Annotated[str, READ_MODEL]
+    """filler, as for 'palimpsest fill'"""
+    filler_name: str | None = None
+    """name of the filler (default: --filler)"""
+    word_counts: Annotated[str, READ]
+    """as for 'palimpsest fill'"""
+    tuning_text: Annotated[str, READ]
+    """as for 'palimpsest fill'"""
+    generic_text: Annotated[str, READ]
+    """as for 'palimpsest fill'"""
+    sentences: Annotated[str | None, READ] = None
+    """sentences of your own, one a line, that anybody may read (default: some that come with palimpsest)"""
+    techniques: list[str] = Field(default_factory=list)
+    """mask by each of these; without it by --technique, on whose text the filler was tuned"""
+    methods: list[str]
+    """fill by each of these"""
+    controls: list[str] = Field(default_factory=list)
+    """and by these, without the filler"""
+
+
+class ExamplesSettings(Settings):
+    """What is compared, and how everything is masked and filled; the sections' own stages report them."""
+
+    techniques: dict[str, AnyTechnique] = Field(exclude=True)
+    methods: dict[str, AnyMethod] = Field(exclude=True)
+    """Those with the filler, and the controls."""
+
+
+def examples(settings: ExamplesSettings, files: ExamplesFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Mask and fill the sentences in all ways."""
+    from tasks.corpora.text_lines import read_corpus
+    from tasks.filling.context import FillerModel
+    from tasks.filling.filled_corpus import Shard
+    from tasks.masking.technique import MaskingTally
+
+    raw = list(read_corpus(files.sentences or str(SENTENCES)))
+    model = FillerModel(files.filler, resources.threads)
+    found = []
+    for technique, masking in settings.techniques.items():
+        loaded = masking.build(files.word_counts, resources.threads)
+        style, merge = masking.markers.style, masking.markers.merge
+        masked = list(loaded.mask(raw, style, MaskingTally(), with_spans=True, merge=merge))
+        lines = [line for line, _ in masked]
+        shard = Shard(0, 1, lines, [spans for _, spans in masked])
+        of_technique = replace(cell, technique=technique)
+        filled = [
+            {
+                "method": name,
+                "filler": cell.filler if method.uses_filler else None,
+                "lines": _fill(shard, method, files, replace(of_technique, method=name), resources, model),
+            }
+            for name, method in settings.methods.items()
+        ]
+        found.append({"technique": technique, "masked": lines, "filled": filled})
+    print(f"{len(raw)} sentences masked in {len(found)} ways and filled in {len(settings.methods)}")
+    return Report().measure(raw=raw, by_technique=found)
+
+
+def _fill(
+    shard: "Shard",
+    method: AnyMethod,
+    files: ExamplesFiles,
+    cell: Cell,
+    resources: ResourceSettings,
+    model: "FillerModel",
+) -> Sequence[str]:
+    """The lines as 'palimpsest fill' fills them, where it has learned from the whole masked corpus.
+
+    Examples read no sidecar, so a method that counts masked words goes by the frequencies of the domain here.
+    """
+    from tasks.filling.context import FillContext
+
+    if method.counts_masked_words:
+        method = method.model_copy(update={"prior": "domain", "counts": None})
+    folder = Path(files.masked) / str(cell.technique)
+    given = FillFiles(
+        input=str(folder / "text.txt"),
+        output="-",
+        filler=files.filler if method.uses_filler else None,
+        kept_words=str(folder / "kept_words.txt"),
+        word_counts=files.word_counts,
+        tuning_text=files.tuning_text,
+        generic_text=files.generic_text,
+    )
+    context = FillContext.read(method, given, cell, resources.threads, model=model)
+    return context.corpus_filler().fill_shard(shard).lines
+
+
+@dataclass(frozen=True)
+class ExamplesCommand(StageCommand[ExamplesSettings, ExamplesFiles]):
+    """The stage, whose sections of ``params.yaml`` follow from what is compared."""
+
+    def parse(self, arguments: argparse.Namespace) -> Invocation[ExamplesSettings, ExamplesFiles]:
+        """What the options ask for; ``ParameterError`` without a parameter file."""
+        from tasks.parameters.parameter_file import read_sections
+
+        files = self.files_from(arguments)
+        if not arguments.params:
+            raise ParameterError("examples are those of an experiment; give --params with its params.yaml")
+        if arguments.overrides:
+            raise ParameterError("--set is for no setting of the examples: they have those of the experiment")
+        if bool(arguments.technique) == bool(files.techniques):
+            raise ParameterError("give --technique NAME, or --techniques NAME NAME ...: one of the two says how to mask")
+        sections = ["filling", "masking"]
+        read = read_sections(arguments.params, sections)
+        methods = [*files.methods, *files.controls]
+        techniques = [arguments.technique] if arguments.technique else files.techniques
+        for section, names in (("filling", methods), ("masking", techniques)):
+            for name in names:
+                if name not in read[section]:
+                    raise ParameterError(f"{name!r} is not in {section!r} of {arguments.params!r}")
+        settings = ExamplesSettings(
+            techniques={name: read["masking"][name] for name in techniques},
+            methods={name: read["filling"][name] for name in methods},
+        )
+        filler = files.filler_name or files.filler
+        cell = Cell(arguments.dataset, arguments.technique, None, filler, arguments.seed)
+        resources = self._resources(arguments, [])
+        return Invocation(self, settings, files, cell, resources, arguments.params, arguments.report, sections)
+
+
+def _inputs(_: ExamplesSettings, files: ExamplesFiles) -> list[str]:
+    own = [files.sentences] if files.sentences else []
+    return [files.word_counts, files.tuning_text, files.generic_text, *own, *model_folders(files.filler)]
+
+
+COMMAND = ExamplesCommand(
+    name=STAGE,
+    stage=examples,
+    settings=ExamplesSettings,
+    files=ExamplesFiles,
+    section="filling",
+    cell=("dataset", "technique", "seed"),
+    inputs_of=_inputs,
+)

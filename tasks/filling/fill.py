@@ -1,0 +1,213 @@
+"""Fill the markers of masked text with words.
+
+Reads text with [MASK] (or class markers such as [PERSON]), one sentence a line, and writes the same lines with
+one word in the place of each marker. Everything else in a line stays as it is. What a filler writes is not meant
+to be the masked word but a substitute of its kind.
+
+Kept words are those that the masking technique never masks (--kept-words, written by 'palimpsest mask').
+
+A long fill may be interrupted at any moment: the same command goes on with what was finished and writes the same bytes
+as if nothing had happened. With several GPUs, --devices shares the lines among them; the result is the same.
+
+With the sidecar (--sidecar, private) the report says how often a substitute is the very word that was masked, beside
+what guessing by frequency would restore; --set forbid_original=true keeps it from ever being so. That leaks a little:
+whoever knows of it knows one word that was not masked at each place. It is for methods that draw, from a secret that
+only the sidecar tells: without chance, filling again without the sidecar would show where a word was avoided, and
+which.
+
+Examples:
+  palimpsest fill --input masked.txt --output filled.txt --filler bert-base-uncased --method top_k
+  palimpsest fill --input masked.txt --output filled.txt --filler bert-base-uncased --method top_k --set k=5
+"""
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+from tasks.command import READ, READ_MODEL, READ_STREAM, WRITE_STREAM, Invocation, StageCommand, StageFiles
+from tasks.filling.methods import METHODS_HELP, AnyMethod, settings_named
+from tasks.filling.settings import FillingMethod
+from tasks.privacy.settings import ReleaseSettings
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
+
+SUMMARY = "fill the markers of masked text with a language model's words"
+DEFAULT_WORK_FOLDER = ".palimpsest/fills"
+
+
+class FillFiles(StageFiles):
+    """What filling reads and writes."""
+
+    input: Annotated[str, READ_STREAM]
+    """masked text, one sentence a line"""
+    output: Annotated[str, WRITE_STREAM]
+    """where the filled text goes"""
+    filler: Annotated[str | None, READ_MODEL] = None
+    """masked or causal language model: hub name, folder, or package:NAME/FOLDER; not for methods without a filler"""
+    filler_name: str | None = None
+    """name of the filler in the report (default: --filler)"""
+    kept_words: Annotated[str | None, READ] = None
+    """words that were never masked, one a line; empty: no list"""
+    word_counts: Annotated[str | None, READ] = None
+    """word<TAB>count of generic text: what unigram draws from, and how words are usually written"""
+    sidecar: Annotated[str | None, READ] = None
+    """private record of what was masked: the report then counts fills that are the masked word"""
+    documents: Annotated[str | None, READ] = None
+    """the document of each line, by any name, one a line, such as a private corpus's train.documents; read with
+    consistent_within=document and counts.unit=document alone"""
+    tuning_text: Annotated[str | None, READ] = None
+    """generic text that the filler was not trained on: log_linear alone reads it, and learns its weights from it"""
+    generic_text: Annotated[str | None, READ] = None
+    """generic text that says, with the words that were not masked, how frequent words are in the private domain; read
+    with prior=domain and prior=counted alone"""
+    devices: str = "1"
+    """share the work among so many GPUs, or 'auto': all there are; without a GPU so many processes"""
+    no_resume: bool = False
+    """start anew, in place of going on with what an interrupted run of the same work has finished"""
+    work_folder: str | None = None
+    """where finished parts lie until the output is complete; private (default: .palimpsest/fills)"""
+
+    def read_by(self, method: FillingMethod) -> "FillFiles":
+        """Without those that the method does not read: a graph gives all methods the same files."""
+        read = {
+            "documents": method.reads_documents,
+            "tuning_text": method.reads_tuning_text,
+            "generic_text": method.has_domain_prior,
+        }
+        return self.model_copy(update={name: None for name, is_read in read.items() if not is_read})
+
+
+@dataclass(frozen=True)
+class FillFrame:
+    """What a fill has around it where it is a stage; by default nothing."""
+
+    release: ReleaseSettings | None = None
+    """What may leave of the corpus."""
+    later: list[Callable[[], None]] | None = None
+    """Gathers what is to be done as soon as the report is written; ``None``: there will be none."""
+
+
+def fill(
+    settings: FillingMethod, files: FillFiles, cell: Cell, resources: ResourceSettings, frame: FillFrame | None = None
+) -> Report:
+    """Write the filled text, and say what was measured (paper 3.2).
+
+    Raises ``ParameterError`` where a file is missing that the method needs, ``CorpusError`` where one is not of the
+    masked text, and ``ModelError`` where the filler cannot be used.
+    """
+    from tasks.filling.context import FillContext
+    from tasks.filling.filled_shards import fill_corpus
+    from tasks.filling.shard_workers import devices_of
+
+    frame = frame or FillFrame()
+    check_files(settings, files)
+    devices = devices_of(files.devices, uses_model=settings.uses_filler)
+    context = FillContext.read(settings, files, cell, resources.threads, release=frame.release)
+    report = Report().measure(**context.learned.measured)
+    with _progress_bar() as advance:
+        done = fill_corpus(context, devices, advance)
+    tally = done.tally
+    report.measure(**done.measured(), **_class_match_rates(tally.counts), **settings.measured(context))
+    if tally.fills and tally.counts.get("class_slots") == 0:
+        report.warn("no marker says its class: classes=match changed nothing; give --sidecar, or mask by class")
+    if settings.copies > 1 and settings.forbid_original:
+        # Decisions 0038 and 0039.
+        report.warn(
+            f"each of {settings.copies} copies keeps clear of the masked word: a likely word that none of them writes "
+            "is the more likely to be it"
+        )
+    if frame.later is None:
+        done.remove()
+    else:
+        # Only then: a run that ends before its report is written can still be resumed.
+        frame.later.append(done.remove)
+    for warning in report.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    print(
+        f"filled {tally.fills:,} places ({tally.markers:,} markers) in {tally.lines:,} lines with {len(tally.words):,} "
+        f"different words in {done.seconds:.1f} s; {tally.fallbacks:,} {settings.fallbacks}"
+        + (f"; {done.resumed_shards:,} of {done.shards:,} shards were finished before" if done.resumed_shards else ""),
+        file=sys.stderr,
+    )
+    return report
+
+
+def check_files(settings: FillingMethod, files: FillFiles) -> None:
+    """``ParameterError`` where a file is missing that the method needs, or one is given that it cannot use."""
+    from tasks.corpora.text_lines import refuse_stream
+    from tasks.files.atomic_file import refuse_folder
+
+    # Not after hours, when everything is filled.
+    refuse_folder(files.output)
+    settings.check(files)
+    if settings.copies > 1:
+        refuse_stream(files.input, f"copies={settings.copies} reads it {settings.copies} times")
+
+
+def _class_match_rates(counts: Mapping[str, int]) -> dict[str, float | None]:
+    """Shares of the slots with a class whose fill was of it, at the first choice and at the end; nothing where classes
+    were not checked."""
+    if "class_slots" not in counts:
+        return {}
+    slots = counts["class_slots"]
+    return {
+        "class_match_rate_first": counts["class_matches_first"] / slots if slots else None,
+        "class_match_rate": counts["class_matches"] / slots if slots else None,
+    }
+
+
+@contextlib.contextmanager
+def _progress_bar() -> Iterator[Callable[[int], object]]:
+    """A bar on standard error that counts fills; nothing where that is no terminal."""
+    from tqdm import tqdm
+
+    with tqdm(desc="filling", unit=" fills", unit_scale=True, disable=None, file=sys.stderr) as bar:
+        yield bar.update
+
+
+@dataclass(frozen=True)
+class FillCommand(StageCommand[FillingMethod, FillFiles]):
+    """The stage, with what it needs of the parameter file beside the method: what may leave of a corpus."""
+
+    def carry_out(self, invocation: Invocation[FillingMethod, FillFiles]) -> Report:
+        """Run the stage and write its report; what could resume it goes when that is written."""
+        from tasks.parameters.parameter_file import read_sections
+
+        params = invocation.params
+        later: list[Callable[[], None]] = []
+        frame = FillFrame(read_sections(params, ["release"])["release"] if params else None, later)
+        with invocation.recorded() as recorded:
+            found = fill(invocation.settings, invocation.files, invocation.cell, invocation.resources, frame)
+            recorded.take(found)
+        for action in later:
+            action()
+        return found
+
+
+def _inputs(settings: FillingMethod, files: FillFiles) -> list[str]:
+    """What the method reads of the files, and the base of a filler that is an adapter."""
+    from tasks.filling.fillers.filler_folder import model_folders
+
+    read = [path for _, path in files.read_by(settings).read() if path != files.filler]
+    return [*read, *model_folders(files.filler)]
+
+
+def _cell(files: FillFiles, _: str | None, cell: Cell) -> Cell:
+    return Cell(cell.dataset, cell.technique, cell.method, files.filler_name or files.filler, cell.seed)
+
+
+COMMAND = FillCommand(
+    name="fill",
+    stage=fill,
+    settings=AnyMethod,
+    files=FillFiles,
+    section="filling.{method}",
+    cell=("dataset", "technique", "method", "seed"),
+    named_settings=settings_named,
+    cell_of=_cell,
+    inputs_of=_inputs,
+    epilog=METHODS_HELP,
+)

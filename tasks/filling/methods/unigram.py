@@ -1,0 +1,137 @@
+"""Unigram: the control without any context (not in the paper): a word off the list, by its frequency in generic text.
+
+Whatever a filler does better than this, it does by reading the sentence; what this does better than the masked text is
+merely giving words off the list their share of the text back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from tasks.corpora.words import fold
+from tasks.errors import CorpusError
+from tasks.filling.settings import CountingMethod
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tasks.filling.choice import ForbiddenOriginals
+    from tasks.filling.context import FillContext
+    from tasks.filling.filled_corpus import BuiltFiller
+    from tasks.filling.frequencies.word_frequencies import WordFrequencies
+    from tasks.filling.marker_randomness import MarkerRandomness, Place
+    from tasks.filling.masked_sentence import Fill, MaskedSentence
+
+_TICKETS = 1 << 40
+"""So many where words are held down, so that rounding moves no share that matters."""
+
+
+class Unigram(CountingMethod):
+    """Control without context: a word off the list, drawn by its frequency in the generic corpus."""
+
+    title: ClassVar[str] = "Unigram"
+    colour: ClassVar[int | None] = 5
+    sentence: ClassVar[str] = "Control: a word off the list by its frequency, without any context; not in the paper."
+    kind: Literal["unigram"]
+    prior: Literal["word_counts", "domain", "counted"] = "word_counts"
+    """By its frequency in generic text, in the private domain (see ``domain_frequencies``), or by noisy counts of the
+    masked words (see ``counted_frequencies``; needs the sidecar)."""
+
+    def build(self, context: FillContext) -> BuiltFiller:
+        """A draw by frequency, written as the word counts write the word."""
+        from tasks.filling.filled_corpus import BuiltFiller
+        from tasks.filling.masked_sentence import Casing
+
+        allowed = context.kept.off_list(context.frequencies.words)
+        frequencies = context.learned.frequencies or context.frequencies
+        filler = UnigramFiller(frequencies, allowed, context.randomness, context.originals)
+        return BuiltFiller(filler, Casing({}, filler_is_cased=True))
+
+
+class UnigramFiller:
+    """Draws every fill by itself, with probability proportional to its count."""
+
+    def __init__(
+        self,
+        frequencies: WordFrequencies,
+        off_list: np.ndarray,
+        randomness: MarkerRandomness,
+        originals: ForbiddenOriginals | None = None,
+        *,
+        stream: int = 0,
+    ) -> None:
+        """``off_list``: ``(W,)`` booleans over the words of ``frequencies``, which are not on the list of kept
+        words. ``originals``: what must not be drawn at each place, where that is forbidden. ``stream``: of the
+        randomness of a place."""
+        import numpy as np
+
+        allowed = np.flatnonzero(off_list)
+        if allowed.size == 0:
+            raise CorpusError("every word of the word counts is on the list of kept words: nothing to draw")
+        self.forward_seconds: float | None = None
+        """There is no model."""
+        self.candidate_count = len(allowed)
+        """How many words there are to choose from."""
+        self._words = [frequencies.words[index] for index in allowed]
+        self._randomness, self._stream = randomness, stream
+        self._originals = originals
+        self._counts = frequencies.counts[allowed]
+        self._folded = {fold(word) for word in self._words} if originals is not None else set()
+        self._cumulated: dict[float, np.ndarray] = {1.0: np.cumsum(self._counts)}
+        """By the largest probability that a word may have."""
+
+    def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
+        """The fills of each sentence, one per slot."""
+        from tasks.filling.marker_randomness import Place
+
+        fills = []
+        for sentence in sentences:
+            fills.append([self.draw(Place(sentence.number, slot.first_marker)) for slot in sentence.slots])
+            advance(len(sentence.slots))
+        return fills
+
+    def draw(self, place: Place) -> Fill:
+        """The fill of one slot; ``CorpusError`` names its line where every word is forbidden there."""
+        from tasks.filling.masked_sentence import Fill
+
+        generator = self._randomness.at(place, stream=self._stream)
+        if self._originals is None:
+            return Fill(self._ticket(generator, 1.0))
+        most = self._originals.most(place)
+        word = self._ticket(generator, most)
+        forbidden = self._originals.at(place) & self._folded
+        if forbidden:
+            self._originals.note(place, would_restore=fold(word) in forbidden)
+        if forbidden >= self._folded:
+            raise CorpusError(f"line {place.line}: every word that may be drawn is forbidden there: nothing to draw")
+        # Drawing again until it is another word is a draw from the distribution without the forbidden ones.
+        while fold(word) in forbidden:
+            word = self._ticket(generator, most)
+        return Fill(word)
+
+    def _ticket(self, generator: np.random.Generator, most: float) -> str:
+        import numpy as np
+
+        if most not in self._cumulated:
+            self._cumulated[most] = np.cumsum(_held_down(self._counts, self._words, most))
+        cumulated = self._cumulated[most]
+        return self._words[int(np.searchsorted(cumulated, generator.integers(cumulated[-1]), side="right"))]
+
+
+def _held_down(counts: np.ndarray, words: Sequence[str], most: float) -> np.ndarray:
+    """``(W,)`` counts in which no word, in whatever case, has more than the share ``most`` (see ``choice``);
+    all have the same where they are too few for that."""
+    import numpy as np
+
+    from tasks.filling.choice import held_down
+
+    folded = [fold(word) for word in words]
+    numbers = {word: number for number, word in enumerate(dict.fromkeys(folded))}
+    word_of = np.array([numbers[word] for word in folded])
+    totals = np.bincount(word_of, weights=counts)  # (V,) words in whatever case
+    if (totals <= most * totals.sum()).all():
+        return counts
+    held = held_down(totals, np.full(len(totals), most))
+    shares = np.full(len(totals), 1 / len(totals)) if held is None else held
+    return np.maximum(1, np.rint(_TICKETS * shares[word_of] * counts / totals[word_of])).astype(np.int64)

@@ -1,1 +1,0 @@
-"""Filling a large corpus: shards that survive a kill, several devices, batches that fit."""

@@ -1,0 +1,348 @@
+"""The slots of a line as surrogates see them: with their class and originals, and those that are one thing together.
+
+Words by frequency for markers without any class, in the form of the word that they stand for.
+
+The surrogates of one line: what stands for what in it, and what must not be written there.
+"""
+
+import hmac
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from tasks.corpora.masked_text import MASK
+from tasks.corpora.words import fold, words_of
+from tasks.errors import CorpusError
+from tasks.filling.choice import original_words, spans_of_slots
+from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.masked_sentence import Casing, MaskedSentence, starts_sentence, usual_forms
+from tasks.filling.surrogates.figures import (
+    YEARS,
+    figure,
+    figure_by_class,
+    is_domain,
+    is_figure,
+    like,
+    like_each,
+    other_characters,
+    other_figures,
+)
+from tasks.filling.surrogates.values import SurrogateValues, gender_of_text, is_one_word
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedSlot:
+    """A slot with what is known of it."""
+
+    index: int
+    label: str
+    place: Place
+    original: str | None
+    """The word that it stands for (one of them where markers were merged); folded where its spelling must not decide
+    what is drawn."""
+    written: str | None
+    """The same as it is spelled."""
+    forbidden: frozenset[str]
+    """Words that must not be written, folded."""
+
+
+def marked_slots(sentence: MaskedSentence, *, folded: bool = False, keep_clear: bool = False) -> list[MarkedSlot]:
+    """The slots of a sentence, in order. The class is the marker's, else the sidecar's; ``folded``: originals are;
+    ``keep_clear``: they must not be written."""
+    marked = []
+    for index, (slot, spans) in enumerate(zip(sentence.slots, spans_of_slots(sentence), strict=True)):
+        label = slot.label if slot.label != MASK or not spans else spans[0].label
+        written = (spans[-1] if label == "PERSON" else spans[0]).original if spans else None
+        original = fold(written) if folded and written is not None else written
+        forbidden = frozenset().union(*map(original_words, spans)) if keep_clear else frozenset()
+        place = Place(sentence.number, slot.first_marker)
+        marked.append(MarkedSlot(index, label, place, original, written, forbidden))
+    return marked
+
+
+def runs_of(sentence: MaskedSentence, marked: Sequence[MarkedSlot]) -> list[list[MarkedSlot]]:
+    """Slots of one class with nothing but white space between them, a comma between parts of a date, or the full stop
+    of an initial."""
+    runs: list[list[MarkedSlot]] = []
+    for slot in marked:
+        between = sentence.texts[slot.index]
+        allowed = " \t," if slot.label == "DATE" else " \t"
+        if slot.label == "PERSON" and runs and len(runs[-1][-1].original or "") == 1:
+            allowed += "."  # an initial
+        near = bool(runs) and slot.label != MASK and runs[-1][-1].label == slot.label
+        if near and between and not between.strip(allowed):
+            runs[-1].append(slot)
+        else:
+            runs.append([slot])
+    return runs
+
+
+class WordsByFrequency:
+    """Words off the list of kept words: all, those in small letters, those with a capital."""
+
+    def __init__(self, frequencies: WordFrequencies, off_list: np.ndarray | None) -> None:
+        """``off_list``: ``(W,)`` booleans over the words of ``frequencies``; ``CorpusError`` where none is true."""
+        allowed = np.ones(len(frequencies.words), dtype=bool) if off_list is None else off_list
+        small = np.array([word == word.lower() for word in frequencies.words])
+        self._frequencies, self._words = frequencies, frequencies.words
+        self._pools: dict[str | None, tuple[np.ndarray, np.ndarray]] = {}
+        for shape, chosen in ((None, allowed), ("small", allowed & small), ("capital", allowed & ~small)):
+            indices = np.flatnonzero(chosen)
+            if indices.size:
+                self._pools[shape] = (indices, np.cumsum(frequencies.counts[indices]))
+        if not self._pools:
+            raise CorpusError("every word of the word counts is on the list of kept words: nothing to draw")
+
+    @cached_property
+    def _forms(self) -> tuple[set[str], dict[str, str]]:
+        """All words, folded, and the usual forms of those that are nearly always written with a capital."""
+        counts = self._frequencies.counts.tolist()
+        return self._frequencies.folded(), usual_forms(zip(self._frequencies.words, counts, strict=True))
+
+    def usual_shape(self, folded: str) -> Literal["small", "capital"] | None:
+        """How a folded word is usually written; ``None`` for an unknown one. The same for all its spellings."""
+        known, capital = self._forms
+        return "capital" if folded in capital else "small" if folded in known else None
+
+    def draw(self, random_numbers: random.Random, shape: Literal["small", "capital"] | None) -> str:
+        """A word of the shape; of any, where there is none of it."""
+        indices, cumulated = self._pools.get(shape) or self._pools[None]
+        ticket = random_numbers.randrange(int(cumulated[-1]))
+        return self._words[int(indices[np.searchsorted(cumulated, ticket, side="right")])]
+
+
+_ATTEMPTS, _LAST_ATTEMPTS = 60, 8
+_AS_THEY_ARE = ("CONTACT", "IDENTIFIER")
+"""Classes whose words are not cased as the line is."""
+_TITLES = ("mr", "mrs", "ms", "miss", "dr", "prof", "sir", "madam")
+_CASING = Casing({}, filler_is_cased=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SurrogateSources:
+    """What the surrogates of all lines are drawn from."""
+
+    randomness: MarkerRandomness
+    key: bytes
+    """Of the HMAC that draws what is the same beyond a line."""
+    in_corpus: bool
+    """Whether the same original gets the same surrogate in the whole corpus."""
+    values: SurrogateValues
+    by_frequency: WordsByFrequency | None
+    """For markers without any class."""
+    kept: KeptWords
+    """Words that should not be written: what is masked is not among them."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """What was drawn from where."""
+
+
+class SurrogateLine:
+    """One sentence while it is filled: what stands for what in it."""
+
+    def __init__(self, sources: SurrogateSources, sentence: MaskedSentence) -> None:
+        self._sources, self._sentence = sources, sentence
+        self._known: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._taken: set[str] = set()
+        self._female = gender_of_text(sentence.texts)
+        # What is the same beyond the line is drawn by the original alone, and by nothing that only this line knows.
+        self.beyond_line = sources.in_corpus or sentence.document is not None
+        """Whether the same original gets the same surrogate in other lines too; its slots are then to be folded."""
+
+    def fill(self, run: Sequence[MarkedSlot]) -> list[str]:
+        """Words for slots that stand side by side and are one thing, or may be."""
+        label = run[0].label
+        if label in ("LOCATION", "ORGANISATION", "WORK", "MISCELLANEOUS"):
+            return self._draw(run, run, lambda random_numbers: self._thing(label, run, random_numbers))
+        return [
+            word
+            for index, slot in enumerate(run)
+            for word in self._draw([slot], run, lambda r, slot=slot, index=index: [self._one(slot, index, run, r)])  # type: ignore[misc]
+        ]
+
+    def _draw(
+        self, slots: Sequence[MarkedSlot], run: Sequence[MarkedSlot], make: Callable[[random.Random], list[str]]
+    ) -> list[str]:
+        """Words for the slots: those that the same originals have already, or new ones."""
+        sources, label = self._sources, slots[0].label
+        originals = tuple(fold(slot.original) for slot in slots if slot.original is not None)
+        whole = len(originals) == len(slots)
+        kind = "frequency" if label == MASK else "original" if whole else "class"
+        sources.counts[{"original": "surrogates_with_original"}.get(kind, f"surrogates_by_{kind}")] += len(slots)
+        known = self._known.get((label, *originals)) if whole else None
+        # A merged marker stands for other words too, of which the known surrogate may be one that is forbidden.
+        if known is not None and all(map(_is_allowed, known, slots)):
+            sources.counts["surrogates_repeated"] += len(slots)
+            # Beyond the line it is drawn anew, by the original: what is known may be what a merged marker got instead.
+            if not self.beyond_line:
+                return self._cased_as([*known], slots)
+        random_numbers = self._random(slots, originals if whole else ())
+        words = make(random_numbers)
+        on_list: list[str] | None = None
+        for _ in range(_ATTEMPTS):
+            if self._fits(words, slots):
+                if not any(map(sources.kept.holds, words)):
+                    break
+                on_list = on_list or words
+            words = make(random_numbers)
+        else:
+            words = on_list or [
+                self._last_resort(word, slot, random_numbers) for word, slot in zip(words, slots, strict=True)
+            ]
+        if whole:
+            self._known.setdefault((label, *originals), tuple(words))
+            if not self.beyond_line:
+                for original, word in zip(originals, words, strict=True):
+                    # Part of a name may come again alone. Elsewhere it may stand in a line without the whole name.
+                    self._known.setdefault((label, original), (word,))
+        self._taken.update(map(fold, words))
+        return self._cased_as(words, slots)
+
+    @cached_property
+    def _years(self) -> int | None:
+        """What the dates of the line or its document move by; ``None`` where each word has its own move: in a corpus
+        one date that is known would tell all others."""
+        if self._sources.in_corpus:
+            return None
+        if self._sentence.document is not None:
+            message = f"years\0{self._sentence.document}".encode()
+            return int.from_bytes(hmac.digest(self._sources.key, message, "sha256")) % YEARS
+        place = Place(self._sentence.number, 0)
+        return int(self._sources.randomness.at(place, stream=1).integers(YEARS))
+
+    def _random(self, slots: Sequence[MarkedSlot], originals: tuple[str, ...]) -> random.Random:
+        sources = self._sources
+        if self.beyond_line and originals:
+            document = self._sentence.document
+            scope = () if sources.in_corpus or document is None else ("document", document)
+            message = "\0".join((*scope, slots[0].label, *originals)).encode()
+            return random.Random(int.from_bytes(hmac.digest(sources.key, message, "sha256")))
+        return random.Random(int(sources.randomness.at(slots[0].place).integers(2**63)))
+
+    def _fits(self, words: Sequence[str], slots: Sequence[MarkedSlot]) -> bool:
+        for word, slot in zip(words, slots, strict=True):
+            if not _is_allowed(word, slot):
+                return False
+            # Two persons of a line must not become one; beyond it that cannot be known.
+            if fold(word) in self._taken and slot.label in ("PERSON", "LOCATION") and not self.beyond_line:
+                return False
+        return True
+
+    def _last_resort(self, word: str, slot: MarkedSlot, random_numbers: random.Random) -> str:
+        """Another word of the form of the original, where nothing drawn could be taken."""
+        if _is_allowed(word, slot):
+            return word
+        form = slot.original if slot.original and is_one_word(slot.original) else word
+        for _ in range(_LAST_ATTEMPTS):
+            if is_domain(form):
+                # Other letters are no domain but two words: 163.com is one word, 482.qzp is not.
+                word = self._sources.values.contact(random_numbers, form, "")
+            else:
+                word = other_characters(form, random_numbers, letters=True)
+            if _is_allowed(word, slot):
+                return word
+        # This ends: ASCII letters and figures alone are one word, whatever they are, and the form grows, so that within
+        # one try more than there are forbidden words it has a length that none of them has.
+        form = "".join(filter(str.isalnum, form)) or "x"
+        while not _is_allowed(word, slot):
+            word = other_characters(form, random_numbers, letters=True)
+            form += random_numbers.choice("ae") if form.isalpha() else "1"
+        return word
+
+    def _cased_as(self, words: list[str], slots: Sequence[MarkedSlot]) -> list[str]:
+        """Words in the case of their originals, or of the line."""
+        texts = self._sentence.texts
+        cased = []
+        for word, slot in zip(words, slots, strict=True):
+            changed = slot.label == "IDENTIFIER" or any(map(str.isdigit, slot.written or ""))
+            if changed and slot.label != "CONTACT" and slot.written is not None and slot.written != slot.original:
+                # Drawn from the folded word, character by character.
+                cased.append(like_each(slot.written, word))
+            elif slot.label in _AS_THEY_ARE:
+                cased.append(word)
+            elif slot.written is not None:
+                cased.append(like(slot.written, word))
+            else:
+                around = ["x"] * len(self._sentence.slots)
+                around[slot.index] = word
+                cased.append(_CASING.write(texts, around)[slot.index])
+        return cased
+
+    def _thing(self, label: str, run: Sequence[MarkedSlot], random_numbers: random.Random) -> list[str]:
+        originals = [slot.original for slot in run if slot.original is not None]
+        originals = originals if len(originals) == len(run) else []
+        values, cased, on_list = self._sources.values, not self.beyond_line, self._sources.kept.holds
+        if label == "LOCATION":
+            return values.place(random_numbers, originals, len(run), cased=cased, on_list=on_list)
+        if label == "ORGANISATION":
+            return values.organisation(random_numbers, originals, len(run), cased=cased, on_list=on_list)
+        return values.named_thing(random_numbers, label, originals, len(run))
+
+    def _one(self, slot: MarkedSlot, index: int, run: Sequence[MarkedSlot], random_numbers: random.Random) -> str:
+        values, before = self._sources.values, self._sentence.texts[run[0].index]
+        match slot.label:
+            case "PERSON":
+                return self._name(slot, index, len(run), random_numbers)
+            case "GROUP":
+                return values.people_of(random_numbers, slot.original)
+            case "CONTACT":
+                return values.contact(random_numbers, slot.original, before)
+            case "MASK":
+                return self._word(slot, random_numbers)
+        if slot.original is None:
+            return figure_by_class(slot.label, random_numbers, index, len(run))
+        return figure(slot.label, random_numbers, slot.original, self._sources.kept.holds, self._years)
+
+    def _name(self, slot: MarkedSlot, index: int, count: int, random_numbers: random.Random) -> str:
+        values, original = self._sources.values, slot.original
+        words = words_of(self._sentence.texts[slot.index])
+        titled = count == 1 and bool(words) and fold(words[-1]) in _TITLES
+        last_in_place = titled or (count > 1 and index == count - 1)
+        female = self._female
+        if original is None:
+            is_last = last_in_place
+        else:
+            if original.startswith("@"):
+                return values.contact(random_numbers, original, "")
+            # A letter of a script without small and capital letters may be a whole name, and so is no initial.
+            initials = original.isascii() and max(map(len, original.split("."))) == 1
+            if initials or any(map(str.isdigit, original)):
+                return other_characters(original, random_numbers, letters=True)
+            gender = values.gender_of_name(original)
+            female = gender if gender is not None or self.beyond_line else female
+            known = values.is_last_name(original)
+            # Beyond the line the same word must get the same surrogate wherever it stands.
+            is_last = bool(known)
+            if (count > 1 or titled) and not self.beyond_line:
+                is_last = last_in_place
+        return values.last_name(random_numbers) if is_last else values.first_name(random_numbers, female)
+
+    def _word(self, slot: MarkedSlot, random_numbers: random.Random) -> str:
+        """A word for a marker without a class."""
+        original = slot.original
+        if original is not None and any(map(str.isdigit, original)):
+            if is_figure(original):
+                return other_figures(original, random_numbers)
+            return other_characters(original, random_numbers, letters=True)
+        by_frequency = self._sources.by_frequency
+        if by_frequency is None:
+            raise CorpusError(
+                f"line {self._sentence.number}: a marker has no class, so its surrogate is drawn by frequency; give "
+                "--word-counts ('palimpsest count-words' makes them), or a text masked by classes"
+            )
+        shape: Literal["small", "capital"] | None = None
+        if original is not None and self.beyond_line:
+            shape = by_frequency.usual_shape(original)
+        elif original is not None and not starts_sentence(self._sentence.texts, slot.index):
+            shape = "small" if original == original.lower() else "capital"
+        return by_frequency.draw(random_numbers, shape)
+
+
+def _is_allowed(word: str, slot: MarkedSlot) -> bool:
+    """Whether a word may stand in a slot: it is one, and not forbidden there."""
+    return is_one_word(word) and fold(word) not in slot.forbidden
