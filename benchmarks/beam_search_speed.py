@@ -32,8 +32,8 @@ def run() -> list[dict[str, Any]]:
     import torch
     from torchaudio.models import RNNTBeamSearch
 
+    from tasks.speech.fusion.prefix_score import SpelledUnits
     from tasks.speech.fusion.shallow_fusion import FusionWeights, ShallowFusion
-    from tasks.speech.fusion.spelled_units import SpelledUnits
     from tasks.speech.recogniser.folder import load_recogniser
     from tasks.speech.search.beam_search import beam_search
     from tasks.speech.search.settings import SearchSettings
@@ -99,10 +99,8 @@ def _speech(recogniser: Any) -> tuple[list[str], list[Any]]:
     """Sentences of 5 to 12 words, and what the encoder makes of them spoken (frames, D)."""
     import numpy as np
 
-    from tasks.speech.synthesis.noise import draw_noise
     from tasks.speech.synthesis.settings import SynthesisSettings
-    from tasks.speech.synthesis.utterance_synthesis import synthesise
-    from tasks.speech.synthesis.voices import draw_voice
+    from tasks.speech.synthesis.utterance_synthesis import draw_noise, draw_voice, synthesise
 
     settings = SynthesisSettings(voice_set="test", sample_rate=recogniser.settings.features.sample_rate)
     generator = np.random.default_rng(1)
@@ -130,9 +128,9 @@ def _look_ahead(units: Any) -> Any:
 
     from tasks.language_model.settings import ArchitectureSettings
     from tasks.language_model.transformer.model import TransformerLanguageModel
+    from tasks.language_model.transformer.next_words import TransformerNextWord
     from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
     from tasks.speech.fusion.word_lookahead import WordLookahead
-    from tasks.speech.search.next_word.transformer_model import TransformerNextWord
 
     generator = random.Random(4)
     letters = "etaoinshrdlu"

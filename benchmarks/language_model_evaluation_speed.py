@@ -67,7 +67,7 @@ def _ours(model: Any, text: Any) -> Callable[[], float]:
     """Scores every target, adds up by sentence, and gives the mean loss of a target in nats."""
     import numpy as np
 
-    from tasks.language_model.evaluation.sentence_sums import SentenceSums
+    from tasks.language_model.evaluation.sentence_scores import SentenceSums
     from tasks.language_model.transformer.scoring import score_targets
 
     sentence = np.repeat(np.arange(text.sentences), np.diff(text.offsets) - 1)
@@ -85,8 +85,7 @@ def _peer(model: Any, text: Any, batch_tokens: int, folder: str) -> Callable[[],
     import torch
     from transformers import Trainer, TrainingArguments
 
-    from tasks.language_model.transformer.batching import batches_by_length, make_batch
-    from tasks.language_model.transformer.windows import divide
+    from tasks.language_model.transformer.batching import batches_by_length, divide, make_batch
 
     windows, is_target = divide(text, MAXIMUM_TOKENS), text.is_target()
     batches = [make_batch(text, is_target, windows, chosen) for chosen in batches_by_length(windows, batch_tokens)]

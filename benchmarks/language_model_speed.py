@@ -78,8 +78,7 @@ def _measure(case: int, side: str) -> dict[str, float]:
 
 def _batches(case: Case, text: Any) -> list[Any]:
     from benchmarks.language_model_workload import MAXIMUM_TOKENS
-    from tasks.language_model.transformer.batching import training_batches
-    from tasks.language_model.transformer.windows import divide
+    from tasks.language_model.transformer.batching import divide, training_batches
 
     return list(training_batches(text, divide(text, MAXIMUM_TOKENS), BATCH_TOKENS, seed=1, epoch=0))
 

@@ -1,6 +1,6 @@
 """Scoring 100-best lists: speed against a loop over utterances that scores the 100 hypotheses of each as one batch.
 
-Ours is ``LanguageModelScorer.log_probabilities`` from words to a score for each hypothesis. The peer is a model of
+Ours is ``LanguageModel.score_sentences`` from words to a score for each hypothesis. The peer is a model of
 transformers with the same weights: the hypotheses of an utterance as one batch, padded on the right, and
 ``cross_entropy`` over its scores; its token ids are ready before the clock starts. A second peer takes one hypothesis
 at a time. Both sides multiply in float32. The lists are made here, the way that a beam makes them: some uncertain
@@ -133,8 +133,8 @@ def _peer(model: Any, groups: list[list[list[int]]], size: int | None, context: 
 
 
 def _word_sides(workload: Workload, lists: int) -> Sides:
+    from tasks.language_model.transformer.scoring import TransformerScorer
     from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, Vocabulary
-    from tasks.speech.rescoring.transformer_scorer import TransformerScorer
 
     words = [f"w{number}" for number in range(workload.words - len(SPECIAL_TOKENS))]
     vocabulary = Vocabulary((*SPECIAL_TOKENS, *words))
@@ -143,7 +143,7 @@ def _word_sides(workload: Workload, lists: int) -> Sides:
     peer = peer_model(workload, model).eval()
     groups = nbest_words(words, lists, seed=1)
     ids = [[[START_ID, *vocabulary.encode(hypothesis), END_ID] for hypothesis in group] for group in groups]
-    return lambda: scorer.log_probabilities(groups), _peer(peer, ids, None, 1), _peer(peer, ids, 1, 1)
+    return lambda: scorer.score_sentences(groups), _peer(peer, ids, None, 1), _peer(peer, ids, 1, 1)
 
 
 def _causal_sides() -> Sides:
@@ -153,10 +153,9 @@ def _causal_sides() -> Sides:
     from wordfreq import top_n_list
 
     from tasks.causal_model import gguf_file_in, load_causal_model
-    from tasks.language_model.causal_lm.model import CausalModel
-    from tasks.language_model.causal_lm.word_pieces import WordPieces
+    from tasks.language_model.causal_lm.model import CausalModel, WordPieces
+    from tasks.language_model.causal_lm.scoring import CausalScorer
     from tasks.model_source import locate_model
-    from tasks.speech.rescoring.causal_scorer import CausalScorer
 
     loaded, tokenizer = load_causal_model(CAUSAL_MODEL, gguf_file_in(Path(locate_model(CAUSAL_MODEL))))
     peer = copy.deepcopy(loaded).eval()
@@ -170,4 +169,4 @@ def _causal_sides() -> Sides:
         for group in groups
     ]  # fmt: skip
     context = len(pieces.start)
-    return lambda: scorer.log_probabilities(groups), _peer(peer, ids, None, context), _peer(peer, ids, 1, context)
+    return lambda: scorer.score_sentences(groups), _peer(peer, ids, None, context), _peer(peer, ids, 1, context)

@@ -71,7 +71,7 @@ def _node_by_node(logits: Any, targets: Any, *_: Any) -> Any:
 def _loss_of(side: str) -> Callable[..., Any]:
     """``ours`` or ``torchaudio``'s, both with the arguments of ``_batch`` and the mean over utterances."""
     if side == "ours":
-        from tasks.speech.transducer_loss.loss import transducer_loss
+        from tasks.speech.recogniser.transducer_loss import transducer_loss
 
         return transducer_loss
     from torchaudio.functional import rnnt_loss

@@ -45,7 +45,6 @@ COMMANDS: dict[str, str] = {
     "adapt": "tasks.language_model.adapt",
     "perplexity": "tasks.language_model.perplexity_command",
     "speech-corpus": "tasks.speech.audio.speech_corpus_command",
-    "synthesise-speech": "tasks.speech.synthesis.synthesise_speech_command",
     "train-recogniser": "tasks.speech.recogniser.train_recogniser_command",
     "encode-speech": "tasks.speech.recogniser.encode_speech_command",
     "reference-text": "tasks.speech.word_errors.reference_text_command",

@@ -83,7 +83,7 @@ class StageFiles(Settings):
         pairs = []
         for name, role in self.roles().items():
             value = getattr(self, name)
-            if role.writes == writes and value is not None and not (role.named and not os.path.isdir(value)):
+            if role.writes == writes and value is not None and not (role.named and not os.path.exists(value)):
                 pairs += [(_option(name), path) for path in ([value] if isinstance(value, str) else value)]
         return pairs
 
@@ -102,8 +102,8 @@ def settings_by_kind(name: str | None) -> dict[str, object]:
     return {"kind": name} if name else {}
 
 
-def nothing_more(settings: object) -> list[str]:
-    """Settings that name no files."""
+def nothing_more(given: object) -> list[str]:
+    """Settings that name no files, or files that leave all settings their use."""
     return []
 
 
@@ -124,7 +124,8 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
     files: type[AnyFiles]
     section: str | Mapping[str, str]
     """Key path of the settings in ``params.yaml``; a name may stand in it, ``masking.{technique}``: a dimension of the
-    cell, or else an option of its own. Where the settings come from several sections: the key path of each field."""
+    cell, or else an option of its own. Where the settings come from several sections: the key path of each field; empty
+    where that file has none of them."""
     parts: tuple[str, ...] = ()
     """The keys below a single section that the stage depends on, ``{kind}`` for that of the kind; all where this is
     empty. The section's keys that ``settings`` has no field for are left out."""
@@ -144,6 +145,8 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
     """Settings that are typed so often that they are options too, with the help of each."""
     defaults: Callable[[AnyFiles], dict[str, object]] = own_defaults
     """What the files say of the settings, where there is no parameter file."""
+    unused: Callable[[AnyFiles], Sequence[str]] = nothing_more
+    """Of several sections, the fields that have no use with these files."""
     files_of_settings: Callable[[AnySettings], list[str]] = nothing_more
     """Files that the settings name; inputs like any other."""
     every_core: bool = False
@@ -196,7 +199,8 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
             dest="overrides",
             action="append",
             default=[],
-            help="one setting, by its key in params.yaml below "
+            help="one setting, by its key"
+            + (" in params.yaml below " if self._paths else "")
             + ", ".join(path.format_map(_Shown()) for path in self._paths.values())
             + ", listed at the end of this help, or below resources",
         )
@@ -219,7 +223,15 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
             cell = self.cell_of(files, name, cell)
         of_resources = [text for text in arguments.overrides if text.startswith(_RESOURCES)]
         own = [text for text in arguments.overrides if text not in of_resources]
-        paths = {place: path.format_map({str(self.named_by): name}) for place, path in self._paths.items()}
+        unused = self.unused(files)
+        for text in own:
+            if text.partition(".")[0] in unused:
+                raise ParameterError(f"--set: {text!r} has no use with the files that are given; leave it out")
+        paths = {
+            place: path.format_map({str(self.named_by): name})
+            for place, path in self._paths.items()
+            if place not in unused
+        }
         settings = self._settings(paths, name, files, arguments, own)
         resources = self._resources(arguments, [text.removeprefix(_RESOURCES) for text in of_resources])
         sections: list[str] = []

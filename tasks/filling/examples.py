@@ -151,7 +151,7 @@ class ExamplesCommand(StageCommand[ExamplesSettings, ExamplesFiles]):
         if arguments.overrides:
             raise ParameterError("--set is for no setting of the examples: they have those of the experiment")
         if bool(arguments.technique) == bool(files.techniques):
-            raise ParameterError("give --technique NAME, or --techniques NAME NAME ...: one of the two says how to mask")
+            raise ParameterError("give --technique NAME, or --techniques NAME NAME ...: one of them says how to mask")
         sections = ["filling", "masking"]
         read = read_sections(arguments.params, sections)
         methods = [*files.methods, *files.controls]

@@ -15,22 +15,23 @@ examples:
   palimpsest adapt --model gpt2 --text filled.txt --output models/adapted --set causal_lm.adaptation.epochs=3
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from tasks.command import READ, READ_MODEL
 from tasks.errors import ModelError
-from tasks.language_model.language_models import kind_of_model
+from tasks.language_model.model_folder import kind_of_model
 from tasks.language_model.settings import (
     AdaptSettings,
     CausalLanguageModelAdaptation,
+    MarkerUse,
     NgramAdaptation,
     TransformerAdaptation,
     marker_use_of,
 )
-from tasks.language_model.stage_files import AdaptFiles
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.training.stage import TrainingCommand, TrainingFrame, ranks_of_transformer
+from tasks.training.stage import TrainedFolder, TrainingCommand, TrainingFrame, ranks_of_transformer
 
 if TYPE_CHECKING:
     from tasks.language_model.transformer.model import TransformerLanguageModel
@@ -39,6 +40,23 @@ if TYPE_CHECKING:
 SUMMARY = "train a language model further on raw, masked or filled text"
 
 AnyAdaptation = TransformerAdaptation | NgramAdaptation | CausalLanguageModelAdaptation
+
+
+class AdaptFiles(TrainedFolder):
+    """What an adaptation reads and writes."""
+
+    model: Annotated[str, READ_MODEL]
+    """model to begin with: a folder, or a causal language model by its hub name or as package:NAME/FOLDER"""
+    text: Annotated[str, READ]
+    """text to train on, one sentence a line"""
+    valid: Annotated[str | None, READ] = None
+    """plain text to measure progress on; a result depends on it with patience, and in an n-gram model's weight"""
+    generic_text: Annotated[str | None, READ] = None
+    """generic text that is mixed in where generic_share is above 0, one sentence a line"""
+    markers: MarkerUse | None = None
+    """how markers in the text are treated: none (the text is plain), token or ignore; without it as --method says"""
+    private: bool = False
+    """make the model readable by its owner alone"""
 
 
 def adapt(

@@ -49,12 +49,11 @@ def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell,
 
     Raises ``ModelError`` where the model cannot be read, ``CorpusError`` where the text or its sidecars cannot.
     """
-    from tasks.language_model.evaluation.frequency_classes import word_ranks
-    from tasks.language_model.evaluation.perplexity import measure_perplexity
+    from tasks.language_model.evaluation.perplexity import measure_perplexity, word_ranks
     from tasks.language_model.evaluation.ranks import ranks_of_torchrun
     from tasks.language_model.evaluation.reference_text import read_reference_text, sidecars_in
     from tasks.language_model.evaluation.sentence_scores import write_scores
-    from tasks.language_model.language_models import score_text
+    from tasks.language_model.language_models import open_language_model
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(resources.threads)
@@ -63,7 +62,7 @@ def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell,
     report = Report(seed=settings.seed)
     with ranks_of_torchrun(resources.threads) as plan:
         text = read_reference_text(files.text, sidecars)
-        scores, protocol = score_text(files.model, files.text, settings.markers)
+        scores, protocol = open_language_model(files.model).score_text(files.text, settings.markers)
     if not plan.is_first:
         return report
     measured, sentences = measure_perplexity(scores, text, settings, protocol.signature, ranks)

@@ -13,15 +13,15 @@ examples:
   palimpsest pretrain --set kind=causal_lm --set causal_lm.model=gpt2 --output models/gpt2
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from tasks.command import READ
 from tasks.errors import ParameterError
 from tasks.language_model.settings import CausalPretraining, NgramPretraining, PretrainSettings, TransformerPretraining
-from tasks.language_model.stage_files import PretrainFiles
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.training.stage import TrainingCommand, TrainingFrame, ranks_of_transformer
+from tasks.training.stage import TrainedFolder, TrainingCommand, TrainingFrame, ranks_of_transformer
 
 if TYPE_CHECKING:
     from tasks.language_model.transformer.model import TransformerLanguageModel
@@ -30,6 +30,17 @@ if TYPE_CHECKING:
 SUMMARY = "train the language model on generic text"
 
 AnyPretraining = TransformerPretraining | NgramPretraining | CausalPretraining
+
+
+class PretrainFiles(TrainedFolder):
+    """What pretraining reads and writes."""
+
+    text: Annotated[str | None, READ] = None
+    """text to train on, one sentence a line; kind causal_lm reads none"""
+    vocabulary: Annotated[str | None, READ] = None
+    """vocabulary file, made by the vocabulary command; kind causal_lm has its own"""
+    valid: Annotated[str | None, READ] = None
+    """plain text to measure progress on; a result depends on it with patience"""
 
 
 def pretrain(
@@ -71,6 +82,11 @@ def pretrain(
     return train_transformer(training, files, resources, frame or TrainingFrame())
 
 
+def usual_kind(files: PretrainFiles) -> dict[str, object]:
+    """That of a model of which nothing is said."""
+    return {"kind": "transformer"}
+
+
 COMMAND = TrainingCommand(
     name="pretrain",
     stage=pretrain,
@@ -79,7 +95,7 @@ COMMAND = TrainingCommand(
     section="language_model",
     parts=("architecture", "pretraining", "kind", "{kind}"),
     cell=(),
-    defaults=lambda files: {"kind": "transformer"},
+    defaults=usual_kind,
     every_core=True,
     ranks=ranks_of_transformer,
 )

@@ -32,7 +32,7 @@ class LoggedLanguageModel:
         import pandas
 
         from tasks.language_model.evaluation.reference_text import read_reference_text
-        from tasks.language_model.language_models import score_text
+        from tasks.language_model.language_models import open_language_model
 
         sentences = [" ".join(str(sentence).split()) for sentence in _strings(model_input)]
         sums, targets = np.full(len(sentences), math.nan), np.zeros(len(sentences), dtype=np.int64)
@@ -43,7 +43,7 @@ class LoggedLanguageModel:
                     stream.writelines(f"{sentence}\n" for sentence in sentences)
                 text = read_reference_text(path, {})
                 if text.sentences:
-                    scores, _ = score_text(self.folder, path, "in_vocabulary")
+                    scores, _ = open_language_model(self.folder).score_text(path)
                     places = text.lines - 1
                     sums[places] = np.bincount(text.sentence, weights=scores.log_probability, minlength=text.sentences)
                     targets[places] = np.bincount(text.sentence, minlength=text.sentences)

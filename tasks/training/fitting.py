@@ -4,20 +4,22 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from datetime import timedelta
+from typing import Any, TypeVar
 
 import torch
 from lightning.pytorch import Trainer
 
-from tasks.training.checkpoints.state import rank_seed
-from tasks.training.checkpoints.store import CheckpointStore
-from tasks.training.live_curve import Log, log_nothing
+from tasks.training.checkpoints import CheckpointStore
 from tasks.training.ranks.group import RankGroup, lost_ranks_named
 from tasks.training.ranks.plan import RankPlan
-from tasks.training.ranks.strategy import trainer_options
 from tasks.training.resumable_training import ResumableTraining, TrainingRun
+from tasks.training.stage import Log, log_nothing
+from tasks.training.tensors import rank_seed
 
 Training = TypeVar("Training", bound=ResumableTraining)
+_TIMEOUT = timedelta(minutes=30)
+"""Longest time that a rank waits for another one that is alive."""
 
 
 def fit(
@@ -60,7 +62,7 @@ def fit(
         training = make(run)
         trainer = Trainer(
             accelerator="auto",
-            **trainer_options(plan),
+            **_trainer_options(plan),
             precision="bf16-mixed" if training.arithmetic == torch.bfloat16 else "32-true",
             # All epochs are one to Lightning: where each ends, and where to begin again, the batches say.
             max_epochs=1,
@@ -86,3 +88,24 @@ def _interrupt_as_exception() -> Iterator[None]:
         if isinstance(ended.__context__, KeyboardInterrupt):
             raise KeyboardInterrupt from None
         raise
+
+
+def _trainer_options(plan: RankPlan) -> dict[str, Any]:
+    """Arguments of Lightning's ``Trainer`` for a plan."""
+    if plan.strategy == "single":
+        return {"devices": 1}
+    from lightning.pytorch.plugins.environments import TorchElasticEnvironment
+    from lightning.pytorch.strategies import DDPStrategy, ModelParallelStrategy
+
+    strategy: Any
+    if plan.strategy == "ddp":
+        strategy = DDPStrategy(timeout=_TIMEOUT)
+    else:
+        # Lightning's own "fsdp" refuses a processor; this one leaves the division to configure_model.
+        strategy = ModelParallelStrategy(data_parallel_size=plan.world_size, tensor_parallel_size=1, timeout=_TIMEOUT)
+    return {
+        "devices": plan.devices,
+        "num_nodes": plan.nodes,
+        "strategy": strategy,
+        "plugins": [TorchElasticEnvironment()],
+    }

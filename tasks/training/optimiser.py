@@ -1,7 +1,7 @@
 """How weights are moved: AdamW, the learning rate of each step, and the arithmetic."""
 
 import math
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import nn
@@ -9,9 +9,36 @@ from torch.optim import AdamW
 from torch.optim.lr_scheduler import LambdaLR
 
 from tasks.torch_setup import has_bfloat16
-from tasks.training.settings import OptimisationSettings
 
 _ADAM_BETAS = (0.9, 0.98)
+
+
+class OptimisationSettings(Protocol):
+    """The part of the settings of a training that does not depend on what is trained."""
+
+    @property
+    def learning_rate(self) -> float:
+        """Peak learning rate of AdamW."""
+
+    @property
+    def warmup_share(self) -> float:
+        """Share of the steps with a rising learning rate; a cosine brings it down after."""
+
+    @property
+    def weight_decay(self) -> float:
+        """Decay of the weight matrices, as in AdamW; biases and norms have none."""
+
+    @property
+    def gradient_clip(self) -> float:
+        """Largest norm of the gradient."""
+
+    @property
+    def validate_every_steps(self) -> int:
+        """Optimiser steps between two validations; 0: one after each epoch."""
+
+    @property
+    def precision(self) -> Literal["auto", "float32", "bfloat16"]:
+        """Arithmetic of matrix products; ``auto``: bfloat16 where the processor has it."""
 
 
 def make_optimiser(model: nn.Module, settings: OptimisationSettings, total_steps: int) -> tuple[AdamW, LambdaLR]:

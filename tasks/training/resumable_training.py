@@ -17,15 +17,12 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from tasks.errors import ModelError
-from tasks.training.checkpoints.checkpoint import Checkpoint
-from tasks.training.checkpoints.state import all_finite, capture, restore, restore_generators
-from tasks.training.checkpoints.store import CheckpointStore
-from tasks.training.live_curve import Log
-from tasks.training.losses import StepLosses
-from tasks.training.optimiser import arithmetic_of, make_optimiser, rate_factor, set_schedule
+from tasks.training.checkpoints import Checkpoint, CheckpointStore
+from tasks.training.optimiser import OptimisationSettings, arithmetic_of, make_optimiser, rate_factor, set_schedule
 from tasks.training.ranks.group import RankGroup
-from tasks.training.record import TrainingRecord
-from tasks.training.settings import OptimisationSettings
+from tasks.training.record import StepLosses, TrainingRecord
+from tasks.training.stage import Log
+from tasks.training.tensors import all_finite, capture, restore, restore_generators
 
 
 class StepBatch(Protocol):

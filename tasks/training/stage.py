@@ -9,14 +9,70 @@ from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 from tasks.command import WRITE_FOLDER, AnyFiles, AnySettings, Invocation, StageCommand, StageFiles
 from tasks.errors import ParameterError
 from tasks.records.cell import Cell
-from tasks.records.stage_report import Report
+from tasks.records.stage_report import Report, StageReport
 from tasks.settings.resources import ResourceSettings
 from tasks.training.checkpoints import DEFAULT_WORK_FOLDER
-from tasks.training.live_curve import Curve, curve_of
 from tasks.training.ranks.plan import RankPlan, is_first_process, plan_ranks
 
 if TYPE_CHECKING:
-    from tasks.training.checkpoints.store import CheckpointStore
+    from tasks.training.checkpoints import CheckpointStore
+
+Log = Callable[[int, dict[str, float]], None]
+"""Takes an optimiser step and the values measured there."""
+
+
+def log_nothing(step: int, values: dict[str, float]) -> None:
+    """Logs nothing."""
+
+
+class Curve:
+    """Where a training logs its curve: nowhere."""
+
+    every_steps = 10
+    """Optimiser steps between two points."""
+
+    @contextmanager
+    def open(self) -> Iterator[Log]:
+        """What the loop logs to inside the block."""
+        yield log_nothing
+
+
+@dataclass(frozen=True)
+class LiveCurve(Curve):
+    """The curve of a cell in an experiment, as the section ``tracking`` of its parameter file says."""
+
+    params: str
+    cell: Cell
+    report: StageReport
+    """The report under construction: it names the run, and says why where the curve could not be logged."""
+    is_first: bool
+    """Whether this process logs; the others of one training do not."""
+
+    @property
+    def every_steps(self) -> int:  # type: ignore[override]
+        """As ``tracking`` says, on all processes alike."""
+        from tasks.parameters.parameter_file import read_sections
+
+        return read_sections(self.params, ["tracking"])["tracking"].log_every_steps
+
+    @contextmanager
+    def open(self) -> Iterator[Log]:
+        """Log to the cell's MLflow run."""
+        if not self.is_first:
+            yield log_nothing
+            return
+        from tasks.records.run_key import lineage_of
+        from tasks.results.tracking.live_run import live_run
+
+        with live_run(self.params, self.cell, lineage_of(self.report)) as live:
+            yield live.log
+        if live.warning:
+            self.report.warn(live.warning)
+
+
+def curve_of(params: str | None, report_path: str | None, cell: Cell, report: StageReport, is_first: bool) -> Curve:
+    """Where a command's training logs: live in an experiment, which has a parameter file and reports."""
+    return LiveCurve(params, cell, report, is_first) if params and report_path else Curve()
 
 
 class TrainedFolder(StageFiles):
@@ -27,7 +83,7 @@ class TrainedFolder(StageFiles):
     no_resume: bool = False
     """start anew, in place of going on from the last checkpoint of an interrupted run of the same work"""
     resume_from: str | None = None
-    """go on from this checkpoint (its .json)"""
+    """go on from this checkpoint"""
     work_folder: str | None = None
     """where checkpoints lie until the model is complete, private (default: .palimpsest/checkpoints)"""
 
@@ -127,7 +183,7 @@ def open_checkpoints(
     ``key`` names the folder. Raises ``ParameterError`` where a checkpoint is named and none is to be used.
     """
     from tasks.files.work_folder import WorkFolder
-    from tasks.training.checkpoints.store import CheckpointStore
+    from tasks.training.checkpoints import CheckpointStore
 
     if files.resume_from and files.no_resume:
         raise ParameterError(

@@ -31,8 +31,8 @@ REFUSALS = {
     "preview --technique allow_list --html text text": "--html 'text' is --file 'text'",
     "fill --method unigram --input text --word-counts counts.tsv --output counts.tsv": "is --word-counts 'counts.tsv'",
     "summarise --output new --markdown new": "--output 'new' and --markdown 'new'",
-    "word-error-rate --references text --hypotheses counts.tsv --masked a=sidecar.jsonl --errors sidecar.jsonl": (
-        "--errors 'sidecar.jsonl' is --masked 'a=sidecar.jsonl'"
+    "word-error-rate --references text --hypotheses counts.tsv --errors counts.tsv": (
+        "--errors 'counts.tsv' is --hypotheses 'counts.tsv'"
     ),
     "adapt --model model --text text --output model": "--output 'model' is --model 'model'",
     "adapt --model source --text model/text.txt --output model": "--text 'model/text.txt' lies in --output 'model'",

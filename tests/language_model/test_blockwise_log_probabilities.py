@@ -4,9 +4,14 @@ import pytest
 import torch
 from torch import nn
 
-from tasks.language_model.transformer import blockwise_log_probabilities as module
-from tasks.language_model.transformer.blockwise_log_probabilities import blockwise_log_probabilities
-from tasks.language_model.transformer.processor_products import has_products, laid_out, laid_out_layers, product
+from tasks.language_model.transformer import processor_products as module
+from tasks.language_model.transformer.processor_products import (
+    blockwise_log_probabilities,
+    has_products,
+    laid_out,
+    laid_out_layers,
+    product,
+)
 
 pytestmark = pytest.mark.skipif(not has_products(torch.zeros(1, 1)), reason="this PyTorch has no oneDNN")
 

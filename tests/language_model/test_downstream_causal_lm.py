@@ -15,10 +15,10 @@ from tokenizers import normalizers, processors
 
 from tasks.cli import main
 from tasks.errors import ModelError
-from tasks.language_model.causal_lm import training
+from tasks.language_model.causal_lm import stages
 from tasks.language_model.causal_lm.folder import load
-from tasks.language_model.causal_lm.scoring import score_targets, score_text
-from tasks.language_model.causal_lm.word_pieces import OpenVocabulary, WordPieces
+from tasks.language_model.causal_lm.model import OpenVocabulary, WordPieces
+from tasks.language_model.causal_lm.scoring import CausalScorer, score_targets
 from tasks.language_model.encoded_text import encode_text
 from tasks.language_model.settings import CausalAdaptation, LoraAdaptation
 from tasks.records.stage_report import read_report
@@ -77,7 +77,7 @@ def perplexity(model: Path | str, text: Path, capsys: pytest.CaptureFixture[str]
 
 def test_a_word_has_the_probability_of_its_pieces_and_sentences_stand_alone(pretrained: Path, texts: Path) -> None:
     """Against the model's own loss on each line, encoded by its tokenizer in one go behind a line end."""
-    scores, protocol = score_text(pretrained / "pretrained", texts / "plain.txt", "in_vocabulary")
+    scores, protocol = CausalScorer.load(pretrained / "pretrained").score_text(texts / "plain.txt")
     causal, _ = load(pretrained / "pretrained")
     tokenizer = random_tokenizer()
     found = np.split(scores.log_probability, [7, 12])
@@ -98,7 +98,7 @@ def test_words_by_hand(pretrained: Path, texts: Path) -> None:
     causal, _ = load(pretrained / "pretrained")
     word = causal.pieces.of_words(["zoë"])[0]
     assert len(word) > 1
-    scores, _ = score_text(pretrained / "pretrained", texts / "plain.txt", "in_vocabulary")
+    scores, _ = CausalScorer.load(pretrained / "pretrained").score_text(texts / "plain.txt")
     with torch.no_grad():
         chances = causal.model(input_ids=torch.tensor([[*causal.pieces.start, *word]])).logits[0].log_softmax(1)
     assert scores.log_probability[7] == pytest.approx(
@@ -241,9 +241,9 @@ def test_training_leaves_the_models_attention_as_it_was(
         vocabulary = OpenVocabulary()
         text = causal.pieces.of_text(encode_text(texts / "private.txt", vocabulary), vocabulary)
         settings = CausalAdaptation(epochs=2, batch_tokens=64, learning_rate=rate, lora=LoraAdaptation(dropout=0.0))
-        causal = training.add_update(causal, LoraAdaptation(dropout=0.0), 1)
+        causal = stages.add_update(causal, LoraAdaptation(dropout=0.0), 1)
         with pytest.raises(ModelError, match="training loss is") if rate > 1 else nullcontext():
-            done = training.train(causal, text, settings, 1)
+            done = stages.train(causal, text, settings, 1)
             losses.append([point["train_loss"] for point in done["curve"]])
             assert done["arithmetic"] == ("bfloat16" if bfloat16 else "float32")
         assert causal.model.config._attn_implementation == usual
@@ -254,7 +254,7 @@ def test_training_leaves_the_models_attention_as_it_was(
 def test_an_update_of_a_head_that_is_the_embeddings_is_refused(pretrained: Path) -> None:
     causal, _ = load(pretrained / "pretrained")
     with pytest.raises(ModelError, match=r"layer 'lm_head' has its weight in common .* leave it out of target_modules"):
-        training.add_update(causal, LoraAdaptation(target_modules=["lm_head"]), 1)
+        stages.add_update(causal, LoraAdaptation(target_modules=["lm_head"]), 1)
 
 
 def test_generic_text_is_mixed_in(pretrained: Path, texts: Path, tmp_path: Path) -> None:

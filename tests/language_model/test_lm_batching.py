@@ -8,13 +8,14 @@ import pytest
 
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.transformer.batching import (
+    Windows,
     batches_by_length,
+    divide,
     epoch_order,
     make_batch,
     shuffled_batches,
     training_batches,
 )
-from tasks.language_model.transformer.windows import Windows, divide
 from tasks.language_model.vocabulary import END_ID, START_ID
 
 LINES = ["a", "a b", "a b c d a b c d a b c", "b b b", "c " * 20, "d d d d", "a c"]

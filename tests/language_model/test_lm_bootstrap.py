@@ -18,8 +18,7 @@ from tasks.language_model.evaluation.bootstrap import (
     perplexity_of,
     resample_counts,
 )
-from tasks.language_model.evaluation.sentence_scores import SentenceScores, read_scores, write_scores
-from tasks.language_model.evaluation.sentence_sums import SentenceSums
+from tasks.language_model.evaluation.sentence_scores import SentenceScores, SentenceSums, read_scores, write_scores
 
 SIGNATURE = "ppl|unit=word|vocab=ab12cd34"
 

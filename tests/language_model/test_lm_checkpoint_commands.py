@@ -56,14 +56,14 @@ def run(arguments: list[str]) -> subprocess.Popen[str]:
 
 def wait_for_checkpoint(folder: Path, process: subprocess.Popen[str]) -> None:
     end = time.monotonic() + 120
-    while not list((folder / "work").glob("*/step-*.json")):
+    while not list((folder / "work").glob("*/step-*.checkpoint")):
         assert process.poll() is None, process.stderr.read() if process.stderr else ""
         assert time.monotonic() < end
         time.sleep(0.01)
 
 
 def test_a_checkpoint_of_another_vocabulary_is_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from tasks.training.checkpoints.checkpoint import Checkpoint, write_checkpoint
+    from tasks.training.checkpoints import Checkpoint, write_checkpoint
 
     identity = {"vocabulary": "f" * 64, "architecture": "0", "order": "0"}
     path = write_checkpoint(folder / "elsewhere", Checkpoint({"step": 1, "identity": identity}, {}))
@@ -85,7 +85,7 @@ def test_a_checkpoint_of_another_vocabulary_is_one_line(folder: Path, capsys: py
         (["--set", "resources.devices=5000"], "devices is 5000 and this machine has"),
         (["--set", "resources.devices=0"], "devices: Input should be greater than or equal to 1 (got 0)"),
         (["--set", "adaptation.patience=1", "--valid", ""], "patience is 1 and there is no valid text"),
-        (["--resume-from", "nowhere.json"], "checkpoint 'nowhere.json' does not exist; give the .json of a checkpoint"),
+        (["--resume-from", "nowhere.json"], "checkpoint 'nowhere.json' does not exist; give a file step-N.checkpoint"),
         (["--resume-from", "some.json", "--no-resume"], "--resume-from 'some.json' goes on from a checkpoint, and"),
     ],
 )

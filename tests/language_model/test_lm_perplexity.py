@@ -15,7 +15,7 @@ from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.language_model.encoded_text import EncodedText, encode_text
 from tasks.language_model.evaluation.perplexity import measure_perplexity, sentence_scores
 from tasks.language_model.evaluation.reference_text import ReferenceText, read_reference_text
-from tasks.language_model.evaluation.sentence_sums import LogProbabilitySum
+from tasks.language_model.evaluation.sentence_scores import LogProbabilitySum
 from tasks.language_model.settings import EvaluationSettings
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.transformer.scoring import score_targets

@@ -151,7 +151,7 @@ def test_two_machines_train_as_one(folder: Path) -> None:
 
 def wait_for_checkpoint(folder: Path, name: str, process: subprocess.Popen[str]) -> None:
     end = time.monotonic() + 200
-    while not list((folder / "work" / name).glob("*/step-*.json")):
+    while not list((folder / "work" / name).glob("*/step-*.checkpoint")):
         assert process.poll() is None, process.stderr.read() if process.stderr else ""
         assert time.monotonic() < end
         time.sleep(0.01)

@@ -20,11 +20,11 @@ from tasks.files.work_folder import WorkFolder
 from tasks.language_model.encoded_text import encode_text
 from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
 from tasks.language_model.training.batches import TrainingBatches
-from tasks.language_model.training.identity import training_identity
+from tasks.language_model.training.stage import training_identity
 from tasks.language_model.training.trainer import train
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tasks.training.checkpoints.store import CheckpointStore
+from tasks.training.checkpoints import CheckpointStore
 from tasks.training.ranks.plan import RankPlan, plan_ranks
 from tasks.training.ranks.processes import start_ranks
 
@@ -196,7 +196,7 @@ def test_a_dead_rank_ends_the_job_within_seconds_with_its_own_error(
         run(job(tmp_path, name="dead", ending={rank: how}, every=2))
     assert time.monotonic() - started < usual + 15
     # What had been written before is there to go on from.
-    assert list((tmp_path / "work").glob("*/step-00000006.json"))
+    assert list((tmp_path / "work").glob("*/step-00000006.checkpoint"))
 
 
 def test_a_process_is_alone_by_default() -> None:

@@ -9,13 +9,11 @@ import torch
 
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
-from tasks.language_model.training.batches import TrainingBatches
-from tasks.language_model.training.packing import make_packed_batch, pack, packed_batches
+from tasks.language_model.training.batches import TrainingBatches, make_packed_batch, pack, packed_batches
 from tasks.language_model.training.trainer import train
-from tasks.language_model.transformer.batching import make_batch
+from tasks.language_model.transformer.batching import divide, divide_stream, make_batch
 from tasks.language_model.transformer.chunked_cross_entropy import chunked_log_probabilities
 from tasks.language_model.transformer.model import TransformerLanguageModel, within_segments
-from tasks.language_model.transformer.windows import divide, divide_stream
 from tasks.language_model.vocabulary import END_ID, START_ID, Vocabulary
 
 LINES = ["a b c d", "d c", "b", "a a a b c d a", "c d b a c", "a b"] * 5

@@ -1,8 +1,6 @@
 """Settings of a training run: early stopping, accumulation, when to validate, compilation."""
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,8 +12,7 @@ from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import TrainingSettings
 from tasks.language_model.training import trainer
 from tasks.language_model.training.batches import TrainingBatches
-from tasks.language_model.training.compilation import check_compiler
-from tasks.language_model.training.trainer import train
+from tasks.language_model.training.trainer import check_compiler, train
 from tasks.language_model.transformer.model import TransformerLanguageModel
 
 LINES = ["a b c d", "d c", "b a a", "c d b a c", "a"] * 24
@@ -142,14 +139,6 @@ def test_a_compiled_model_learns_the_same(encoded: Encode, small_model: Callable
     for point, other in zip(results[0][0], results[1][0], strict=True):
         assert point == pytest.approx(other, abs=1e-5)
     assert torch.allclose(results[0][1], results[1][1], atol=1e-4)
-
-
-def test_the_options_of_training_import_no_torch() -> None:
-    code = (
-        "import argparse, sys; from tasks.training.options import add_training_options as add; "
-        "add(argparse.ArgumentParser()); sys.exit('torch' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 @pytest.mark.parametrize("lines", [["a"], ["a b"]])

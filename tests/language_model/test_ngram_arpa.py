@@ -9,7 +9,7 @@ import pytest
 
 from tasks.errors import ModelError
 from tasks.language_model.encoded_text import EncodedText
-from tasks.language_model.ngram.arpa import read_arpa, write_arpa
+from tasks.language_model.ngram.folder import read_arpa, write_arpa
 from tasks.language_model.ngram.kneser_ney import estimate
 from tasks.language_model.vocabulary import START_ID, Vocabulary
 

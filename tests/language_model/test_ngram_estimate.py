@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tasks.language_model.encoded_text import EncodedText, encode_text
+from tasks.language_model.ngram.backoff_model import NgramMixture, weight_of_first
 from tasks.language_model.ngram.kneser_ney import FALLBACK_DISCOUNTS, discounts_of, estimate
-from tasks.language_model.ngram.mixture import NgramMixture, weight_of_first
 from tasks.language_model.vocabulary import END_ID, MASK_ID, SPECIAL_TOKENS, START_ID, Vocabulary
 
 A, B, C, D = range(len(SPECIAL_TOKENS), len(SPECIAL_TOKENS) + 4)

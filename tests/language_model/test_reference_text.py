@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.corpora.words import word_spans
 from tasks.errors import CorpusError
-from tasks.language_model.evaluation.reference_text import read_reference_text, sidecars_in
-from tasks.language_model.evaluation.word_positions import placed_words
+from tasks.language_model.evaluation.reference_text import placed_words, read_reference_text, sidecars_in
 from tasks.language_model.normalisation import normalise
 
 HARD = [

@@ -6,13 +6,13 @@ import numpy as np
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from tasks.language_model.language_models import encode_sentences
 from tasks.language_model.ngram.folder import save_new
 from tasks.language_model.ngram.kneser_ney import estimate
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.folder import save_model
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tasks.speech.rescoring.language_model_scorer import encode_sentences
 from tasks.torch_setup import stand_in_for_torchaudio_extension
 
 stand_in_for_torchaudio_extension()

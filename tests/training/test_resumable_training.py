@@ -1,5 +1,6 @@
 """The loop that all trainings share, on a model whose losses are known: each batch says what its loss is."""
 
+import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,14 +10,13 @@ import pytest
 import torch
 from torch import nn
 
+from tasks.cli import load_command
 from tasks.errors import ModelError
 from tasks.files.work_folder import WorkFolder
-from tasks.training.checkpoints.checkpoint import checkpoints_in, read_checkpoint
-from tasks.training.checkpoints.store import CheckpointStore
+from tasks.training.checkpoints import CheckpointStore, checkpoints_in, read_checkpoint
 from tasks.training.fitting import fit
-from tasks.training.losses import StepLosses
 from tasks.training.ranks.plan import RankPlan
-from tasks.training.record import TrainingRecord
+from tasks.training.record import StepLosses, TrainingRecord
 from tasks.training.resumable_training import ResumableTraining
 
 IDENTITY = {"vocabulary": "v", "architecture": "a", "order": "o"}
@@ -136,3 +136,9 @@ def test_losses_are_added_up_once_read() -> None:
     assert losses.faulty_step == 0
     losses.begin_again([5.0], targets=2)
     assert (losses.totals, losses.targets) == ({"one": 5, "two": 0}, 2)
+
+
+@pytest.mark.parametrize("name", ["adapt", "pretrain", "train-recogniser", "unit-language-model"])
+def test_a_command_that_trains_goes_to_further_processes(name: str) -> None:
+    command = load_command(name).COMMAND
+    assert pickle.loads(pickle.dumps(command)).stage is command.stage

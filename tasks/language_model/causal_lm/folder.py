@@ -18,8 +18,7 @@ from typing import Any
 from tasks.causal_model import ADAPTER, check_causal, gguf_file_in, load_causal_model
 from tasks.errors import ModelError
 from tasks.files.atomic_file import PRIVATE_MODE, PUBLIC_MODE, atomic_folder
-from tasks.language_model.causal_lm.model import CausalModel
-from tasks.language_model.causal_lm.word_pieces import WordPieces
+from tasks.language_model.causal_lm.model import CausalModel, WordPieces
 from tasks.language_model.model_folder import SETTINGS, check_replaceable
 from tasks.language_model.settings import CausalLanguageModelSettings, Kind
 from tasks.model_source import locate_model, unreachable
@@ -131,7 +130,8 @@ def load(
         pieces.hash, pieces.size = record.tokenizer, record.tokenizer_size
         pieces.add_markers(record.markers)
         return CausalModel(trained.eval(), pieces, str(folder)), record
-    causal, base = _load_base(record.model, record.gguf_file, record.precision)
+    causal = _load_base(record.model, record.gguf_file, record.precision)
+    base = _base_hash(record.model, record.gguf_file, causal.model)
     if base != record.base:
         raise ModelError(
             f"model folder {str(folder)!r} was made from model {record.model!r} with the hash {str(record.base)[:12]}, "
@@ -193,18 +193,30 @@ def add_markers(causal: CausalModel, markers: list[str]) -> None:
                 table.weight[ids] = mean
 
 
+def load_by_name(model: str, precision: str = "auto") -> CausalModel:
+    """The model alone; the files of one as it comes are not hashed."""
+    if (Path(model) / SETTINGS).is_file():
+        return load(model)[0]
+    return _load_base(model, _gguf_file_of(model), precision)
+
+
 def _as_it_comes(model: str, gguf_file: str | None, precision: str) -> tuple[CausalModel, CausalRecord]:
-    if gguf_file is None:
-        source = Path(locate_model(model))
-        gguf_file = gguf_file_in(source) if source.is_dir() else None
-    causal, base = _load_base(model, gguf_file, precision)
+    gguf_file = gguf_file or _gguf_file_of(model)
+    causal = _load_base(model, gguf_file, precision)
+    base = _base_hash(model, gguf_file, causal.model)
     return causal, CausalRecord(model, gguf_file, precision, base, causal.pieces.hash, causal.pieces.size)
 
 
-def _load_base(model: str, gguf_file: str | None, precision: str) -> tuple[CausalModel, str | None]:
+def _gguf_file_of(model: str) -> str | None:
+    """The only file in GGUF of a folder."""
+    source = Path(locate_model(model))
+    return gguf_file_in(source) if source.is_dir() else None
+
+
+def _load_base(model: str, gguf_file: str | None, precision: str) -> CausalModel:
     loaded, tokenizer = load_causal_model(model, gguf_file, precision=precision)
     check_causal(loaded, model)
-    return CausalModel(loaded.eval(), WordPieces(tokenizer, model), model), _base_hash(model, gguf_file, loaded)
+    return CausalModel(loaded.eval(), WordPieces(tokenizer, model), model)
 
 
 def _base_hash(model: str, gguf_file: str | None, loaded: Any) -> str | None:

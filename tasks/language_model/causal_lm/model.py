@@ -1,17 +1,162 @@
-"""A causal language model with the pieces of words: how probable it finds them."""
+"""A causal language model, and the pieces that its tokenizer makes of words: their log-probabilities add up.
 
+A text is first a sequence of words, as for every kind of model, but over a vocabulary that takes in every word it
+meets. Then each word becomes its pieces with the space before it, the same wherever it stands, also at the start of a
+sentence; a marker, where the model knows it, is one token. A sentence is a line: it begins behind a line end and ends
+with one. The tokenizer's own end token would be another thing for every model: to one that was tuned for conversation
+it is the end of a turn, which it all but excludes behind words without punctuation.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from tasks.language_model.causal_lm.word_pieces import PieceText, WordPieces
-from tasks.language_model.transformer.batching import Batch, batches_by_length, make_batch
-from tasks.language_model.transformer.windows import divide, overlap_of
+from tasks.errors import ModelError
+from tasks.language_model.encoded_text import EncodedText, is_marker
+from tasks.language_model.transformer.batching import Batch, batches_by_length, divide, make_batch, overlap_of
+from tasks.language_model.vocabulary import END_ID, MARKERS, SPECIAL_TOKENS, START_ID, Vocabulary
+
+_LINE_END = "\n"
+"""Words are encoded behind one, since many tokenizers treat the very beginning of a text apart."""
+
+
+class OpenVocabulary(Vocabulary):
+    """The special tokens, and every word from the moment that it is met: none is unknown."""
+
+    def __init__(self) -> None:
+        super().__init__(SPECIAL_TOKENS)
+        self.words = list(SPECIAL_TOKENS)
+
+    def encode(self, words: Iterable[str]) -> list[int]:
+        """Ids of words and markers."""
+        found = []
+        for word in words:
+            index = self.ids.setdefault(word, len(self.words))
+            if index == len(self.words):
+                self.words.append(word)
+            found.append(index)
+        return found
+
+
+@dataclass(frozen=True)
+class PieceText:
+    """Sentences as pieces, one after the other, each piece with the word that it is part of."""
+
+    text: EncodedText
+    """The pieces in place of words (int32); what stands before a sentence is no target."""
+    is_target: np.ndarray
+    """Whether each piece is to be predicted (P,), bool."""
+    word: np.ndarray
+    """Index into the words' text of the word that each piece is part of (P,), int64."""
+    is_first: np.ndarray
+    """Whether a piece is the first of its word (P,), bool."""
+
+
+class WordPieces:
+    """A tokenizer as a language model of words uses it."""
+
+    def __init__(self, tokenizer: Any, name: str) -> None:
+        """Raises ``ModelError`` where the tokenizer has no piece for the end of a line."""
+        self._tokenizer, self._name = tokenizer, name
+        self.hash = hashlib.sha256(json.dumps(sorted(tokenizer.get_vocab().items())).encode()).hexdigest()
+        self.size = len(tokenizer)
+        self._anchor, line, longer = self._plain([_LINE_END, f"{_LINE_END} a", f"{_LINE_END} a{_LINE_END}"])
+        if not self._anchor or longer[: len(line)] != line or longer == line:
+            raise ModelError(f"model {name!r} has no pieces for the end of a line, which ends a sentence here")
+        # A tokenizer puts its start token before every text where the model was trained that way (LLaMA), and else not.
+        begins = tokenizer(_LINE_END)["input_ids"][:1] == [tokenizer.bos_token_id]
+        self.start = [*([tokenizer.bos_token_id] if begins else []), *self._anchor]
+        """What stands before a sentence."""
+        self.end = longer[len(line) :]
+        self.markers: dict[str, int] = {}
+
+    def add_markers(self, markers: Sequence[str]) -> None:
+        """Make each of these markers one token."""
+        from tokenizers import AddedToken
+
+        self._tokenizer.add_tokens([AddedToken(marker, special=True, normalized=False) for marker in markers])
+        self.markers = {marker: self._tokenizer.convert_tokens_to_ids(marker) for marker in markers}
+
+    def save(self, folder: str | Path) -> None:
+        """Write the tokenizer beside a model."""
+        self._tokenizer.save_pretrained(folder)
+
+    def of_words(self, words: Sequence[str]) -> list[list[int]]:
+        """The pieces of each word with the space before it; ``ModelError`` where a word has none."""
+        length = len(self._anchor)
+        pieces = self._plain([f"{_LINE_END} {word}" for word in words])
+        joined = [index for index, found in enumerate(pieces) if found[:length] != self._anchor]
+        alone = iter(self._plain([f" {words[index]}" for index in joined]))
+        cut = [found[length:] for found in pieces]
+        for index in joined:
+            # The tokenizer made one piece of the line end and what follows.
+            cut[index] = next(alone)
+        if not all(cut):
+            raise ModelError(f"model {self._name!r}: its tokenizer has no pieces for some words of the text")
+        return cut
+
+    def _plain(self, texts: Sequence[str]) -> list[list[int]]:
+        if not texts:
+            return []
+        pieces: list[list[int]] = self._tokenizer(
+            list(texts), add_special_tokens=False, split_special_tokens=True, return_attention_mask=False
+        )["input_ids"]
+        return pieces
+
+    def of_text(self, text: EncodedText, vocabulary: OpenVocabulary) -> PieceText:
+        """A text over the open vocabulary as pieces.
+
+        Raises ``ModelError`` where it has markers that ``add_markers`` was not told of.
+        """
+        used = np.unique(text.tokens)
+        is_word = used >= len(SPECIAL_TOKENS)
+        table: list[list[int]] = [[] for _ in vocabulary.words]
+        table[START_ID], table[END_ID] = self.start, self.end
+        for index in used[~is_word].tolist():
+            token = vocabulary.words[index]
+            if token in MARKERS:
+                if token not in self.markers:
+                    raise ModelError(f"model {self._name!r} does not know the marker {token}")
+                table[index] = [self.markers[token]]
+        words = used[is_word].tolist()
+        for index, pieces in zip(words, self.of_words([vocabulary.words[index] for index in words]), strict=True):
+            table[index] = pieces
+        lengths = np.fromiter(map(len, table), dtype=np.int64, count=len(table))
+        begins = np.concatenate([[0], np.cumsum(lengths)])
+        flat = np.fromiter((piece for pieces in table for piece in pieces), dtype=np.int32, count=int(begins[-1]))
+        counts = lengths[text.tokens]  # (N,): pieces of each word
+        word = np.repeat(np.arange(len(counts)), counts)  # (P,)
+        ends = np.cumsum(counts)
+        inside = np.arange(len(word)) - (ends - counts)[word]  # (P,): place in the word
+        return PieceText(
+            text=EncodedText(
+                tokens=flat[begins[text.tokens[word]] + inside],
+                offsets=np.concatenate([[0], ends])[text.offsets],
+                lines=text.lines,
+                empty_lines=text.empty_lines,
+                marker_like=text.marker_like,
+                markers_are_targets=text.markers_are_targets,
+            ),
+            is_target=text.is_target()[word],
+            word=word,
+            is_first=inside == 0,
+        )
+
+
+def markers_in(text: EncodedText) -> list[str]:
+    """The markers that a text holds, in the order of their ids."""
+    return [SPECIAL_TOKENS[index] for index in np.unique(text.tokens[is_marker(text.tokens)]).tolist()]
+
 
 _MOST_POSITIONS = 1024
 """Longer sentences are read in windows, also where a model has room for more."""
-_BATCH_PIECES = {"cpu": 512, "cuda": 8192}
+BATCH_PIECES = {"cpu": 512, "cuda": 8192}
 
 
 class CausalModel:
@@ -44,7 +189,7 @@ class CausalModel:
         wanted = torch.tensor(list(self.pieces.markers.values()), device=device)
         found = np.zeros(len(text.text.tokens))
         self.model.eval()
-        batches = batches_by_length(windows, _BATCH_PIECES.get(device.type, _BATCH_PIECES["cuda"]))
+        batches = batches_by_length(windows, BATCH_PIECES.get(device.type, BATCH_PIECES["cuda"]))
         for chosen in tqdm(batches, desc=title, unit="batch", disable=None, leave=False):
             batch = make_batch(text.text, text.is_target, windows, chosen)
             columns = batch.positions.numpy() % batch.tokens.shape[1]

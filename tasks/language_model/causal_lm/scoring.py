@@ -1,40 +1,156 @@
-"""How probable a causal language model finds each target of a text.
+"""How probable a causal language model finds a text and sentences; prefixes that sentences share are computed once.
 
 The targets are those of every kind of model, normalised words and sentence ends, so perplexity a word and bits a
 character compare; a word's probability is that of all its pieces, its leading space among them. No word is unknown.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
-from tasks.language_model.causal_lm.folder import load
-from tasks.language_model.causal_lm.model import CausalModel
-from tasks.language_model.causal_lm.word_pieces import OpenVocabulary
+from tasks.language_model.causal_lm.folder import load_by_name
+from tasks.language_model.causal_lm.model import BATCH_PIECES, CausalModel, OpenVocabulary
 from tasks.language_model.encoded_text import EncodedText, encode_text
 from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
-from tasks.language_model.evaluation.target_scores import TargetScores
-from tasks.language_model.transformer.windows import overlap_of
+from tasks.language_model.language_models import Precision, TargetScores, Words, encode_sentences
+from tasks.language_model.prefix_trees import TreeBatch, score_sequences
+from tasks.language_model.transformer.batching import overlap_of
+from tasks.packed_linear import pack_linear_layers
+
+if TYPE_CHECKING:
+    from tasks.language_model.causal_lm.next_words import WholeWords
+
+_CHUNK = 64
+"""Positions whose scores over the whole vocabulary are in float32 at once."""
+_SAME = 1e-3
+"""Nats a piece: a model that takes trees gives them the scores of single sequences, but for rounding."""
+_PROBE: list[Words] = [("the", "end", "of"), ("the", "end", "and"), ("the", "and"), ("of",)]
 
 
-def score_text(model: str | Path, text: str | Path, markers: MarkerRule) -> tuple[TargetScores, Protocol]:
-    """Score a plain text file by the model of a folder; ``markers`` is the evaluation's rule for the protocol."""
-    causal, _ = load(model)
-    if causal.model.device.type == "cpu":
-        from tasks.packed_linear import pack_linear_layers
+class CausalScorer:
+    """See ``LanguageModel``."""
 
-        pack_linear_layers(causal.model)
-    vocabulary = OpenVocabulary()
-    encoded = encode_text(text, vocabulary)
-    protocol = Protocol(
-        vocabulary=causal.pieces.hash,
-        vocabulary_size=causal.pieces.size,
-        unknown_rate=None,
-        maximum_tokens=causal.maximum_pieces,
-        stride=causal.maximum_pieces - overlap_of(causal.maximum_pieces),
-        markers=markers,
-    )
-    return score_targets(causal, encoded, vocabulary), protocol
+    def __init__(self, causal: CausalModel, precision: Precision = "auto") -> None:
+        self.causal = causal
+        body = causal.model
+        body.eval()
+        if precision != "auto":
+            body.to(getattr(torch, precision))
+        if body.device.type == "cpu" and body.dtype == torch.float32:
+            pack_linear_layers(body)
+        self.vocabulary_hash = causal.pieces.hash
+        self._shares_prefixes: bool | None = None
+
+    @classmethod
+    def load(cls, model: str | Path, precision: Precision = "auto") -> "CausalScorer":
+        """A model folder of kind ``causal_lm``, or a model as it comes (folder, package, name on the hub)."""
+        return cls(load_by_name(str(model), precision), precision)
+
+    @property
+    def shares_prefixes(self) -> bool:
+        """Whether the model can read a tree; one that cannot (without positions or masks) scores each sentence."""
+        if self._shares_prefixes is None:
+            self._shares_prefixes = self._takes_trees()
+        return self._shares_prefixes
+
+    def score_text(self, text: str | Path, markers: MarkerRule = "in_vocabulary") -> tuple[TargetScores, Protocol]:
+        """As the protocol says."""
+        causal, vocabulary = self.causal, OpenVocabulary()
+        encoded = encode_text(text, vocabulary)
+        protocol = Protocol(
+            vocabulary=causal.pieces.hash,
+            vocabulary_size=causal.pieces.size,
+            unknown_rate=None,
+            maximum_tokens=causal.maximum_pieces,
+            stride=causal.maximum_pieces - overlap_of(causal.maximum_pieces),
+            markers=markers,
+        )
+        return score_targets(causal, encoded, vocabulary), protocol
+
+    def next_words(self) -> "WholeWords":
+        """As the protocol says."""
+        from tasks.language_model.causal_lm.next_words import WholeWords
+
+        return WholeWords(self)
+
+    def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
+        """As the protocol says. What is longer than the model's window is scored by the model's own code."""
+        if not self.shares_prefixes:
+            return self._one_by_one(groups)
+        return self._as_trees(groups)
+
+    def unknown_words(self, words: Words) -> int:
+        """None: every word can be spelled."""
+        return 0
+
+    def _as_trees(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
+        pieces = self.causal.pieces
+        words = sorted({word for group in groups for hypothesis in group for word in hypothesis})
+        table = dict(zip(words, pieces.of_words(words), strict=True))
+        found = [np.zeros(len(group)) for group in groups]
+        # Two divisions into words can have the same pieces.
+        sequences: list[dict[tuple[int, ...], list[int]]] = [{} for _ in groups]
+        long: list[tuple[int, int]] = []
+        for number, group in enumerate(groups):
+            for place, hypothesis in enumerate(group):
+                inner = [piece for word in hypothesis for piece in table[word]]
+                ids = (*pieces.start, *inner, *pieces.end)
+                if len(ids) - 1 > self.causal.maximum_pieces:
+                    long.append((number, place))
+                else:
+                    sequences[number].setdefault(ids, []).append(place)
+        batch_pieces = BATCH_PIECES.get(self.causal.model.device.type, BATCH_PIECES["cuda"])
+        sums = score_sequences([list(group) for group in sequences], self._scores_of, batch_pieces)
+        given = self._of_start()
+        for scores, sequences_of, of_group in zip(found, sequences, sums, strict=True):
+            for places, value in zip(sequences_of.values(), of_group.tolist(), strict=True):
+                scores[places] = value - given
+        if long:
+            (values,) = self._one_by_one([[groups[number][place] for number, place in long]])
+            for (number, place), value in zip(long, values.tolist(), strict=True):
+                found[number][place] = value
+        return found
+
+    def _of_start(self) -> float:
+        """What the pieces before a sentence cost behind the first of them: they are no targets."""
+        start = self.causal.pieces.start
+        return float(score_sequences([[start]], self._scores_of, len(start))[0][0]) if len(start) > 1 else 0.0
+
+    @torch.inference_mode()
+    def _scores_of(self, batch: TreeBatch) -> np.ndarray:
+        model = self.causal.model
+        tokens, depth, visible, places, targets = (
+            torch.from_numpy(values).to(model.device)
+            for values in (batch.tokens, batch.depth, batch.visible[:, None], batch.edge_place, batch.edge_token)
+        )
+        # Added to attention's scores (B, 1, T, T): not every kind of attention takes a mask of truth values.
+        hidden = torch.zeros(visible.shape, dtype=model.dtype, device=model.device)
+        hidden.masked_fill_(~visible, torch.finfo(model.dtype).min)
+        logits = model(input_ids=tokens, attention_mask=hidden, position_ids=depth, use_cache=False).logits.flatten(
+            0, 1
+        )
+        normalisers = torch.cat([chunk.float().logsumexp(1) for chunk in logits.split(_CHUNK)])  # (B x T,)
+        return (logits[places, targets].float() - normalisers[places]).double().cpu().numpy()
+
+    def _one_by_one(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
+        vocabulary = OpenVocabulary()
+        flat = [hypothesis for group in groups for hypothesis in group]
+        text = encode_sentences(flat, vocabulary)
+        words = self.causal.word_log_probabilities(self.causal.pieces.of_text(text, vocabulary), len(text.tokens))
+        sums = np.add.reduceat(words, text.offsets[:-1]) if flat else np.zeros(0)
+        return np.split(sums, np.cumsum([len(group) for group in groups])[:-1])
+
+    def _takes_trees(self) -> bool:
+        try:
+            (shared,) = self._as_trees([_PROBE])
+        except (TypeError, ValueError, RuntimeError, NotImplementedError):
+            return False  # the model takes no positions, or no mask of this shape
+        (alone,) = self._one_by_one([_PROBE])
+        tolerance = _SAME if self.causal.model.dtype == torch.float32 else 100 * _SAME
+        return bool(np.allclose(shared, alone, rtol=tolerance, atol=10 * tolerance))
 
 
 def score_targets(causal: CausalModel, text: EncodedText, vocabulary: OpenVocabulary) -> TargetScores:

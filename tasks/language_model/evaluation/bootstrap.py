@@ -13,8 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from tasks.errors import CorpusError
-from tasks.language_model.evaluation.sentence_scores import ALL, KNOWN, SentenceScores, read_scores
-from tasks.language_model.evaluation.sentence_sums import LogProbabilitySum, SentenceSums
+from tasks.language_model.evaluation.sentence_scores import (
+    ALL,
+    KNOWN,
+    LogProbabilitySum,
+    SentenceScores,
+    SentenceSums,
+    read_scores,
+)
 
 _CELLS_AT_ONCE = 2_000_000
 _MOST_UNDEFINED = 0.01

@@ -1,30 +1,142 @@
-"""How probable an n-gram model finds each target of a text: the same protocol as the Transformer's."""
+"""How probable an n-gram model finds a text, sentences and next words: it looks each word up in its back-off tables."""
 
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from tasks.language_model.encoded_text import encode_text
 from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
-from tasks.language_model.evaluation.target_scores import TargetScores
+from tasks.language_model.language_models import NextWords, TargetScores, Words, encode_sentences, sentence_sums
+from tasks.language_model.ngram.backoff_model import BackoffModel, NgramMixture, find
 from tasks.language_model.ngram.folder import load
-from tasks.language_model.vocabulary import UNKNOWN_ID
+from tasks.language_model.sequence_tree import SequenceTree
+from tasks.language_model.vocabulary import START_ID, UNKNOWN_ID, Vocabulary
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_SENTENCES_AT_ONCE = 100_000
 
 
-def score_text(model: str | Path, text: str | Path, markers: MarkerRule) -> tuple[TargetScores, Protocol]:
-    """Score a plain text file by the model of a folder; ``markers`` is the evaluation's rule for the protocol."""
-    mixture, vocabulary = load(model)
-    encoded = encode_text(text, vocabulary)
-    is_target = encoded.is_target()
-    scores = TargetScores(
-        log_probability=mixture.log_probabilities(encoded)[is_target],
-        known=encoded.tokens[is_target] != UNKNOWN_ID,
-        marker_log_probability=mixture.marker_log_probabilities(encoded)[is_target],
-    )
-    protocol = Protocol(
-        vocabulary=vocabulary.hash,
-        vocabulary_size=len(vocabulary),
-        unknown_rate=encoded.unknown_words / encoded.words,
-        maximum_tokens=None,
-        stride=None,
-        markers=markers,
-    )
-    return scores, protocol
+class NgramScorer:
+    """See ``LanguageModel``."""
+
+    def __init__(self, mixture: NgramMixture, vocabulary: Vocabulary) -> None:
+        self._mixture, self._words = mixture, vocabulary
+        self.vocabulary_hash = vocabulary.hash
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "NgramScorer":
+        """The model of a folder."""
+        return cls(*load(folder))
+
+    def score_text(self, text: str | Path, markers: MarkerRule = "in_vocabulary") -> tuple[TargetScores, Protocol]:
+        """As the protocol says."""
+        encoded = encode_text(text, self._words)
+        is_target = encoded.is_target()
+        scores = TargetScores(
+            log_probability=self._mixture.log_probabilities(encoded)[is_target],
+            known=encoded.tokens[is_target] != UNKNOWN_ID,
+            marker_log_probability=self._mixture.marker_log_probabilities(encoded)[is_target],
+        )
+        protocol = Protocol(
+            vocabulary=self._words.hash,
+            vocabulary_size=len(self._words),
+            unknown_rate=encoded.unknown_words / encoded.words,
+            maximum_tokens=None,
+            stride=None,
+            markers=markers,
+        )
+        return scores, protocol
+
+    def next_words(self) -> NextWords:
+        """As the protocol says."""
+        return NgramNextWord(self._mixture, self._words)
+
+    def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
+        """As the protocol says."""
+        flat = [words for group in groups for words in group]
+        sums = []
+        for begin in range(0, len(flat), _SENTENCES_AT_ONCE):
+            text = encode_sentences(flat[begin : begin + _SENTENCES_AT_ONCE], self._words)
+            sums.append(sentence_sums(self._mixture.log_probabilities(text)[text.is_target()], text))
+        joined = np.concatenate(sums) if sums else np.zeros(0)
+        return np.split(joined, np.cumsum([len(group) for group in groups])[:-1])
+
+    def unknown_words(self, words: Words) -> int:
+        """As the protocol says."""
+        return sum(word not in self._words.ids for word in words)
+
+
+class NgramNextWord:
+    """See ``NextWords``: whole distributions."""
+
+    def __init__(self, mixture: NgramMixture, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        used = [(model, weight) for model, weight in zip(mixture.models, mixture.weights, strict=True) if weight > 0]
+        self._models, self._weights = [model for model, _ in used], [weight for _, weight in used]
+
+    def start(self, columns: np.ndarray) -> None:
+        """Forget all histories."""
+        self._columns = columns
+        self._histories = SequenceTree(len(self.vocabulary))
+        # By history, of each model: the entry of each order that the history ends in, -1 for none.
+        self._entries = [[self._first(model) for model in self._models]]
+
+    @staticmethod
+    def _first(model: BackoffModel) -> np.ndarray:
+        entries = np.full(max(model.order - 1, 1), -1, dtype=np.int64)
+        entries[0] = START_ID
+        return entries
+
+    def extend(self, histories: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """The histories with one word more (N,)."""
+        found, before = self._histories.children(histories, words)
+        for history in range(before, self._histories.size):
+            parent, word = int(self._histories.parent[history]), int(self._histories.unit[history])
+            self._entries.append(
+                [self._next(*pair, word) for pair in zip(self._models, self._entries[parent], strict=True)]
+            )
+        return found
+
+    @staticmethod
+    def _next(model: BackoffModel, before: np.ndarray, word: int) -> np.ndarray:
+        entries = np.full_like(before, -1)
+        entries[0] = word
+        for place, table in enumerate(model.orders[1:-1]):
+            if before[place] >= 0 and len(table.keys):
+                wanted = np.array([before[place] * model.vocabulary_size + word])
+                entries[place + 1] = find(table.keys, wanted)[0]
+        return entries
+
+    def read(self, histories: np.ndarray) -> None:
+        """Nothing is shared by several histories."""
+        return
+
+    def scores(self, histories: np.ndarray) -> "Tensor":
+        """Log-probability of every token as the next one (N, C)."""
+        import torch
+
+        found = torch.empty(len(histories), len(self._columns))
+        for row, history in enumerate(histories.tolist()):
+            mixed = np.zeros(len(self.vocabulary))
+            for model, weight, entries in zip(self._models, self._weights, self._entries[history], strict=True):
+                mixed += weight * np.exp(_distribution(model, entries))
+            with np.errstate(divide="ignore"):
+                found[row] = torch.from_numpy(np.log(mixed)).float()[torch.from_numpy(self._columns)]
+        return found
+
+
+def _distribution(model: BackoffModel, entries: np.ndarray) -> np.ndarray:
+    """Log-probabilities (V,) of every word behind a history that ends in these entries."""
+    result = model.orders[0].log_probability.copy()
+    for entry, (lower, higher) in zip(entries.tolist(), pairwise(model.orders), strict=False):
+        if entry < 0 or not len(higher.keys):
+            continue
+        result += lower.log_backoff[entry]
+        begin, end = np.searchsorted(higher.keys, [entry * model.vocabulary_size, (entry + 1) * model.vocabulary_size])
+        result[higher.keys[begin:end] - entry * model.vocabulary_size] = higher.log_probability[begin:end]
+    return result

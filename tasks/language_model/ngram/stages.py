@@ -9,19 +9,21 @@ import sys
 import time
 from collections.abc import Sequence
 from math import exp
+from typing import TYPE_CHECKING
 
 from tasks.errors import ParameterError
 from tasks.language_model.encoded_text import EncodedText, encode_text, warn_of_markers
 from tasks.language_model.model_folder import check_replaceable
-from tasks.language_model.ngram.backoff_model import BackoffModel
+from tasks.language_model.ngram.backoff_model import BackoffModel, NgramMixture, weight_of_first
 from tasks.language_model.ngram.folder import load, save_adapted, save_new
 from tasks.language_model.ngram.kneser_ney import Discounts, estimate
-from tasks.language_model.ngram.mixture import NgramMixture, weight_of_first
 from tasks.language_model.settings import NgramSettings, marker_use_of
-from tasks.language_model.stage_files import AdaptFiles
 from tasks.language_model.vocabulary import Vocabulary, read_vocabulary
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
+
+if TYPE_CHECKING:
+    from tasks.language_model.adapt import AdaptFiles
 
 
 def pretrain(
@@ -43,7 +45,7 @@ def pretrain(
     return report
 
 
-def adapt(settings: NgramSettings, files: AdaptFiles, cell: Cell) -> Report:
+def adapt(settings: NgramSettings, files: "AdaptFiles", cell: Cell) -> Report:
     """Estimate a model of the text, mix it with that of ``--model``, write both, and print one line.
 
     Raises ``ParameterError`` where neither a setting nor a validation text says the weight.

@@ -1,5 +1,6 @@
 """The training of a Transformer as a stage: a text in, a trained model folder and a report out."""
 
+import hashlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,11 +12,16 @@ from tasks.language_model.encoded_text import EncodedText, encode_text, warn_of_
 from tasks.language_model.generic_mixture import mix_generic_text
 from tasks.language_model.model_folder import check_replaceable
 from tasks.language_model.settings import MarkerUse, TrainingSettings
+from tasks.language_model.vocabulary import Vocabulary
 from tasks.records.stage_report import Report
+from tasks.settings.checks import as_plain
 from tasks.settings.resources import ResourceSettings
+from tasks.training.checkpoints import hash_of, work_key
 from tasks.training.stage import TrainedFolder, TrainingFrame, open_checkpoints, ranks_of_resources
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from tasks.language_model.transformer.model import TransformerLanguageModel
     from tasks.language_model.vocabulary import Vocabulary
     from tasks.training.record import TrainingRecord
@@ -53,7 +59,6 @@ def train_transformer(
     Of several processes that train together the first alone writes. Checkpoints are removed when everything is written,
     the report among it.
     """
-    from tasks.language_model.training.identity import training_identity, training_key
     from tasks.language_model.training.trainer import train
     from tasks.language_model.transformer.folder import save_model
     from tasks.torch_setup import set_up_torch
@@ -62,7 +67,7 @@ def train_transformer(
     plan = ranks_of_resources(resources)
     set_up_torch(resources.threads)
     if resources.compile:
-        from tasks.language_model.training.compilation import check_compiler
+        from tasks.language_model.training.trainer import check_compiler
 
         check_compiler()
     settings = training.settings
@@ -142,3 +147,55 @@ def valid_perplexities(curve: list[dict[str, float]]) -> str:
     """Words for the perplexity of the validation text before and after; empty where there is no such text."""
     losses = [point["valid_loss"] for point in curve if "valid_loss" in point]
     return f"; valid perplexity {exp(losses[0]):.1f} -> {exp(losses[-1]):.1f}" if losses else ""
+
+
+_LIBRARIES = ("numpy", "torch", "lightning")
+
+
+def training_identity(
+    model: "nn.Module", vocabulary: Vocabulary, text: EncodedText, settings: TrainingSettings, seed: int
+) -> dict[str, str]:
+    """Hashes by what they are of: vocabulary, architecture, and what the order of batches comes from.
+
+    A checkpoint with others is no state of this run, whatever else may have changed.
+    """
+    architecture = as_plain(model.architecture)
+    return {
+        "vocabulary": vocabulary.hash,
+        "architecture": hash_of(architecture),
+        "order": hash_of([_text_hash(text), seed, settings.batch_tokens, architecture]),
+    }
+
+
+def training_key(
+    identity: dict[str, str],
+    model: "nn.Module",
+    valid: EncodedText | None,
+    settings: TrainingSettings,
+    log_every_steps: int,
+) -> str:
+    """The name of the folder of a run's checkpoints: its identity, the weights it begins with, and all else."""
+    return work_key(
+        identity,
+        packages=["language_model"],
+        libraries=_LIBRARIES,
+        log_every_steps=log_every_steps,
+        weights=_weights_hash(model),
+        valid=None if valid is None else _text_hash(valid),
+        settings=as_plain(settings),
+    )
+
+
+def _text_hash(text: EncodedText) -> str:
+    digest = hashlib.sha256(b"markers are targets" if text.markers_are_targets else b"")
+    digest.update(text.offsets.tobytes())
+    digest.update(text.tokens.tobytes())
+    return digest.hexdigest()
+
+
+def _weights_hash(model: "nn.Module") -> str:
+    digest = hashlib.sha256()
+    for name, value in sorted(model.state_dict().items()):
+        digest.update(f"{name}\0".encode())
+        digest.update(value.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()

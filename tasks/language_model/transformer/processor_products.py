@@ -3,6 +3,16 @@
 PyTorch multiplies float32 matrices with MKL, which on AMD's processors reaches less than half the rate of oneDNN, the
 library that PyTorch itself takes for bfloat16. Both multiply in float32; only the order of the sums differs. The matrix
 is laid out for the processor's cache once and used many times, so this is for weights that do not change.
+
+Log-probabilities of targets need no full table of scores: those of a few positions over a block of the vocabulary fit
+into the processor's cache; each block adds to the normaliser of every position and is forgotten. The result is that of
+``chunked_log_probabilities``, to rounding.
+
+The words of a vocabulary stand by frequency. Of a large one (``LARGE_VOCABULARY``) the first ``EXACT_WORDS`` are
+multiplied in float32, and hold nearly all of the probability; the scores of the many rare ones after them are
+multiplied in bfloat16, where the processor has it, at twice the rate. Their rounding errors are those of a small share
+of the normaliser: about 1e-5 nats in the mean of a text. A target's own score, and its own share of the normaliser, are
+always in float32, so a rare word that a model is sure of is no exception.
 """
 
 from collections.abc import Iterator
@@ -10,6 +20,8 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
+
+from tasks.torch_setup import has_bfloat16
 
 
 def has_products(matrix: Tensor) -> bool:
@@ -40,3 +52,47 @@ def laid_out_layers(model: nn.Module, rows: int) -> Iterator[None]:
     finally:
         for layer in layers:
             layer.__dict__.pop("forward", None)
+
+
+BLOCK_WORDS = 4096
+BLOCK_POSITIONS = 512
+"""Scores of a block: 8 MB."""
+LARGE_VOCABULARY, EXACT_WORDS = 5 * BLOCK_WORDS, 2 * BLOCK_WORDS
+"""More words than the default profile's vocabulary has: its numbers are float32 throughout."""
+
+
+@torch.no_grad()
+def blockwise_log_probabilities(
+    hidden: Tensor, projection: Tensor, targets: Tensor, exact_words: int | None = None
+) -> Tensor:
+    """log softmax(hidden @ projection.T)[target] (N,) in nats, of float32 tensors on a processor.
+
+    ``hidden`` (N, D), ``projection`` (V, D), ``targets`` (N,) of token ids. ``exact_words``: how many words are
+    multiplied in float32, in whole blocks; by default ``EXACT_WORDS`` of a large vocabulary, else all.
+    """
+    if exact_words is None:
+        large = len(projection) > LARGE_VOCABULARY and has_bfloat16()
+        exact_words = EXACT_WORDS if large else len(projection)
+    exact_words = min(-(-exact_words // BLOCK_WORDS) * BLOCK_WORDS, len(projection))
+    log_sums = torch.full((len(hidden),), -torch.inf)
+    if exact_words:
+        _add_blocks(log_sums, hidden, projection[:exact_words])
+    own = (hidden * projection[targets]).sum(1)  # (N,)
+    if exact_words < len(projection):
+        rounded = hidden.bfloat16()
+        _add_blocks(log_sums, rounded, projection[exact_words:].bfloat16())
+        rough = (rounded.float() * projection[targets].bfloat16().float()).sum(1)  # (N,)
+        change = torch.exp(own - log_sums) - torch.exp(rough.bfloat16().float() - log_sums)
+        log_sums = torch.where(targets >= exact_words, log_sums + torch.log1p(change), log_sums)
+    return own - log_sums
+
+
+def _add_blocks(log_sums: Tensor, hidden: Tensor, projection: Tensor) -> None:
+    """Add words (V, D) to the normalisers (N,) of positions (N, D), in place and in float32."""
+    for words in projection.split(BLOCK_WORDS):
+        matrix = laid_out(words, BLOCK_POSITIONS)
+        for positions, total in zip(hidden.split(BLOCK_POSITIONS), log_sums.split(BLOCK_POSITIONS), strict=True):
+            scores = product(positions, matrix)  # (n, v)
+            # log_softmax goes over the scores once; what it takes away from any one of them is log sum exp(score).
+            of_block = scores[:, 0].float() - torch.log_softmax(scores, dim=1, dtype=torch.float32)[:, 0]  # (n,)
+            total.copy_(torch.logaddexp(total, of_block))

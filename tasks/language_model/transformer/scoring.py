@@ -1,35 +1,110 @@
-"""How probable the Transformer finds each target of a text."""
+"""How probable the Transformer finds a text and sentences; sentences with shared prefixes, which are computed once."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import distributed
+from torch import Tensor, distributed
 
 from tasks.language_model.encoded_text import EncodedText, encode_text
 from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
-from tasks.language_model.evaluation.target_scores import TargetScores
-from tasks.language_model.transformer.batching import Batch, batches_by_length, make_batch
-from tasks.language_model.transformer.blockwise_log_probabilities import blockwise_log_probabilities
+from tasks.language_model.language_models import NextWords, TargetScores, Words, encode_sentences, sentence_sums
+from tasks.language_model.prefix_trees import TreeBatch, score_sequences
+from tasks.language_model.transformer.batching import Batch, batches_by_length, make_batch, overlap_of, windows_of
 from tasks.language_model.transformer.chunked_cross_entropy import chunked_log_probabilities
 from tasks.language_model.transformer.folder import load_model
 from tasks.language_model.transformer.model import TransformerLanguageModel
-from tasks.language_model.transformer.processor_products import has_products, laid_out_layers
-from tasks.language_model.transformer.windows import overlap_of, windows_of
-from tasks.language_model.vocabulary import MARKERS, SPECIAL_TOKENS, UNKNOWN_ID, Vocabulary
+from tasks.language_model.transformer.processor_products import (
+    LARGE_VOCABULARY,
+    blockwise_log_probabilities,
+    has_products,
+    laid_out_layers,
+)
+from tasks.language_model.vocabulary import END_ID, MARKERS, SPECIAL_TOKENS, START_ID, UNKNOWN_ID, Vocabulary
 
 BATCH_TOKENS = 2048
 """Targets whose hidden states are computed at once."""
+BATCH_NODES = 4096
+"""Nodes of prefix trees that the model reads at once."""
 _MARKER_IDS = slice(SPECIAL_TOKENS.index(MARKERS[0]), SPECIAL_TOKENS.index(MARKERS[-1]) + 1)
 
 
-def score_text(model: str | Path, text: str | Path, markers: MarkerRule) -> tuple[TargetScores, Protocol]:
-    """Score a plain text file by the model of a folder; ``markers`` is the evaluation's rule for the protocol."""
-    transformer, vocabulary = load_model(model)
-    if torch.cuda.is_available():
-        transformer = transformer.cuda()
-    encoded = encode_text(text, vocabulary)
-    return score_targets(transformer, encoded), protocol_of(vocabulary, transformer, encoded, markers)
+class TransformerScorer:
+    """See ``LanguageModel``.
+
+    Arithmetic is float32. A sentence is read by itself, also by a model that was trained on running text: nothing is
+    known of what was said before it.
+    """
+
+    def __init__(self, model: TransformerLanguageModel, vocabulary: Vocabulary) -> None:
+        self._model, self._words = model.eval(), vocabulary
+        self.vocabulary_hash = vocabulary.hash
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "TransformerScorer":
+        """The model of a folder, on a GPU where there is one."""
+        model, vocabulary = load_model(folder)
+        return cls(model.cuda() if torch.cuda.is_available() else model, vocabulary)
+
+    def score_text(self, text: str | Path, markers: MarkerRule = "in_vocabulary") -> tuple[TargetScores, Protocol]:
+        """As the protocol says."""
+        encoded = encode_text(text, self._words)
+        return score_targets(self._model, encoded), protocol_of(self._words, self._model, encoded, markers)
+
+    def next_words(self) -> NextWords:
+        """As the protocol says."""
+        from tasks.language_model.transformer.next_words import TransformerNextWord
+
+        return TransformerNextWord(self._model, self._words)
+
+    def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
+        """As the protocol says. What is longer than the model's positions is scored as a text is."""
+        maximum = self._model.architecture.maximum_tokens
+        found = [np.zeros(len(group)) for group in groups]
+        # Hypotheses that differ in unknown words alone are one sequence.
+        sequences: list[dict[tuple[int, ...], list[int]]] = [{} for _ in groups]
+        long: list[tuple[int, int]] = []
+        for number, group in enumerate(groups):
+            for place, words in enumerate(group):
+                if len(words) + 1 > maximum:
+                    long.append((number, place))
+                    continue
+                ids = (START_ID, *self._words.encode(words), END_ID)
+                sequences[number].setdefault(ids, []).append(place)
+        with laid_out_layers(self._model, BATCH_NODES):
+            sums = score_sequences([list(distinct) for distinct in sequences], self._scores_of, BATCH_NODES)
+        for scores, distinct, of_group in zip(found, sequences, sums, strict=True):
+            for places, value in zip(distinct.values(), of_group.tolist(), strict=True):
+                scores[places] = value
+        if long:
+            text = encode_sentences([groups[number][place] for number, place in long], self._words)
+            with _sentence_by_sentence(self._model):
+                values = score_targets(self._model, text).log_probability
+            for (number, place), value in zip(long, sentence_sums(values, text).tolist(), strict=True):
+                found[number][place] = value
+        return found
+
+    def unknown_words(self, words: Words) -> int:
+        """As the protocol says."""
+        return sum(word not in self._words.ids for word in words)
+
+    @torch.inference_mode()
+    def _scores_of(self, batch: TreeBatch) -> np.ndarray:
+        model, projection = self._model, self._model.embedding.weight
+        unseen = torch.from_numpy(~batch.visible[:, None])
+        # Added to the scores: every layer would make this of booleans again.
+        visible = torch.zeros(unseen.shape).masked_fill_(unseen, -torch.inf).to(projection)  # (B, 1, T, T)
+        tokens, depth, places, targets = (
+            torch.from_numpy(values).to(projection.device)
+            for values in (batch.tokens, batch.depth, batch.edge_place, batch.edge_token)
+        )
+        hidden = model.embedding(tokens) + model.positions(depth)  # (B, T, D)
+        for block in model.blocks:
+            hidden = block(hidden, visible)
+        hidden = model.final_norm(hidden).flatten(0, 1)  # (B x T, D)
+        return _log_probabilities(hidden, projection, places, targets).double().cpu().numpy()
 
 
 def protocol_of(
@@ -105,3 +180,31 @@ def _marker_log_probabilities(
     marker_scores = torch.logsumexp(hidden @ projection[_MARKER_IDS].t(), dim=1)
     # Rounding must not make a probability of 1 of it, which would leave nothing for the other tokens.
     return (marker_scores - target_scores + log_probability).clamp(max=-1e-6)
+
+
+def _log_probabilities(hidden: Tensor, projection: Tensor, places: Tensor, targets: Tensor) -> Tensor:
+    """Log-probability of each target behind the hidden state at its place (E,), in nats.
+
+    Targets behind the same prefix share its normaliser, which costs a product with the whole vocabulary. Of a large
+    vocabulary the normaliser is computed for each target by itself, with that target's share in float32.
+    """
+    scores_of = blockwise_log_probabilities if has_products(projection) else chunked_log_probabilities
+    if len(projection) > LARGE_VOCABULARY:
+        return scores_of(hidden[places], projection, targets)
+    used, number = torch.unique(places, return_inverse=True)  # (N,), (E,)
+    some = torch.empty_like(used)
+    some[number] = targets  # any of the targets behind a prefix tells its normaliser
+    states = hidden[used]  # (N, D)
+    normalisers = (states * projection[some]).sum(1) - scores_of(states, projection, some)  # (N,)
+    return (states[number] * projection[targets]).sum(1) - normalisers[number]
+
+
+@contextmanager
+def _sentence_by_sentence(model: TransformerLanguageModel) -> Iterator[None]:
+    """Have a model of running text read sentences inside the block."""
+    architecture = model.architecture
+    model.architecture = architecture.model_copy(update={"context": "sentence"})
+    try:
+        yield
+    finally:
+        model.architecture = architecture

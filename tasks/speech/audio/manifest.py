@@ -8,14 +8,26 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from tasks.corpora.text_lines import line_writer, read_lines
 from tasks.errors import CorpusError, SpeechError
-from tasks.speech.problem_list import problem_list
+
+PROBLEMS_SHOWN = 100
+"""A manifest of a folder that was moved has as many problems as lines; nobody reads more than this."""
+
+
+def problem_list(problems: Sequence[str], what: str = "problems") -> str:
+    """The problems one behind the other, and how many there are (of ``what``) where it is more than one."""
+    shown = "; ".join(problems[:PROBLEMS_SHOWN])
+    if len(problems) == 1:
+        return shown
+    more = f"; and {len(problems) - PROBLEMS_SHOWN} more" if len(problems) > PROBLEMS_SHOWN else ""
+    return f"{len(problems)} {what}: {shown}{more}"
+
 
 _REQUIRED_KEYS = ("utterance_id", "audio", "text")
 

@@ -10,7 +10,7 @@ from tqdm import tqdm
 from tasks.errors import SpeechError
 from tasks.language_model.normalisation import normalise
 from tasks.speech.audio.audio_file import audio_facts
-from tasks.speech.audio.manifest import Utterance
+from tasks.speech.audio.manifest import Utterance, problem_list
 
 NO_RECORDING = "no_recording"
 NO_TRANSCRIPT = "no_transcript"
@@ -27,8 +27,6 @@ class Recordings:
     """Utterances of a source, by their ids, and the ids of those that were left out, by the reason."""
 
     utterances: list[Utterance]
-    transcripts: list[Path] = field(default_factory=list)
-    """The files that say which words were said, for the lineage in the report."""
     left_out: dict[str, list[str]] = field(default_factory=dict)
 
     def leave_out(self, reason: str, utterance_id: str) -> None:
@@ -103,3 +101,30 @@ def check_names(chosen: Sequence[str], found: Iterable[str], setting: str, sourc
         raise SpeechError(
             f"{setting} {missing!r} not in source {str(source)!r}; it has: {', '.join(known[:20]) or 'none'}"
         )
+
+
+def recording_seconds(utterances: Iterable[Utterance], maximum_seconds: float) -> list[float]:
+    """Seconds of each recording, by its header.
+
+    Raises ``SpeechError`` that lists the recordings which are missing, empty, cut off, no audio or too long, as far as
+    headers and last samples tell.
+    """
+    seconds, problems = [], []
+    for utterance in utterances:
+        try:
+            seconds.append(audio_facts(utterance.audio, maximum_seconds=maximum_seconds).seconds)
+        except SpeechError as error:
+            problems.append(recording_problem(utterance, error))
+    fail_with_recordings(problems)
+    return seconds
+
+
+def recording_problem(utterance: Utterance, error: SpeechError) -> str:
+    """What is wrong with a recording, for ``fail_with_recordings``."""
+    return f"utterance {utterance.utterance_id!r}: {error}"
+
+
+def fail_with_recordings(problems: Sequence[str]) -> None:
+    """``SpeechError`` that lists the recordings which cannot be used, where there are any."""
+    if problems:
+        raise SpeechError(problem_list(problems, "recordings cannot be used"))

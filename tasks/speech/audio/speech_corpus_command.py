@@ -4,159 +4,168 @@ Reads LibriSpeech and the Wall Street Journal corpus as published (the latter's 
 SMS-WSJ's lists, and manifests: JSON lines {"utterance_id", "audio", "text"} with audio paths relative to the manifest.
 WAV, FLAC, OGG, MP3 and AIFF, any sample rate. Every recording's header is checked; what cannot be used is left out,
 counted and named in the report. The recordings stay where they are, and the output is a folder with manifest.jsonl.
-The kind synthetic speaks a text instead (see palimpsest synthesise-speech).
+
+The kind synthetic speaks a text of one sentence a line instead, by eSpeak NG, to train and test a recogniser without
+data: the output is a folder with a FLAC file per sentence beside manifest.jsonl, in which every utterance is marked as
+synthetic. The voice sets train, dev and test share no accent and no timbre. Sentences with digits (how a number is read
+is open), without words, in another script, too short or too long are left out and counted. Same text, same seed, same
+recordings.
 
 Manifest and recordings are taken to be private: they are for you alone (modes 0700 and 0600), unless --public is given.
 
 Examples:
-  palimpsest speech-corpus --kind librispeech --source LibriSpeech --parts test-clean --public --output speech/test
-  palimpsest speech-corpus --kind wsj --source csr --folders si_et_20 --output speech/eval92
-  palimpsest speech-corpus --params params.yaml --section speech.corpora.test --output speech/test
+  palimpsest speech-corpus --source my/manifest.jsonl --output speech/test
+  palimpsest speech-corpus --kind librispeech --source LibriSpeech --set parts=[test-clean] --public --output test
+  palimpsest speech-corpus --kind wsj --source csr --set folders=[si_et_20] --output speech/eval92
+  palimpsest speech-corpus --kind synthetic --source test.txt --set synthesis.sentences=500 --output speech/test
+  palimpsest speech-corpus --params params.yaml --section speech.corpora.chat.test --output speech/test
 """
 
-import argparse
 import os
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated
 
-from tasks.parameters.source_values import source_values
+from tasks.command import Role, StageCommand, StageFiles
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
+from tasks.speech.audio.settings import (
+    LibriSpeech,
+    ManifestSpeech,
+    SmsWsjSpeech,
+    SpeechSettings,
+    SyntheticSpeech,
+    WallStreetJournalSpeech,
+)
 
-SUMMARY = "bring recordings in: a checked manifest of published or own speech"
-READS = ("source",)
-WRITES = ("output",)
-FILES = ("manifest.jsonl",)
+if TYPE_CHECKING:
+    from tasks.speech.audio.recordings import Recordings
 
-_KINDS = ("manifest", "librispeech", "wsj", "sms_wsj", "synthetic")
-_OPTIONS = ("source", "parts", "lists", "folders", "dataset", "signal", "maximum_seconds")
+SUMMARY = "bring recordings in: a checked manifest of published, own or synthetic speech"
 
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of ``palimpsest speech-corpus``."""
-    parser.add_argument("--output", metavar="FOLDER", required=True, help="folder for manifest.jsonl")
-    parser.add_argument("--public", action="store_true", help="the speech is not private: others may read the output")
-    parser.add_argument("--params", metavar="FILE", help="read the settings from a params.yaml")
-    parser.add_argument("--section", metavar="KEY", help="with --params: the section that describes the speech")
-    parser.add_argument("--report", metavar="FILE", help="write a report of what was done, numbers only")
-    source = parser.add_argument_group("source", "override the section's settings")
-    source.add_argument("--kind", choices=_KINDS, help="form of the source: manifest (default) or a published corpus")
-    source.add_argument("--source", metavar="PATH", help="the corpus's folder, a manifest, sms_wsj.json, or a text")
-    source.add_argument("--parts", metavar="NAME", nargs="+", help="librispeech: only these parts")
-    source.add_argument("--lists", metavar="FILE", nargs="+", help="wsj: index files of utterances, below the source")
-    source.add_argument("--folders", metavar="NAME", nargs="+", help="wsj: only recordings in folders of these names")
-    source.add_argument("--dataset", metavar="NAME", help="sms_wsj: train_si284, cv_dev93 or test_eval92 (default)")
-    source.add_argument(
-        "--signal", metavar="NAME", help="sms_wsj: original_source (default), speech_source, speech_reverberation_early"
-    )
-    source.add_argument("--maximum-seconds", metavar="S", type=float, help="leave out longer recordings (default: 120)")
+Recorded = ManifestSpeech | LibriSpeech | WallStreetJournalSpeech | SmsWsjSpeech
 
 
-def sections(arguments: argparse.Namespace) -> list[str]:
-    """The one section that describes the speech."""
-    return [arguments.section] if arguments.params else []
+class SpeechCorpusFiles(StageFiles):
+    """Where recordings and manifest go; where they come from is a setting."""
+
+    output: Annotated[str, Role(writes=True, files=("manifest.jsonl",))]
+    """folder for manifest.jsonl; of kind synthetic an earlier folder of recordings is replaced"""
+    public: bool = False
+    """the speech is not private: others may read the output"""
 
 
-def _settings(arguments: argparse.Namespace) -> Any:
-    from tasks.settings.checks import check_settings
-    from tasks.speech.audio.settings import SpeechSettings
+def speech_corpus(
+    settings: Recorded | SyntheticSpeech, files: SpeechCorpusFiles, cell: Cell, resources: ResourceSettings
+) -> Report:
+    """Write the manifest.
 
-    values = source_values(arguments, "manifest")
-    given = {name: getattr(arguments, name) for name in _OPTIONS}
-    values |= {name: value for name, value in given.items() if value is not None}
-    return check_settings(SpeechSettings, values, arguments.section or "speech-corpus options")
-
-
-def run(arguments: argparse.Namespace) -> None:
-    """Write the manifest and the report."""
-    settings = _settings(arguments)
-    if settings.kind == "synthetic":
-        _synthesise(arguments, settings)
-        return
+    Raises ``SpeechError`` where the source is missing, is not what its kind says, or nothing in it can be used.
+    """
+    if isinstance(settings, SyntheticSpeech):
+        return _speak(settings, files)
     from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
-    from tasks.files.paths_apart import refuse_shared_paths
     from tasks.language_model.normalisation import normalise
-    from tasks.records.stage_report import recorded_stage
-    from tasks.settings.checks import as_plain
     from tasks.speech.audio.manifest import write_manifest
     from tasks.speech.audio.recordings import check_recordings
 
-    if Path(settings.source).is_file():
-        refuse_shared_paths([("source", settings.source)], [("--output", arguments.output)], files=FILES)
     recordings = _read(settings)
     found = len(recordings.utterances) + sum(map(len, recordings.left_out.values()))
-    private = not arguments.public
-    with recorded_stage(
-        "speech_corpus",
-        arguments.report,
-        cell=_cell(arguments),
-        parameters=as_plain(settings),
-        inputs=recordings.transcripts,
-        outputs=[arguments.output],
-    ) as report:
-        tally = check_recordings(recordings, settings.maximum_seconds, settings.source)
-        folder = make_folder(arguments.output, private=private)
-        if private:
-            os.chmod(folder, PRIVATE_FOLDER_MODE)
-        write_manifest(folder / "manifest.jsonl", recordings.utterances, private=private)
-        synthetic = Counter(utterance.synthetic for utterance in recordings.utterances)
-        report.measure(
-            synthetic=synthetic[True] > 0,
-            synthetic_utterances=synthetic[True],
-            utterances=len(recordings.utterances),
-            words=sum(len(normalise(utterance.text)) for utterance in recordings.utterances),
-            audio_seconds=round(tally.seconds, 3),
-            speakers=len({utterance.speaker for utterance in recordings.utterances if utterance.speaker is not None}),
-            sample_rates={str(rate): count for rate, count in sorted(tally.sample_rates.items())},
-            several_channels=tally.several_channels,
-            left_out=recordings.left_out_counts(),
-        )
-        sentence = recordings.left_out_sentence()
-        if sentence:
-            report.warn(sentence)
+    private = not files.public
+    tally = check_recordings(recordings, settings.maximum_seconds, settings.source)
+    folder = make_folder(files.output, private=private)
+    if private:
+        os.chmod(folder, PRIVATE_FOLDER_MODE)
+    write_manifest(folder / "manifest.jsonl", recordings.utterances, private=private)
+    synthetic = Counter(utterance.synthetic for utterance in recordings.utterances)
+    report = Report().measure(
+        synthetic=synthetic[True] > 0,
+        synthetic_utterances=synthetic[True],
+        utterances=len(recordings.utterances),
+        words=sum(len(normalise(utterance.text)) for utterance in recordings.utterances),
+        audio_seconds=round(tally.seconds, 3),
+        speakers=len({utterance.speaker for utterance in recordings.utterances if utterance.speaker is not None}),
+        sample_rates={str(rate): count for rate, count in sorted(tally.sample_rates.items())},
+        several_channels=tally.several_channels,
+        left_out=recordings.left_out_counts(),
+    )
+    sentence = recordings.left_out_sentence()
+    if sentence:
+        report.warn(sentence)
     print(
         f"{settings.kind}: {len(recordings.utterances):,} of {found:,} utterances, {tally.seconds / 3600:.2f} hours; "
         + (sentence or "none left out"),
         file=sys.stderr,
     )
+    return report
 
 
-def _read(settings: Any) -> Any:
-    match settings.kind:
-        case "librispeech":
-            from tasks.speech.audio.librispeech import read_librispeech
+def _read(settings: Recorded) -> "Recordings":
+    match settings:
+        case LibriSpeech():
+            from tasks.speech.audio.published_speech import read_librispeech
 
             return read_librispeech(settings)
-        case "wsj":
-            from tasks.speech.audio.wsj_speech import read_wsj_speech
+        case WallStreetJournalSpeech():
+            from tasks.speech.audio.published_speech import read_wsj_speech
 
             return read_wsj_speech(settings)
-        case "sms_wsj":
-            from tasks.speech.audio.sms_wsj import read_sms_wsj
+        case SmsWsjSpeech():
+            from tasks.speech.audio.published_speech import read_sms_wsj
 
             return read_sms_wsj(settings)
-        case _:
-            from tasks.speech.audio.manifest import read_manifest
-            from tasks.speech.audio.recordings import Recordings
+    from tasks.speech.audio.manifest import read_manifest
+    from tasks.speech.audio.recordings import Recordings
 
-            return Recordings(read_manifest(settings.source), [Path(settings.source)])
+    return Recordings(read_manifest(settings.source))
 
 
-def _synthesise(arguments: argparse.Namespace, settings: Any) -> None:
-    from tasks.speech.synthesis.corpus_stage import synthesise_as_stage
+def _speak(settings: SyntheticSpeech, files: SpeechCorpusFiles) -> Report:
+    from tasks.files.paths_apart import refuse_shared_paths
+    from tasks.speech.synthesis.synthetic_corpus import synthesise_corpus
+    from tasks.torch_setup import set_up_torch
 
-    synthesise_as_stage(
-        "speech_corpus",
-        text=settings.source,
-        output=arguments.output,
-        settings=settings.synthesis,
-        report_path=arguments.report,
-        private=not arguments.public,
-        cell=_cell(arguments),
+    refuse_shared_paths([("source", settings.source)], [("--output", files.output)], replaced=True)
+    set_up_torch(1)
+    tally = synthesise_corpus(settings.source, files.output, settings.synthesis, private=not files.public)
+    print(
+        f"synthetic speech: {tally.utterances:,} utterances, {tally.seconds / 60:.1f} minutes, {len(tally.speakers)} "
+        f"voices; {sum(tally.left_out.values()):,} of {tally.lines:,} lines left out",
+        file=sys.stderr,
+    )
+    return Report(seed=settings.synthesis.seed).measure(
+        synthetic=True,
+        synthetic_utterances=tally.utterances,
+        lines=tally.lines,
+        utterances=tally.utterances,
+        words=tally.words,
+        audio_seconds=round(tally.seconds, 3),
+        speakers=len(tally.speakers),
+        left_out=dict(tally.left_out),
     )
 
 
-def _cell(arguments: argparse.Namespace) -> dict[str, str] | None:
+def _cell_of(section: str) -> Cell:
     """The dataset that a section ``speech.corpora.NAME.PART`` belongs to."""
-    keys = (arguments.section or "").split(".")
-    return {"dataset": keys[2]} if len(keys) == 4 and keys[:2] == ["speech", "corpora"] else None
+    keys = section.split(".")
+    return Cell(dataset=keys[2]) if len(keys) == 4 and keys[:2] == ["speech", "corpora"] else Cell()
+
+
+COMMAND = StageCommand(
+    name="speech_corpus",
+    stage=speech_corpus,
+    settings=SpeechSettings,
+    files=SpeechCorpusFiles,
+    section="{section}",
+    cell=(),
+    cell_of_name=_cell_of,
+    named_settings=lambda section: {"kind": "manifest"},
+    # A folder of recordings is large, and what is read of it is not written to.
+    files_of_settings=lambda settings: [settings.source] if Path(settings.source).is_file() else [],
+    shortcuts={
+        "source": "the corpus's folder, a manifest, sms_wsj.json, or a text",
+        "kind": "form of the source (default: manifest)",
+    },
+)

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tasks.speech.fusion.prefix_score import NodeValues
-from tasks.speech.fusion.spelled_units import SpelledUnits
-from tasks.speech.search.next_word.causal_words import CausalWords
+from tasks.language_model.causal_lm.next_words import WholeWords
+from tasks.language_model.sequence_tree import ROOT, SequenceTree
+from tasks.speech.fusion.prefix_score import NodeValues, SpelledUnits
 from tasks.speech.search.predictor_states import PredictorStates
-from tasks.speech.search.prefix_tree import ROOT, PrefixTree
 
 LETTER = 1.6
 """Nats that a letter of a word costs until the word is scored: what SmolLM2-135M gives the letters of right sentences
@@ -26,13 +25,13 @@ class CompletedWords:
 
     exact = False
 
-    def __init__(self, model: CausalWords, units: SpelledUnits) -> None:
+    def __init__(self, model: WholeWords, units: SpelledUnits) -> None:
         self._model, self._units = model, units
         # Apostrophes at either end of a word are none of its letters, as normalisation has it.
         self._letters = np.array([len(letters.replace("'", "")) for letters in units.letters])
         self._most = (-LETTER * self._letters).astype(np.float32)
 
-    def start(self, tree: PrefixTree, states: PredictorStates, model: Any) -> None:
+    def start(self, tree: SequenceTree, states: PredictorStates, model: Any) -> None:
         """Begin with a tree that holds the root alone."""
         self._tree = tree
         self._model.start()

@@ -1,49 +1,39 @@
 """The stage ``fuse``: weights from dev, hypotheses for test, and what went wrong in them."""
 
-import argparse
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import SpeechError
-from tasks.records.cell import cell_of
-from tasks.records.stage_report import recorded_stage
+from tasks.language_model.causal_lm.next_words import WholeWords
+from tasks.language_model.language_models import open_language_model
 from tasks.settings.checks import as_plain
 from tasks.speech.fusion.completed_words import CompletedWords
 from tasks.speech.fusion.internal_lm import ZeroEncoder, unit_bigram
-from tasks.speech.fusion.prefix_score import PrefixScore
-from tasks.speech.fusion.sentence_parts import sentence_log_probabilities
-from tasks.speech.fusion.settings import FusionSettings
+from tasks.speech.fusion.prefix_score import PrefixScore, SpelledUnits, sentence_log_probabilities
+from tasks.speech.fusion.settings import FuseSettings, FusionSettings
 from tasks.speech.fusion.shallow_fusion import FusionWeights, ShallowFusion
-from tasks.speech.fusion.spelled_units import SpelledUnits
 from tasks.speech.fusion.subword_fusion import SubwordScore, is_of_units
 from tasks.speech.fusion.tuning import TuningResult, at_edge_of_grid, tune
 from tasks.speech.fusion.word_lookahead import WordLookahead
 from tasks.speech.recogniser.encoded_speech import EncodedSpeech, read_encoded
 from tasks.speech.recogniser.folder import load_recogniser
 from tasks.speech.recogniser.recogniser import Recogniser
-from tasks.speech.rescoring.named_causal_model import is_causal, load_causal
-from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, write_nbest
-from tasks.speech.rescoring.partner_vocabulary import check_vocabulary
+from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, check_vocabulary, write_nbest
 from tasks.speech.rescoring.text_overlap import check_overlap, measure_overlap
 from tasks.speech.search.beam_search import beam_search
-from tasks.speech.search.hypothesis import Hypothesis
-from tasks.speech.search.next_word.causal_words import CausalWords
-from tasks.speech.search.next_word.next_word_model import load_next_word_model
+from tasks.speech.search.fusion import Hypothesis
 from tasks.speech.search.settings import SearchSettings
-from tasks.speech.word_errors.error_counts_file import write_errors
-from tasks.speech.word_errors.error_listing import write_listing
-from tasks.speech.word_errors.masked_words import masked_places
-from tasks.speech.word_errors.measurement import measure_errors
+from tasks.speech.word_errors.measurement import error_warnings, measure_errors
 from tasks.speech.word_errors.references import read_references
-from tasks.speech.word_errors.settings import WordErrorSettings
-from tasks.speech.word_errors.word_error_rate_command import sidecars_of, warnings_of
 from tasks.speech.word_errors.word_errors import count_errors
+
+if TYPE_CHECKING:
+    from tasks.speech.fusion.fuse_command import FuseFiles
 
 
 @dataclass(frozen=True)
@@ -58,83 +48,52 @@ class _Speech:
         return [self.encoded.frames(name) for name in self.encoded.utterance_ids]
 
 
-def fuse(
-    arguments: argparse.Namespace, search: SearchSettings, settings: FusionSettings, intervals: WordErrorSettings
-) -> tuple[dict[str, Any], list[str]]:
-    """Run the stage; returns what was measured, and what a reader must know of it."""
-    sidecars = sidecars_of(arguments)
-    inputs = [arguments.recogniser, arguments.test, arguments.test_manifest, arguments.model, arguments.dev]
-    inputs += [arguments.dev_manifest, arguments.source_model, arguments.source_text, *sidecars.values()]
-    inputs += arguments.training_text
-    parameters = {"speech.search": as_plain(search), "speech.word_errors": as_plain(intervals)}
-    if arguments.model:
-        parameters["speech.fusion"] = as_plain(settings)
-    with recorded_stage(
-        "fuse",
-        arguments.report,
-        cell=cell_of(arguments).as_dict(),
-        parameters=parameters,
-        seed=intervals.seed,
-        inputs=[path for path in inputs if path and Path(path).exists()],
-        outputs=[path for path in (arguments.output, arguments.errors, arguments.counts) if path],
-    ) as report:
-        recogniser = load_recogniser(arguments.recogniser)
-        test = _read(arguments.test, arguments.test_manifest, recogniser)
-        measured: dict[str, Any] = {
-            "lm_weight": None,
-            "insertion_bonus": None,
-            "internal_lm": settings.internal_lm if arguments.model else None,
-            "internal_lm_weight": None,
-            "recogniser_hash": recogniser.hash,
-            "units_hash": recogniser.units.hash,
-            "synthetic_speech": test.encoded.synthetic,
-            "overlap": None,
-        }
-        if arguments.training_text:
-            # The cheap thing that can fail comes before the search.
-            overlap = measure_overlap(test.references.values(), arguments.training_text)
-            check_overlap(overlap, settings)
-            measured["overlap"] = overlap.as_numbers()
-        fusion = None
-        if arguments.model:
-            dev = _read(arguments.dev, arguments.dev_manifest, recogniser)
-            parts = _Parts(arguments, settings, recogniser)
-            measured["model_vocabulary_hash"] = parts.vocabulary_hash
-            found, tuned = parts.tuned(dev, search)
-            measured |= as_plain(tuned)
-            fusion = parts.fusion(found.weights)
-        started = time.perf_counter()
-        lists = beam_search(recogniser.model, recogniser.units.blank, test.frames, search, fusion)
-        seconds = time.perf_counter() - started
-        masked = masked_places(test.references, sidecars, arguments.test_manifest)
-        texts = {
-            name: recogniser.units.decode(hypotheses[0].units)
-            for name, hypotheses in zip(test.encoded.utterance_ids, lists, strict=True)
-        }
-        errors = count_errors(test.references, texts, masked)
-        measured |= measure_errors(errors, intervals)
-        measured |= {
-            "audio_seconds": test.encoded.total_seconds,
-            "decode_seconds": seconds,
-            "real_time_factor": seconds / test.encoded.total_seconds if test.encoded.total_seconds else None,
-        }
-        write_nbest(arguments.output, _as_nbest(test, lists, recogniser, measured.get("model_vocabulary_hash")))
-        if arguments.errors:
-            write_listing(arguments.errors, errors, test.references, texts, masked)
-        if arguments.counts:
-            write_errors(arguments.counts, errors)
-        report.measure(**measured)
-        warnings = fusion_warnings(measured)
-        for warning in warnings:
-            report.warn(warning)
-        if measured["synthetic_speech"]:
-            report.warn("the speech is synthesised; its word error rates say nothing of recorded speech")
-    return measured, warnings
+def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
+    """All numbers of the stage; writes the files that were asked for."""
+    recogniser = load_recogniser(files.recogniser)
+    test = _read(files.test, files.test_manifest, recogniser)
+    measured: dict[str, Any] = {
+        "lm_weight": None,
+        "insertion_bonus": None,
+        "internal_lm": settings.fusion.internal_lm if files.model else None,
+        "internal_lm_weight": None,
+        "recogniser_hash": recogniser.hash,
+        "units_hash": recogniser.units.hash,
+        "synthetic_speech": test.encoded.synthetic,
+        "overlap": None,
+    }
+    # The cheap things that can fail come before the search.
+    masked = files.masked_places(test.references, files.test_manifest)
+    if files.training_text:
+        overlap = measure_overlap(test.references.values(), files.training_text)
+        check_overlap(overlap, settings.fusion)
+        measured["overlap"] = overlap.as_numbers()
+    fusion = None
+    if files.model:
+        parts = _Parts(files, settings.fusion, recogniser)
+        measured["model_vocabulary_hash"] = parts.vocabulary_hash
+        found, tuned = parts.tuned(_read(str(files.dev), str(files.dev_manifest), recogniser), settings.search)
+        measured |= as_plain(tuned)
+        fusion = parts.fusion(found.weights)
+    started = time.perf_counter()
+    lists = beam_search(recogniser.model, recogniser.units.blank, test.frames, settings.search, fusion)
+    seconds = time.perf_counter() - started
+    texts = {
+        name: recogniser.units.decode(hypotheses[0].units)
+        for name, hypotheses in zip(test.encoded.utterance_ids, lists, strict=True)
+    }
+    measured |= measure_errors(files.count(test.references, texts, masked), settings.word_errors)
+    write_nbest(files.output, _as_nbest(test, lists, recogniser, measured.get("model_vocabulary_hash")))
+    return measured | {
+        "audio_seconds": test.encoded.total_seconds,
+        "decode_seconds": seconds,
+        "real_time_factor": seconds / test.encoded.total_seconds if test.encoded.total_seconds else None,
+    }
 
 
 def fusion_warnings(measured: dict[str, Any]) -> list[str]:
     """What a reader of the rate must know."""
-    warnings = warnings_of(measured)
+    warnings = error_warnings(measured)
     if dev := measured.get("dev"):
         if dev["at_edge_of_grid"]:
             names = ", ".join(dev["at_edge_of_grid"])
@@ -162,30 +121,30 @@ def _read(encoded: str, manifest: str, recogniser: Recogniser) -> _Speech:
 class _Parts:
     """The language models that are fused."""
 
-    def __init__(self, arguments: argparse.Namespace, settings: FusionSettings, recogniser: Recogniser) -> None:
+    def __init__(self, files: "FuseFiles", settings: FusionSettings, recogniser: Recogniser) -> None:
         self.recogniser, self.settings = recogniser, settings
         self.units = SpelledUnits(recogniser.units)
-        self.language_model, self.vocabulary_hash = self._score(arguments.model)
-        check_vocabulary(self.vocabulary_hash, arguments.vocabulary_hash, arguments.model)
+        self.language_model, self.vocabulary_hash = self._score(str(files.model))
+        check_vocabulary(self.vocabulary_hash, files.vocabulary_hash, str(files.model))
         self.internal: PrefixScore | None = None
         match settings.internal_lm:
             case "density_ratio":
-                self.internal, _ = self._score(arguments.source_model)
+                self.internal, _ = self._score(str(files.source_model))
             case "lodr":
-                lines = read_lines(arguments.source_text)
+                lines = read_lines(str(files.source_text))
                 self.internal = unit_bigram(map(recogniser.units.encode, lines), recogniser.units.blank)
             case "zero_encoder":
                 self.internal = ZeroEncoder()
 
     def _score(self, folder: str) -> tuple[PrefixScore, str]:
         """A language model of whatever kind as part of the search, and the hash of its vocabulary."""
-        if is_causal(folder):
-            causal = load_causal(folder)
-            return CompletedWords(CausalWords(causal), self.units), causal.pieces.hash
-        model = load_next_word_model(folder)
-        if is_of_units(model.vocabulary):
-            return SubwordScore(model, self.recogniser.units.pieces), model.vocabulary.hash
-        return WordLookahead(model, self.units, self.settings.unknown_log_share), model.vocabulary.hash
+        language_model = open_language_model(folder)
+        words, vocabulary = language_model.next_words(), language_model.vocabulary_hash
+        if isinstance(words, WholeWords):
+            return CompletedWords(words, self.units), vocabulary
+        if is_of_units(words.vocabulary):
+            return SubwordScore(words, self.recogniser.units.pieces), vocabulary
+        return WordLookahead(words, self.units, self.settings.unknown_log_share), vocabulary
 
     def fusion(self, weights: FusionWeights) -> ShallowFusion:
         return ShallowFusion(weights, self.units, self.language_model, self.internal)

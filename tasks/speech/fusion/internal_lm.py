@@ -7,9 +7,9 @@ import numpy as np
 import torch
 
 from tasks.errors import SpeechError
+from tasks.language_model.sequence_tree import SequenceTree
 from tasks.speech.fusion.prefix_score import NodeValues
 from tasks.speech.search.predictor_states import PredictorStates
-from tasks.speech.search.prefix_tree import PrefixTree
 
 _DISCOUNT = 0.5
 
@@ -23,7 +23,7 @@ class UnitBigram:
         """``log_probabilities`` (V + 1, V): of each unit behind each unit, and behind the beginning in the last row."""
         self._table = log_probabilities.astype(np.float32)
 
-    def start(self, tree: PrefixTree, states: PredictorStates, model: Any) -> None:
+    def start(self, tree: SequenceTree, states: PredictorStates, model: Any) -> None:
         """Begin with a tree that holds the root alone."""
         self._tree, self._values = tree, NodeValues()
 
@@ -86,7 +86,7 @@ class ZeroEncoder:
 
     exact = True
 
-    def start(self, tree: PrefixTree, states: PredictorStates, model: Any) -> None:
+    def start(self, tree: SequenceTree, states: PredictorStates, model: Any) -> None:
         """Begin with a tree that holds the root alone."""
         self._tree, self._states, self._model, self._values = tree, states, model, NodeValues()
         self._known, self._rows = np.zeros(0, dtype=np.int64), np.zeros((0, tree.units), dtype=np.float32)

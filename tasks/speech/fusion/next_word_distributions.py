@@ -4,16 +4,109 @@ The probability of a range of words is the sum of its parts: words at its ends, 
 difference of two cumulative sums of blocks. The blocks' sums are float64 and words stand as they are, so a range within
 a block loses nothing, and a longer one is wrong by 1e-16 at most. A table of every cumulative sum would be three times
 as large and no more exact.
+
+The words of a vocabulary in the order of their letters: the words that begin alike stand side by side.
+
+So each node of the prefix tree of all words is a range, and no tree is built.
 """
 
 import math
+from bisect import bisect_left, bisect_right
 
 import numpy as np
 import torch
 
-from tasks.language_model.vocabulary import END_ID, PADDING_ID, UNKNOWN_ID
-from tasks.speech.fusion.sorted_vocabulary import SortedVocabulary
-from tasks.speech.search.next_word.next_word_model import NextWordModel
+from tasks.language_model.language_models import NextWords
+from tasks.language_model.vocabulary import END_ID, PADDING_ID, SPECIAL_TOKENS, UNKNOWN_ID, Vocabulary
+
+_LAST = chr(0x10FFFF)
+EMPTY = 0
+"""The beginning of a word before its first letter."""
+_FIRST_SPELLINGS = 1024
+OUTSIDE = 1
+"""The beginning of no word of the vocabulary."""
+
+
+class SortedVocabulary:
+    """Words by the order of their letters, then the special tokens."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        special = len(SPECIAL_TOKENS)
+        order = sorted(range(special, len(vocabulary)), key=vocabulary.tokens.__getitem__)
+        self.words = [vocabulary.tokens[index] for index in order]
+        self.columns = np.array([*order, *range(special)], dtype=np.int64)
+        """Ids of the vocabulary (V,) in this order."""
+        self.unknown_column = len(order) + UNKNOWN_ID
+        self.end_column = len(order) + END_ID
+
+    def range_of(self, prefix: str) -> tuple[int, int]:
+        """Where the words stand that begin so: from, and up to but not including."""
+        return bisect_left(self.words, prefix), bisect_right(self.words, prefix + _LAST)
+
+
+class WordBeginnings:
+    """Beginnings of words by number, and what a unit makes of one; the letters count, not how units divide them.
+
+    Apostrophes at either end of a word are none of its letters, as normalisation has it. All beginnings of no word of
+    the vocabulary are one: ``OUTSIDE``.
+    """
+
+    def __init__(self, vocabulary: SortedVocabulary, spellings: list[str]) -> None:
+        """``spellings``: the letters of each unit."""
+        self._vocabulary, self._spellings = vocabulary, spellings
+        self._letters = ["", ""]
+        self._numbers = {"": EMPTY}
+        # By beginning that was ever extended: its row of what each unit makes of it, -1 where that is not known yet.
+        self._row = np.full(_FIRST_SPELLINGS, -1, dtype=np.int64)
+        self._next = np.full((_FIRST_SPELLINGS // 8, len(spellings)), -1, dtype=np.int32)
+        size = len(vocabulary.words)
+        self._count = 2
+        self.table = np.zeros((_FIRST_SPELLINGS, 4), dtype=np.int64)
+        self.table[:2] = [(0, size, -1, 0), (0, 0, -1, 1)]
+        """By beginning: its range in the sorted vocabulary, the word's own place or -1, and whether it has a letter."""
+
+    def extended(self, beginnings: np.ndarray, units: np.ndarray) -> np.ndarray:
+        """The beginnings (N,) with the letters of one unit more."""
+        if (self._row[beginnings] < 0).any():
+            self._add_rows(np.unique(beginnings[self._row[beginnings] < 0]))
+        rows = self._row[beginnings]
+        found = self._next[rows, units]
+        if (missing := np.flatnonzero(found < 0)).size:
+            for beginning, unit in {*zip(beginnings[missing].tolist(), units[missing].tolist(), strict=True)}:
+                self._next[self._row[beginning], unit] = self._extended(beginning, unit)
+            found = self._next[rows, units]
+        return found.astype(np.int64)
+
+    def _add_rows(self, beginnings: np.ndarray) -> None:
+        used = int(self._row.max()) + 1
+        if (more := used + len(beginnings) - len(self._next)) > 0:
+            larger = np.full((max(more, len(self._next)), self._next.shape[1]), -1, dtype=np.int32)
+            self._next = np.concatenate([self._next, larger])
+        self._row[beginnings] = np.arange(used, used + len(beginnings))
+
+    def _extended(self, beginning: int, unit: int) -> int:
+        spelling = self._spellings[unit]
+        if beginning == OUTSIDE or not spelling:
+            return beginning
+        letters = self._letters[beginning] + spelling
+        number = self._numbers.get(letters)
+        return self._new(letters) if number is None else number
+
+    def _new(self, letters: str) -> int:
+        word = letters.strip("'")
+        first, last = self._vocabulary.range_of(word)
+        if first == last:
+            return self._numbers.setdefault(letters, OUTSIDE)
+        own = first if word and self._vocabulary.words[first] == word else -1
+        if self._count == len(self.table):
+            self.table = np.concatenate([self.table, np.zeros_like(self.table)])
+            self._row = np.concatenate([self._row, np.full_like(self._row, -1)])
+        number = self._count
+        self._count += 1
+        self._letters.append(letters)
+        self.table[number] = (first, last, own, bool(word))
+        return self._numbers.setdefault(letters, number)
+
 
 BLOCK = 32
 """Words of a block."""
@@ -26,7 +119,7 @@ _SMALLEST = 1e-38
 class NextWordDistributions:
     """Distributions by history, as long as they are retained."""
 
-    def __init__(self, model: NextWordModel, vocabulary: SortedVocabulary) -> None:
+    def __init__(self, model: NextWords, vocabulary: SortedVocabulary) -> None:
         self._model, self._vocabulary = model, vocabulary
         self._words = len(vocabulary.words)
         # One block more than full ones: where the last word's range ends, there is always a block.

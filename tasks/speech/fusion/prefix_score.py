@@ -1,11 +1,40 @@
 """A score of unit sequences that is a function of the sequence alone: what fusions are made of."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
+from tasks.errors import ModelError
+from tasks.language_model.sequence_tree import ROOT, SequenceTree
 from tasks.speech.search.predictor_states import PredictorStates
-from tasks.speech.search.prefix_tree import PrefixTree
+
+WORD_BEGIN = "\u2581"
+
+
+class SpelledUnits:
+    """Letters of each unit, and whether it begins a word."""
+
+    def __init__(self, units: Any) -> None:
+        """``units`` has ``pieces`` and ``decode`` (``tasks.speech.recogniser.units``).
+
+        Raises ``ModelError`` where a unit reaches across two words.
+        """
+        self.letters = [str(units.decode([index])) for index in range(len(units.pieces))]
+        self.begins = np.array(
+            [
+                piece.startswith(WORD_BEGIN) and (bool(letters) or piece == WORD_BEGIN)
+                for piece, letters in zip(units.pieces, self.letters, strict=True)
+            ]
+        )
+        self.has_letters = np.array([bool(letters) for letters in self.letters])
+        across = sum(" " in letters for letters in self.letters)
+        across += sum(WORD_BEGIN in piece[1:] for piece in units.pieces)
+        if across:
+            raise ModelError(
+                f"{across} units of the recogniser reach across two words; a language model of words cannot be fused "
+                "with it"
+            )
 
 
 class PrefixScore(Protocol):
@@ -15,7 +44,7 @@ class PrefixScore(Protocol):
     """Whether what a unit adds is known before the node is made, for all units at once; if not, it is never above 0,
     and nodes must be settled before their values are asked for."""
 
-    def start(self, tree: PrefixTree, states: PredictorStates, model: Any) -> None:
+    def start(self, tree: SequenceTree, states: PredictorStates, model: Any) -> None:
         """Begin with a tree that holds the root alone."""
 
     def extend(self, first: int) -> None:
@@ -65,3 +94,20 @@ class NodeValues:
 
     def __getitem__(self, nodes: Any) -> Any:
         return self._values[nodes]
+
+
+def sentence_log_probabilities(
+    score: PrefixScore, sequences: Sequence[tuple[int, ...]], model: Any, blank: int
+) -> np.ndarray:
+    """Log-probability of each sequence of units as a whole sentence (N,), as the search would have it."""
+    tree = SequenceTree(blank)
+    score.start(tree, PredictorStates(model, blank, tree), model)
+    nodes = np.full(len(sequences), ROOT)
+    for place in range(max(map(len, sequences), default=0)):
+        longer = np.array([index for index, sequence in enumerate(sequences) if len(sequence) > place])
+        units = np.array([sequences[index][place] for index in longer.tolist()])
+        nodes[longer], before = tree.children(nodes[longer], units)
+        if tree.size > before:
+            score.extend(before)
+        score.retain(nodes)
+    return score.finish(nodes)

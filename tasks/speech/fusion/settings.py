@@ -4,7 +4,10 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from tasks.settings.base import Settings
 from tasks.speech.rescoring.settings import OverlapLimits
+from tasks.speech.search.settings import SearchSettings
+from tasks.speech.word_errors.settings import WordErrorSettings
 
 InternalModel = Literal["none", "density_ratio", "lodr", "zero_encoder"]
 
@@ -42,3 +45,11 @@ class FusionSettings(OverlapLimits):
         if self.internal_lm == "none" and any(self.internal_lm_weights) and self.internal_lm_weights != usual:
             raise ValueError("internal_lm is 'none', so internal_lm_weights have no use; leave them out")
         return self
+
+
+class FuseSettings(Settings):
+    """What the command ``fuse`` takes from ``speech``."""
+
+    search: SearchSettings = SearchSettings()
+    fusion: FusionSettings = FusionSettings()
+    word_errors: WordErrorSettings = WordErrorSettings()

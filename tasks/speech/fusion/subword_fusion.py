@@ -4,17 +4,26 @@ Such a model is a folder of kind ``transformer`` or ``ngram`` whose vocabulary i
 other units would score, and mean nothing, so it is refused.
 """
 
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from tasks.errors import ModelError
+from tasks.language_model.language_models import NextWords
+from tasks.language_model.sequence_tree import SequenceTree
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, Vocabulary
-from tasks.speech.fusion.prefix_score import NodeValues
-from tasks.speech.fusion.spelled_units import WORD_BEGIN
-from tasks.speech.search.next_word.next_word_model import NextWordModel, log_probabilities
+from tasks.speech.fusion.prefix_score import WORD_BEGIN, NodeValues
 from tasks.speech.search.predictor_states import PredictorStates
-from tasks.speech.search.prefix_tree import PrefixTree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tasks.language_model.encoded_text import EncodedText
+    from tasks.language_model.vocabulary import Vocabulary
+    from tasks.speech.recogniser.units import Units
 
 
 def unit_vocabulary(pieces: list[str]) -> Vocabulary:
@@ -28,12 +37,17 @@ def is_of_units(vocabulary: Vocabulary) -> bool:
     return any(token.startswith(WORD_BEGIN) for token in vocabulary.tokens)
 
 
+def log_probabilities(model: NextWords, histories: np.ndarray) -> Tensor:
+    """Of every token as the next one (N, V), in nats; the columns that ``start`` was told must hold each token once."""
+    return torch.log_softmax(model.scores(histories), dim=1)
+
+
 class SubwordScore:
     """See ``PrefixScore``."""
 
     exact = True
 
-    def __init__(self, model: NextWordModel, pieces: list[str]) -> None:
+    def __init__(self, model: NextWords, pieces: list[str]) -> None:
         """Raises ``ModelError`` where the model is over other units than the recogniser's."""
         expected = unit_vocabulary(pieces)
         if model.vocabulary.hash != expected.hash:
@@ -47,7 +61,7 @@ class SubwordScore:
         self._columns = np.array([*range(special, special + len(pieces)), *range(special)], dtype=np.int64)
         self._units, self._end = len(pieces), len(pieces) + END_ID
 
-    def start(self, tree: PrefixTree, states: PredictorStates, model: Any) -> None:
+    def start(self, tree: SequenceTree, states: PredictorStates, model: Any) -> None:
         """Begin with a tree that holds the root alone."""
         self._tree, self._values, self._history = tree, NodeValues(), NodeValues(np.int64)
         self._model.start(self._columns)
@@ -100,3 +114,57 @@ class SubwordScore:
         """Log-probability of each sequence as a whole sentence (N,)."""
         ends = log_probabilities(self._model, self._history[nodes])[:, self._end]
         return self._values[nodes] + ends.double().numpy()
+
+
+def unit_encoder(units: "Units") -> "Callable[[str, Vocabulary], EncodedText]":
+    """Encodes a text file for a model whose vocabulary is these units."""
+    return partial(_encode_for, units)
+
+
+def check_units(model: str, vocabulary: "Vocabulary", units: "Units") -> None:
+    """Raise ``ModelError`` where a model is not over these units."""
+
+    expected = unit_vocabulary(units.pieces)
+    if vocabulary.hash != expected.hash:
+        raise ModelError(
+            f"the model {model!r} has the vocabulary {vocabulary.hash[:12]} and the recogniser's units are "
+            f"{expected.hash[:12]}; give a model over the units of this recogniser"
+        )
+
+
+def _encode_for(units: "Units", path: str, vocabulary: Any) -> "EncodedText":
+    return encode_units(path, units)
+
+
+def encode_units(path: str, units: "Units") -> "EncodedText":
+    """A text file as ids of units behind the special tokens, as ``unit_vocabulary`` numbers them.
+
+    Raises ``CorpusError`` where no line has a word.
+    """
+    import numpy as np
+
+    from tasks.corpora.text_lines import read_lines
+    from tasks.errors import CorpusError
+    from tasks.language_model.encoded_text import EncodedText
+    from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID
+
+    tokens: list[int] = []
+    offsets, lines, empty = [0], [], 0
+    for number, line in enumerate(read_lines(path), start=1):
+        found = units.encode(line)
+        if not found:
+            empty += 1
+            continue
+        tokens += [START_ID, *(unit + len(SPECIAL_TOKENS) for unit in found), END_ID]
+        offsets.append(len(tokens))
+        lines.append(number)
+    if not lines:
+        raise CorpusError(f"corpus file {path!r} holds no word; a language model needs text")
+    return EncodedText(
+        tokens=np.array(tokens, dtype=np.int32),
+        offsets=np.array(offsets, dtype=np.int64),
+        lines=np.array(lines, dtype=np.int64),
+        empty_lines=empty,
+        marker_like=0,
+        markers_are_targets=True,
+    )

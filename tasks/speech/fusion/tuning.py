@@ -14,7 +14,7 @@ import numpy as np
 
 from tasks.speech.fusion.settings import FusionSettings
 from tasks.speech.fusion.shallow_fusion import FusionWeights
-from tasks.speech.search.hypothesis import Hypothesis
+from tasks.speech.search.fusion import Hypothesis
 
 NBEST = 20
 """Hypotheses of each utterance of dev, at most, that a decoding adds to the lists."""

@@ -77,11 +77,10 @@ def unit_language_model(
 
 def _count(settings: NgramSettings, files: UnitModelFiles) -> Report:
     from tasks.language_model.model_folder import check_replaceable
+    from tasks.language_model.ngram.backoff_model import NgramMixture
     from tasks.language_model.ngram.folder import save_new
     from tasks.language_model.ngram.kneser_ney import estimate
-    from tasks.language_model.ngram.mixture import NgramMixture
-    from tasks.speech.fusion.subword_fusion import unit_vocabulary
-    from tasks.speech.fusion.unit_text import encode_units
+    from tasks.speech.fusion.subword_fusion import encode_units, unit_vocabulary
     from tasks.speech.recogniser.folder import load_recogniser
 
     check_replaceable(files.output)
@@ -113,8 +112,7 @@ def _train(
     settings: TransformerPretraining, files: UnitModelFiles, resources: ResourceSettings, frame: TrainingFrame
 ) -> Report:
     from tasks.language_model.training.stage import TransformerTraining, train_transformer
-    from tasks.speech.fusion.subword_fusion import unit_vocabulary
-    from tasks.speech.fusion.unit_text import check_units, unit_encoder
+    from tasks.speech.fusion.subword_fusion import check_units, unit_encoder, unit_vocabulary
     from tasks.speech.recogniser.folder import load_recogniser
 
     units = load_recogniser(files.recogniser).units
@@ -144,6 +142,11 @@ def _train(
     return train_transformer(training, files, resources, frame)
 
 
+def usual_kind(files: UnitModelFiles) -> dict[str, object]:
+    """That of a model of which nothing is said."""
+    return {"kind": "ngram"}
+
+
 COMMAND = TrainingCommand(
     name="unit-language-model",
     stage=unit_language_model,
@@ -152,7 +155,7 @@ COMMAND = TrainingCommand(
     section="language_model",
     parts=("architecture", "pretraining", "kind", "{kind}"),
     cell=(),
-    defaults=lambda files: {"kind": "ngram"},
+    defaults=usual_kind,
     every_core=True,
     ranks=ranks_of_transformer,
 )

@@ -15,14 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from tasks.language_model.language_models import NextWords
+from tasks.language_model.sequence_tree import ROOT, SequenceTree
 from tasks.language_model.vocabulary import UNKNOWN_ID
-from tasks.speech.fusion.next_word_distributions import NextWordDistributions
-from tasks.speech.fusion.prefix_score import NodeValues
-from tasks.speech.fusion.sorted_vocabulary import EMPTY, SortedVocabulary, WordBeginnings
-from tasks.speech.fusion.spelled_units import SpelledUnits
-from tasks.speech.search.next_word.next_word_model import NextWordModel
+from tasks.speech.fusion.next_word_distributions import EMPTY, NextWordDistributions, SortedVocabulary, WordBeginnings
+from tasks.speech.fusion.prefix_score import NodeValues, SpelledUnits
 from tasks.speech.search.predictor_states import PredictorStates
-from tasks.speech.search.prefix_tree import ROOT, PrefixTree
 
 FIRST = 0
 """The history before the first word."""
@@ -34,7 +32,7 @@ class WordLookahead:
 
     exact = False
 
-    def __init__(self, model: NextWordModel, units: SpelledUnits, unknown_log_share: float) -> None:
+    def __init__(self, model: NextWords, units: SpelledUnits, unknown_log_share: float) -> None:
         """``unknown_log_share``: logarithm of the unknown word's share that one word outside the vocabulary has."""
         self._model, self._units, self._log_share = model, units, unknown_log_share
         self._vocabulary = SortedVocabulary(model.vocabulary)
@@ -42,7 +40,7 @@ class WordLookahead:
         self._beginnings = WordBeginnings(self._vocabulary, units.letters)
         self._looked = np.zeros(0)
 
-    def start(self, tree: PrefixTree, states: PredictorStates, model: Any) -> None:
+    def start(self, tree: SequenceTree, states: PredictorStates, model: Any) -> None:
         """Begin with a tree that holds the root alone."""
         self._tree = tree
         self._distributions.start()

@@ -18,8 +18,7 @@ from tasks.errors import ModelError
 from tasks.files.atomic_file import atomic_folder, atomic_writer
 from tasks.settings.checks import as_plain, check_settings
 from tasks.speech.recogniser.features import FeatureStatistics
-from tasks.speech.recogniser.model import make_model
-from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription
+from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription, make_model
 from tasks.speech.recogniser.units import Units
 
 KIND = "emformer_transducer"

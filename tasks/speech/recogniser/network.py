@@ -1,13 +1,26 @@
-"""What is trained: the recogniser's network and, while it learns, a second projection of the encoder."""
+"""What is trained: the recogniser's network and, while it learns, a second projection of the encoder.
 
+Greedy decoding of many utterances at once: the best unit at each step, for validation and a first look.
+
+What counts is the search over several hypotheses in ``tasks.speech.search``.
+"""
+
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import ctc_loss
 
-from tasks.speech.recogniser.speech_batches import SpeechBatch
-from tasks.speech.transducer_loss.loss import transducer_loss
+from tasks.errors import SpeechError
+from tasks.speech.recogniser.features import FeatureStatistics
+from tasks.speech.recogniser.recogniser import transcribe
+from tasks.speech.recogniser.settings import RecogniserArchitecture
+from tasks.speech.recogniser.speech_batches import SpeechBatch, pad_targets
+from tasks.speech.recogniser.training_speech import TrainingSpeech
+from tasks.speech.recogniser.transducer_loss import transducer_loss
+from tasks.speech.recogniser.units import Units
+from tasks.speech.word_errors.word_errors import count_errors
 
 if TYPE_CHECKING:
     from torchaudio.models import RNNT
@@ -50,3 +63,96 @@ class RecogniserNetwork(nn.Module):
             zero_infinity=True,
         )
         return loss, second
+
+
+_MOST_UNITS_PER_FRAME = 10
+"""Guard against a joiner that never emits the blank."""
+
+
+@torch.no_grad()
+def greedy_decode(model: "RNNT", blank: int, encoded: Sequence[Tensor]) -> list[list[int]]:
+    """Units of each utterance from its encoded frames (T', D); the blank is left out."""
+    if not encoded:
+        return []
+    count = len(encoded)
+    device = next(model.parameters()).device
+    lengths = torch.tensor([len(frames) for frames in encoded], device=device)
+    frames = torch.nn.utils.rnn.pad_sequence(list(encoded), batch_first=True).to(device)  # (B, T', D)
+    ones = torch.ones(count, dtype=torch.int32, device=device)
+    last = torch.full((count, 1), blank, device=device)
+    predicted, _, state = model.predict(last, ones, None)  # (B, 1, D)
+    found: list[list[int]] = [[] for _ in range(count)]
+    for time in range(frames.shape[1]):
+        active = time < lengths  # (B,)
+        for _ in range(_MOST_UNITS_PER_FRAME):
+            scores, _, _ = model.join(frames[:, time : time + 1], ones, predicted, ones)  # (B, 1, 1, V)
+            best = scores[:, 0, 0].argmax(-1)  # (B,)
+            active = active & (best != blank)
+            if not bool(active.any()):
+                break
+            for row in active.nonzero()[:, 0].tolist():
+                found[row].append(int(best[row]))
+            following, _, next_state = model.predict(best[:, None], ones, state)
+            predicted = torch.where(active[:, None, None], following, predicted)
+            state = [
+                [torch.where(active[:, None], new, old) for new, old in zip(new_layer, old_layer, strict=True)]
+                for new_layer, old_layer in zip(next_state, state, strict=True)
+            ]
+    return found
+
+
+_BATCH = 16
+
+
+class ValidSpeech:
+    """Held-out utterances with their features, the same at every validation."""
+
+    def __init__(
+        self,
+        speech: TrainingSpeech,
+        units: Units,
+        statistics: FeatureStatistics,
+        architecture: RecogniserArchitecture,
+        limit: int,
+    ) -> None:
+        """The first ``limit`` utterances of ``speech``, sorted by length. ``SpeechError`` where all are silent."""
+        rows = sorted(range(min(limit, len(speech.texts))), key=lambda row: (float(speech.seconds[row]), row))
+        heard = [(speech.texts[row], speech.features(row, 0)) for row in rows]
+        self.texts = [text for text, features in heard if features is not None]
+        self.features = [statistics.normalise(features) for _, features in heard if features is not None]
+        if not self.texts:
+            raise SpeechError("nothing can be heard in the held-out speech; give other speech to measure progress on")
+        self.units, self.architecture = units, architecture
+
+    def measure(self, network: RecogniserNetwork, rank: int = 0, ranks: int = 1) -> list[float]:
+        """Sums over this rank's utterances: loss in nats, units, word errors, words.
+
+        The network is left in evaluation mode.
+        """
+        network.eval()
+        texts, features = self.texts[rank::ranks], self.features[rank::ranks]
+        loss, units, found = 0.0, 0, []
+        for start in range(0, len(texts), _BATCH):
+            part = features[start : start + _BATCH]
+            targets = [self.units.encode(text) for text in texts[start : start + _BATCH]]
+            encoded = transcribe(network.model, part, self.architecture)
+            loss += self._loss(network, encoded, targets)
+            units += sum(map(len, targets))
+            found += [self.units.decode(ids) for ids in greedy_decode(network.model, self.units.blank, encoded)]
+        if not texts:
+            return [0.0] * 4
+        errors = count_errors(
+            {str(row): text for row, text in enumerate(texts)}, {str(row): text for row, text in enumerate(found)}
+        )
+        return [loss, float(units), float(errors.errors.sum()), float(errors.words.sum())]
+
+    @torch.no_grad()
+    def _loss(self, network: RecogniserNetwork, encoded: Sequence[Tensor], targets: Sequence[Sequence[int]]) -> float:
+        device = next(network.parameters()).device
+        frames = torch.tensor([len(each) for each in encoded], device=device)
+        padded, lengths = (each.to(device) for each in pad_targets(targets))
+        begin = padded.new_full((len(padded), 1), network.blank)
+        predicted, _, _ = network.model.predictor(torch.cat([begin, padded], dim=1), lengths + 1, None)
+        stacked = torch.nn.utils.rnn.pad_sequence(list(encoded), batch_first=True).to(device)  # (B, T', D)
+        logits, _, _ = network.model.joiner(stacked, frames, predicted, lengths + 1)
+        return float(transducer_loss(logits, padded, frames, lengths, network.blank, reduction="sum"))

@@ -12,8 +12,7 @@ import torch
 
 from tasks.errors import ModelError
 from tasks.speech.recogniser.features import FeatureStatistics
-from tasks.speech.recogniser.model import make_model
-from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription
+from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription, make_model
 from tasks.speech.recogniser.settings import PAPER_ARCHITECTURE, EmformerBundle, FeatureSettings, RecogniserArchitecture
 from tasks.speech.recogniser.units import Units
 from tasks.torch_setup import stand_in_for_torchaudio_extension

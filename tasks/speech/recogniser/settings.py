@@ -196,3 +196,14 @@ class EmformerBundle(Settings):
 
 RecogniserSettings = Annotated[TrainedRecogniser | EmformerBundle, Field(discriminator="kind")]
 """``kind: trained | emformer_bundle``."""
+
+
+class EncodingSettings(Settings):
+    """How recordings are encoded."""
+
+    store: Literal["float16", "float32"] = "float16"
+    """Number type in the file."""
+    maximum_seconds: float = Field(default=120.0, gt=0)
+    """Longest recording that is accepted; memory grows with its square, with ``streaming`` with its length."""
+    streaming: bool = False
+    """Encode each recording segment by segment: slower, for long recordings and to see what a live system gets."""

@@ -13,12 +13,34 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.speech.recogniser.augmentation import hide_parts
 from tasks.speech.recogniser.features import FeatureStatistics, pad_features
 from tasks.speech.recogniser.settings import AugmentationSettings, RecogniserArchitecture, RecogniserTraining
 from tasks.speech.recogniser.training_speech import TrainingSpeech
 from tasks.speech.recogniser.units import Units
 from tasks.training.ranks.plan import RankPlan
+
+
+def hide_parts(features: Tensor, settings: AugmentationSettings, generator: np.random.Generator) -> Tensor:
+    """A copy of normalised features (T, bands) with some bands and stretches set to 0, the mean.
+
+    Source: Park and others, SpecAugment (2019), without time warping.
+    """
+    features = features.clone()
+    frames, bands = features.shape
+    for _ in range(settings.frequency_masks):
+        start, width = _stretch(bands, min(settings.frequency_width, bands), generator)
+        features[:, start : start + width] = 0
+    longest = min(settings.time_width, int(settings.time_share * frames))
+    for _ in range(settings.time_masks):
+        start, width = _stretch(frames, longest, generator)
+        features[start : start + width] = 0
+    return features
+
+
+def _stretch(size: int, longest: int, generator: np.random.Generator) -> tuple[int, int]:
+    width = int(generator.integers(0, longest + 1))
+    return int(generator.integers(0, size - width + 1)), width
+
 
 _BATCHES_SORTED_TOGETHER = 20
 """Utterances of so many batches are sorted by length before they are divided: little padding, yet random batches."""

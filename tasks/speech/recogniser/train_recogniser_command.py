@@ -2,91 +2,103 @@
 
 It learns from recordings (--manifest) or from the sentences of a text, which are spoken anew in every epoch by a
 synthesiser (--text); what is trained so is labelled synthetic. The folder that it writes holds weights, units and
-feature statistics.
+feature statistics. Kind emformer_bundle takes torchaudio's pretrained one as it comes, and reads no speech.
 
-  palimpsest train-recogniser --text generic.txt --valid valid.txt --output models/recogniser --epochs 0.5
-  palimpsest train-recogniser --manifest train.jsonl --valid dev.jsonl --output models/recogniser --batch-seconds 60
-
-Settings come from the section 'speech.recogniser' of the parameter file, or from --settings FILE, a YAML file of that
-section alone.
+examples:
+  palimpsest train-recogniser --text generic.txt --valid valid.txt --output models/recogniser --set training.epochs=0.5
+  palimpsest train-recogniser --manifest train.jsonl --valid dev.jsonl --output models/recogniser
+  palimpsest train-recogniser --set kind=emformer_bundle --set download=true --output models/recogniser
 """
 
-import argparse
-from typing import Any
+import sys
+from typing import Annotated
 
-from tasks.language_model.setting_options import add_setting_options, overridden
-from tasks.speech.recogniser.settings import RecogniserTraining, TrainedRecogniser
-from tasks.training.options import TRAINING_PATHS
+from tasks.command import READ
+from tasks.errors import ParameterError
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
+from tasks.speech.recogniser.settings import EmformerBundle, RecogniserSettings, TrainedRecogniser
+from tasks.training.ranks.plan import RankPlan
+from tasks.training.stage import TrainedFolder, TrainingCommand, TrainingFrame, ranks_of_resources
 
 SUMMARY = "train the recogniser, or fetch a pretrained one"
-READS = ("manifest", "settings", *TRAINING_PATHS)
-WRITES = ("output",)
-REPLACES = True
-SECTION = "speech.recogniser"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
-    from tasks.training.options import add_training_options
+class RecogniserFiles(TrainedFolder):
+    """What a recogniser learns from, and where it goes."""
 
-    add_training_options(parser)
-    for action in parser._actions:
-        if action.dest == "text":
-            action.required = False
-            action.help = "text whose sentences are spoken by a synthesiser, one sentence a line"
-        elif action.dest == "valid":
-            action.help = "held-out manifest or text, as the training speech is one, to measure progress on"
-    parser.add_argument("--manifest", help="recordings to train on: a file of JSON lines")
-    parser.add_argument("--settings", help=f"YAML file with what the section {SECTION!r} holds, in its place")
-    parser.add_argument("--private", action="store_true", help="write the recogniser for its owner alone")
-    add_setting_options(parser, RecogniserTraining, "training", leave_out=["keep_features"])
+    manifest: Annotated[str | None, READ] = None
+    """recordings to train on: a file of JSON lines"""
+    text: Annotated[str | None, READ] = None
+    """text whose sentences are spoken by a synthesiser, one sentence a line"""
+    valid: Annotated[str | None, READ] = None
+    """held-out manifest or text, as the training speech is one, to measure progress on"""
+    private: bool = False
+    """write the recogniser for its owner alone"""
 
 
-def sections(arguments: argparse.Namespace) -> list[str]:
-    """Key paths of the parameter file that decide the result."""
-    return [SECTION]
+def train_recogniser(
+    settings: TrainedRecogniser | EmformerBundle,
+    files: RecogniserFiles,
+    cell: Cell,
+    resources: ResourceSettings,
+    frame: TrainingFrame | None = None,
+) -> Report:
+    """Train, or take the pretrained one, and write the folder.
 
-
-def run(arguments: argparse.Namespace) -> None:
-    """Train, write the folder and the report."""
-    from tasks.errors import ParameterError
-
-    settings = _settings(arguments)
-    if settings.kind == "emformer_bundle":
-        from tasks.speech.recogniser.bundle_stage import run_bundle_stage
-
-        return run_bundle_stage(arguments, settings)
-    if (arguments.manifest is None) == (arguments.text is None):
+    Raises ``ParameterError`` where it is not said what to learn from.
+    """
+    if isinstance(settings, EmformerBundle):
+        return _bundle(settings, files)
+    if (files.manifest is None) == (files.text is None):
         raise ParameterError("give --manifest with recordings, or --text with sentences to be spoken, and not both")
-    from tasks.speech.recogniser.training_stage import run_training_stage
+    from tasks.speech.recogniser.training_stage import train_on_speech
 
-    run_training_stage(arguments, settings, arguments.private)
+    plan = ranks_of_recogniser(settings, resources)
+    return train_on_speech(settings, files, resources, plan, frame or TrainingFrame())
 
 
-def _settings(arguments: argparse.Namespace) -> Any:
-    from tasks.errors import ParameterError
-    from tasks.parameters.parameter_file import read_sections
-    from tasks.settings.checks import check_settings
-    from tasks.speech.recogniser.settings import RecogniserSettings
+def _bundle(settings: EmformerBundle, files: RecogniserFiles) -> Report:
+    from tasks.speech.recogniser.folder import save_recogniser
+    from tasks.speech.recogniser.pretrained import NAME, load_bundle
+    from tasks.speech.recogniser.recogniser import parameter_count
 
-    if arguments.settings:
-        import yaml
-
-        try:
-            with open(arguments.settings, encoding="utf-8") as stream:
-                values = yaml.safe_load(stream)
-        except yaml.YAMLError as error:
-            raise ParameterError(f"{arguments.settings} is not YAML: {' '.join(str(error).split())}") from None
-        if not isinstance(values, dict):
-            raise ParameterError(f"{arguments.settings} must hold settings such as 'kind: trained'")
-        given = check_settings(RecogniserSettings, {"kind": "trained", **values}, arguments.settings)
-    elif arguments.params:
-        given = read_sections(arguments.params, [SECTION])[SECTION]
-    else:
-        given = TrainedRecogniser()
-    if given.kind != "trained":
-        return given
-    training = check_settings(
-        RecogniserTraining, overridden(arguments, RecogniserTraining, given.training), "training options"
+    recogniser = load_bundle(settings)
+    found = save_recogniser(files.output, recogniser, store=settings.store, private=files.private)
+    count = parameter_count(recogniser.model)
+    print(f"train-recogniser: {NAME}, {count:,} weights; recogniser in {files.output}", file=sys.stderr)
+    return Report().measure(
+        recogniser_hash=found,
+        parameters_count=count,
+        units=len(recogniser.units),
+        units_hash=recogniser.units.hash,
+        synthetic=False,
+        trained=False,
     )
-    return given.model_copy(update={"training": training})
+
+
+def ranks_of_recogniser(settings: TrainedRecogniser | EmformerBundle, resources: ResourceSettings) -> RankPlan:
+    """A recogniser fits on one device, so that ``fsdp``, which is meant for the language model, is ``ddp`` here."""
+    if isinstance(settings, EmformerBundle):
+        return RankPlan()
+    strategy = "ddp" if resources.strategy == "fsdp" else resources.strategy
+    return ranks_of_resources(resources.model_copy(update={"strategy": strategy}))
+
+
+def usual_kind(files: RecogniserFiles) -> dict[str, object]:
+    """That of a model of which nothing is said."""
+    return {"kind": "trained"}
+
+
+COMMAND = TrainingCommand(
+    name="train-recogniser",
+    stage=train_recogniser,
+    settings=RecogniserSettings,
+    files=RecogniserFiles,
+    section="speech.recogniser",
+    cell=(),
+    defaults=usual_kind,
+    every_core=True,
+    ranks=ranks_of_recogniser,
+)

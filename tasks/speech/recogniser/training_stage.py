@@ -1,27 +1,23 @@
 """The command ``train-recogniser`` as a stage: speech in, a recogniser's folder and a report out."""
 
-import argparse
 import sys
-from functools import partial
 from typing import TYPE_CHECKING
 
-from tasks.errors import ParameterError
-from tasks.records.cell import Cell
-from tasks.records.stage_report import StageReport, recorded_stage
+from tasks.records.stage_report import Report
 from tasks.settings.checks import as_plain
+from tasks.settings.resources import ResourceSettings
 from tasks.speech.recogniser.settings import TrainedRecogniser
-from tasks.training.checkpoints.identity import hash_of, work_key
-from tasks.training.live_curve import Log, curve_of
-from tasks.training.options import resources_of
-from tasks.training.ranks.plan import RankPlan, plan_ranks
-from tasks.training.stage import TrainedFolder, open_checkpoints
+from tasks.training.checkpoints import hash_of, work_key
+from tasks.training.ranks.plan import RankPlan
+from tasks.training.stage import Log, TrainingFrame, open_checkpoints
 
 if TYPE_CHECKING:
     from tasks.speech.recogniser.features import FeatureStatistics
-    from tasks.speech.recogniser.record import RecogniserRecord
+    from tasks.speech.recogniser.train_recogniser_command import RecogniserFiles
+    from tasks.speech.recogniser.trainer import RecogniserRecord
     from tasks.speech.recogniser.training_speech import TrainingSpeech
     from tasks.speech.recogniser.units import Units
-    from tasks.training.checkpoints.store import CheckpointStore
+    from tasks.training.checkpoints import CheckpointStore
 
 STAGE = "train-recogniser"
 _STATISTICS_UTTERANCES = 500
@@ -29,86 +25,63 @@ _STATISTICS_UTTERANCES = 500
 _LIBRARIES = ("numpy", "torch", "torchaudio", "lightning", "sentencepiece")
 
 
-def run_training_stage(arguments: argparse.Namespace, settings: TrainedRecogniser, private: bool) -> None:
-    """Read the speech, train, write the folder and the report, and print one line.
+def train_on_speech(
+    settings: TrainedRecogniser,
+    files: "RecogniserFiles",
+    resources: ResourceSettings,
+    plan: RankPlan,
+    frame: TrainingFrame,
+) -> Report:
+    """Read the speech, train, write the folder, and print one line.
 
-    With several devices, one process for each runs the whole command, and the first alone writes. Checkpoints are
-    removed when everything is written.
+    With several devices, one process for each does all of it, and the first alone writes. Checkpoints are removed when
+    everything is written.
     """
     from tasks.speech.recogniser.folder import check_replaceable, save_recogniser
+    from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription, parameter_count
     from tasks.torch_setup import set_up_torch
 
-    check_replaceable(arguments.output)
-    resources = resources_of(arguments)
-    if arguments.strategy == "fsdp":
-        raise ParameterError("--strategy 'fsdp' is for language models; a recogniser fits on one device: give 'ddp'")
-    if arguments.compile:
-        raise ParameterError("--compile is for language models; a recogniser's encoder is not compiled: leave it out")
-    # What the parameter file says of both is meant for the language model.
-    strategy = "ddp" if resources.strategy == "fsdp" else resources.strategy
-    plan = plan_ranks(resources.devices, resources.nodes, strategy, resources.threads)
-    if plan.to_be_started:
-        from tasks.training.ranks.processes import start_ranks
-
-        start_ranks(partial(run_training_stage, arguments, settings, private), plan)
-        return
+    check_replaceable(files.output)
     set_up_torch(resources.threads)
-    sources = [path for path in (arguments.manifest, arguments.text, arguments.valid) if path]
-    with recorded_stage(
-        STAGE,
-        arguments.report if plan.is_first else None,
-        parameters=as_plain(settings),
-        seed=settings.training.seed,
-        inputs=sources,
-        outputs=[arguments.output],
-    ) as report:
-        from tasks.speech.recogniser.model import parameter_count
-        from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription
-
-        work = _Work(arguments, settings, plan)
-        identity = work.identity()
-        files = TrainedFolder(
-            output=arguments.output,
-            no_resume=not arguments.resume,
-            resume_from=arguments.resume_from,
-            work_folder=arguments.work_folder,
-        )
-        curve = curve_of(arguments.params, arguments.report, Cell(), report, plan.is_first)
-        every = curve.every_steps
-        with open_checkpoints(files, resources, plan, identity, lambda: work.key(identity, every)) as store:
-            with curve.open() as on_log:
-                record = work.train(store, on_log, every)
-            if plan.is_first:
-                description = RecogniserDescription(
-                    features=settings.features,
-                    architecture=settings.architecture,
-                    origin="trained on synthetic speech" if work.speech.synthetic else "trained on recordings",
-                    synthetic=work.speech.synthetic,
-                )
-                recogniser = Recogniser(work.network.model, work.units, work.statistics, description)
-                found = save_recogniser(arguments.output, recogniser, store=settings.store, private=private)
-                report.measure(recogniser_hash=found)
-        _measure(report, record, work, parameter_count(work.network.model), resources.threads)
+    report = Report(seed=settings.training.seed)
+    work = _Work(files, settings, plan)
+    identity = work.identity()
+    every = frame.curve.every_steps
+    with open_checkpoints(files, resources, plan, identity, lambda: work.key(identity, every)) as store:
+        with frame.curve.open() as on_log:
+            record = work.train(store, on_log, every)
+        if plan.is_first:
+            description = RecogniserDescription(
+                features=settings.features,
+                architecture=settings.architecture,
+                origin="trained on synthetic speech" if work.speech.synthetic else "trained on recordings",
+                synthetic=work.speech.synthetic,
+            )
+            recogniser = Recogniser(work.network.model, work.units, work.statistics, description)
+            found = save_recogniser(files.output, recogniser, store=settings.store, private=files.private)
+            report.measure(recogniser_hash=found)
+    _measure(report, record, work, parameter_count(work.network.model), resources.threads)
     if plan.is_first:
-        # Only now: a run that ends before its report is written can still go on from a checkpoint.
-        store.remove()
-        _say(arguments.output, record, work)
+        _say(files.output, record, work)
+        # Only then: a run that ends before its report is written can still go on from a checkpoint.
+        frame.when_reported(store.remove)
+    return report
 
 
 class _Work:
     """What the stage trains and what it trains it on."""
 
-    def __init__(self, arguments: argparse.Namespace, settings: TrainedRecogniser, plan: RankPlan) -> None:
-        from tasks.speech.recogniser.model import make_model
+    def __init__(self, files: "RecogniserFiles", settings: TrainedRecogniser, plan: RankPlan) -> None:
         from tasks.speech.recogniser.network import RecogniserNetwork
+        from tasks.speech.recogniser.recogniser import make_model
         from tasks.speech.recogniser.units import train_units
 
-        self.arguments, self.settings, self.plan = arguments, settings, plan
-        self.speech = self._speech(arguments.manifest, arguments.text, "train")
+        self.settings, self.plan = settings, plan
+        self.speech = self._speech(files.manifest, files.text, "train")
         self.valid: TrainingSpeech | None = None
-        if arguments.valid:
-            is_text = arguments.text is not None
-            self.valid = self._speech(None if is_text else arguments.valid, arguments.valid if is_text else None, "dev")
+        if files.valid:
+            is_text = files.text is not None
+            self.valid = self._speech(None if is_text else files.valid, files.valid if is_text else None, "dev")
         training = settings.training
         self.units: Units = train_units(self.speech.texts, settings.units.size, settings.units.sentences)
         self.statistics = self._statistics()
@@ -124,7 +97,7 @@ class _Work:
             from tasks.speech.recogniser.training_speech import RecordedSpeech
 
             return RecordedSpeech(manifest, settings.features, settings.training)
-        from tasks.speech.recogniser.synthetic_speech import SyntheticSpeech
+        from tasks.speech.recogniser.training_speech import SyntheticSpeech
 
         assert text is not None
         synthesis = settings.synthesis
@@ -159,7 +132,7 @@ class _Work:
         """One hash of everything that decides what the training comes to."""
         return work_key(
             identity,
-            packages=[f"speech/{room}" for room in ("audio", "synthesis", "transducer_loss", "recogniser")],
+            packages=[f"speech/{room}" for room in ("audio", "synthesis", "recogniser")],
             libraries=_LIBRARIES,
             log_every_steps=log_every_steps,
             settings=as_plain(self.settings),
@@ -168,9 +141,9 @@ class _Work:
 
     def train(self, store: "CheckpointStore", on_log: Log, log_every_steps: int) -> "RecogniserRecord":
         """Train the network."""
+        from tasks.speech.recogniser.network import ValidSpeech
         from tasks.speech.recogniser.speech_batches import SpeechBatches
         from tasks.speech.recogniser.trainer import train
-        from tasks.speech.recogniser.validation import ValidSpeech
 
         settings, architecture = self.settings, self.settings.architecture
         batches = SpeechBatches(
@@ -198,7 +171,7 @@ class _Work:
         )
 
 
-def _measure(report: StageReport, record: "RecogniserRecord", work: _Work, parameters: int, threads: int) -> None:
+def _measure(report: Report, record: "RecogniserRecord", work: _Work, parameters: int, threads: int) -> None:
     seconds = record.train_seconds
     report.measure(
         steps=record.steps,

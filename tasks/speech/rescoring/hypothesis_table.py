@@ -10,8 +10,8 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from tasks.errors import SpeechError
+from tasks.language_model.language_models import LanguageModel, Words
 from tasks.language_model.normalisation import normalise
-from tasks.speech.rescoring.language_model_scorer import LanguageModelScorer, Words
 from tasks.speech.rescoring.nbest_lists import NbestList
 
 WORD_COUNT, LM, SOURCE, UNKNOWN = "words", "lm", "source", "unknown_words"
@@ -127,20 +127,21 @@ def _padded(rows: Sequence[Sequence[float] | np.ndarray], width: int, filler: fl
 
 
 def with_language_model(
-    tables: Sequence[HypothesisTable], scorer: LanguageModelScorer, name: str = LM
+    tables: Sequence[HypothesisTable], language_model: LanguageModel, name: str = LM
 ) -> list[HypothesisTable]:
     """The tables with a language model's log-probabilities, in nats, and its numbers of unknown words.
 
     The unknown words of the source model are no feature.
     """
     groups = [group for table in tables for group in table.hypotheses]
-    scores = scorer.log_probabilities(groups)
+    scores = language_model.score_sentences(groups)
     scored, begin = [], 0
     for table in tables:
         features = {name: scores[begin : begin + len(table)]}
         if name == LM:
             features[UNKNOWN] = [
-                np.array([scorer.unknown_words(words) for words in group], dtype=float) for group in table.hypotheses
+                np.array([language_model.unknown_words(words) for words in group], dtype=float)
+                for group in table.hypotheses
             ]
         scored.append(table.with_features(**features))
         begin += len(table)

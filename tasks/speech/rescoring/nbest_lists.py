@@ -17,10 +17,37 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tasks.corpora.sources.compressed_lines import read_compressed_lines
 from tasks.corpora.text_lines import line_writer
-from tasks.errors import SpeechError
+from tasks.errors import CorpusError, ModelError, SpeechError
 from tasks.files.atomic_file import atomic_writer
-from tasks.speech.word_errors.json_lines import fail_with_problems, read_json_lines
+from tasks.speech.audio.manifest import problem_list
+
+
+def read_json_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    """Number and object of each line that is not blank; ``None`` in place of what is no JSON object.
+
+    Raises ``SpeechError`` where the file is missing, damaged or not UTF-8. Reading streams.
+    """
+    try:
+        for number, line in enumerate(read_compressed_lines(path), start=1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError):
+                record = None
+            yield number, record if isinstance(record, dict) else None
+    except CorpusError as error:
+        raise SpeechError(
+            str(error).replace("corpus file", "file", 1).replace("text file", "file of JSON lines")
+        ) from None
+
+
+def fail_with_problems(path: str | Path, problems: Sequence[str]) -> None:
+    """``SpeechError`` that lists the problems of a file, where there are any."""
+    if problems:
+        raise SpeechError(f"{str(path)!r}: {problem_list(problems)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,3 +188,31 @@ def _lines(lists: Iterable[NbestList]) -> Iterator[str]:
             record["vocabulary"] = nbest.vocabulary
         record["hypotheses"] = [{"text": entry.text, "score": entry.score} for entry in nbest.hypotheses]
         yield json.dumps(record, ensure_ascii=False) + "\n"
+
+
+_HASH_DIGITS = 8
+
+
+def expected_vocabulary(lists: Sequence[NbestList]) -> str | None:
+    """Hash of the vocabulary that the lists name; ``SpeechError`` where they name several."""
+    named = sorted({nbest.vocabulary for nbest in lists if nbest.vocabulary is not None})
+    if len(named) > 1:
+        raise SpeechError(
+            f"the n-best lists name {len(named)} vocabularies ({', '.join(name[:12] for name in named[:4])}); "
+            "rescore the lists of one recogniser at a time"
+        )
+    return named[0] if named else None
+
+
+def check_vocabulary(vocabulary: str, expected: str | None, model: str) -> None:
+    """``ModelError`` where the model's vocabulary is another one than expected; some first digits will do."""
+    if expected is None:
+        return
+    if len(expected) < _HASH_DIGITS:
+        raise ModelError(f"vocabulary hash {expected!r} is too short; give {_HASH_DIGITS} digits or more")
+    if not vocabulary.startswith(expected):
+        raise ModelError(
+            f"model {model!r} has the vocabulary {vocabulary[:12]}, and the recogniser's partner has "
+            f"{expected[:12]}; give the language model that belongs to the recogniser, or name this "
+            "vocabulary with --vocabulary-hash"
+        )

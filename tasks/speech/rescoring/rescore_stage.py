@@ -1,60 +1,146 @@
 """The stage ``rescore``: from two files of n-best lists to all numbers of the report, and the files beside it."""
 
-import argparse
 import json
-from typing import Any
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from tasks.corpora.text_lines import write_lines
-from tasks.speech.rescoring.hypothesis_table import LM, UNKNOWN
-from tasks.speech.rescoring.nbest_lists import read_nbest
-from tasks.speech.rescoring.rescoring import RescoredLists, complete_lists, rescore
-from tasks.speech.rescoring.settings import RescoringSettings
+from tasks.errors import SpeechError
+from tasks.language_model.language_models import open_language_model
+from tasks.language_model.model_folder import kind_of_model
+from tasks.speech.rescoring.hypothesis_table import (
+    LM,
+    SOURCE,
+    UNKNOWN,
+    WORD_COUNT,
+    HypothesisTable,
+    hypothesis_table,
+    with_language_model,
+)
+from tasks.speech.rescoring.nbest_lists import NbestList, check_vocabulary, expected_vocabulary, read_nbest
+from tasks.speech.rescoring.settings import RescoreSettings, RescoringSettings
 from tasks.speech.rescoring.text_overlap import check_overlap, measure_overlap
-from tasks.speech.rescoring.weight_grid import SHOWN_NAMES
-from tasks.speech.word_errors.error_counts_file import write_errors
-from tasks.speech.word_errors.error_listing import write_listing
-from tasks.speech.word_errors.masked_words import masked_places
-from tasks.speech.word_errors.measurement import measure_errors
+from tasks.speech.rescoring.weight_grid import SHOWN_NAMES, TunedWeights, axes_of, tune_weights
+from tasks.speech.word_errors.measurement import measure_errors, shown_rate
 from tasks.speech.word_errors.references import read_references
-from tasks.speech.word_errors.settings import WordErrorSettings
 from tasks.speech.word_errors.word_errors import count_errors, paired_difference
 from tasks.torch_setup import set_up_torch
+
+if TYPE_CHECKING:
+    from tasks.speech.rescoring.rescore_command import RescoreFiles
+
+
+@dataclass(frozen=True)
+class RescoredLists:
+    """Which hypotheses were chosen, and by which weights."""
+
+    chosen: Mapping[str, str]
+    """By utterance id."""
+    first_best: Mapping[str, str]
+    """The recogniser's own."""
+    bonus_alone: Mapping[str, str]
+    """With an insertion bonus tuned alone, and no language model."""
+    tuned: TunedWeights | None
+    """``None`` without a language model."""
+    tuned_bonus: TunedWeights
+    dev: HypothesisTable
+    test: HypothesisTable
+    numbers: Mapping[str, Any]
+    """What was done, for the report."""
+
+
+def rescore(
+    test: Sequence[NbestList],
+    dev: Sequence[NbestList],
+    model: str | None,
+    settings: RescoringSettings,
+    vocabulary_hash: str | None = None,
+) -> RescoredLists:
+    """Tune on ``dev`` and choose among ``test`` by the language model of a folder or a name.
+
+    Without a ``model`` the recogniser's own choice stays, and an insertion bonus alone is tuned beside it. Raises
+    ``ModelError`` where a model cannot be read, or where its vocabulary is not the one that the lists or
+    ``vocabulary_hash`` name.
+    """
+    tables = [hypothesis_table(dev, "n-best lists of --dev"), hypothesis_table(test, "n-best lists of --nbest")]
+    expected = vocabulary_hash or expected_vocabulary([*dev, *test])
+    numbers: dict[str, Any] = {}
+    for name, source in ((LM, model), (SOURCE, settings.source_model if model else None)):
+        if source is None:
+            continue
+        # What is subtracted may be of a kind that has one precision only, such as LODR's n-gram model.
+        own = name == LM or kind_of_model(source) == "causal_lm"
+        language_model = open_language_model(source, settings.precision if own else "auto")
+        if name == LM:
+            check_vocabulary(language_model.vocabulary_hash, expected, source)
+        clock = time.perf_counter()
+        tables = with_language_model(tables, language_model, name)
+        seconds = time.perf_counter() - clock
+        numbers[f"{name}_vocabulary"] = language_model.vocabulary_hash
+        numbers[f"{name}_seconds"] = round(seconds, 3)
+        numbers[f"{name}_hypotheses_per_second"] = round(sum(table.hypothesis_count for table in tables) / seconds, 1)
+    dev_table, test_table = tables
+    tuned = tune_weights(dev_table, axes_of(settings, dev_table), settings.resamples) if model else None
+    tuned_bonus = tune_weights(dev_table, {WORD_COUNT: settings.insertion_bonuses}, settings.resamples)
+    return RescoredLists(
+        chosen=test_table.chosen_texts(tuned.weights if tuned else {}),
+        first_best=test_table.chosen_texts({}),
+        bonus_alone=test_table.chosen_texts(tuned_bonus.weights),
+        tuned=tuned,
+        tuned_bonus=tuned_bonus,
+        dev=dev_table,
+        test=test_table,
+        numbers=numbers,
+    )
+
+
+def complete_lists(lists: Sequence[NbestList], references: Mapping[str, str]) -> list[NbestList]:
+    """The lists with the references of a manifest; an utterance that has no list gets an empty one.
+
+    Raises ``SpeechError`` where a list is of an utterance that the manifest does not have.
+    """
+    by_id = {nbest.utterance_id: nbest for nbest in lists}
+    unknown = sorted(by_id.keys() - references.keys())
+    if unknown:
+        shown = ", ".join(map(repr, unknown[:10])) + (", ..." if len(unknown) > 10 else "")
+        raise SpeechError(
+            f"{len(unknown)} of {len(lists)} n-best lists are of utterances that the references do not have: {shown}; "
+            "give the references of this test set"
+        )
+    return [
+        replace(by_id[name], reference=text) if name in by_id else NbestList(name, text, ())
+        for name, text in references.items()
+    ]
+
 
 RATE_KEYS = ("wer", "wer_ci", "insertions", "deletions", "substitutions")
 
 
-def rescored_numbers(
-    arguments: argparse.Namespace,
-    settings: RescoringSettings,
-    intervals: WordErrorSettings,
-    sidecars: dict[str, str],
-    threads: int,
-) -> dict[str, Any]:
+def rescored_numbers(files: "RescoreFiles", chosen: RescoreSettings, threads: int) -> dict[str, Any]:
     """All numbers of the stage; writes the files that were asked for."""
-    test = read_nbest(arguments.nbest, settings.hypotheses_at_most)
-    dev = read_nbest(arguments.dev, settings.hypotheses_at_most)
-    if arguments.references:
-        test = complete_lists(test, read_references(arguments.references))
+    settings, intervals = chosen.rescoring, chosen.word_errors
+    test = read_nbest(files.nbest, settings.hypotheses_at_most)
+    dev = read_nbest(files.dev, settings.hypotheses_at_most)
+    if files.references:
+        test = complete_lists(test, read_references(files.references))
     references = {nbest.utterance_id: nbest.reference for nbest in test}
     # The cheap things that can fail come before the model.
-    masked = masked_places(references, sidecars, arguments.references or arguments.nbest)
+    masked = files.masked_places(references, files.references or files.nbest)
     overlap = None
-    if arguments.training_text:
-        found = measure_overlap(references.values(), arguments.training_text)
+    if files.training_text:
+        found = measure_overlap(references.values(), files.training_text)
         check_overlap(found, settings)
         overlap = found.as_numbers()
-    if arguments.model:
+    if files.model:
         set_up_torch(threads)
-    rescored = rescore(test, dev, arguments.model, settings, arguments.vocabulary_hash)
-    errors = count_errors(references, rescored.chosen, masked)
+    rescored = rescore(test, dev, files.model, settings, files.vocabulary_hash)
+    errors = files.count(references, rescored.chosen, masked)
     baseline = count_errors(references, rescored.first_best, masked)
     bonus_alone = count_errors(references, rescored.bonus_alone, masked)
-    if arguments.errors:
-        write_listing(arguments.errors, errors, references, rescored.chosen, masked)
-    if arguments.counts:
-        write_errors(arguments.counts, errors)
-    if arguments.output:
-        _write_hypotheses(arguments.output, rescored)
+    if files.output:
+        _write_hypotheses(files.output, rescored)
     measured = measure_errors(errors, intervals)
     sampling = (intervals.bootstrap_samples, intervals.confidence, intervals.seed)
     of_baseline, of_bonus = measure_errors(baseline, intervals), measure_errors(bonus_alone, intervals)
@@ -124,3 +210,41 @@ def _of_dev(rescored: RescoredLists, lists: int) -> dict[str, Any]:
 def _write_hypotheses(path: str, rescored: RescoredLists) -> None:
     records = ({"utterance_id": name, "text": text} for name, text in rescored.chosen.items())
     write_lines(path, (json.dumps(record, ensure_ascii=False) for record in records), private=True)
+
+
+def rescored_lines(measured: dict[str, Any]) -> list[str]:
+    """The result as a short table."""
+    bonus = measured["insertion_bonus_alone"]
+    rows = [
+        ("recogniser alone", measured["baseline"], ""),
+        ("insertion bonus alone", bonus, f"bonus {bonus['insertion_bonus']:g}"),
+    ]
+    with_model = measured["lm_weight"] is not None
+    if with_model:
+        rows.append(("with language model", measured, _shown_weights(measured)))
+    lines = [f"{'':24}{'word error rate':24}{'ins':>7}{'del':>7}{'sub':>7}  weights tuned on dev"]
+    for name, rates, weights in rows:
+        counts = "".join(f"{rates[key]:>7,}" for key in ("insertions", "deletions", "substitutions"))
+        lines.append(f"{name:24}{shown_rate(rates):24}{counts}  {weights}".rstrip())
+    lines.append(f"{'oracle of the lists':24}{100 * measured['oracle_wer']:.2f} %")
+    difference, interval = measured["difference_to_baseline"], measured["difference_to_baseline_ci"]
+    ends = f" [{100 * interval[0]:+.2f}, {100 * interval[1]:+.2f}]" if interval else ""
+    counts = f"{measured['utterances']:,} utterances, {measured['words']:,} words, {measured['hypotheses']:,} distinct "
+    gained = f"; difference {100 * difference:+.2f}{ends}; {measured.get('lm_hypotheses_per_second', 0):,.0f} scored/s"
+    lines.append(f"{counts}hypotheses{gained if with_model else ''}")
+    if overlap := measured["overlap"]:
+        share = overlap["shared_8_gram_share"]
+        lines.append(
+            f"overlap with the training text: {overlap['shared_sentences']:,} of {overlap['references']:,} references, "
+            + ("no 8-grams" if share is None else f"{share:.2%} of their 8-grams")
+        )
+    return lines
+
+
+def _shown_weights(measured: dict[str, Any]) -> str:
+    shown = [f"lm {measured['lm_weight']:g}", f"bonus {measured['insertion_bonus']:g}"]
+    if measured.get("unknown_word_bonus"):
+        shown.append(f"unknown word {measured['unknown_word_bonus']:g}")
+    if measured["source_weight"] is not None:
+        shown.append(f"source -{measured['source_weight']:g}")
+    return ", ".join(shown)

@@ -6,6 +6,7 @@ from pydantic import Field, field_validator
 
 from tasks.settings.base import Settings
 from tasks.settings.seeds import Seed
+from tasks.speech.word_errors.settings import WordErrorSettings
 
 
 class OverlapLimits(Settings):
@@ -88,3 +89,10 @@ class RescoringSettings(OverlapLimits):
         if max(values) > 0:
             raise ValueError("give numbers of at most 0")
         return values
+
+
+class RescoreSettings(Settings):
+    """What the command ``rescore`` takes from ``speech``."""
+
+    rescoring: RescoringSettings = RescoringSettings()
+    word_errors: WordErrorSettings = WordErrorSettings()

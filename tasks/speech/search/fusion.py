@@ -1,11 +1,30 @@
 """What a beam search asks of a fusion with language models."""
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from tasks.language_model.sequence_tree import SequenceTree
 from tasks.speech.search.predictor_states import PredictorStates
-from tasks.speech.search.prefix_tree import PrefixTree
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A sequence of units with the parts of its score; log-probabilities are in nats."""
+
+    units: tuple[int, ...]
+    """Ids of the recogniser's units, no blank among them."""
+    score: float
+    """What hypotheses are ranked by: the weighted sum of the parts, divided as the settings say."""
+    transducer: float
+    """Log-probability that the transducer gives the units, over all alignments that the beam held."""
+    language_model: float = 0.0
+    """Log-probability that the language model gives the whole sentence, its end among it; 0 without one."""
+    internal: float = 0.0
+    """Log-probability by what stands for the transducer's internal language model; 0 without one."""
+    words: int = 0
+    """Words of the sentence; counted with a language model alone."""
 
 
 class Fusion(Protocol):
@@ -15,7 +34,7 @@ class Fusion(Protocol):
     stay are settled, all of them at once. Whole sentences never count by an estimate.
     """
 
-    def start(self, tree: PrefixTree, states: PredictorStates, model: Any) -> None:
+    def start(self, tree: SequenceTree, states: PredictorStates, model: Any) -> None:
         """Begin with a tree that holds the root alone."""
 
     def extend(self, first: int) -> None:

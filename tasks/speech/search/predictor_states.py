@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.speech.search.prefix_tree import ROOT, PrefixTree
-from tasks.speech.search.usual_counts import padded
+from tasks.language_model.sequence_tree import ROOT, SequenceTree, padded
 from tasks.torch_setup import stand_in_for_torchaudio_extension
 
 _FIRST_CAPACITY = 1024
@@ -19,7 +18,7 @@ _FIRST_CAPACITY = 1024
 class PredictorStates:
     """Rows of predictor outputs and states by the nodes of a prefix tree."""
 
-    def __init__(self, model: Any, blank: int, tree: PrefixTree) -> None:
+    def __init__(self, model: Any, blank: int, tree: SequenceTree) -> None:
         self._model, self._tree = model, tree
         self._device = next(model.parameters()).device
         self._row = np.full(_FIRST_CAPACITY, -1, dtype=np.int64)

@@ -1,5 +1,6 @@
 """A folder of synthetic recordings with their manifest, made from a text of one sentence a line."""
 
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,14 +14,57 @@ from tasks.files.atomic_file import PRIVATE_MODE, PUBLIC_MODE, atomic_folder
 from tasks.language_model.normalisation import normalise
 from tasks.speech.audio.manifest import Utterance, write_manifest
 from tasks.speech.synthesis.settings import SynthesisSettings
-from tasks.speech.synthesis.spoken_text import (
-    DIGITS,
-    NO_WORDS,
-    OTHER_SCRIPT,
-    TOO_LONG,
-    TOO_SHORT,
-    why_not_spoken,
-)
+
+DIGITS = "digits"
+NO_WORDS = "no_words"
+OTHER_SCRIPT = "other_script"
+TOO_SHORT = "too_short"
+TOO_LONG = "too_long"
+
+_PAUSES = ",.;:?!"
+_CLOSING = "\"'”’)]}»"
+
+
+def why_not_spoken(text: str, minimum_words: int, maximum_words: int) -> str | None:
+    """The reason why a sentence cannot have a reference recording, or ``None``.
+
+    ``digits``: how a number is read is open, and the reference would not say it. ``other_script``: letters that are
+    not Latin, which an English voice spells out.
+    """
+    words = normalise(text)
+    if not words:
+        return NO_WORDS
+    if any(character.isnumeric() for character in text):
+        return DIGITS
+    if any(not _is_latin(character) for word in words for character in word):
+        return OTHER_SCRIPT
+    if len(words) < minimum_words:
+        return TOO_SHORT
+    return TOO_LONG if len(words) > maximum_words else None
+
+
+def spoken_text(text: str) -> str:
+    """The normalised words with the marks that make pauses and tunes behind them.
+
+    So the recording says what the reference says: a synthesiser reads ``&`` and ``%`` out, spells words in capitals
+    and reads some marks aloud, and the reference has none of that.
+    """
+    parts = []
+    for token in text.split():
+        words = normalise(token)
+        mark = token.rstrip(_CLOSING)[-1:]
+        if words:
+            parts.append(" ".join(words) + (mark if mark in _PAUSES else ""))
+        elif parts and token in ("-", "–", "—"):
+            parts[-1] = parts[-1].rstrip(_PAUSES) + ","
+    spoken = " ".join(parts)
+    words = normalise(text)
+    return spoken if normalise(spoken) == words else " ".join(words)
+
+
+def _is_latin(character: str) -> bool:
+    return character.isascii() or unicodedata.name(character, "").startswith(("LATIN", "COMBINING"))
+
 
 MANIFEST_NAME = "manifest.jsonl"
 NOT_DRAWN = "not_drawn"
@@ -115,9 +159,7 @@ def _speak(
     import numpy
     import soundfile
 
-    from tasks.speech.synthesis.noise import draw_noise
-    from tasks.speech.synthesis.utterance_synthesis import synthesise
-    from tasks.speech.synthesis.voices import draw_voice
+    from tasks.speech.synthesis.utterance_synthesis import draw_noise, draw_voice, synthesise
 
     generator = numpy.random.default_rng((settings.seed, number))
     voice, noise = draw_voice(settings, generator), draw_noise(settings, generator)

@@ -1,5 +1,6 @@
 """The numbers of a system's word errors, as reports and ``--json`` give them (docs/word_error_rate.md)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from tasks.speech.word_errors.error_counts_file import signature
@@ -52,9 +53,35 @@ def _rate(errors: UtteranceErrors, settings: WordErrorSettings, group: str, name
     return {name: word_error_rate(errors, group), f"{name}_ci": interval}
 
 
-def shown_rate(measured: dict[str, Any], name: str = "wer") -> str:
+def shown_rate(measured: Mapping[str, Any], name: str = "wer") -> str:
     """``19.79 % [19.13, 20.41]``."""
     value, interval = measured[name], measured[f"{name}_ci"]
     if value is None:
         return "undefined"
     return f"{100 * value:.2f} %" + (f" [{100 * interval[0]:.2f}, {100 * interval[1]:.2f}]" if interval else "")
+
+
+def error_warnings(measured: Mapping[str, Any]) -> list[str]:
+    """What a reader of the rate must know."""
+    warnings = []
+    if missing := measured["missing_hypotheses"]:
+        warnings.append(f"{missing} of {measured['utterances']} utterances have no hypothesis; their words are deleted")
+    if empty := measured["empty_references"]:
+        warnings.append(f"{empty} references hold no word after normalisation; their utterances are left out")
+    return warnings
+
+
+def error_lines(measured: Mapping[str, Any]) -> list[str]:
+    """The rates for a person: one line, and one for each technique."""
+    lines = [
+        f"word error rate {shown_rate(measured)}: {measured['insertions']:,} insertions, {measured['deletions']:,} "
+        f"deletions, {measured['substitutions']:,} substitutions in {measured['words']:,} words of "
+        f"{measured['utterances']:,} utterances; characters {shown_rate(measured, 'character_error_rate')}"
+    ]
+    for technique, masked in measured["masked_words"].items():
+        recall = "undefined" if masked["recall"] is None else f"{masked['recall']:.1%}"
+        lines.append(
+            f"  {technique}: {masked['words']:,} masked words ({masked['share']:.1%}), {recall} recognised, "
+            f"word error rate {shown_rate(masked)}; the rest {shown_rate(masked, 'wer_rest')}"
+        )
+    return lines

@@ -1,36 +1,43 @@
 """Write the references of a test set as a text, one a line, so that they can be masked.
 
-The lines stand in the order of the manifest or of the n-best lists, as 'palimpsest word-error-rate --masked' expects
+The lines stand in the order of the manifest or of the n-best lists, as 'palimpsest word-error-rate --sidecars' expects
 the sidecar of a technique. The text is private.
 
 example:
   palimpsest reference-text --references test/manifest.jsonl --output test.txt
 """
 
-import argparse
 import sys
+from typing import Annotated
+
+from tasks.command import READ, WRITE, StageCommand, StageFiles
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.base import Settings
+from tasks.settings.resources import ResourceSettings
 
 SUMMARY = "write the references of a test set as a text"
-READS = ("references",)
-WRITES = ("output",)
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
-    parser.add_argument("--references", metavar="FILE", required=True, help="manifest or n-best lists: what was said")
-    parser.add_argument("--output", metavar="FILE", required=True, help="text to write")
+class ReferenceFiles(StageFiles):
+    """Where references stand, and where their text goes."""
+
+    references: Annotated[str, READ]
+    """manifest or n-best lists: what was said"""
+    output: Annotated[str, WRITE]
+    """text to write"""
 
 
-def sections(arguments: argparse.Namespace) -> list[str]:
-    """It has no settings."""
-    return []
-
-
-def run(arguments: argparse.Namespace) -> None:
+def reference_text(settings: Settings, files: ReferenceFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Write the lines."""
     from tasks.corpora.text_lines import write_lines
-    from tasks.speech.word_errors.masked_words import reference_lines
-    from tasks.speech.word_errors.references import read_references
+    from tasks.speech.word_errors.references import read_references, reference_lines
 
-    written = write_lines(arguments.output, reference_lines(read_references(arguments.references)), private=True)
+    written = write_lines(files.output, reference_lines(read_references(files.references)), private=True)
     print(f"{written:,} references written", file=sys.stderr)
+    return Report().measure(references=written)
+
+
+COMMAND = StageCommand(
+    name="reference-text", stage=reference_text, settings=Settings, files=ReferenceFiles, section={}, cell=()
+)

@@ -3,13 +3,22 @@
 References stand in a manifest (``text``) or in n-best lists (``reference``); hypotheses in JSON lines with ``text``, or
 in n-best lists, where the one with the highest score counts. Plain or compressed. The audio files of a manifest are not
 looked for: error rates need none.
+
+Which words of the references a technique masks.
+
+The references are masked like any other text: 'palimpsest reference-text' writes them one a line, 'palimpsest mask
+--sidecar' says what it masks of them, and a word counts as masked where a masked span touches it, as for perplexities.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from tasks.errors import SpeechError
-from tasks.speech.rescoring.nbest_lists import read_nbest
-from tasks.speech.word_errors.json_lines import fail_with_problems, read_json_lines
+from tasks.language_model.evaluation.reference_text import reference_text_of
+from tasks.speech.rescoring.nbest_lists import fail_with_problems, read_json_lines, read_nbest
+from tasks.speech.word_errors.word_errors import MaskedPlaces
 
 
 def read_references(path: str | Path) -> dict[str, str]:
@@ -52,3 +61,29 @@ def _read(path: str | Path, keys: tuple[str, ...], what: str) -> dict[str, str]:
     if not texts:
         raise SpeechError(f"{str(path)!r} holds no {what}; give a file of JSON lines")
     return texts
+
+
+def reference_lines(references: Mapping[str, str]) -> list[str]:
+    """The references as lines of a text, in their order: line ends inside a reference become blanks."""
+    return [" ".join(text.splitlines()) for text in references.values()]
+
+
+def masked_places(references: Mapping[str, str], sidecars: Mapping[str, str | Path], name: str | Path) -> MaskedPlaces:
+    """By technique and utterance id, which words of the reference are masked; ``name`` is what messages call the text.
+
+    Raises ``CorpusError`` where a sidecar is not one of these references in this order.
+    """
+    if not sidecars:
+        return {}
+    text = reference_text_of(reference_lines(references), name, sidecars)
+    ids = list(references)
+    is_word = ~text.is_end()
+    lengths = np.bincount(text.sentence[is_word], minlength=text.sentences)
+    ends = np.cumsum(lengths)
+    return {
+        technique: {
+            ids[line - 1]: marks
+            for line, marks in zip(text.lines.tolist(), np.split(masked[is_word], ends[:-1]), strict=True)
+        }
+        for technique, masked in text.masked.items()
+    }

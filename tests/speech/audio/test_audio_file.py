@@ -6,8 +6,7 @@ import soundfile
 import torch
 
 from tasks.errors import SpeechError
-from tasks.speech.audio.audio_file import AudioFacts, audio_facts, read_audio
-from tasks.speech.audio.resampling import resample
+from tasks.speech.audio.audio_file import AudioFacts, audio_facts, read_audio, resample
 
 
 def tone(rate, seconds=0.5, frequency=440.0, amplitude=0.5):

@@ -7,10 +7,8 @@ import pytest
 import soundfile
 
 from tasks.errors import SpeechError
-from tasks.speech.audio.librispeech import read_librispeech
+from tasks.speech.audio.published_speech import read_librispeech, read_sms_wsj, read_wsj_speech
 from tasks.speech.audio.settings import LibriSpeech, SmsWsjSpeech, WallStreetJournalSpeech
-from tasks.speech.audio.sms_wsj import read_sms_wsj
-from tasks.speech.audio.wsj_speech import read_wsj_speech
 
 SHORTENED = b"NIST_1A\n   1024\nsample_coding -s26 pcm,embedded-shorten-v2.00\nend_head\n".ljust(2048)
 

@@ -38,7 +38,7 @@ def source(tmp_path):
 
 def test_a_manifest_of_ones_own_is_checked_and_what_is_left_out_is_counted_and_named(source, tmp_path, capsys):
     report = tmp_path / "report.json"
-    options = ["--maximum-seconds", 5, "--report", report]
+    options = ["--set", "maximum_seconds=5", "--report", report]
     assert speech_corpus("--source", source, "--output", tmp_path / "out", *options) == 0
     utterances = read_manifest(tmp_path / "out" / "manifest.jsonl")
     assert [(utterance.utterance_id, utterance.audio.name) for utterance in utterances] == [
@@ -73,7 +73,7 @@ def test_the_output_is_private_unless_it_is_said_to_be_public(source, tmp_path):
 
 
 def test_a_corpus_of_which_nothing_is_left_is_an_error(source, tmp_path, capsys):
-    assert speech_corpus("--source", source, "--output", tmp_path / "out", "--maximum-seconds", 0.5) == 1
+    assert speech_corpus("--source", source, "--output", tmp_path / "out", "--set", "maximum_seconds=0.5") == 1
     error = capsys.readouterr().err
     assert (
         "has no utterance that can be used; left out: 1 no_words (c); 3 too_long (a, b, d); 1 unreadable (e)" in error
@@ -84,13 +84,12 @@ def test_a_corpus_of_which_nothing_is_left_is_an_error(source, tmp_path, capsys)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "nothing to read: give --source PATH"),
+        ([], "source: is missing"),
         (["--source", "none.jsonl"], "manifest 'none.jsonl' does not exist"),
         (["--kind", "librispeech", "--source", "none"], "source 'none' does not exist"),
-        (["--source", "x", "--parts", "test-clean"], "parts: unknown key"),
-        (["--kind", "sms_wsj", "--source", "x", "--signal", "speach_source"], "did you mean 'speech_source'"),
-        (["--section", "speech"], "--params and --section go together"),
-        (["--source", "x", "--maximum-seconds", "0"], "maximum_seconds"),
+        (["--source", "x", "--set", "parts=[test-clean]"], "parts: unknown key"),
+        (["--kind", "sms_wsj", "--source", "x", "--set", "signal=speach_source"], "did you mean 'speech_source'"),
+        (["--source", "x", "--set", "maximum_seconds=0"], "maximum_seconds"),
     ],
 )
 def test_wrong_use_is_one_line(arguments, message, tmp_path, capsys, monkeypatch):

@@ -23,8 +23,7 @@ def speech(tmp_path_factory):
     from tasks.speech.recogniser.encoded_speech import write_encoded
     from tasks.speech.recogniser.features import FeatureStatistics
     from tasks.speech.recogniser.folder import save_recogniser
-    from tasks.speech.recogniser.model import make_model
-    from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription
+    from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription, make_model
     from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
     from tasks.speech.recogniser.units import train_units
 
@@ -77,7 +76,8 @@ def command(speech, output, *options, fused=True):
 
 
 def test_weights_are_found_on_dev_and_test_is_decoded(speech, tmp_path, capsys):
-    options = ["--lm-weights", "0", "0.3", "0.6", "--insertion-bonuses", "0", "1", "--counts", f"{tmp_path}/counts.tsv"]
+    options = [*settings("fusion.lm_weights=[0, 0.3, 0.6]", "fusion.insertion_bonuses=[0, 1]")]
+    options += ["--counts", f"{tmp_path}/counts.tsv"]
     assert command(speech, tmp_path, *options, "--json", "--report", f"{tmp_path}/report.json") == 0
     measured = json.loads(capsys.readouterr().out)
     assert measured["utterances"] == 5
@@ -90,7 +90,7 @@ def test_weights_are_found_on_dev_and_test_is_decoded(speech, tmp_path, capsys):
     assert measured["dev"]["wer"] == best["wer"]
     assert measured["real_time_factor"] == pytest.approx(measured["decode_seconds"] / 1.6)
     report = json.loads((tmp_path / "report.json").read_text())
-    assert report["parameters"]["speech.fusion"]["lm_weights"] == [0, 0.3, 0.6]
+    assert report["parameters"]["fusion"]["lm_weights"] == [0, 0.3, 0.6]
     assert not any(word in (tmp_path / "report.json").read_text() for word in ('"dog', "cat "))
     from tasks.speech.rescoring.nbest_lists import read_nbest
 
@@ -104,22 +104,22 @@ def test_the_same_command_gives_the_same_bytes(speech, tmp_path):
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     for folder in (tmp_path / "one", tmp_path / "two"):
-        assert command(speech, folder, "--internal-lm", "zero_encoder") == 0
+        assert command(speech, folder, "--set", "fusion.internal_lm=zero_encoder") == 0
     assert (tmp_path / "one/lists.jsonl").read_bytes() == (tmp_path / "two/lists.jsonl").read_bytes()
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        ["--internal-lm", "lodr", "--source-text", "{}/text.txt"],
-        ["--internal-lm", "density_ratio", "--source-model", "{}/words"],
+        ["--set", "fusion.internal_lm=lodr", "--source-text", "{}/text.txt"],
+        ["--set", "fusion.internal_lm=density_ratio", "--source-model", "{}/words"],
     ],
     ids=["lodr", "density_ratio"],
 )
 def test_internal_models(speech, tmp_path, capsys, options):
     assert command(speech, tmp_path, *(option.format(speech) for option in options), "--json") == 0
     measured = json.loads(capsys.readouterr().out)
-    assert measured["internal_lm"] == options[1]
+    assert f"fusion.internal_lm={measured['internal_lm']}" == options[1]
     assert any(point["internal_lm_weight"] for point in measured["dev"]["decoded"])
 
 
@@ -159,15 +159,16 @@ def test_a_causal_model_by_its_name_on_the_hub(speech, tmp_path, capsys, monkeyp
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     lists = []
+    one_point = settings("fusion.lm_weights=[0.3]", "fusion.insertion_bonuses=[1]")
     for model in ("tiny/causal", str(snapshot)):
-        assert command(speech, tmp_path, "--model", model, "--lm-weights", "0.3", "--insertion-bonuses", "1") == 0
+        assert command(speech, tmp_path, "--model", model, *one_point) == 0
         lists.append((tmp_path / "lists.jsonl").read_bytes())
     assert lists[0] == lists[1]
     capsys.readouterr()
     assert command(speech, tmp_path, "--model", "tiny/absent") == 1
     assert "model 'tiny/absent' is neither a folder nor reachable on the hub" in capsys.readouterr().err
     assert command(speech, tmp_path, "--model", "./absent") == 1
-    assert "model folder './absent' does not exist" in capsys.readouterr().err
+    assert "model folder 'absent' does not exist" in capsys.readouterr().err
 
 
 SMALL_NETWORK = settings(
@@ -249,10 +250,18 @@ def test_a_text_without_a_word_has_no_units(speech, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "fused", "message"),
     [
-        (["--lm-weights", "0.5"], False, "--lm-weights has no use without --model"),
-        (["--internal-lm", "lodr"], True, "needs --source-text"),
+        (
+            ["--set", "fusion.lm_weights=[0.5]"],
+            False,
+            "'fusion.lm_weights=[0.5]' has no use with the files that are given",
+        ),
+        (["--vocabulary-hash", "00000000"], False, "--vocabulary-hash has no use without --model"),
+        (["--vocabulary-hash", "00000000"], True, "and the recogniser's partner has 00000000"),
+        (["--model", "{}/words"], False, "the weights are found on dev"),
+        (["--set", "fusion.maximum_shared_sentences=0.5"], True, "give --training-text FILE"),
+        (["--set", "fusion.internal_lm=lodr"], True, "needs --source-text"),
         (["--source-model", "x"], True, "belongs to internal_lm 'density_ratio'"),
-        (["--beam-width", "0"], True, "beam_width"),
+        (["--set", "search.beam_width=0"], True, "search.beam_width"),
         (["--test-manifest", "{}/dev.jsonl"], True, "5 utterances of"),
     ],
 )
@@ -287,26 +296,11 @@ def test_what_is_not_counted_is_said(speech, tmp_path, capsys):
     ]
 
 
-def test_another_vocabulary_than_the_partners_is_refused(speech, tmp_path, capsys):
-    assert command(speech, tmp_path, "--vocabulary-hash", "00000000") == 1
-    assert "and the recogniser's partner has 00000000" in capsys.readouterr().err
-    assert not (tmp_path / "lists.jsonl").exists()
-    assert command(speech, tmp_path, "--vocabulary-hash", "00000000", fused=False) == 1
-    assert "--vocabulary-hash has no use without --model" in capsys.readouterr().err
-
-
-def test_model_needs_dev(speech, tmp_path, capsys):
-    assert command(speech, tmp_path, "--model", f"{speech}/words", fused=False) == 1
-    assert "the weights are found on dev" in capsys.readouterr().err
-
-
 def test_what_the_model_saw_of_the_test_is_measured_and_limited(speech, tmp_path, capsys):
     """All five references are lines of the training text; none has eight words."""
     training_text = ["--training-text", f"{speech}/text.txt"]
     assert command(speech, tmp_path, *training_text, "--json") == 0
     overlap = json.loads(capsys.readouterr().out)["overlap"]
     assert (overlap["references"], overlap["shared_sentences"], overlap["eight_grams"]) == (5, 5, 0)
-    assert command(speech, tmp_path, *training_text, "--maximum-shared-sentences", "0.5") == 1
+    assert command(speech, tmp_path, *training_text, "--set", "fusion.maximum_shared_sentences=0.5") == 1
     assert "100.00% of the test references stand in the training text" in capsys.readouterr().err
-    assert command(speech, tmp_path, "--maximum-shared-sentences", "0.5") == 1
-    assert "need --training-text" in capsys.readouterr().err

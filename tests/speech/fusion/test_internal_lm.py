@@ -6,9 +6,8 @@ import torch
 
 from tasks.errors import ModelError, SpeechError
 from tasks.speech.fusion.internal_lm import ZeroEncoder, unit_bigram
-from tasks.speech.fusion.sentence_parts import sentence_log_probabilities
+from tasks.speech.fusion.prefix_score import SpelledUnits, sentence_log_probabilities
 from tasks.speech.fusion.shallow_fusion import FusionWeights, ShallowFusion
-from tasks.speech.fusion.spelled_units import SpelledUnits
 from tasks.speech.search.settings import SearchSettings
 
 PIECES = ["<unk>", "\u2581a", "b", "\u2581c"]
@@ -107,12 +106,12 @@ def unit_model(tmp_path):
 
 
 def test_subword_score_is_the_models_own(transducer, unit_model):
+    from tasks.language_model.language_models import open_language_model
     from tasks.language_model.transformer.folder import load_model
     from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID
     from tasks.speech.fusion.subword_fusion import SubwordScore
-    from tasks.speech.search.next_word.next_word_model import load_next_word_model
 
-    score = SubwordScore(load_next_word_model(unit_model), PIECES)
+    score = SubwordScore(open_language_model(unit_model).next_words(), PIECES)
     (found,) = sentence_log_probabilities(score, [(1, 2, 3)], transducer, BLANK)
     model, _ = load_model(unit_model)
     ids = [START_ID, *(unit + len(SPECIAL_TOKENS) for unit in (1, 2, 3)), END_ID]
@@ -122,11 +121,11 @@ def test_subword_score_is_the_models_own(transducer, unit_model):
 
 
 def test_a_model_of_other_units_is_refused(unit_model):
+    from tasks.language_model.language_models import open_language_model
     from tasks.speech.fusion.subword_fusion import SubwordScore
-    from tasks.speech.search.next_word.next_word_model import load_next_word_model
 
     with pytest.raises(ModelError, match="over 4 units"):
-        SubwordScore(load_next_word_model(unit_model), [*PIECES, "d"])
+        SubwordScore(open_language_model(unit_model).next_words(), [*PIECES, "d"])
 
 
 def test_a_unit_across_words_is_refused():

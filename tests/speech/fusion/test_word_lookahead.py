@@ -73,22 +73,22 @@ def ngram_folder(tmp_path_factory):
 
 def own_score(folder, text, tmp_path):
     """The sentence's log-probability by ``palimpsest perplexity``'s own scoring, with the unknown word's share."""
-    from tasks.language_model.language_models import score_text
+    from tasks.language_model.language_models import open_language_model
 
     (tmp_path / "text.txt").write_text(text + "\n")
-    scores, _ = score_text(folder, tmp_path / "text.txt", "in_vocabulary")
+    scores, _ = open_language_model(folder).score_text(tmp_path / "text.txt")
     return scores.log_probability.sum() + SHARE * (~scores.known).sum()
 
 
 def fused_score(folder, sequences):
     """Scores of whole sentences, and of each of their beginnings, by look-ahead."""
-    from tasks.speech.fusion.spelled_units import SpelledUnits
+    from tasks.language_model.language_models import open_language_model
+    from tasks.language_model.sequence_tree import ROOT, SequenceTree
+    from tasks.speech.fusion.prefix_score import SpelledUnits
     from tasks.speech.fusion.word_lookahead import WordLookahead
-    from tasks.speech.search.next_word.next_word_model import load_next_word_model
-    from tasks.speech.search.prefix_tree import ROOT, PrefixTree
 
-    tree = PrefixTree(len(PIECES))
-    lookahead = WordLookahead(load_next_word_model(folder), SpelledUnits(Pieces()), SHARE)
+    tree = SequenceTree(len(PIECES))
+    lookahead = WordLookahead(open_language_model(folder).next_words(), SpelledUnits(Pieces()), SHARE)
     lookahead.start(tree, None, None)
     ends, paths = [], []
     for sequence in sequences:
@@ -142,14 +142,14 @@ def test_pieces_that_spell_the_same_words_score_the_same(folder):
 
 
 def test_look_ahead_is_the_sum_over_the_words_that_begin_so(folder, tmp_path):
-    from tasks.language_model.language_models import score_text
+    from tasks.language_model.language_models import open_language_model
     from tasks.language_model.transformer.folder import load_model
 
     _, ((_, found),) = fused_score(folder, [spelled("\u2581a")])
     total = 0.0
     for word in ("a", "an", "ann", "and", "ants"):
         (tmp_path / "text.txt").write_text(word + "\n")
-        total += np.exp(score_text(folder, tmp_path / "text.txt", "in_vocabulary")[0].log_probability[0])
+        total += np.exp(open_language_model(folder).score_text(tmp_path / "text.txt")[0].log_probability[0])
     model, _ = load_model(folder)
     import torch
 
@@ -160,13 +160,13 @@ def test_look_ahead_is_the_sum_over_the_words_that_begin_so(folder, tmp_path):
 
 def test_estimate_of_a_word_is_that_of_the_first_one(folder):
     """Behind a word the estimate is its own probability, and what is looked ahead at the beginning of a sentence."""
-    from tasks.speech.fusion.spelled_units import SpelledUnits
+    from tasks.language_model.language_models import open_language_model
+    from tasks.language_model.sequence_tree import SequenceTree
+    from tasks.speech.fusion.prefix_score import SpelledUnits
     from tasks.speech.fusion.word_lookahead import WordLookahead
-    from tasks.speech.search.next_word.next_word_model import load_next_word_model
-    from tasks.speech.search.prefix_tree import PrefixTree
 
-    tree = PrefixTree(len(PIECES))
-    lookahead = WordLookahead(load_next_word_model(folder), SpelledUnits(Pieces()), SHARE)
+    tree = SequenceTree(len(PIECES))
+    lookahead = WordLookahead(open_language_model(folder).next_words(), SpelledUnits(Pieces()), SHARE)
     lookahead.start(tree, None, None)
     the, dog, s = spelled("\u2581the", "\u2581dog", "s")
     values = {}
@@ -199,11 +199,10 @@ def test_no_unit_raises_the_score(folder):
 
 
 def test_distributions_that_were_let_go_come_back(folder):
-    from tasks.speech.fusion.next_word_distributions import NextWordDistributions
-    from tasks.speech.fusion.sorted_vocabulary import SortedVocabulary
-    from tasks.speech.search.next_word.next_word_model import load_next_word_model
+    from tasks.language_model.language_models import open_language_model
+    from tasks.speech.fusion.next_word_distributions import NextWordDistributions, SortedVocabulary
 
-    model = load_next_word_model(folder)
+    model = open_language_model(folder).next_words()
     vocabulary = SortedVocabulary(model.vocabulary)
     kept = NextWordDistributions(model, vocabulary)
     history = model.extend(np.array([0]), np.array([len(SPECIAL_TOKENS)]))
@@ -220,8 +219,7 @@ def test_small_ranges_are_exact():
     """A range of probability 1e-14 behind one of almost 1: the difference of the sums alone would be rounding."""
     import torch
 
-    from tasks.speech.fusion.next_word_distributions import NextWordDistributions
-    from tasks.speech.fusion.sorted_vocabulary import SortedVocabulary
+    from tasks.speech.fusion.next_word_distributions import NextWordDistributions, SortedVocabulary
 
     class Fixed:
         vocabulary = Vocabulary((*SPECIAL_TOKENS, "a", "b", "c"))

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from tasks.errors import SpeechError
-from tasks.speech.recogniser.augmentation import hide_parts
 from tasks.speech.recogniser.features import FeatureStatistics, feature_statistics, log_mel, pad_features
 from tasks.speech.recogniser.settings import AugmentationSettings, FeatureSettings, RecogniserArchitecture
+from tasks.speech.recogniser.speech_batches import hide_parts
 from tasks.torch_setup import stand_in_for_torchaudio_extension
 
 stand_in_for_torchaudio_extension()

@@ -7,8 +7,7 @@ import torch
 from tasks.errors import ModelError
 from tasks.speech.recogniser.features import FeatureStatistics
 from tasks.speech.recogniser.folder import load_recogniser, save_recogniser
-from tasks.speech.recogniser.model import make_model
-from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription
+from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription, make_model
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
 from tasks.speech.recogniser.units import train_units
 

@@ -3,10 +3,9 @@ import torch
 
 from tasks.errors import ParameterError
 from tasks.settings.checks import check_settings
-from tasks.speech.recogniser.greedy import greedy_decode
-from tasks.speech.recogniser.model import make_model, parameter_count
+from tasks.speech.recogniser.network import greedy_decode
+from tasks.speech.recogniser.recogniser import StreamingTranscriber, make_model, parameter_count, transcribe
 from tasks.speech.recogniser.settings import PAPER_ARCHITECTURE, FeatureSettings, RecogniserArchitecture
-from tasks.speech.recogniser.transcription import StreamingTranscriber, transcribe
 
 FEATURES = FeatureSettings(bands=20)
 SMALL = RecogniserArchitecture(

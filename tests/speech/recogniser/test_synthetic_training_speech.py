@@ -3,7 +3,7 @@ import torch
 
 from tasks.errors import SpeechError
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserTraining
-from tasks.speech.recogniser.synthetic_speech import SyntheticSpeech
+from tasks.speech.recogniser.training_speech import SyntheticSpeech
 from tasks.speech.synthesis.settings import SynthesisSettings
 
 pytest.importorskip("espeakng_loader", reason="the synthesiser is an optional package")

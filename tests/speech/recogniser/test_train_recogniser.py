@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 import yaml
 from spoken_tones import TINY, write_tones
+from stage_commands import settings
 
 from tasks import cli
 from tasks.speech.recogniser.encoded_speech import read_encoded
 from tasks.speech.recogniser.folder import load_recogniser
-from tasks.speech.recogniser.greedy import greedy_decode
+from tasks.speech.recogniser.network import greedy_decode
 
 
 @pytest.fixture(scope="module")
@@ -22,14 +23,17 @@ def tones(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("tones")
     write_tones(folder / "train", 120, seed=1)
     write_tones(folder / "valid", 20, seed=2)
-    (folder / "settings.yaml").write_text(yaml.safe_dump(TINY))
+    document = yaml.safe_load((Path(__file__).parents[3] / "params.yaml").read_text(encoding="utf-8"))
+    document["speech"]["recogniser"] = {"kind": "trained", **TINY}
+    document["tracking"]["live"] = False
+    (folder / "params.yaml").write_text(yaml.safe_dump(document))
     return folder
 
 
 def _arguments(tones: Path, output: Path, *more: str) -> list[str]:
     return [
         "train-recogniser",
-        *("--settings", str(tones / "settings.yaml"), "--manifest", str(tones / "train" / "manifest.jsonl")),
+        *("--params", str(tones / "params.yaml"), "--manifest", str(tones / "train" / "manifest.jsonl")),
         *("--output", str(output), "--work-folder", str(output.parent / "work"), "--threads", "1", *more),
     ]
 
@@ -43,7 +47,7 @@ def trained(tones, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("trained")
     valid = str(tones / "valid" / "manifest.jsonl")
     report = str(folder / "report.json")
-    more = ["--valid", valid, "--report", report, "--epochs", "9", "--validate-every-steps", "60"]
+    more = ["--valid", valid, "--report", report, *settings("training.epochs=9", "training.validate_every_steps=60")]
     assert cli.main(_arguments(tones, folder / "r", *more)) == 0
     return folder
 
@@ -82,19 +86,23 @@ def test_encoded_speech_decodes_to_what_was_whistled(trained, tones):
 
 def test_the_same_seed_gives_the_same_bytes(tones, tmp_path):
     for name in "ab":
-        assert cli.main(_arguments(tones, tmp_path / name, "--epochs", "0.5")) == 0
-    assert cli.main(_arguments(tones, tmp_path / "c", "--epochs", "0.5", "--seed", "2")) == 0
+        assert cli.main(_arguments(tones, tmp_path / name, *settings("training.epochs=0.5"))) == 0
+    assert (
+        cli.main(_arguments(tones, tmp_path / "c", *settings("training.epochs=0.5"), *settings("training.seed=2"))) == 0
+    )
     assert _weights(tmp_path / "a") == _weights(tmp_path / "b") != _weights(tmp_path / "c")
 
 
 @pytest.mark.slow
 def test_an_interrupted_run_goes_on_to_the_same_bytes(tones, tmp_path):
-    assert cli.main(_arguments(tones, tmp_path / "whole", "--epochs", "3")) == 0
-    arguments = _arguments(tones, tmp_path / "again" / "r", "--epochs", "3", "--checkpoint-steps", "1")
+    assert cli.main(_arguments(tones, tmp_path / "whole", *settings("training.epochs=3"))) == 0
+    arguments = _arguments(
+        tones, tmp_path / "again" / "r", *settings("training.epochs=3"), *settings("resources.checkpoint_steps=1")
+    )
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen([sys.executable, "-m", "tasks.cli", *arguments], env=environment, stderr=subprocess.PIPE)
     until = time.monotonic() + 60
-    while not list(tmp_path.glob("again/work/*/step-*5.json")) and time.monotonic() < until:
+    while not list(tmp_path.glob("again/work/*/step-*5.checkpoint")) and time.monotonic() < until:
         time.sleep(0.02)
     process.send_signal(signal.SIGTERM)
     message = process.communicate(timeout=60)[1].decode()
@@ -112,8 +120,13 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(tones, tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_train_what_one_does(tones, tmp_path):
-    assert cli.main(_arguments(tones, tmp_path / "one", "--epochs", "0.5")) == 0
-    assert cli.main(_arguments(tones, tmp_path / "two", "--epochs", "0.5", "--devices", "2")) == 0
+    assert cli.main(_arguments(tones, tmp_path / "one", *settings("training.epochs=0.5"))) == 0
+    assert (
+        cli.main(
+            _arguments(tones, tmp_path / "two", *settings("training.epochs=0.5"), *settings("resources.devices=2"))
+        )
+        == 0
+    )
     one, two = (load_recogniser(tmp_path / name).model.state_dict() for name in ("one", "two"))
     assert max(float((one[name] - two[name]).abs().max()) for name in one) < 0.01
 
@@ -131,19 +144,13 @@ def test_what_a_user_can_get_wrong(tones, tmp_path, capsys):
     assert "give --manifest with recordings, or --text" in _error(capsys, *base)
     assert "and not both" in _error(capsys, *base, "--manifest", manifest, "--text", "x.txt")
     assert "'nowhere.jsonl' does not exist" in _error(capsys, *base, "--manifest", "nowhere.jsonl")
-    assert "learning_rate" in _error(capsys, *base, "--manifest", manifest, "--learning-rate", "0")
-    message = _error(capsys, *base, "--manifest", manifest, "--minimum-words", "9")
+    assert "learning_rate" in _error(capsys, *base, "--manifest", manifest, *settings("training.learning_rate=0"))
+    message = _error(capsys, *base, "--manifest", manifest, *settings("training.minimum_words=9"))
     assert "none of the 120 utterances is of a length that the settings allow" in message
     assert "units cannot be learned" in _error(capsys, *base, "--manifest", manifest)
-    assert "--compile is for language models" in _error(capsys, *base, "--manifest", manifest, "--compile")
-    assert "'fsdp' is for language models" in _error(capsys, *base, "--manifest", manifest, "--strategy", "fsdp")
-    bundle = tmp_path / "bundle.yaml"
-    bundle.write_text(f"kind: emformer_bundle\nfolder: {tmp_path}\n")
-    message = _error(capsys, *base, "--settings", str(bundle))
+    message = _error(capsys, *base, *settings("kind=emformer_bundle", f"folder={tmp_path}"))
     assert "emformer_rnnt_base_librispeech.pt" in message
     assert "spm_bpe_4096_librispeech.model" in message
-    message = _error(capsys, *base, "--settings", str(bundle), "--manifest", manifest)
-    assert "--manifest has no meaning for a pretrained recogniser" in message
 
 
 def test_recordings_that_cannot_be_used_are_counted_or_refused(trained, tones, tmp_path, capsys):
@@ -165,12 +172,15 @@ def test_recordings_that_cannot_be_used_are_counted_or_refused(trained, tones, t
         "warning: 1 utterances are too short to be encoded; their words will be missing",
         "warning: 2 recordings have several channels, which were mixed down",
     ]
-    assert cli.main(["encode-speech", *options, "--report", str(report), "--threads", "1", "--streaming"]) == 0
+    assert (
+        cli.main(["encode-speech", *options, "--report", str(report), "--threads", "1", *settings("streaming=true")])
+        == 0
+    )
     assert json.loads(report.read_text())["parameters"]["streaming"] is True
     streamed = read_encoded(tmp_path / "x")
     assert streamed.utterance_ids == ["click", "short"]
     assert len(streamed.frames("short")) == len(whole.frames("short")) > 0
     capsys.readouterr()
-    assert "at most 0.1 are allowed" in _error(capsys, "encode-speech", *options, "--maximum-seconds", "0.1")
+    assert "at most 0.1 are allowed" in _error(capsys, "encode-speech", *options, *settings("maximum_seconds=0.1"))
     (tmp_path / "short.wav").write_bytes(b"")
     assert "is empty" in _error(capsys, "encode-speech", *options)

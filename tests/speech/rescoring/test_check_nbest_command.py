@@ -36,7 +36,7 @@ def source(tmp_path):
 
 def test_what_can_be_won_by_hand(source, tmp_path, capsys):
     output, report = tmp_path / "taken.jsonl.gz", tmp_path / "report.json"
-    options = ["--nbest", str(source), "--output", str(output), "--report", str(report), "--json"]
+    options = ["--source", str(source), "--output", str(output), "--report", str(report), "--json"]
     assert main(["check-nbest", *options]) == 0
     captured = capsys.readouterr()
     assert captured.err == "warning: 1 lists hold no hypothesis; the words of their references are deleted\n"
@@ -89,12 +89,12 @@ def test_the_section_of_params_names_source_and_draw(source, tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "no n-best lists are given; use --nbest FILE"),
+        ([], "source: is missing"),
         (["--params", "params.yaml"], "--params needs --section"),
-        (["--params", "params.yaml", "--section", "speech.search"], "'speech.search' names no n-best lists"),
-        (["--nbest", "no.jsonl"], "no.jsonl"),
-        (["--nbest", "bad.jsonl"], "1 of 1 hypotheses have no 'score'"),
-        (["--nbest", "lists.jsonl.gz", "--utterances", "0"], "utterances"),
+        (["--params", "params.yaml", "--section", "speech.word_errors"], "source: is missing"),
+        (["--source", "no.jsonl"], "no.jsonl"),
+        (["--source", "bad.jsonl"], "1 of 1 hypotheses have no 'score'"),
+        (["--source", "lists.jsonl.gz", "--set", "utterances=0"], "utterances"),
     ],
 )
 def test_wrong_use_is_one_line(source, tmp_path, monkeypatch, capsys, options, message):

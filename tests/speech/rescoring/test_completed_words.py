@@ -6,13 +6,12 @@ import torch
 from tiny_language_models import save_causal
 
 from tasks.errors import ModelError
+from tasks.language_model.causal_lm.next_words import BEGINNING, WholeWords
+from tasks.language_model.causal_lm.scoring import CausalScorer
+from tasks.language_model.model_folder import kind_of_model
+from tasks.language_model.sequence_tree import SequenceTree
 from tasks.speech.fusion.completed_words import LETTER, CompletedWords
-from tasks.speech.fusion.sentence_parts import sentence_log_probabilities
-from tasks.speech.fusion.spelled_units import SpelledUnits
-from tasks.speech.rescoring.causal_scorer import CausalScorer
-from tasks.speech.rescoring.named_causal_model import is_causal, load_causal
-from tasks.speech.search.next_word.causal_words import BEGINNING, CausalWords
-from tasks.speech.search.prefix_tree import PrefixTree
+from tasks.speech.fusion.prefix_score import SpelledUnits, sentence_log_probabilities
 
 PIECES = ["<unk>", "\u2581the", "\u2581c", "at", "\u2581dog", "'", "s", "\u2581"]
 
@@ -39,15 +38,15 @@ class NoPredictor(torch.nn.Module):
 def causal(request, tmp_path_factory):
     torch.set_num_threads(1)
     folder = save_causal(tmp_path_factory.mktemp(request.param), request.param)
-    assert is_causal(folder)
-    return load_causal(folder)
+    assert kind_of_model(folder) == "causal_lm"
+    return CausalScorer.load(folder)
 
 
 SENTENCES = [("the", "cat"), ("the", "cat", "saw", "anna's", "dog"), ("the", "dog"), (), ("zed",), ("the",) * 30]
 
 
 def test_sentences_cost_what_rescoring_says(causal):
-    words = CausalWords(causal)
+    words = WholeWords(causal)
     words.start()
     histories = []
     for sentence in SENTENCES:
@@ -58,24 +57,24 @@ def test_sentences_cost_what_rescoring_says(causal):
                 words.read(np.array([history]))
         histories.append(history)
     ends = words.sentence_ends(np.array(histories))
-    (expected,) = CausalScorer(causal).log_probabilities([SENTENCES])
+    (expected,) = causal.score_sentences([SENTENCES])
     assert words.values(np.array(histories)) + ends == pytest.approx(expected, abs=1e-3)
     assert words.extend(words.extend(BEGINNING, "the"), "cat") == histories[0]
 
 
 def test_a_unit_sequence_costs_what_its_words_do(causal):
     """Letters cost LETTER each until their word is complete, and what stands for them comes off again."""
-    score = CompletedWords(CausalWords(causal), SpelledUnits(Pieces()))
+    score = CompletedWords(WholeWords(causal), SpelledUnits(Pieces()))
     spelled = [PIECES.index(piece) for piece in ("\u2581the", "\u2581c", "at", "'", "s", "\u2581", "\u2581dog", "'")]
     sequences = [tuple(spelled), tuple(spelled[:3]), ()]
     found = sentence_log_probabilities(score, sequences, NoPredictor(), len(PIECES))
-    (expected,) = CausalScorer(causal).log_probabilities([[("the", "cat's", "dog"), ("the", "cat"), ()]])
+    (expected,) = causal.score_sentences([[("the", "cat's", "dog"), ("the", "cat"), ()]])
     assert found == pytest.approx(expected, abs=1e-3)
 
 
 def test_values_and_estimates(causal):
-    tree = PrefixTree(len(PIECES))
-    model = CausalWords(causal)
+    tree = SequenceTree(len(PIECES))
+    model = WholeWords(causal)
     score = CompletedWords(model, SpelledUnits(Pieces()))
     score.start(tree, None, None)
     nodes, zero = [np.array([0])], np.zeros(1, dtype=bool)
@@ -98,7 +97,7 @@ def test_values_and_estimates(causal):
 
 def test_behind_the_models_window_a_sentence_begins_anew(causal):
     """64 positions: a sentence of 100 words has a probability all the same."""
-    words = CausalWords(causal)
+    words = WholeWords(causal)
     words.start()
     history = BEGINNING
     for _ in range(100):
@@ -127,4 +126,4 @@ def test_a_model_without_keys_and_values_is_refused(causal):
     from tasks.language_model.causal_lm.model import CausalModel
 
     with pytest.raises(ModelError, match="palimpsest rescore"):
-        CausalWords(CausalModel(Forgets(causal.model), causal.pieces, "it"))
+        WholeWords(CausalScorer(CausalModel(Forgets(causal.causal.model), causal.causal.pieces, "it")))

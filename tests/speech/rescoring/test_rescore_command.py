@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from stage_commands import settings
 from tiny_language_models import save_causal, save_ngram, save_transformer
 
 from tasks.cli import main
@@ -65,7 +66,7 @@ def test_numbers_by_hand(files, tmp_path, capsys):
 
 
 def test_table_for_a_person(files, capsys):
-    assert main(["rescore", *files, "--hypotheses-at-most", "1"]) == 0
+    assert main(["rescore", *files, "--set", "rescoring.hypotheses_at_most=1"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split()[:4] == ["recogniser", "alone", "18.18", "%"]
     assert lines[3].startswith("with language model     18.18 %")  # the right one is not among one
@@ -90,10 +91,12 @@ def test_wrong_partner_and_overlap_end_in_one_line(files, tmp_path, capsys):
     training = ["--training-text", str(tmp_path / "train.txt")]
     for options, message in (
         (["--vocabulary-hash", "0" * 64], "the recogniser's partner has 000000000000"),
-        ([*training, "--maximum-shared-sentences", "0.1"], "50.00% of the test references stand in the training text"),
-        (["--maximum-shared-sentences", "0.1"], "give --training-text FILE"),
-        (["--lm-weights", "0.5"], "0 among them"),
-        (["--masked", "names"], "give TECHNIQUE=SIDECAR"),
+        (
+            [*training, "--set", "rescoring.maximum_shared_sentences=0.1"],
+            "50.00% of the test references stand in the training text",
+        ),
+        (["--set", "rescoring.maximum_shared_sentences=0.1"], "give --training-text FILE"),
+        (["--set", "rescoring.lm_weights=[0.5]"], "0 among them"),
     ):
         assert main(["rescore", *files, *options]) == 1
         error = capsys.readouterr().err
@@ -112,7 +115,7 @@ def test_lists_without_a_word_are_named(files, tmp_path, capsys, option):
 
 def test_source_model_is_subtracted(files, tmp_path, capsys):
     source = save_transformer(tmp_path / "source")
-    assert main(["rescore", *files, "--source-model", source, "--json"]) == 0
+    assert main(["rescore", *files, "--set", f"rescoring.source_model={source}", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["source_weight"] >= 0
     assert found["wer"] == 0.0
@@ -121,10 +124,15 @@ def test_source_model_is_subtracted(files, tmp_path, capsys):
 def test_bfloat16_is_the_models_own_and_not_that_of_an_n_gram_source(files, tmp_path, capsys):
     lists_alone, source = files[:-1], files[-1]
     model = save_causal(tmp_path / "causal", "llama")
-    command = ["rescore", *lists_alone, model, "--source-model", source, "--precision", "bfloat16", "--json"]
-    assert main(command) == 0
+    command = [
+        "rescore",
+        *lists_alone,
+        model,
+        *settings(f"rescoring.source_model={source}", "rescoring.precision=bfloat16"),
+    ]
+    assert main([*command, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["source_weight"] >= 0
-    assert main(["rescore", *files, "--precision", "bfloat16", "--json"]) == 1
+    assert main(["rescore", *files, "--set", "rescoring.precision=bfloat16"]) == 1
     assert "precision 'bfloat16' is for kind 'causal_lm'" in capsys.readouterr().err
 
 
@@ -141,8 +149,8 @@ def test_without_a_model_the_recognisers_own_choice_stays(files, capsys):
     }  # fmt: skip
     assert main(["rescore", *alone]) == 0
     assert "with language model" not in capsys.readouterr().out
-    assert main(["rescore", *alone, "--source-model", "source"]) == 1
-    assert "--source-model has no use without --model" in capsys.readouterr().err
+    assert main(["rescore", *alone, "--training-text", files[1]]) == 1
+    assert "--training-text has no use without --model" in capsys.readouterr().err
 
 
 def test_the_source_model_may_stand_in_the_parameters(files, tmp_path, capsys):
@@ -157,7 +165,8 @@ def test_the_source_model_may_stand_in_the_parameters(files, tmp_path, capsys):
 
 
 def test_masked_references_through_the_commands(files, tmp_path, capsys):
-    text, sidecar = str(tmp_path / "test.txt"), tmp_path / "names.jsonl"
+    text, sidecar = str(tmp_path / "test.txt"), tmp_path / "sidecars" / "names.jsonl"
+    sidecar.parent.mkdir()
     assert main(["reference-text", "--references", files[1], "--output", text]) == 0
     assert Path(text).read_text(encoding="utf-8").splitlines()[:2] == [PAIRS[0][0], PAIRS[1][0]]
     spans = [
@@ -170,7 +179,7 @@ def test_masked_references_through_the_commands(files, tmp_path, capsys):
         "".join(json.dumps({"line": number, "spans": found}) + "\n" for number, found in enumerate(spans, start=1))
     )
     capsys.readouterr()
-    command = ["word-error-rate", "--references", files[1], "--hypotheses", files[1], "--masked", f"names={sidecar}"]
+    command = ["word-error-rate", "--references", files[1], "--hypotheses", files[1], "--sidecars", str(sidecar.parent)]
     assert main([*command, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["masked_words"]["names"]
     # "on" became "in" in each of three utterances; the other three errors are on words that are not masked.

@@ -13,20 +13,18 @@ from tasks.speech.rescoring.hypothesis_table import (
     hypothesis_table,
     with_language_model,
 )
-from tasks.speech.rescoring.language_model_scorer import LanguageModelScorer
-from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis
-from tasks.speech.rescoring.partner_vocabulary import check_vocabulary, expected_vocabulary
-from tasks.speech.rescoring.rescoring import complete_lists
+from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, check_vocabulary, expected_vocabulary
+from tasks.speech.rescoring.rescore_stage import complete_lists
 from tasks.speech.rescoring.settings import RescoringSettings
 from tasks.speech.rescoring.weight_grid import axes_of, tune_weights
 
 
-class CountingScorer(LanguageModelScorer):
+class CountingScorer:
     """Likes the word good and dislikes the word bad; knows no word that begins with an x."""
 
-    vocabulary = "abcdef0123456789"
+    vocabulary_hash = "abcdef0123456789"
 
-    def log_probabilities(self, groups):
+    def score_sentences(self, groups):
         return [np.array([float(w.count("good") - 3 * w.count("bad")) for w in group]) for group in groups]
 
     def unknown_words(self, words):
@@ -163,7 +161,7 @@ def test_missing_utterances_stay_in_the_test_set():
 
 
 def test_vocabulary_of_the_partner():
-    vocabulary = CountingScorer().vocabulary
+    vocabulary = CountingScorer().vocabulary_hash
     check_vocabulary(vocabulary, None, "model")
     check_vocabulary(vocabulary, "abcdef01", "model")
     with pytest.raises(ModelError, match=r"has the vocabulary abcdef012345, and the recogniser's partner has 9999"):

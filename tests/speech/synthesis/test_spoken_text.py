@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.language_model.normalisation import normalise
-from tasks.speech.synthesis.spoken_text import spoken_text, why_not_spoken
+from tasks.speech.synthesis.synthetic_corpus import spoken_text, why_not_spoken
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,16 @@ import torch
 pytest.importorskip("espeakng_loader")
 
 from tasks.speech.synthesis.espeak import Synthesiser, Voice
-from tasks.speech.synthesis.noise import Noise, draw_noise, make_noise
 from tasks.speech.synthesis.settings import SynthesisSettings
-from tasks.speech.synthesis.utterance_synthesis import synthesise
-from tasks.speech.synthesis.voices import ACCENTS, TIMBRES, draw_voice
+from tasks.speech.synthesis.utterance_synthesis import (
+    ACCENTS,
+    TIMBRES,
+    Noise,
+    draw_noise,
+    draw_voice,
+    make_noise,
+    synthesise,
+)
 
 VOICE = Voice("en-US", "f3")
 SETS = ("train", "dev", "test")

@@ -8,8 +8,7 @@ from tiny_whisper import make_model
 
 from tasks.errors import ModelError
 from tasks.speech.whisper.original_checkpoint import load_original, marks_of
-from tasks.speech.whisper.pieces import read_ranks
-from tasks.speech.whisper.recogniser import load_whisper
+from tasks.speech.whisper.recogniser import load_whisper, read_ranks
 
 ENGLISH_SIZE = 51864
 # What OpenAI's code calls the weights, with what transformers calls them; biases alike.

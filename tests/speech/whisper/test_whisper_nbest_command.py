@@ -5,6 +5,7 @@ import stat
 
 import pytest
 import torch
+from stage_commands import settings
 from tiny_whisper import ENGLISH, GERMAN, NO_TIMESTAMPS, START, TRANSCRIBE, save_folder, write_noise
 from transformers import AutoConfig, BertConfig, WhisperTokenizer
 
@@ -12,10 +13,8 @@ from tasks.cli import main
 from tasks.errors import ParameterError
 from tasks.language_model.normalisation import normalise
 from tasks.speech.rescoring.nbest_lists import ScoredHypothesis, read_nbest
-from tasks.speech.whisper.pieces import has_digits
-from tasks.speech.whisper.recogniser import load_whisper
-from tasks.speech.whisper.transcription import join_windows, merge_spellings
-from tasks.speech.whisper.windows import windows_of
+from tasks.speech.whisper.recogniser import has_digits, load_whisper
+from tasks.speech.whisper.transcription import join_windows, merge_spellings, windows_of
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +34,7 @@ def decode(folder, manifest, output, *options):
 
 def test_lists_of_all_utterances(folder, manifest, tmp_path, capsys):
     output, report = tmp_path / "lists.jsonl.gz", tmp_path / "report.json"
-    assert decode(folder, manifest, output, "--report", str(report), "--nbest", "5", "--no-digits") == 0
+    assert decode(folder, manifest, output, "--report", str(report), *settings("nbest=5", "no_digits=true")) == 0
     lists = read_nbest(output)
     assert [one.utterance_id for one in lists] == ["short", "long", "middle"]
     assert {one.reference for one in lists} == {"a word or two"}
@@ -59,17 +58,17 @@ def test_lists_of_all_utterances(folder, manifest, tmp_path, capsys):
 
 def test_same_bytes_again(folder, manifest, tmp_path):
     for name in ("a.jsonl.gz", "b.jsonl.gz"):
-        assert decode(folder, manifest, tmp_path / name, "--beam-width", "3", "--nbest", "3") == 0
+        assert decode(folder, manifest, tmp_path / name, *settings("beam_width=3", "nbest=3")) == 0
     assert (tmp_path / "a.jsonl.gz").read_bytes() == (tmp_path / "b.jsonl.gz").read_bytes()
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--maximum-seconds", "1"], "2 recordings cannot be used: utterance 'long': audio file"),
-        (["--nbest", "11"], "nbest 11 is more than beam_width 10"),
-        (["--beam-width", "0", "--nbest", "1"], "beam_width"),
-        (["--language", "de"], "language 'de' is not allowed: this model knows English ('en') only"),
+        (["--set", "maximum_seconds=1"], "2 recordings cannot be used: utterance 'long': audio file"),
+        (["--set", "nbest=11"], "nbest 11 is more than beam_width 10"),
+        (["--set", "beam_width=0"], "beam_width"),
+        (["--set", "language=de"], "language 'de' is not allowed: this model knows English ('en') only"),
         (["--model", "./nowhere"], "model folder './nowhere' does not exist"),
         (["--model", "./nowhere.pt"], "model file './nowhere.pt' does not exist"),
         (["--model", "package:no_such_package/tiny.en.pt"], "the package 'no_such_package' is not installed"),

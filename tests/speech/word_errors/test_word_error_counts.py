@@ -5,9 +5,8 @@ import pytest
 
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.errors import CorpusError, SpeechError
-from tasks.speech.word_errors.error_counts_file import read_errors, signature, write_errors
-from tasks.speech.word_errors.error_listing import write_listing
-from tasks.speech.word_errors.masked_words import masked_places
+from tasks.speech.word_errors.error_counts_file import read_errors, signature, write_errors, write_listing
+from tasks.speech.word_errors.references import masked_places
 from tasks.speech.word_errors.word_errors import (
     count_errors,
     mean_over_seeds,

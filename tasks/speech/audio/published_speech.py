@@ -1,0 +1,256 @@
+"""Published corpora of speech: LibriSpeech, WSJ0 and WSJ1, and the lists of SMS-WSJ.
+
+LibriSpeech (Panayotov et al. 2015): ``PART/SPEAKER/CHAPTER/SPEAKER-CHAPTER.trans.txt`` has a line for each utterance,
+and its FLAC file lies beside it.
+
+SMS-WSJ (Drude et al. 2019, arXiv 1910.13934): ``sms_wsj.json`` holds, for each mixture of two WSJ speakers in a room,
+the two utterances, their words (Kaldi's) and the paths of all signals. The paths are absolute, of the machine where the
+database was made; where such a file is not there, the same end of the path is looked for below its folder.
+
+WSJ (Paul and Baker 1992): the discs' recordings (``.wv1``, ``.wv2``) are NIST SPHERE files compressed with shorten,
+which libsndfile cannot read. Convert them first, into ``.wav`` or ``.flac`` files of the same names, beside them or in
+another folder below the same source, for example with ``sph2pipe -f wav -p -c 1 440c0401.wv1 440c0401.wav``. ``.wv1``
+files that are not compressed are read as they are; ``.wv2``, the second microphone, is left alone. The words are those
+of the detailed transcripts (``.dot``; ``.lsn``, then ``.ptx`` where there is none), without the transcribers' marks.
+Verbalised punctuation (``,COMMA``) was spoken and stays a word.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from tasks.corpora.sources.wsj import transcribed_utterance
+from tasks.corpora.text_lines import read_lines
+from tasks.errors import SpeechError
+from tasks.speech.audio.manifest import Utterance
+from tasks.speech.audio.recordings import (
+    DUPLICATE,
+    NO_RECORDING,
+    NO_TRANSCRIPT,
+    NOT_CONVERTED,
+    Recordings,
+    check_names,
+    existing_source,
+)
+from tasks.speech.audio.settings import LibriSpeech, SmsWsjSpeech, WallStreetJournalSpeech
+
+_TRANSCRIPTS = "*.trans.txt"
+
+
+def read_librispeech(settings: LibriSpeech) -> Recordings:
+    """The utterances of the chosen parts in the order of their ids; the speaker is the number that readers have.
+
+    A line without its recording and a recording without its line are left out and counted. Raises ``SpeechError``
+    where the folder has no transcripts, no such part, or a line that is no ``ID WORDS``.
+    """
+    source = existing_source(settings.source, "the folder that LibriSpeech's archives were unpacked into")
+    transcripts = sorted(source.rglob(_TRANSCRIPTS))
+    check_names(settings.parts, (_part(path) for path in transcripts), "parts", source)
+    if settings.parts:
+        transcripts = [path for path in transcripts if _part(path) in settings.parts]
+    if not transcripts:
+        raise SpeechError(f"source {str(source)!r} has no {_TRANSCRIPTS}; name the folder that holds test-clean or so")
+    recordings = Recordings([])
+    seen: set[str] = set()
+    for path in transcripts:
+        listed = set()
+        for number, line in enumerate(read_lines(path), start=1):
+            if not line.strip():
+                continue
+            name, _, text = line.strip().partition(" ")
+            if name.count("-") != 2:
+                raise SpeechError(
+                    f"{str(path)!r}: line {number} is no utterance; a line is 'SPEAKER-CHAPTER-NUMBER WORDS'"
+                )
+            listed.add(name)
+            audio = path.parent / f"{name}.flac"
+            if name in seen:
+                recordings.leave_out(DUPLICATE, name)
+            elif not audio.is_file():
+                recordings.leave_out(NO_RECORDING, name)
+            else:
+                recordings.utterances.append(Utterance(name, audio.absolute(), text, name.split("-")[0]))
+            seen.add(name)
+        for audio in sorted(path.parent.glob("*.flac")):
+            if audio.stem not in listed:
+                recordings.leave_out(NO_TRANSCRIPT, audio.stem)
+    recordings.utterances.sort(key=lambda utterance: utterance.utterance_id)
+    return recordings
+
+
+def _part(transcript: Path) -> str:
+    """The folder above speaker and chapter: ``test-clean``."""
+    return transcript.absolute().parents[2].name
+
+
+_SOUND = re.compile(r"<[^<>\s]*>")
+"""Kaldi's marks such as ``<NOISE>``."""
+
+
+def read_sms_wsj(settings: SmsWsjSpeech) -> Recordings:
+    """The utterances of a list in the order of their ids.
+
+    ``original_source`` gives each WSJ utterance once, under its own id; the other signals give two utterances a
+    mixture, ``MIXTURE_0`` and ``MIXTURE_1``. Utterances whose file is not there are left out and counted. Raises
+    ``SpeechError`` where the file is missing or is not SMS-WSJ's.
+    """
+    source = existing_source(settings.source, "the path of sms_wsj.json")
+    path = source / "sms_wsj.json" if source.is_dir() else source
+    datasets = _datasets(path)
+    check_names([settings.dataset], datasets, "dataset", path)
+    recordings = Recordings([])
+    seen = set()
+    for mixture, example in sorted(datasets[settings.dataset].items()):
+        for index, (audio, text, speaker) in enumerate(_speakers(path, mixture, example, settings.signal)):
+            original = settings.signal == "original_source"
+            name = Path(audio).stem.lower() if original else f"{mixture}_{index}"
+            if name in seen:
+                continue
+            seen.add(name)
+            found = _find(audio, path.parent)
+            if found is None:
+                recordings.leave_out(NO_RECORDING, name)
+            else:
+                words = " ".join(_SOUND.sub(" ", text).split())
+                recordings.utterances.append(Utterance(name, found, words, speaker))
+    recordings.utterances.sort(key=lambda utterance: utterance.utterance_id)
+    return recordings
+
+
+def _datasets(path: Path) -> dict[str, dict[str, Any]]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SpeechError(f"{str(path)!r} cannot be read as JSON ({type(error).__name__}); give sms_wsj.json") from None
+    datasets = document.get("datasets") if isinstance(document, dict) else None
+    if not isinstance(datasets, dict) or not all(isinstance(dataset, dict) for dataset in datasets.values()):
+        raise SpeechError(
+            f"{str(path)!r} has no 'datasets' of examples; give the sms_wsj.json that SMS-WSJ's make wrote"
+        )
+    return datasets
+
+
+def _speakers(path: Path, mixture: str, example: Any, signal: str) -> list[tuple[str, str, str]]:
+    """Audio, words and name of each speaker of a mixture."""
+    try:
+        audio, texts, speakers = example["audio_path"][signal], example["kaldi_transcription"], example["speaker_id"]
+        complete = len(audio) == len(texts) == len(speakers) and not isinstance(audio, str)
+    except (KeyError, TypeError):
+        complete = False
+    if not complete or not all(isinstance(value, str) for value in [*audio, *texts, *speakers]):
+        raise SpeechError(
+            f"{str(path)!r}: example {mixture!r} needs audio_path.{signal}, kaldi_transcription and speaker_id, each a "
+            "list with a text for each speaker; make the database with its signals written, or choose another signal"
+        )
+    return list(zip(audio, texts, speakers, strict=True))
+
+
+def _find(audio: str, folder: Path) -> Path | None:
+    path = Path(audio)
+    if path.is_file():
+        return path.absolute()
+    parts = path.parts[1:] if path.is_absolute() else path.parts
+    for start in range(len(parts)):
+        candidate = folder.joinpath(*parts[start:])
+        if candidate.is_file():
+            return candidate.absolute()
+    return None
+
+
+_RECORDINGS = (".flac", ".wav", ".wv1")
+"""The first that an utterance has is read."""
+_WSJ_TRANSCRIPTS = (".dot", ".lsn", ".ptx")
+_WSJ_ID = re.compile(r"[0-9a-z]{8}", re.IGNORECASE)
+
+
+def read_wsj_speech(settings: WallStreetJournalSpeech) -> Recordings:
+    """The utterances of the chosen lists and folders in the order of their ids; the speaker is their first three
+    letters.
+
+    Left out and counted: recordings that are only there compressed with shorten, recordings without transcript, and
+    utterances of a list without recording. Raises ``SpeechError`` where the source, a list, or all transcripts are
+    missing.
+    """
+    source = existing_source(settings.source, "the folder that holds the discs' folders")
+    files = sorted(path for path in source.rglob("*") if path.is_file())
+    words = _words(files)
+    if words is None:
+        raise SpeechError(
+            f"source {str(source)!r} has no transcripts (.dot, .lsn or .ptx); copy the discs' folders there"
+        )
+    recordings = Recordings([])
+    audio = _audio(files, source, settings.folders)
+    wanted = set(audio)
+    if settings.lists:
+        listed = set().union(*(_listed(source / name) for name in settings.lists))
+        for name in sorted(listed - wanted):
+            recordings.leave_out(NO_RECORDING, name)
+        wanted &= listed
+    for name in sorted(wanted):
+        if name not in words:
+            recordings.leave_out(NO_TRANSCRIPT, name)
+        elif _is_shortened(audio[name]):
+            recordings.leave_out(NOT_CONVERTED, name)
+        else:
+            recordings.utterances.append(Utterance(name, audio[name].absolute(), words[name], name[:3]))
+    if not recordings.utterances and recordings.left_out.get(NOT_CONVERTED):
+        raise SpeechError(
+            f"source {str(source)!r}: all {len(recordings.left_out[NOT_CONVERTED])} recordings are NIST SPHERE files "
+            "compressed with shorten, which cannot be read; convert each to .wav of the same name, for example with "
+            "sph2pipe -f wav -p -c 1 NAME.wv1 NAME.wav"
+        )
+    return recordings
+
+
+def _words(files: list[Path]) -> dict[str, str] | None:
+    """Text by utterance, the detailed transcript first; ``None`` where no file is a transcript."""
+    words: dict[str, str] = {}
+    found = False
+    for ending in _WSJ_TRANSCRIPTS:
+        for path in files:
+            if path.suffix.lower() != ending:
+                continue
+            found = True
+            for number, line in enumerate(read_lines(path), start=1):
+                if not line.strip():
+                    continue
+                utterance = transcribed_utterance(line)
+                if utterance is None:
+                    raise SpeechError(
+                        f"{str(path)!r}: line {number} is no utterance; a line of a transcript is 'TEXT (UTTERANCE-ID)'"
+                    )
+                words.setdefault(utterance[1].lower(), utterance[0])
+    return words if found else None
+
+
+def _audio(files: list[Path], source: Path, folders: list[str]) -> dict[str, Path]:
+    """The file of each utterance, of the endings that can be read the first."""
+    candidates = [path for path in files if path.suffix.lower() in _RECORDINGS and _WSJ_ID.fullmatch(path.stem)]
+    names = {path: set(path.relative_to(source).parts[:-1]) | {source.name} for path in candidates}
+    check_names(folders, set().union(*names.values()), "folders", source)
+    audio: dict[str, Path] = {}
+    for path in sorted(candidates, key=lambda path: _RECORDINGS.index(path.suffix.lower())):
+        if not folders or names[path] & set(folders):
+            audio.setdefault(path.stem.lower(), path)
+    return audio
+
+
+def _listed(index: Path) -> set[str]:
+    """Utterances of an index file: lines ``11_13_1: wsj0/si_et_20/440/440c0401.wv1``, with or without the ending."""
+    if not index.is_file():
+        raise SpeechError(f"list {str(index)!r} does not exist; 'lists' are index files relative to the source")
+    names = set()
+    for line in read_lines(index):
+        stem = re.sub(r"\.wv1$", "", line.strip().replace("\\", "/").rsplit("/", 1)[-1], flags=re.IGNORECASE)
+        if not line.startswith(";") and _WSJ_ID.fullmatch(stem):
+            names.add(stem.lower())
+    if not names:
+        raise SpeechError(f"list {str(index)!r} names no utterance; it should have lines 'DISC: FOLDER/NAME.wv1'")
+    return names
+
+
+def _is_shortened(path: Path) -> bool:
+    with open(path, "rb") as stream:
+        header = stream.read(1024)
+    return header.startswith(b"NIST_1A") and b"shorten" in header

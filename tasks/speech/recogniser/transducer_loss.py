@@ -1,0 +1,274 @@
+"""The transducer's loss in PyTorch alone: what ``torchaudio.functional.rnnt_loss`` means, without a compiled kernel.
+
+Minus the log-probability of a text given the joiner's scores, summed over all alignments. Source: Graves, "Sequence
+Transduction with Recurrent Neural Networks" (2012), section 2.4. The gradient with respect to the logits is written
+down in closed form (``_gradient``), so no graph of the lattice is kept, and besides the logits (B, T, U + 1, V) there
+is one tensor of that size, the gradient, and only while the backward pass runs.
+
+Logits are read in pieces that fit the processor's cache, and padding is not read at all.
+
+The alignments of a transducer, summed: forward and backward variables over the lattice of frames and labels.
+
+A node (t, u) says that t frames are consumed and u labels are written. From it a blank leads to (t + 1, u), and label
+u + 1 leads to (t, u + 1). An alignment is a path from (0, 0) to (T, U). Source: Graves, "Sequence Transduction with
+Recurrent Neural Networks" (2012), section 2.4, equations 16-20.
+
+All nodes of an anti-diagonal t + u = d depend on diagonal d - 1 only, so each diagonal is computed at once for all
+utterances and in both directions: T + U small steps in all, none of them a loop over nodes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from tasks.speech.recogniser.loss_arguments import (
+    LossArguments,
+    checked_arguments,
+    checked_log_likelihood,
+    checked_logits,
+)
+
+PRECISION = torch.float64
+"""A path's log-probability is in the thousands, where float32 has a resolution of 1e-4. The lattice is small beside the
+logits, so double precision costs nearly nothing."""
+
+
+@dataclass(frozen=True)
+class Alignments:
+    """Posterior probabilities of nodes and edges, given the text; padding holds numbers without meaning."""
+
+    log_likelihood: Tensor
+    """(B,), in nats, ``PRECISION``."""
+    nodes: Tensor
+    """(B, T, U + 1): probability that the alignment passes through node (t, u)."""
+    blanks: Tensor
+    """(B, T, U + 1): probability that it leaves node (t, u) by a blank."""
+    labels: Tensor
+    """(B, T, U): probability that it leaves node (t, u) by label u + 1."""
+
+
+def log_likelihood(blanks: Tensor, labels: Tensor, frames: Tensor, lengths: Tensor) -> Tensor:
+    """Log-probability (B,) of each text in nats, in ``PRECISION``; arguments as for ``alignments``."""
+    blank_edges, label_edges = _edges(blanks, labels, frames, lengths)
+    return _path_sums(blank_edges, label_edges)[:, -1, -1]
+
+
+def alignments(blanks: Tensor, labels: Tensor, frames: Tensor, lengths: Tensor) -> Alignments:
+    """Sum over all alignments, and the share of every node and edge in the sum.
+
+    ``blanks`` (B, T, U + 1): log-probability of a blank at each node; ``labels`` (B, T, U): log-probability of the
+    text's next label there; ``frames`` (B,) and ``lengths`` (B,): frames and labels of each utterance. What lies
+    beyond them is not read.
+    """
+    blank_edges, label_edges = _edges(blanks, labels, frames, lengths)
+    batch = len(blanks)
+    sums = _path_sums(  # (2B, T + 1, U + 1): paths to a node, and paths from a node seen from the end
+        torch.cat([blank_edges, blank_edges.flip(1, 2)]), torch.cat([label_edges, label_edges.flip(1, 2)])
+    )
+    total = sums[:batch, -1, -1]
+    before = sums[:batch, :-1] - total[:, None, None]  # (B, T, U + 1), normalised
+    after = sums[batch:].flip(1, 2)  # (B, T + 1, U + 1)
+    return Alignments(
+        log_likelihood=total,
+        nodes=(before + after[:, :-1]).exp_(),
+        blanks=(before + blank_edges).add_(after[:, 1:]).exp_(),
+        labels=(before[..., :-1] + label_edges[:, :-1]).add_(after[:, :-1, 1:]).exp_(),
+    )
+
+
+def _edges(blanks: Tensor, labels: Tensor, frames: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """Log-weights of blank edges (B, T, U + 1) and label edges (B, T + 1, U), so that every utterance ends at (T, U).
+
+    From the end (frames, lengths) of a shorter utterance a single path of weight 1 leads on to (T, U): blanks to the
+    last frame, then labels. All other edges beyond the end have weight 0. So ragged batches need no special case.
+    """
+    batch, time, nodes = blanks.shape
+    t = torch.arange(time + 1, device=blanks.device)[None, :, None]
+    u = torch.arange(nodes, device=blanks.device)[None, None, :]
+    ends, last = frames[:, None, None], lengths[:, None, None]
+    impossible = torch.tensor(-torch.inf, dtype=PRECISION, device=blanks.device)
+    certain = torch.zeros_like(impossible)
+
+    beyond = torch.where((t[:, :-1] >= ends) & (u == last), certain, impossible)
+    blank_edges = torch.where((t[:, :-1] < ends) & (u <= last), blanks.to(PRECISION), beyond)
+    label_edges = torch.where((t == time) & (u[..., :-1] >= last), certain, impossible).expand(batch, -1, -1).clone()
+    within = (t[:, :-1] < ends) & (u[..., :-1] < last)
+    label_edges[:, :-1] = torch.where(within, labels.to(PRECISION), label_edges[:, :-1])
+    return blank_edges, label_edges
+
+
+def _path_sums(blank_edges: Tensor, label_edges: Tensor) -> Tensor:
+    """Log of the summed weight (N, T + 1, U + 1) of all paths from (0, 0) to each node.
+
+    ``blank_edges`` (N, T, U + 1) and ``label_edges`` (N, T + 1, U) are log-weights.
+    """
+    count, time, width = blank_edges.shape  # width = U + 1
+    diagonals = time + width
+    # Edges by the diagonal d and the column u at which they end: [d, 0] are labels, [d, 1] are blanks. In this layout
+    # the neighbours of a node are one diagonal, and at most one column, away.
+    edges = blank_edges.new_full((diagonals, 2, count, width), -torch.inf)
+    row, step = 2 * count * width, count * width
+    edges.as_strided((count, time + 1, width - 1), (width, row, row + 1), row + 1).copy_(label_edges)
+    edges.as_strided((count, time, width), (width, row, row + 1), row + step).copy_(blank_edges)
+    # Column 0 stands for "one label fewer than none".
+    sums = edges.new_full((diagonals, count, width + 1), -torch.inf)
+    sums[0, :, 1] = 0.0
+    step = count * (width + 1)
+    sources = sums.as_strided((diagonals, 2, count, width), (step, 1, width + 1, 1)).unbind()
+    arriving, by_label, by_blank = edges.unbind(), edges[:, 0].unbind(), edges[:, 1].unbind()
+    targets = sums[:, :, 1:].unbind()
+    for d in range(1, diagonals):
+        arriving[d].add_(sources[d - 1])
+        torch.logaddexp(by_label[d], by_blank[d], out=targets[d])
+    return sums.as_strided((count, time + 1, width), (width + 1, step, step + 1), 1)
+
+
+REDUCTIONS = ("mean", "sum", "none")
+_PIECE = {"cpu": 1 << 16, "cuda": 1 << 25}
+"""Logits worked on at once: 0.25 MB in float32 fit a core's cache; a graphics processor wants large pieces."""
+
+
+def transducer_loss(
+    logits: Tensor,
+    targets: Tensor,
+    logit_lengths: Tensor,
+    target_lengths: Tensor,
+    blank: int = -1,
+    *,
+    clamp: float = -1,
+    reduction: str = "mean",
+    fused_log_softmax: bool = True,
+) -> Tensor:
+    """Minus the log-probability of each text in nats, summed over all alignments.
+
+    ``logits`` (B, T, U + 1, V), float64, float32, bfloat16 or float16: the joiner's scores; ``targets`` (B, U): label
+    ids; ``logit_lengths`` (B,) and ``target_lengths`` (B,): frames and labels of each utterance, any integer type.
+    ``blank``: its id, from the end where it is negative. ``clamp``: above 0, each utterance's gradient is cut to
+    [-clamp, clamp] before it is weighted. ``reduction``: "mean" over utterances, "sum", or "none" for (B,).
+    ``fused_log_softmax``: False where the logits are log-probabilities already.
+
+    Half-precision logits are worked on, and their loss is returned, in float32; their gradient has their own type.
+    Padding may hold anything and gets gradient 0. Differentiable once in ``logits``.
+
+    Raises ``ModelError`` where shapes, lengths or ids do not fit, where a score is NaN or plus infinity, and where
+    no alignment has a probability above 0; ``ValueError`` for an unknown reduction.
+    """
+    given = checked_arguments(
+        checked_logits(logits), targets, logit_lengths, target_lengths, blank, device=logits.device
+    )
+    with torch.autocast(logits.device.type, enabled=False):
+        losses = _TransducerLoss.apply(logits, given, clamp, fused_log_softmax)
+    return reduced(losses, reduction)
+
+
+def reduced(losses: Tensor, reduction: str) -> Tensor:
+    """Losses (B,) as their "mean", their "sum", or, for "none", as they are."""
+    if reduction == "mean":
+        return losses.mean()
+    if reduction == "sum":
+        return losses.sum()
+    if reduction != "none":
+        raise ValueError(f"reduction {reduction!r} is unknown; there are {', '.join(REDUCTIONS)}")
+    return losses
+
+
+class _TransducerLoss(torch.autograd.Function):
+    """Losses (B,) whose gradient is computed from the posterior probabilities that the forward pass leaves."""
+
+    @staticmethod
+    def forward(context: Any, logits: Tensor, given: LossArguments, clamp: float, fused: bool) -> Tensor:
+        arithmetic = torch.promote_types(logits.dtype, torch.float32)
+        blanks, labels = _edge_log_probabilities(logits, given, fused)
+        limits = [torch.tensor(each, device=logits.device) for each in (given.frames, given.lengths)]
+        if not context.needs_input_grad[0]:
+            return -checked_log_likelihood(log_likelihood(blanks, labels, *limits)).to(arithmetic)
+        found = alignments(blanks, labels, *limits)
+        posteriors = [part.to(arithmetic) for part in (found.nodes, found.blanks, found.labels)]
+        context.save_for_backward(logits, *posteriors)
+        context.options = given, clamp, fused
+        return -checked_log_likelihood(found.log_likelihood).to(arithmetic)
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: Any, weights: Tensor) -> tuple[Tensor | None, ...]:
+        return _gradient(weights, *context.saved_tensors, *context.options), None, None, None
+
+
+def _edge_log_probabilities(logits: Tensor, given: LossArguments, fused: bool) -> tuple[Tensor, Tensor]:
+    """Log-probabilities of a blank (B, T, U + 1) and of the next label (B, T, U) at each node; 0 in the padding."""
+    batch, time, width, _ = logits.shape
+    arithmetic = torch.promote_types(logits.dtype, torch.float32)
+    blanks = torch.zeros(batch, time, width, dtype=arithmetic, device=logits.device)
+    labels = torch.zeros(batch, time, width - 1, dtype=arithmetic, device=logits.device)
+    for index, times, rows in _pieces(logits, given):
+        piece = logits[index, times, rows]  # (t, u, V)
+        scores = torch.log_softmax(piece, -1, dtype=arithmetic) if fused else piece
+        blanks[index, times, rows] = scores[..., given.blank]
+        ids = given.ids[index, rows.start : min(rows.stop, given.lengths[index])].expand(len(scores), -1)
+        following = labels[index, times, rows.start : rows.start + ids.shape[1]]
+        following.copy_(scores[:, : ids.shape[1]].gather(2, ids.unsqueeze(2)).squeeze(2))
+    return blanks, labels
+
+
+def _gradient(
+    weights: Tensor,
+    logits: Tensor,
+    nodes: Tensor,
+    blanks: Tensor,
+    labels: Tensor,
+    given: LossArguments,
+    clamp: float,
+    fused: bool,
+) -> Tensor:
+    """Gradient (B, T, U + 1, V) of the sum of ``weights`` (B,) * losses.
+
+    d loss / d logit k at a node = P(node) * softmax(logits)_k - P(blank edge) [k = blank] - P(label edge) [k = label],
+    with posterior probabilities P; without the softmax inside the loss the first term is missing.
+    """
+    arithmetic = nodes.dtype
+    gradient = torch.empty_like(logits, memory_format=torch.contiguous_format)
+    for index, (time, length) in enumerate(zip(given.frames, given.lengths, strict=True)):
+        gradient[index, time:] = 0
+        gradient[index, :time, length + 1 :] = 0
+    if clamp <= 0:
+        scale = weights.to(arithmetic)[:, None, None]
+        nodes, blanks, labels = nodes * scale, blanks * scale, labels * scale
+    for index, times, rows in _pieces(logits, given):
+        place = gradient[index, times, rows]  # (t, u, V)
+        shares = nodes[index, times, rows, None]
+        in_place = place.dtype == arithmetic
+        if fused:
+            powers = torch.softmax(logits[index, times, rows], -1, dtype=arithmetic)
+            piece = torch.mul(powers, shares, out=place) if in_place else powers.mul_(shares)
+        else:
+            piece = place.zero_() if in_place else torch.zeros_like(place, dtype=arithmetic)
+        piece[..., given.blank] -= blanks[index, times, rows]
+        ids = given.ids[index, rows.start : min(rows.stop, given.lengths[index])].expand(len(piece), -1)
+        leaving = labels[index, times, rows.start : rows.start + ids.shape[1]]
+        piece[:, : ids.shape[1]].scatter_add_(2, ids.unsqueeze(2), leaving.neg().unsqueeze(2))
+        if clamp > 0:
+            piece.clamp_(-clamp, clamp).mul_(weights[index])
+        if not in_place:
+            place.copy_(piece)
+    return gradient
+
+
+def _pieces(logits: Tensor, given: LossArguments) -> Iterator[tuple[int, slice, slice]]:
+    """Utterance, frames and nodes of each piece of the logits; together all that is not padding."""
+    size = _PIECE.get(logits.device.type, _PIECE["cpu"])
+    symbols = logits.shape[-1]
+    for index, (time, length) in enumerate(zip(given.frames, given.lengths, strict=True)):
+        width = length + 1
+        nodes_at_once = min(width, max(1, size // symbols))
+        frames_at_once = max(1, size // (symbols * nodes_at_once)) if nodes_at_once == width else 1
+        for start in range(0, time, frames_at_once):
+            for first in range(0, width, nodes_at_once):
+                yield (
+                    index,
+                    slice(start, min(time, start + frames_at_once)),
+                    slice(first, min(width, first + nodes_at_once)),
+                )

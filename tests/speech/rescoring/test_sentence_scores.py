@@ -1,0 +1,109 @@
+"""Scores of hypotheses with shared prefixes are those of the language models' own code, sentence by sentence."""
+
+import numpy as np
+import pytest
+import torch
+from tiny_language_models import WORDS, save_causal, save_ngram, save_transformer, some_hypotheses
+
+from tasks.errors import ModelError, ParameterError
+from tasks.language_model.causal_lm.scoring import CausalScorer
+from tasks.language_model.language_models import open_language_model
+from tasks.language_model.transformer.scoring import TransformerScorer
+
+MAKERS = {
+    "transformer": save_transformer,
+    "stream": lambda folder: save_transformer(folder, context="stream"),
+    "ngram": save_ngram,
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    torch.set_num_threads(1)
+
+
+def own_scores(model: str, hypothesis: tuple[str, ...], folder) -> float:
+    """What 'palimpsest perplexity' gives a text of this one sentence."""
+    path = folder / "one.txt"
+    path.write_text(" ".join(hypothesis) + "\n", encoding="utf-8")
+    return float(open_language_model(model).score_text(path)[0].log_probability.sum())
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_as_the_models_own_code(tmp_path, kind):
+    model = MAKERS[kind](tmp_path / "model")
+    groups = [[words for words in group if words] for group in some_hypotheses(6)]
+    # Longer than the Transformer's 12 positions, so read in windows; and one with another unknown word, the same score.
+    long = tuple(WORDS) * 3
+    groups.append([("the", "bob"), ("the", "zed"), long])
+    scorer = open_language_model(model)
+    found = scorer.score_sentences(groups)
+    for group, scores in zip(groups, found, strict=True):
+        expected = [own_scores(model, words, tmp_path) for words in group]
+        if kind == "stream":
+            # By itself, the running text of one sentence is that sentence, but for how windows are cut.
+            group, scores, expected = group[:2], scores[:2], expected[:2]
+        np.testing.assert_allclose(scores, expected, atol=1e-4)
+    assert found[-1][0] == found[-1][1]
+    assert scorer.unknown_words(("the", "bob", "zed")) == 2
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "bloom"])
+def test_causal_models_by_folder(tmp_path, kind):
+    model = save_causal(tmp_path / "model", kind)
+    groups = some_hypotheses(6)
+    groups.append([("the", *["zed"] * 30), ("the", "cat")])  # 64 pieces are not enough for the first
+    scorer = open_language_model(model)
+    # BLOOM knows no positions but by the distance in the row, so its hypotheses are scored one by one.
+    assert scorer.shares_prefixes == (kind != "bloom")
+    tree, tokenizer = scorer.score_sentences(groups), scorer.causal.pieces
+    for group, scores in zip(groups[:-1], tree[:-1], strict=True):
+        expected = []
+        for words in group:
+            pieces = [*tokenizer.start, *(p for word in tokenizer.of_words(words) for p in word), *tokenizer.end]
+            with torch.inference_mode():
+                logits = scorer.causal.model(input_ids=torch.tensor([pieces])).logits[0].log_softmax(1).double()
+            first = len(tokenizer.start)
+            places = torch.arange(first - 1, len(pieces) - 1)
+            expected.append(float(logits[places, torch.tensor(pieces[first:])].sum()))
+        np.testing.assert_allclose(scores, expected, atol=1e-4)
+    np.testing.assert_allclose(tree[-1], scorer._one_by_one([groups[-1]])[0], atol=1e-4)
+    assert scorer.unknown_words(("zed",)) == 0
+
+
+def test_adapted_causal_folder_is_scored_as_its_perplexity(tmp_path):
+    from tasks.language_model.causal_lm.folder import save_reference
+    from tasks.language_model.settings import CausalLanguageModelSettings
+
+    base = save_causal(tmp_path / "base", "llama")
+    save_reference(tmp_path / "reference", CausalLanguageModelSettings(model=base))
+    group = [words for words in some_hypotheses(1)[0] if words]
+    (scores,) = open_language_model(str(tmp_path / "reference")).score_sentences([group])
+    expected = [own_scores(str(tmp_path / "reference"), words, tmp_path) for words in group]
+    np.testing.assert_allclose(scores, expected, atol=1e-4)
+
+
+def test_bfloat16_is_near(tmp_path):
+    model = save_causal(tmp_path / "model", "llama")
+    groups = some_hypotheses(2)
+    exact, rounded = (
+        CausalScorer.load(model, precision).score_sentences(groups) for precision in ("float32", "bfloat16")
+    )
+    for one, other in zip(exact, rounded, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0.05)
+        assert not np.array_equal(one, other)
+
+
+def test_no_hypotheses_at_all(tmp_path):
+    scorer = TransformerScorer.load(save_transformer(tmp_path / "model"))
+    assert [len(scores) for scores in scorer.score_sentences([[], [("the",)], []])] == [0, 1, 0]
+
+
+def test_word_models_compute_in_float32(tmp_path):
+    with pytest.raises(ParameterError, match="is for kind 'causal_lm'"):
+        open_language_model(save_ngram(tmp_path / "model"), "bfloat16")
+
+
+def test_missing_model(tmp_path):
+    with pytest.raises(ModelError, match="does not exist"):
+        open_language_model(str(tmp_path / "nothing"))
