@@ -178,7 +178,7 @@ def test_a_filling_method_by_its_options_the_parameter_file_and_on_the_page(tmp_
     with open("params.yaml", encoding="utf-8") as stream:
         document = yaml.safe_load(stream)
     document["filling"]["same"] = {"kind": "one_word", "word": "dog"}
-    document["compare"]["controls"] = ["same"]
+    document["compare"]["fills"] = [{"methods": ["same"]}]
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(document))
     named = run("fill", "--params", "params.yaml", "--method", "same", *files, "--report", "report.json")
     assert named.stdout == "Dog met the dog\n", named.stderr

@@ -31,7 +31,7 @@ def stages(tmp_path_factory):
     write_cells(parameters, folder)
     cells = expected_cells(parameters.compare)
     with Repo.init(str(folder), no_scm=True) as repository:
-        return {stage.name: stage for stage in repository.index.stages if stage.cmd}, cells
+        return {stage.name: stage for stage in repository.index.stages if stage.cmd}, cells, folder
 
 
 def paths(parts):
@@ -40,7 +40,7 @@ def paths(parts):
 
 
 def test_every_cell_is_rescored_and_none_is_recognised(stages):
-    by_name, cells = stages
+    by_name, cells, _ = stages
     expected = {stage_name(cell, "rescore"): word_error_report(cell) for cell in cells}
     assert expected.keys() == {name for name in by_name if name.startswith("rescore@")}
     assert not any(name.startswith(("recognise@", "encode@", "speech@", "train_recogniser")) for name in by_name)
@@ -49,7 +49,8 @@ def test_every_cell_is_rescored_and_none_is_recognised(stages):
     assert cells[0].method == NO_LANGUAGE_MODEL
 
 
-def test_options_parameters_and_files_are_those_of_the_commands(stages):
+def test_options_parameters_and_files_are_those_of_the_commands(stages, monkeypatch):
+    monkeypatch.chdir(stages[2])
     checked = 0
     for name, stage in stages[0].items():
         if not name.startswith(OF_LISTS):
