@@ -101,9 +101,9 @@ class FillContext:
         threads: int,
         *,
         release: ReleaseSettings | None = None,
-        model: FillerModel | None = None,
+        like: "FillContext | None" = None,
     ) -> "FillContext":
-        """Read what belongs to a fill; ``model``: that of another fill with the same filler.
+        """Read what belongs to a fill; ``like``: one whose model and word counts it has too.
 
         Raises ``ParameterError`` where the method does not run with such a filler, ``CorpusError`` where a file cannot
         be read.
@@ -111,8 +111,8 @@ class FillContext:
         files = files.read_by(method)
         if files.filler:
             refuse_misfit(method, files.filler)
-        counts = None
-        if files.word_counts:
+        counts = like.word_counts if like else None
+        if counts is None and files.word_counts:
             counts = WordFrequencies.read(files.word_counts, letters=method.counts_masked_words)
         return cls(
             method,
@@ -123,7 +123,7 @@ class FillContext:
             KeptWords.read(files.kept_words),
             counts,
             fill_secret(files.sidecar) if files.sidecar and method.follows_originals else b"",
-            model or FillerModel(files.filler or "", threads),
+            like.model if like and files.filler else FillerModel(files.filler or "", threads),
         )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -17,7 +17,6 @@ examples:
 """
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -36,8 +35,7 @@ from tasks.settings.base import Settings
 from tasks.settings.resources import ResourceSettings
 
 if TYPE_CHECKING:
-    from tasks.filling.context import FillerModel
-    from tasks.filling.filled_corpus import Shard
+    from tasks.filling.context import FillContext
 
 SUMMARY = "mask and fill made-up sentences, for the report page to quote"
 SENTENCES = Path(__file__).with_name("example_sentences.txt")
@@ -80,13 +78,13 @@ class ExamplesSettings(Settings):
 def examples(settings: ExamplesSettings, files: ExamplesFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Mask and fill the sentences in all ways."""
     from tasks.corpora.text_lines import read_corpus
-    from tasks.filling.context import FillerModel
     from tasks.filling.filled_corpus import Shard
     from tasks.masking.technique import MaskingTally
 
     raw = list(read_corpus(files.sentences or str(SENTENCES)))
-    model = FillerModel(files.filler, resources.threads)
     found = []
+    # What has read the word counts, and loaded the filler, for all that follow.
+    before: dict[bool, FillContext] = {}
     for technique, masking in settings.techniques.items():
         loaded = masking.build(files.word_counts, resources.threads)
         style, merge = masking.markers.style, masking.markers.merge
@@ -94,28 +92,23 @@ def examples(settings: ExamplesSettings, files: ExamplesFiles, cell: Cell, resou
         lines = [line for line, _ in masked]
         shard = Shard(0, 1, lines, [spans for _, spans in masked])
         of_technique = replace(cell, technique=technique)
-        filled = [
-            {
-                "method": name,
-                "filler": cell.filler if method.uses_filler else None,
-                "lines": _fill(shard, method, files, replace(of_technique, method=name), resources, model),
-            }
-            for name, method in settings.methods.items()
-        ]
+        filled = []
+        for name, method in settings.methods.items():
+            of_cell, like = replace(of_technique, method=name), before.get(method.uses_filler)
+            context = _context(method, files, of_cell, resources, like)
+            before.setdefault(method.uses_filler, context)
+            lines_filled = context.corpus_filler().fill_shard(shard).lines
+            filler = cell.filler if method.uses_filler else None
+            filled.append({"method": name, "filler": filler, "lines": lines_filled})
         found.append({"technique": technique, "masked": lines, "filled": filled})
     print(f"{len(raw)} sentences masked in {len(found)} ways and filled in {len(settings.methods)}")
     return Report().measure(raw=raw, by_technique=found)
 
 
-def _fill(
-    shard: "Shard",
-    method: AnyMethod,
-    files: ExamplesFiles,
-    cell: Cell,
-    resources: ResourceSettings,
-    model: "FillerModel",
-) -> Sequence[str]:
-    """The lines as 'palimpsest fill' fills them, where it has learned from the whole masked corpus.
+def _context(
+    method: AnyMethod, files: ExamplesFiles, cell: Cell, resources: ResourceSettings, like: "FillContext | None"
+) -> "FillContext":
+    """That of a fill of the masked corpus, from the whole of which it learns.
 
     Examples read no sidecar, so a method that counts masked words goes by the frequencies of the domain here.
     """
@@ -133,8 +126,7 @@ def _fill(
         tuning_text=files.tuning_text,
         generic_text=files.generic_text,
     )
-    context = FillContext.read(method, given, cell, resources.threads, model=model)
-    return context.corpus_filler().fill_shard(shard).lines
+    return FillContext.read(method, given, cell, resources.threads, like=like)
 
 
 @dataclass(frozen=True)

@@ -227,73 +227,45 @@ class CorpusFiller:
     """How often the corpus is filled."""
 
     def fill_shard(self, shard: Shard, advance: Callable[[int], object] = lambda slots: None) -> FilledShard:
-        """Fill a shard; ``advance`` is called with the number of slots just filled."""
-        restoration = Restoration(self.generic, self.copies) if shard.records is not None else None
-        tally = FillingTally(self.kept, restoration)
+        """Fill a shard; ``advance`` is called with the number of slots just filled.
+
+        Raises ``CorpusError`` where a record of the sidecar is of another text, and ``RuntimeError`` where a line's
+        unmasked text would have changed, or a fill would be an original though that is forbidden.
+        """
+        tally = FillingTally(self.kept, Restoration(self.generic, self.copies) if shard.records is not None else None)
         counts, seconds = self._counts(), self.filler.forward_seconds or 0.0
-        lines = fill_lines(
-            shard.lines,
-            self.filler,
-            self.casing,
-            tally,
-            merge_markers=self.merge_markers,
-            first_line=shard.first_line,
-            lines_before=shard.lines_before,
-            records=shard.records,
-            documents=shard.documents,
-            originals=self.originals,
-            advance=advance,
-        )
+        sentences = self._sentences(shard)
+        if self.originals is not None:
+            self.originals.take(sentences)
+        filled_lines = []
+        for line, sentence, fills in zip(shard.lines, sentences, self.filler.fill(sentences, advance), strict=True):
+            words = self.casing.write(sentence.texts, [fill.word for fill in fills])
+            filled = sentence.filled(words)
+            check_unchanged(line, filled, sentence, words)
+            if self.originals is not None and any(
+                fold(word) in forbidden for word, forbidden in zip(words, originals_of_slots(sentence), strict=True)
+            ):
+                raise RuntimeError(f"line {sentence.number}: a fill is the word that was masked, which is forbidden")
+            tally.add(sentence, fills)
+            if tally.restoration is not None:
+                tally.restoration.add(sentence, words, shard.lines_before)
+            filled_lines.append(filled)
         # Not a difference of counters, which drops what did not change: a count of 0 is worth saying.
         tally.counts = Counter({name: count - counts.get(name, 0) for name, count in self._counts().items()})
         tally.candidate_words = self.filler.candidate_count
         total = self.filler.forward_seconds
-        return FilledShard(shard.index, lines, tally.as_plain(), None if total is None else total - seconds)
+        return FilledShard(shard.index, filled_lines, tally.as_plain(), None if total is None else total - seconds)
+
+    def _sentences(self, shard: Shard) -> list[MaskedSentence]:
+        lines = zip(shard.lines, shard.documents or repeat(None), strict=False)
+        sentences = [
+            read_masked_line(line, number, merge_markers=self.merge_markers, document=document)
+            for number, (line, document) in enumerate(lines, shard.first_line)
+        ]
+        if shard.records is None:
+            return sentences
+        return [with_spans(sentence, spans) for sentence, spans in zip(sentences, shard.records, strict=True)]
 
     def _counts(self) -> dict[str, int]:
         counts = dict(getattr(self.filler, "counts", {}))
         return {**counts, **self.originals.counts} if self.originals is not None else counts
-
-
-def fill_lines(
-    lines: Sequence[str],
-    filler: Filler,
-    casing: Casing,
-    tally: FillingTally,
-    *,
-    merge_markers: bool,
-    first_line: int = 1,
-    lines_before: int = 0,
-    records: Sequence[list[MaskedSpan]] | None = None,
-    documents: Sequence[str] | None = None,
-    originals: ForbiddenOriginals | None = None,
-    advance: Callable[[int], object] = lambda slots: None,
-) -> list[str]:
-    """One filled line, unescaped, per masked line; ``first_line`` is the number of the first one, ``lines_before`` how
-    many lines of earlier copies it counts.
-
-    Raises ``CorpusError`` where a record of the sidecar is of another text, and ``RuntimeError`` where a line's
-    unmasked text would have changed, or a fill would be an original though that is forbidden.
-    """
-    sentences = [
-        read_masked_line(line, number, merge_markers=merge_markers, document=document)
-        for number, (line, document) in enumerate(zip(lines, documents or repeat(None), strict=False), first_line)
-    ]
-    if records is not None:
-        sentences = [with_spans(sentence, spans) for sentence, spans in zip(sentences, records, strict=True)]
-    if originals is not None:
-        originals.take(sentences)
-    filled_lines = []
-    for line, sentence, fills in zip(lines, sentences, filler.fill(sentences, advance), strict=True):
-        words = casing.write(sentence.texts, [fill.word for fill in fills])
-        filled = sentence.filled(words)
-        check_unchanged(line, filled, sentence, words)
-        if originals is not None and any(
-            fold(word) in forbidden for word, forbidden in zip(words, originals_of_slots(sentence), strict=True)
-        ):
-            raise RuntimeError(f"line {sentence.number}: a fill is the word that was masked, which is forbidden")
-        tally.add(sentence, fills)
-        if tally.restoration is not None:
-            tally.restoration.add(sentence, words, lines_before)
-        filled_lines.append(filled)
-    return filled_lines

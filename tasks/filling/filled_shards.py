@@ -1,13 +1,9 @@
-"""Finished shards of a fill that may be interrupted, so that the next run goes on where this one ended.
+"""A corpus filled shard by shard, in order: from an earlier run, by this process, or by one process per device.
 
-They lie in a ``WorkFolder``, in ``.palimpsest/fills`` unless told otherwise. Its key is a hash of everything that
-decides the result: text, sidecar, kept words, word counts, filler, settings, seed, code and versions. A shard of
-another key is never used.
-
-A shard is one file: a line of JSON with its counts and the hash of its text, and the filled lines. It is complete or
-not there. Filled text may still hold private words that were not masked, so files have mode 0600 and folders 0700.
-
-The shards of a corpus, filled, in order: from an earlier run, by this process, or by one process per device.
+A fill may be interrupted: the next run goes on where this one ended. Finished shards lie in a ``WorkFolder``, in
+``.palimpsest/fills`` unless told otherwise, under a key (``fill_key``) of everything that decides the result; a shard
+of another key is never used. A shard is one file, complete or not there. Filled text may still hold private words that
+were not masked, so files have mode 0600 and folders 0700.
 """
 
 import contextlib
@@ -61,35 +57,24 @@ class ShardStore:
                 file.unlink()
 
     def load(self, index: int) -> FilledShard | None:
-        """A finished shard, or ``None`` where there is none or its file is damaged."""
+        """A finished shard, or ``None`` where there is none."""
         try:
-            content = self._path(index).read_bytes()
+            record = json.loads(self._path(index).read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
-        header, _, text = content.partition(b"\n")
-        try:
-            record: dict[str, Any] = json.loads(header)
-            whole = record["sha256"] == hashlib.sha256(text).hexdigest()
-        except (ValueError, KeyError, TypeError):
-            return None
-        if not whole:
-            return None
-        return FilledShard(index, text.decode("utf-8").split("\n")[:-1], record["tally"], resumed=True)
+        return FilledShard(index, record["lines"], record["tally"], resumed=True)
 
     def save(self, shard: FilledShard) -> None:
         """Write a shard: after this call it will not be computed again."""
-        text = "".join(f"{line}\n" for line in shard.lines)
-        digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
         with atomic_writer(self._path(shard.index), private=True) as stream:
-            stream.write(json.dumps({"sha256": digest, "tally": shard.tally}) + "\n")
-            stream.write(text)
+            json.dump({"lines": shard.lines, "tally": shard.tally}, stream)
 
     def lines(self, shards: int) -> Iterator[str]:
         """The filled lines of so many shards from the first on; ``CorpusError`` where one has gone."""
         for index in range(shards):
             shard = self.load(index)
             if shard is None:
-                raise CorpusError(f"{str(self._path(index))!r} has gone or is damaged; run the same command again")
+                raise CorpusError(f"{str(self._path(index))!r} has gone; run the same command again")
             yield from shard.lines
 
     def remove(self) -> None:

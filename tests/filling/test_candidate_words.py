@@ -5,17 +5,31 @@ from tasks.errors import ModelError
 from tasks.filling.masked_lm.candidate_words import candidate_words, continues_word, is_word
 
 
-@pytest.mark.parametrize("word", ["Chicago", "1996", "a", "I", "7", "café", "o'clock", "5pm"])
-def test_a_word_may_stand_for_a_marker(word):
-    assert is_word(word)
+def test_a_word_may_stand_for_a_marker():
+    for word in ["Chicago", "1996", "a", "I", "7", "café", "o'clock", "5pm"]:
+        assert is_word(word)
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [",", "...", "b", "é", "ﬁ", "didn", "Didn", "ll", "ve", "two words", "Tom's", "and/or", "", "th", "²", "000"],
-)
-def test_what_is_no_word_may_not(piece):
-    assert not is_word(piece)
+def test_what_is_no_word_may_not():
+    for piece in [
+        ",",
+        "...",
+        "b",
+        "é",
+        "ﬁ",
+        "didn",
+        "Didn",
+        "ll",
+        "ve",
+        "two words",
+        "Tom's",
+        "and/or",
+        "",
+        "th",
+        "²",
+        "000",
+    ]:
+        assert not is_word(piece)
 
 
 def test_word_piece_candidates_are_whole_words_only():

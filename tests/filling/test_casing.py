@@ -13,9 +13,8 @@ def write(line, *words, cased=False, forms=FORMS):
     return sentence.filled(Casing(forms, filler_is_cased=cased).write(sentence.texts, words))
 
 
-@pytest.mark.parametrize(
-    ("line", "words", "expected"),
-    [
+def test_fills_of_a_lower_case_filler_follow_their_line():
+    for line, words, expected in [
         ("[MASK] is nice. [MASK] too! (see [MASK])", ["it", "he", "them"], "It is nice. He too! (see them)"),
         ('"[MASK] went to [MASK]," he said', ["they", "london"], '"They went to London," he said'),
         ("We wait... [MASK] comes", ["he"], "We wait... he comes"),
@@ -27,10 +26,8 @@ def write(line, *words, cased=False, forms=FORMS):
         ("Maybe [MASK] and [MASK] will", ["he", "i"], "Maybe he and I will"),
         ("[MASK]", ["london"], "London"),
         ("[MASK], [MASK]", ["yes", "no"], "Yes, no"),
-    ],
-)
-def test_fills_of_a_lower_case_filler_follow_their_line(line, words, expected):
-    assert write(line, *words) == expected
+    ]:
+        assert write(line, *words) == expected
 
 
 def test_a_cased_filler_is_believed_but_at_the_start():

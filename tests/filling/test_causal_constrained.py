@@ -21,7 +21,7 @@ from tasks.filling.causal_lm.candidates import log_weights
 from tasks.filling.causal_lm.constrained import ConstrainedFiller
 from tasks.filling.causal_lm.language_model import CausalLanguageModel, CausalWords
 from tasks.filling.choice import ForbiddenOriginals
-from tasks.filling.filled_corpus import FillingTally, fill_lines
+from tasks.filling.filled_corpus import CorpusFiller, Shard
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import Casing
@@ -55,13 +55,11 @@ def filled(
     originals = ForbiddenOriginals() if records else None
     filler = ConstrainedFiller(language_model, settings, kept, MarkerRandomness(seed), originals)
     casing = Casing({}, filler_is_cased=filler.is_cased)
-    tally = FillingTally(kept)
-    result = fill_lines(
-        lines, filler, casing, tally, merge_markers=settings.merge_markers, records=records, originals=originals
-    )
+    corpus = CorpusFiller(filler, casing, kept, settings.merge_markers, None, originals)
+    result = corpus.fill_shard(Shard(0, 1, list(lines), records))
     if counts is not None:
-        counts.update(filler.counts, fallbacks=tally.fallbacks)
-    return result
+        counts.update(filler.counts, fallbacks=result.tally["fallbacks"])
+    return result.lines
 
 
 def table(**scores):
@@ -88,16 +86,16 @@ def test_the_right_context_overrules_the_left():
     assert filled(model, lines, Top1(kind="top_1", right_context=LEFT_ONLY)) == ["the cat sat", "the cat ran"]
 
 
-@pytest.mark.parametrize(
-    ("model_type", "options"),
-    [("mistral", {"sliding_window": 8}), ("mpt", {"d_model": 32, "n_heads": 4, "n_layers": 2})],
-)
-def test_a_model_that_counts_columns_fills_a_line_the_same_in_any_batch(model_type, options):
-    model = random_causal_model(TOKENIZER, model_type, **options)
-    lines = ["the cat sat on the mat and Tom ran to the [MASK] house of Rome", *LINES]
-    for settings in (Top1(kind="top_1"), Sample(kind="sample")):
-        alone = settings.model_copy(update={"batch_sentences": 1})
-        assert filled(model, lines, settings, instruction="P") == filled(model, lines, alone, instruction="P")
+def test_a_model_that_counts_columns_fills_a_line_the_same_in_any_batch():
+    for model_type, options in [
+        ("mistral", {"sliding_window": 8}),
+        ("mpt", {"d_model": 32, "n_heads": 4, "n_layers": 2}),
+    ]:
+        model = random_causal_model(TOKENIZER, model_type, **options)
+        lines = ["the cat sat on the mat and Tom ran to the [MASK] house of Rome", *LINES]
+        for settings in (Top1(kind="top_1"), Sample(kind="sample")):
+            alone = settings.model_copy(update={"batch_sentences": 1})
+            assert filled(model, lines, settings, instruction="P") == filled(model, lines, alone, instruction="P")
 
 
 def test_a_word_of_several_pieces_is_written_whole():
@@ -186,17 +184,17 @@ def test_another_seed_gives_other_fills():
     assert filled(model, lines, settings, seed=1) != filled(model, lines, settings, seed=2)
 
 
-@pytest.mark.parametrize("instruction", [None, "Predict"])
-def test_a_long_sentence_is_seen_through_a_window(instruction):
-    model = random_gpt2(TOKENIZER, positions=64)
-    line = "the cat sat on the mat and [MASK] ran to Paris, " * 8
-    counts = {}
-    (result,) = filled(model, [line], Top1(kind="top_1"), instruction=instruction, counts=counts)
-    assert len(result.split()) == 8 * 11
-    assert 0 < counts["windowed_slots"] <= 8
-    counts = {}
-    filled(model, ["the [MASK] sat"], Top1(kind="top_1"), instruction=instruction, counts=counts)
-    assert counts["windowed_slots"] == 0
+def test_a_long_sentence_is_seen_through_a_window():
+    for instruction in [None, "Predict"]:
+        model = random_gpt2(TOKENIZER, positions=64)
+        line = "the cat sat on the mat and [MASK] ran to Paris, " * 8
+        counts = {}
+        (result,) = filled(model, [line], Top1(kind="top_1"), instruction=instruction, counts=counts)
+        assert len(result.split()) == 8 * 11
+        assert 0 < counts["windowed_slots"] <= 8
+        counts = {}
+        filled(model, ["the [MASK] sat"], Top1(kind="top_1"), instruction=instruction, counts=counts)
+        assert counts["windowed_slots"] == 0
 
 
 def test_no_more_of_a_long_sentence_is_encoded_for_a_window_than_may_fit(monkeypatch):

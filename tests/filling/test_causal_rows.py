@@ -115,20 +115,20 @@ def test_a_hole_wider_than_the_window_changes_nothing(language_model):
     assert rows.lengths == [7, 5, 3]
 
 
-@pytest.mark.parametrize("name", ["gpt_neo", "mpt"])
-def test_rows_that_are_too_long_side_by_side_are_read_apart(name):
-    places = {"max_seq_len": 24} if name == "mpt" else {}
-    language_model = CausalLanguageModel(MODELS[name](TOKENIZER, positions=24, **places), TOKENIZER, "tiny")
-    assert language_model.positions == 24
-    rows = CausalRows(language_model, 4, ForwardClock())
-    first = [LONG * 3, SHORT, LONG * 3 + SHORT, []]
-    rows.read(first, [0, 0, 0, 0])
-    scores = rows.read([[3], LONG * 3, [], []], [1, 2, 0, 0])
-    assert close(scores[0], alone(language_model, [*first[0], 3])[-1])
-    assert close(scores[1:], alone(language_model, [*first[1], *LONG * 3])[-2:])
-    scores = rows.read([[4], [4], [4], SHORT], [1, 1, 1, 1])
-    for row, pieces in enumerate(([*first[0], 3, 4], [*first[1], *LONG * 3, 4], [*first[2], 4], SHORT)):
-        assert close(scores[row], alone(language_model, pieces)[-1])
+def test_rows_that_are_too_long_side_by_side_are_read_apart():
+    for name in ["gpt_neo", "mpt"]:
+        places = {"max_seq_len": 24} if name == "mpt" else {}
+        language_model = CausalLanguageModel(MODELS[name](TOKENIZER, positions=24, **places), TOKENIZER, "tiny")
+        assert language_model.positions == 24
+        rows = CausalRows(language_model, 4, ForwardClock())
+        first = [LONG * 3, SHORT, LONG * 3 + SHORT, []]
+        rows.read(first, [0, 0, 0, 0])
+        scores = rows.read([[3], LONG * 3, [], []], [1, 2, 0, 0])
+        assert close(scores[0], alone(language_model, [*first[0], 3])[-1])
+        assert close(scores[1:], alone(language_model, [*first[1], *LONG * 3])[-2:])
+        scores = rows.read([[4], [4], [4], SHORT], [1, 1, 1, 1])
+        for row, pieces in enumerate(([*first[0], 3, 4], [*first[1], *LONG * 3, 4], [*first[2], 4], SHORT)):
+            assert close(scores[row], alone(language_model, pieces)[-1])
 
 
 def test_holes_are_closed_only_where_columns_count():
@@ -139,19 +139,16 @@ def test_holes_are_closed_only_where_columns_count():
     assert found == dict.fromkeys(("llama", "gpt2", "opt", "qwen2")) | counted
 
 
-@pytest.mark.parametrize(
-    ("settings", "window"),
-    [
+def test_the_narrowest_window_of_a_configuration():
+    for settings, window in [
         ({"sliding_window": 4096}, 4096),
         ({"sliding_window": 4096, "use_sliding_window": False}, None),
         ({"sliding_window": None}, None),
         ({"window_size": 256, "attention_chunk_size": 128}, 128),
         ({"attention_window": [512, 64]}, 64),
         ({}, None),
-    ],
-)
-def test_the_narrowest_window_of_a_configuration(settings, window):
-    assert window_of(SimpleNamespace(**settings)) == window
+    ]:
+        assert window_of(SimpleNamespace(**settings)) == window
 
 
 def test_a_model_that_counts_columns_unsaid_is_found_out(monkeypatch):
@@ -161,25 +158,22 @@ def test_a_model_that_counts_columns_unsaid_is_found_out(monkeypatch):
     assert language_model.closed_from == 0
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize(
-    ("model_type", "options"),
-    [
+def test_an_architecture_with_a_recurrent_state_is_refused():
+    for model_type, options in [
         ("rwkv", {"attention_hidden_size": 32}),
         ("mamba", {"state_size": 4}),
         ("recurrent_gemma", {"head_dim": 8, "lru_width": 32, "attention_window_size": 8, "num_hidden_layers": 3}),
         ("lfm2", {"layer_types": ["conv", "full_attention"]}),
-    ],
-)
-def test_an_architecture_with_a_recurrent_state_is_refused(model_type, options, dtype):
-    model = random_causal_model(TOKENIZER, model_type, **options).to(dtype)
-    with pytest.raises(ModelError, match=f"'tiny' .*'{model_type}'.* such as llama, gpt2, qwen2 or opt"):
-        CausalLanguageModel(model, TOKENIZER, "tiny")
+    ]:
+        for dtype in [torch.float32, torch.bfloat16]:
+            model = random_causal_model(TOKENIZER, model_type, **options).to(dtype)
+            with pytest.raises(ModelError, match=f"'tiny' .*'{model_type}'.* such as llama, gpt2, qwen2 or opt"):
+                CausalLanguageModel(model, TOKENIZER, "tiny")
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_rounding_to_16_bits_is_no_reason_to_refuse(name):
-    CausalLanguageModel(MODELS[name](TOKENIZER).to(torch.bfloat16), TOKENIZER, "tiny")
+def test_rounding_to_16_bits_is_no_reason_to_refuse():
+    for name in MODELS:
+        CausalLanguageModel(MODELS[name](TOKENIZER).to(torch.bfloat16), TOKENIZER, "tiny")
 
 
 def test_only_the_wanted_places_are_projected_to_the_vocabulary(language_model):
@@ -214,17 +208,14 @@ def test_scores_that_are_not_numbers_stop_the_work(language_model):
         rows.read([LONG], [1])
 
 
-@pytest.mark.parametrize(
-    ("lengths", "enough", "groups"),
-    [
+def test_rows_of_about_equal_length_are_read_together():
+    for lengths, enough, groups in [
         ([3, 1, 2], 1, [[1], [2], [0]]),
         ([3, 1, 2], 100, [[1, 2, 0]]),
         ([5, 2, 2, 2, 9], 4, [[1, 2, 3], [0], [4]]),
         ([], 4, []),
-    ],
-)
-def test_rows_of_about_equal_length_are_read_together(lengths, enough, groups):
-    assert length_groups(lengths, enough) == groups
+    ]:
+        assert length_groups(lengths, enough) == groups
 
 
 def test_the_memory_of_a_piece_is_that_of_its_keys_and_values(language_model):

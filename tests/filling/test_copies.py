@@ -144,22 +144,19 @@ def test_text_that_can_be_read_once_is_refused(corpus, capsys):
     assert "'pipe' can be read only once, and copies=2 reads it 2 times" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("settings", "says"),
-    [
+def test_copies_that_would_be_the_same_are_refused():
+    for settings, says in [
         ({"kind": "top_k", "k": 1}, "top_k with k=1 takes the best word, so that copies=2 would be the same text 2"),
         ({"kind": "surrogate", "consistent_within": "corpus"}, "gives a word the same surrogate in each of them"),
         ({"kind": "surrogate", "consistent_within": "document"}, "set consistent_within: line, or leave copies out"),
         ({"kind": "top_1"}, "top_1 takes the best word, so that copies=2 would be the same text 2 times; use"),
         ({"kind": "free"}, "free takes the model's best sentence, so that copies=2"),
-    ],
-)
-def test_copies_that_would_be_the_same_are_refused(settings, says):
-    check = TypeAdapter(AnyMethod).validate_python
-    assert check(settings).copies == 1
-    with pytest.raises(ValidationError) as error:
-        check({**settings, "copies": 2})
-    assert says in str(error.value)
+    ]:
+        check = TypeAdapter(AnyMethod).validate_python
+        assert check(settings).copies == 1
+        with pytest.raises(ValidationError) as error:
+            check({**settings, "copies": 2})
+        assert says in str(error.value)
 
 
 def test_a_filler_is_tuned_on_one_fill():

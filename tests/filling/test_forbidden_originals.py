@@ -13,7 +13,7 @@ from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.errors import CorpusError, ModelError
 from tasks.filling import filled_shards
 from tasks.filling.choice import ChoiceWithoutOriginals, ForbiddenOriginals, held_down, shares_of_forms, with_spans
-from tasks.filling.filled_corpus import FillingTally, fill_lines
+from tasks.filling.filled_corpus import CorpusFiller, Shard
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Casing, read_masked_line
@@ -68,36 +68,37 @@ HELD_DOWN = {0: 0.5, 1: 0.25, 2: 0.1655, 3: 0.0621, 4: 0.0224}
 """By hand: of the softmax .636 .234 .086 .032 .012 'the' is held at a half, and one form of 'cat' at a quarter."""
 
 
-@pytest.mark.parametrize("original", ["the", "cat", "dog", "tom", "unheard-of"])
-def test_what_is_left_is_drawn_in_the_proportions_of_a_fill_without_certain_words(original):
-    choice, _ = without(draw(), DRAWS, original)
-    counts = Counter(choice.choose(scores(DRAWS), places(DRAWS)).candidates.tolist())
-    left = {index: p for index, p in HELD_DOWN.items() if WORDS[index].lower() != original}
-    assert set(counts) == set(left)
-    assert all(near(counts[index], p / sum(left.values())) for index, p in left.items())
+def test_what_is_left_is_drawn_in_the_proportions_of_a_fill_without_certain_words():
+    for original in ["the", "cat", "dog", "tom", "unheard-of"]:
+        choice, _ = without(draw(), DRAWS, original)
+        counts = Counter(choice.choose(scores(DRAWS), places(DRAWS)).candidates.tolist())
+        left = {index: p for index, p in HELD_DOWN.items() if WORDS[index].lower() != original}
+        assert set(counts) == set(left)
+        assert all(near(counts[index], p / sum(left.values())) for index, p in left.items())
 
 
-@pytest.mark.parametrize("temperature", [0.05, 0.5, 1.0, 3.0])
-@pytest.mark.parametrize("merged", [1, 2])
-def test_a_fill_is_at_most_twice_as_probable_with_other_words_masked(temperature, merged):
+def test_a_fill_is_at_most_twice_as_probable_with_other_words_masked():
     """The draw's own probabilities, for each word in turn as the only original of a place with so many markers."""
-    places_of = {}
-    for original in ["the", "cat", "dog", "tom"]:
-        words = [*WORDS, *(f"word{number}" for number in range(8))]
-        forbidden = ForbiddenOriginals()
-        forbidden.take(sentences(1, original, *["nothing"] * (merged - 1)))
-        (place,) = places(1)
-        probabilities = held_down(
-            np.exp(np.array([*SCORES, *[0.5] * 8]) / temperature), forbidden.most(place) * shares_of_forms(words)
-        )
-        mine = np.array([word.lower() == original for word in words])
-        assert probabilities[mine].sum() <= 1 / (2 * merged) + 1e-9
-        assert probabilities.sum() == pytest.approx(1)
-        places_of[original] = np.where(mine, 0, probabilities) / probabilities[~mine].sum()
-    for first in places_of.values():
-        for second in places_of.values():
-            both = (first > 0) & (second > 0)
-            assert (first[both] / second[both]).max() <= 2 + 1e-9
+    for merged in [1, 2]:
+        for temperature in [0.05, 0.5, 1.0, 3.0]:
+            places_of = {}
+            for original in ["the", "cat", "dog", "tom"]:
+                words = [*WORDS, *(f"word{number}" for number in range(8))]
+                forbidden = ForbiddenOriginals()
+                forbidden.take(sentences(1, original, *["nothing"] * (merged - 1)))
+                (place,) = places(1)
+                probabilities = held_down(
+                    np.exp(np.array([*SCORES, *[0.5] * 8]) / temperature),
+                    forbidden.most(place) * shares_of_forms(words),
+                )
+                mine = np.array([word.lower() == original for word in words])
+                assert probabilities[mine].sum() <= 1 / (2 * merged) + 1e-9
+                assert probabilities.sum() == pytest.approx(1)
+                places_of[original] = np.where(mine, 0, probabilities) / probabilities[~mine].sum()
+            for first in places_of.values():
+                for second in places_of.values():
+                    both = (first > 0) & (second > 0)
+                    assert (first[both] / second[both]).max() <= 2 + 1e-9
 
 
 def test_what_mattered_is_counted():
@@ -130,17 +131,17 @@ def test_a_draw_that_was_none_of_the_originals_stays():
     assert changed.sum() == (free == 3).sum() == forbidden.counts["forbidden_restorations"] > 0
 
 
-@pytest.mark.parametrize("original", ["tom", "dog", "unheard-of"])
-def test_one_word_off_the_list_hides_nothing_so_all_words_are_drawn_from_whatever_was_masked(original):
+def test_one_word_off_the_list_hides_nothing_so_all_words_are_drawn_from_whatever_was_masked():
     """Were tom written wherever it was not masked, the others would say that it was."""
-    choice, _ = without(draw(np.array([False, False, False, False, True])), 200, original)
-    chosen = choice.choose(scores(200), places(200))
-    assert chosen.fallbacks.all()
-    assert (
-        {0, 1, 2}
-        <= set(chosen.candidates.tolist())
-        <= {0, 1, 2, 3, 4} - {WORDS.index(original) if original in WORDS else 9}
-    )
+    for original in ["tom", "dog", "unheard-of"]:
+        choice, _ = without(draw(np.array([False, False, False, False, True])), 200, original)
+        chosen = choice.choose(scores(200), places(200))
+        assert chosen.fallbacks.all()
+        assert (
+            {0, 1, 2}
+            <= set(chosen.candidates.tolist())
+            <= {0, 1, 2, 3, 4} - {WORDS.index(original) if original in WORDS else 9}
+        )
 
 
 def test_too_few_words_to_hide_one_are_an_error():
@@ -152,10 +153,10 @@ def test_too_few_words_to_hide_one_are_an_error():
         choice.choose(certain, places(1))
 
 
-@pytest.mark.parametrize("other", [np.array([0, 3]), np.array([True, False, False, True, False])])
-def test_what_else_is_forbidden_is_so_too(other):
-    choice, _ = without(draw(), 1, "cat")
-    assert choice.choose(scores(1), places(1), [other]).candidates.tolist() == [4]
+def test_what_else_is_forbidden_is_so_too():
+    for other in [np.array([0, 3]), np.array([True, False, False, True, False])]:
+        choice, _ = without(draw(), 1, "cat")
+        assert choice.choose(scores(1), places(1), [other]).candidates.tolist() == [4]
 
 
 def test_capitals_do_not_make_the_original_of_another_word():
@@ -163,35 +164,28 @@ def test_capitals_do_not_make_the_original_of_another_word():
     frequencies = WordFrequencies.of([("sınıf", 1)])
     forbidden = ForbiddenOriginals()
     filler = UnigramFiller(frequencies, np.ones(1, dtype=bool), MarkerRandomness(5), forbidden)
-    (filled,) = fill_lines(
-        ["IT WAS [MASK]"],
-        filler,
-        Casing({}, filler_is_cased=True),
-        FillingTally(KeptWords()),
-        merge_markers=True,
-        records=[[MaskedSpan(7, 12, "MASK", "list", "SINIF", 0)]],
-        originals=forbidden,
-    )
-    assert filled == "IT WAS sınıf"
+    corpus = CorpusFiller(filler, Casing({}, filler_is_cased=True), KeptWords(), True, None, forbidden)
+    shard = Shard(0, 1, ["IT WAS [MASK]"], [[MaskedSpan(7, 12, "MASK", "list", "SINIF", 0)]])
+    assert corpus.fill_shard(shard).lines == ["IT WAS sınıf"]
 
 
-@pytest.mark.parametrize("masked", [("paris", "london"), ("rome", "oslo")])
-def test_unigram_holds_every_word_down_where_markers_were_merged(masked):
+def test_unigram_holds_every_word_down_where_markers_were_merged():
     """Decision 0038 for a marker of two words: no word is more than twice as probable with others masked there."""
-    frequencies = WordFrequencies.of([("vienna", 45), ("paris", 45), ("london", 5), ("rome", 5), ("oslo", 5)])
-    found = {}
-    for originals in (masked, ("nothing", "else")):
-        forbidden = ForbiddenOriginals()
-        marked = sentences(DRAWS, *originals)
-        forbidden.take(marked)
-        filler = UnigramFiller(frequencies, np.ones(5, dtype=bool), MarkerRandomness(5), forbidden)
-        found[originals] = Counter(fill.word for fills in filler.fill(marked, lambda slots: None) for fill in fills)
-    with_them, without_them = found.values()
-    assert not set(with_them) & set(masked)
-    # By hand: vienna and paris are held at a quarter, the others have a sixth each.
-    assert near(without_them["vienna"], 1 / 4)
-    for word, count in with_them.items():
-        assert count / without_them[word] <= 2 * (1 + 4 / math.sqrt(without_them[word]))
+    for masked in [("paris", "london"), ("rome", "oslo")]:
+        frequencies = WordFrequencies.of([("vienna", 45), ("paris", 45), ("london", 5), ("rome", 5), ("oslo", 5)])
+        found = {}
+        for originals in (masked, ("nothing", "else")):
+            forbidden = ForbiddenOriginals()
+            marked = sentences(DRAWS, *originals)
+            forbidden.take(marked)
+            filler = UnigramFiller(frequencies, np.ones(5, dtype=bool), MarkerRandomness(5), forbidden)
+            found[originals] = Counter(fill.word for fills in filler.fill(marked, lambda slots: None) for fill in fills)
+        with_them, without_them = found.values()
+        assert not set(with_them) & set(masked)
+        # By hand: vienna and paris are held at a quarter, the others have a sixth each.
+        assert near(without_them["vienna"], 1 / 4)
+        for word, count in with_them.items():
+            assert count / without_them[word] <= 2 * (1 + 4 / math.sqrt(without_them[word]))
 
 
 def test_unigram_draws_from_the_other_words():
@@ -370,21 +364,18 @@ def test_a_sidecar_that_is_replaced_amid_a_fill_changes_no_draw(tmp_path, monkey
     assert (tmp_path / "filled.txt").read_bytes() == undisturbed
 
 
-@pytest.mark.parametrize(
-    ("settings", "says"),
-    [
+def test_methods_that_cannot_hide_what_they_avoid_say_so():
+    for values, says in [
         ({"kind": "top_1"}, "top_1 takes the best one"),
         ({"kind": "top_k"}, "top_k takes the one of the k best that is off the list where there is no second"),
         ({"kind": "free"}, "free writes the model's best sentence"),
         ({"kind": "surrogate"}, "several surrogates that are never the original tell it"),
-    ],
-)
-def test_methods_that_cannot_hide_what_they_avoid_say_so(settings, says):
-    check = TypeAdapter(AnyMethod).validate_python
-    assert check({**settings, "forbid_original": False}).forbid_original is False
-    with pytest.raises(ValueError, match="leave forbid_original out") as error:
-        check({**settings, "forbid_original": True})
-    assert says in str(error.value)
+    ]:
+        check = TypeAdapter(AnyMethod).validate_python
+        assert check({**values, "forbid_original": False}).forbid_original is False
+        with pytest.raises(ValueError, match="leave forbid_original out") as error:
+            check({**values, "forbid_original": True})
+        assert says in str(error.value)
 
 
 @pytest.mark.parametrize(

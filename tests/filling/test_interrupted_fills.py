@@ -54,17 +54,6 @@ def test_without_resume_all_is_computed_again(folder):
     assert (folder / "anew.txt").read_bytes() == (folder / "whole.txt").read_bytes()
 
 
-def test_a_damaged_shard_is_computed_again(folder):
-    kill_at(start(folder, "damaged", pause=0.005), folder, 4, delay=0)
-    before = finished(folder)
-    computed(folder, "damaged")
-    (shard,) = (folder / ".palimpsest" / "fills").glob("*/00000002.shard")
-    shard.write_bytes(shard.read_bytes()[:-3])
-    finish(start(folder, "damaged"))
-    assert set(computed(folder, "damaged")) == set(range(SHARDS)) - before | {2}
-    assert (folder / "damaged.txt").read_bytes() == (folder / "whole.txt").read_bytes()
-
-
 def test_what_is_kept_is_private_and_held_by_one_process(folder):
     process = start(folder, "held", pause=0.05)
     deadline = time.monotonic() + 30

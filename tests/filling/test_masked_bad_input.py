@@ -1,6 +1,7 @@
 """What is wrong with a masked LM or its use ends in one line that names the thing, the value and the remedy."""
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -59,12 +60,75 @@ def change(folder, file, **values):
         json.dump({**content, **values}, stream)
 
 
-def test_a_filler_without_a_mask_token(tmp_path, capsys):
-    tokenizer = word_piece_tokenizer()
-    bare = PreTrainedTokenizerFast(tokenizer_object=tokenizer.backend_tokenizer, unk_token="[UNK]", pad_token="[PAD]")
-    error = refused(tmp_path, save(random_bert(tokenizer), bare, tmp_path / "bare"), capsys)
-    assert "has no mask token" in error
-    assert "take one such as 'bert-base-uncased'" in error
+def bare(folder):
+    """No mask token."""
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=WORD_PIECES.backend_tokenizer, unk_token="[UNK]", pad_token="[PAD]"
+    )
+    tokenizer.save_pretrained(folder)
+
+
+def without(*names):
+    return lambda folder: [(folder / name).unlink() for name in names]
+
+
+def byte_pairs(folder):
+    """Without their merges."""
+    without("tokenizer.json")(folder)
+    (folder / "vocab.json").write_text(json.dumps(tokenizer_of("roberta").get_vocab()), encoding="utf-8")
+
+
+def cut(folder):
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:200])
+
+
+def no_numbers(folder):
+    model = random_bert(WORD_PIECES)
+    with torch.no_grad():
+        model.cls.predictions.bias[3] = float("nan")
+    model.save_pretrained(folder)
+
+
+@pytest.mark.parametrize(
+    ("make", "messages"),
+    [
+        (bare, ["has no mask token", "take one such as 'bert-base-uncased'"]),
+        (lambda folder: change(folder, "config.json", is_decoder=True), ["is_decoder in config.json"]),
+        (
+            lambda folder: change(folder, "tokenizer_config.json", split_special_tokens=True),
+            ["does not keep the mask token '[MASK]' in one piece", '"split_special_tokens": false'],
+        ),
+        (
+            lambda folder: random_bert(word_piece_tokenizer(["cat", "dog"])).save_pretrained(folder),
+            ["more entries than the 7 of its model"],
+        ),
+        (without("config.json"), ["lacks config.json; copy or fetch the whole model"]),
+        (without("model.safetensors"), ["lacks weights (model.safetensors); copy"]),
+        (without("tokenizer.json"), ["lacks a tokenizer (tokenizer.json); copy"]),
+        (
+            without("config.json", "model.safetensors", "tokenizer.json"),
+            ["lacks config.json, weights (model.safetensors), a tokenizer (tokenizer.json)"],
+        ),
+        (byte_pairs, ["lacks merges.txt"]),
+        (cut, ["cannot be loaded"]),
+        (lambda folder: (folder / "config.json").write_text("{", encoding="utf-8"), ["cannot be loaded"]),
+        (
+            lambda folder: BertModel(random_bert(WORD_PIECES).config).save_pretrained(folder),
+            ["has no masked-LM head", "'palimpsest train-filler' (train_head)"],
+        ),
+        (no_numbers, ["in line 1; its weights are damaged: fetch the model again"]),
+    ],
+)
+def test_a_model_that_cannot_be_used_is_one_line(tmp_path, filler, capsys, make, messages):
+    make(Path(filler))
+    error = refused(tmp_path, filler, capsys)
+    assert all(message in error for message in messages)
+
+
+def test_an_order_that_does_not_exist_names_those_that_do(tmp_path, filler, capsys):
+    error = refused(tmp_path, filler, capsys, *settings("order=right_to_left"))
+    assert all(order in error for order in ("right_to_left", *ORDERS))
 
 
 def test_a_causal_model_given_as_masked(tmp_path, capsys):
@@ -76,11 +140,6 @@ def test_a_causal_model_given_as_masked(tmp_path, capsys):
         MaskedLanguageModel.load(folder)
 
 
-def test_a_masked_model_that_is_set_up_as_a_decoder(tmp_path, filler, capsys):
-    change(filler, "config.json", is_decoder=True)
-    assert "is_decoder in config.json" in refused(tmp_path, filler, capsys)
-
-
 def test_a_model_of_several_languages_that_is_not_told_which(tmp_path):
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     configuration = XmodConfig(vocab_size=len(WORD_PIECES), languages=["de_DE", "en_XX"], **sizes)
@@ -89,19 +148,6 @@ def test_a_model_of_several_languages_that_is_not_told_which(tmp_path):
         MaskedLanguageModel.load(folder)
     change(tmp_path / "xmod", "config.json", default_language="en_XX")
     assert MaskedLanguageModel.load(folder).vocabulary_size == len(WORD_PIECES)
-
-
-def test_a_tokenizer_that_splits_the_marker(tmp_path, filler, capsys):
-    change(filler, "tokenizer_config.json", split_special_tokens=True)
-    error = refused(tmp_path, filler, capsys)
-    assert "does not keep the mask token '[MASK]' in one piece" in error
-    assert '"split_special_tokens": false' in error
-
-
-def test_a_tokenizer_of_another_model(tmp_path, filler, capsys):
-    other = random_bert(word_piece_tokenizer(["cat", "dog"]))
-    other.save_pretrained(filler)
-    assert "more entries than the 7 of its model" in refused(tmp_path, filler, capsys)
 
 
 def test_a_tokenizer_without_a_fast_version_fills_as_a_fast_one_does(tmp_path):
@@ -122,47 +168,6 @@ def test_a_vocabulary_that_marks_the_ends_of_words():
         candidate_words(tokenizer, name="tiny")
 
 
-def test_more_candidates_than_words(tmp_path, filler, capsys):
-    error = refused(tmp_path, filler, capsys, *settings("k=1000"), method="top_k")
-    assert "k=1000 is more than the 10 words that this filler can write" in error
-
-
-def test_an_order_that_does_not_exist(tmp_path, filler, capsys):
-    error = refused(tmp_path, filler, capsys, *settings("order=right_to_left"))
-    assert "right_to_left" in error
-    assert all(order in error for order in ORDERS)
-
-
-def test_an_order_for_a_causal_filler(tmp_path, capsys):
-    configuration = LlamaConfig(
-        vocab_size=len(WORD_PIECES), hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2
-    )
-    folder = save(LlamaForCausalLM(configuration), WORD_PIECES, tmp_path / "causal")
-    error = refused(tmp_path, folder, capsys, *settings("order=all_at_once"))
-    assert "order 'all_at_once' needs a masked language model" in error
-    assert "set order: left_to_right" in error
-
-
-@pytest.mark.parametrize(
-    ("missing", "named"),
-    [
-        ("config.json", "config.json"),
-        ("model.safetensors", "weights (model.safetensors)"),
-        ("tokenizer.json", "a tokenizer (tokenizer.json)"),
-    ],
-)
-def test_a_folder_without_a_file(tmp_path, filler, capsys, missing, named):
-    (tmp_path / "tiny" / missing).unlink()
-    error = refused(tmp_path, filler, capsys)
-    assert f"lacks {named}; copy or fetch the whole model" in error
-
-
-def test_an_empty_folder_lacks_everything(tmp_path, capsys):
-    (tmp_path / "empty").mkdir()
-    error = refused(tmp_path, tmp_path / "empty", capsys)
-    assert "lacks config.json, weights (model.safetensors), a tokenizer (tokenizer.json)" in error
-
-
 def test_a_missing_part_of_the_weights_is_named(tmp_path, filler, capsys):
     random_bert(WORD_PIECES).save_pretrained(filler, max_shard_size="4KB")
     parts = sorted(path.name for path in (tmp_path / "tiny").glob("model-*.safetensors"))
@@ -173,59 +178,28 @@ def test_a_missing_part_of_the_weights_is_named(tmp_path, filler, capsys):
     assert f"lacks {parts[1]};" in refused(tmp_path, filler, capsys)
 
 
-def test_byte_pairs_without_their_merges(tmp_path, capsys):
-    folder = tmp_path / "roberta"
-    random_model("roberta").save_pretrained(folder)
-    (folder / "vocab.json").write_text(json.dumps(tokenizer_of("roberta").get_vocab()), encoding="utf-8")
-    assert "lacks merges.txt" in refused(tmp_path, folder, capsys)
-
-
-def test_a_truncated_weight_file(tmp_path, filler, capsys):
-    weights = tmp_path / "tiny" / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:200])
-    assert "cannot be loaded" in refused(tmp_path, filler, capsys)
-
-
-def test_a_damaged_configuration(tmp_path, filler, capsys):
-    (tmp_path / "tiny" / "config.json").write_text("{", encoding="utf-8")
-    assert "cannot be loaded" in refused(tmp_path, filler, capsys)
-
-
-def test_a_body_without_head(tmp_path, capsys):
-    folder = save(BertModel(random_bert(WORD_PIECES).config), WORD_PIECES, tmp_path / "body")
-    error = refused(tmp_path, folder, capsys)
-    assert "has no masked-LM head" in error
-    assert "'palimpsest train-filler' (train_head)" in error
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
-@pytest.mark.parametrize("order", sorted(ORDERS))
-def test_scores_that_are_no_numbers_stop_the_run_and_name_the_line(value, order):
-    model = random_bert(WORD_PIECES)
-    decoder = model.cls.predictions.decoder
-    decoder.weight = torch.nn.Parameter(decoder.weight.detach().clone())
-    with torch.no_grad():
-        # Only sentences with this word are touched.
-        model.bert.embeddings.word_embeddings.weight[WORD_PIECES.get_vocab()["paris"]] = value
-    candidates = candidate_words(WORD_PIECES, name="tiny")
-    language_model = MaskedLanguageModel(model, WORD_PIECES, "tiny").prepared()
-    filler = MaskedFiller(language_model, candidates, BestWord(), batch_sentences=64, order=order)
-    lines = ["the [MASK] ran", "no marker", "the [MASK] in paris [MASK]", "paris [MASK]", "cat [MASK]"]
-    sentences = [read_masked_line(line, number, merge_markers=False) for number, line in enumerate(lines, start=1)]
-    filler.fill([*sentences[:2], sentences[4]], lambda _: None)
-    with pytest.raises(
-        ModelError, match=r"not numbers \(NaN or infinity\) in line 3; .* fetch the model again"
-    ) as error:
-        filler.fill(sentences, lambda _: None)
-    assert "paris" not in str(error.value)
-
-
-def test_a_model_of_damaged_weights_is_one_line(tmp_path, capsys):
-    model = random_bert(WORD_PIECES)
-    with torch.no_grad():
-        model.cls.predictions.bias[3] = float("nan")
-    error = refused(tmp_path, save(model, WORD_PIECES, tmp_path / "damaged"), capsys)
-    assert "in line 1; its weights are damaged: fetch the model again" in error
+def test_scores_that_are_no_numbers_stop_the_run_and_name_the_line():
+    for order in sorted(ORDERS):
+        for value in [float("nan"), float("inf"), float("-inf")]:
+            model = random_bert(WORD_PIECES)
+            decoder = model.cls.predictions.decoder
+            decoder.weight = torch.nn.Parameter(decoder.weight.detach().clone())
+            with torch.no_grad():
+                # Only sentences with this word are touched.
+                model.bert.embeddings.word_embeddings.weight[WORD_PIECES.get_vocab()["paris"]] = value
+            candidates = candidate_words(WORD_PIECES, name="tiny")
+            language_model = MaskedLanguageModel(model, WORD_PIECES, "tiny").prepared()
+            filler = MaskedFiller(language_model, candidates, BestWord(), batch_sentences=64, order=order)
+            lines = ["the [MASK] ran", "no marker", "the [MASK] in paris [MASK]", "paris [MASK]", "cat [MASK]"]
+            sentences = [
+                read_masked_line(line, number, merge_markers=False) for number, line in enumerate(lines, start=1)
+            ]
+            filler.fill([*sentences[:2], sentences[4]], lambda _: None)
+            with pytest.raises(
+                ModelError, match=r"not numbers \(NaN or infinity\) in line 3; .* fetch the model again"
+            ) as error:
+                filler.fill(sentences, lambda _: None)
+            assert "paris" not in str(error.value)
 
 
 def test_an_accuracy_of_what_is_no_number_is_an_error():

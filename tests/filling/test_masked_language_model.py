@@ -12,7 +12,7 @@ from tiny_masked_models import (
 from transformers import pipeline
 
 from tasks.errors import ModelError
-from tasks.filling.filled_corpus import FillingTally, fill_lines
+from tasks.filling.filled_corpus import CorpusFiller, Shard
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import candidate_words
@@ -38,7 +38,7 @@ def filled(model, tokenizer, lines, settings=None, *, kept=(), seed=1):
     choice = settings.choice(kept.off_list(candidates.words), MarkerRandomness(seed))
     filler = MaskedFiller(language_model, candidates, choice, batch_sentences=settings.batch_sentences)
     casing = Casing({}, filler_is_cased=True)
-    return list(fill_lines(lines, filler, casing, FillingTally(kept), merge_markers=settings.merge_markers))
+    return CorpusFiller(filler, casing, kept, settings.merge_markers).fill_shard(Shard(0, 1, list(lines), None)).lines
 
 
 def test_the_bias_alone_decides_where_the_sentence_does_not():
@@ -58,9 +58,8 @@ def test_the_second_fill_depends_on_the_first():
     assert filled(model, WORD_PIECES, lines) == ["Tom on paris", "red tom", "tom on paris", "Tom, paris on paris"]
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
+def test_every_shape_of_line_is_filled():
+    for line, expected in [
         ("", ""),
         ("   ", "   "),
         ("no marker", "no marker"),
@@ -70,24 +69,22 @@ def test_the_second_fill_depends_on_the_first():
         (r"[\MASK] [MASK]", "[MASK] cat"),
         ("see [SEP] [UNK] [MASK] [CLS]", "see [SEP] [UNK] cat [CLS]"),
         ("日本語 [MASK] 😀", "日本語 cat 😀"),
-    ],
-)
-def test_every_shape_of_line_is_filled(line, expected):
-    model = bert_of_bias(WORD_PIECES, {"cat": 3.0}, others=0.0)
-    assert filled(model, WORD_PIECES, [line]) == [expected]
+    ]:
+        model = bert_of_bias(WORD_PIECES, {"cat": 3.0}, others=0.0)
+        assert filled(model, WORD_PIECES, [line]) == [expected]
 
 
-@pytest.mark.parametrize("settings", [Top1(kind="top_1"), TopK(kind="top_k", k=4), Sample(kind="sample")])
-def test_the_batch_size_changes_nothing(settings):
-    words = ("the", "cat", "sat", "on", "red", "mat", "tom", "[MASK]", "[MASK],", "'s")
-    lines = [" ".join(words[(i * j * j + i + j) % len(words)] for j in range(2 + i % 9)) for i in range(60)]
-    model = random_bert(WORD_PIECES)
-    results = [
-        filled(model, WORD_PIECES, lines, settings.model_copy(update={"batch_sentences": size}), kept=["the"])
-        for size in (1, 7, 64)
-    ]
-    assert results[0] == results[1] == results[2]
-    assert len(set(results[0])) > 30
+def test_the_batch_size_changes_nothing():
+    for settings in [Top1(kind="top_1"), TopK(kind="top_k", k=4), Sample(kind="sample")]:
+        words = ("the", "cat", "sat", "on", "red", "mat", "tom", "[MASK]", "[MASK],", "'s")
+        lines = [" ".join(words[(i * j * j + i + j) % len(words)] for j in range(2 + i % 9)) for i in range(60)]
+        model = random_bert(WORD_PIECES)
+        results = [
+            filled(model, WORD_PIECES, lines, settings.model_copy(update={"batch_sentences": size}), kept=["the"])
+            for size in (1, 7, 64)
+        ]
+        assert results[0] == results[1] == results[2]
+        assert len(set(results[0])) > 30
 
 
 def test_another_seed_gives_other_fills():
@@ -111,14 +108,14 @@ def loop_over_pipeline(model, tokenizer, line):
     return line
 
 
-@pytest.mark.parametrize("kind", ["bert", "roberta"])
-def test_top_1_equals_a_loop_over_the_fill_mask_pipeline(kind):
-    tokenizer = WORD_PIECES if kind == "bert" else BYTE_PAIRS
-    model = random_bert(tokenizer) if kind == "bert" else random_roberta(tokenizer)
-    lines = ["the [MASK] sat on the [MASK]", "cat [MASK]", "on the red [MASK] sat [MASK] on [MASK] mat"]
-    expected = [loop_over_pipeline(model, tokenizer, line) for line in lines]
-    assert len(set(expected)) == 3
-    assert filled(model, tokenizer, lines) == expected
+def test_top_1_equals_a_loop_over_the_fill_mask_pipeline():
+    for kind in ["bert", "roberta"]:
+        tokenizer = WORD_PIECES if kind == "bert" else BYTE_PAIRS
+        model = random_bert(tokenizer) if kind == "bert" else random_roberta(tokenizer)
+        lines = ["the [MASK] sat on the [MASK]", "cat [MASK]", "on the red [MASK] sat [MASK] on [MASK] mat"]
+        expected = [loop_over_pipeline(model, tokenizer, line) for line in lines]
+        assert len(set(expected)) == 3
+        assert filled(model, tokenizer, lines) == expected
 
 
 def test_scores_at_the_markers_are_those_of_the_whole_projection():

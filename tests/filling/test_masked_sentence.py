@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.corpora.masked_text import Marker, format_masked
-from tasks.filling.filled_corpus import FillingTally, fill_lines
+from tasks.filling.filled_corpus import CorpusFiller, Shard
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import Casing, Slot, check_unchanged, read_masked_line
@@ -43,22 +43,19 @@ def test_escaped_markers_are_text():
     assert sentence.filled(["marker"]) == r"[MASK] is no marker and [\MASK] neither"
 
 
-@pytest.mark.parametrize(
-    ("filled", "words"),
-    [
+def test_a_changed_line_is_noticed():
+    for filled, words in [
         ("Tom lived in Paris", ["Tom", "Paris"]),
         ("Tom lives in Paris ", ["Tom", "Paris"]),
         ("Tom lives in ", ["Tom", ""]),
         ("Tom lives in Paris", ["Tom", "Rome"]),
         ("Tom lives in Paris", ["Tom"]),
-    ],
-)
-def test_a_changed_line_is_noticed(filled, words):
-    line = "[MASK] [MASK] lives in [MASK]"
-    sentence = read_masked_line(line, 7, merge_markers=True)
-    check_unchanged(line, "Tom lives in Paris", sentence, ["Tom", "Paris"])
-    with pytest.raises(RuntimeError, match="line 7"):
-        check_unchanged(line, filled, sentence, words)
+    ]:
+        line = "[MASK] [MASK] lives in [MASK]"
+        sentence = read_masked_line(line, 7, merge_markers=True)
+        check_unchanged(line, "Tom lives in Paris", sentence, ["Tom", "Paris"])
+        with pytest.raises(RuntimeError, match="line 7"):
+            check_unchanged(line, filled, sentence, words)
 
 
 PARTS = ["a", "I", " ", "[", "]", "\\", "MASK", "[MASK]", "[\\MASK]", "PERSON", ".", "é", "\u200b", "\t"]
@@ -71,9 +68,8 @@ def test_filling_never_changes_an_unmasked_character(pieces, merge):
     line = format_masked(pieces)
     frequencies = WordFrequencies.of([("paris", 3), ("London", 2), ("seven", 1)])
     filler = UnigramFiller(frequencies, KeptWords().off_list(frequencies.words), MarkerRandomness(1))
-    (filled,) = fill_lines(
-        [line], filler, Casing({}, filler_is_cased=True), FillingTally(KeptWords()), merge_markers=merge
-    )
+    casing = Casing({}, filler_is_cased=True)
+    (filled,) = CorpusFiller(filler, casing, KeptWords(), merge).fill_shard(Shard(0, 1, [line], None)).lines
     fill = "(?i:paris|london|seven)"
     pattern = "".join(fill if isinstance(piece, Marker) else re.escape(piece) for piece in pieces)
     if merge:

@@ -67,28 +67,28 @@ def words(model, batch_sentences):
     return [[fill.word for fill in fills] for fills in filler.fill(sentences, lambda slots: None)]
 
 
-@pytest.mark.parametrize("name", MIXING)
-def test_sentences_of_other_lengths_do_not_change_a_fill(name):
-    model = mixing_model(name).prepared()
-    assert model.equal_lengths
-    assert words(model, 64) == words(model, 1)
+def test_sentences_of_other_lengths_do_not_change_a_fill():
+    for name in MIXING:
+        model = mixing_model(name).prepared()
+        assert model.equal_lengths
+        assert words(model, 64) == words(model, 1)
 
 
-@pytest.mark.parametrize("name", MIXING)
-def test_nor_a_table_of_candidates(name):
-    model = mixing_model(name).prepared()
-    candidates = candidate_words(model.tokenizer, name="tiny")
-    allowed = KeptWords().off_list(candidates.words)
-    places = [OpenPlace(tuple(line.split("[MASK]")[:2]), 0) for line in LINES]
-    table = candidate_log_probabilities(model, candidates, allowed, places)
-    for place, row in zip(places, table, strict=True):
-        (alone,) = candidate_log_probabilities(model, candidates, allowed, [place])
-        assert abs(row - alone).max() < 1e-4  # the rounding of sums
+def test_nor_a_table_of_candidates():
+    for name in MIXING:
+        model = mixing_model(name).prepared()
+        candidates = candidate_words(model.tokenizer, name="tiny")
+        allowed = KeptWords().off_list(candidates.words)
+        places = [OpenPlace(tuple(line.split("[MASK]")[:2]), 0) for line in LINES]
+        table = candidate_log_probabilities(model, candidates, allowed, places)
+        for place, row in zip(places, table, strict=True):
+            (alone,) = candidate_log_probabilities(model, candidates, allowed, [place])
+            assert abs(row - alone).max() < 1e-4  # the rounding of sums
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_others_share_batches_as_before(family):
-    assert not MaskedLanguageModel(random_model(family), tokenizer_of(family), family).prepared().equal_lengths
+def test_others_share_batches_as_before():
+    for family in FAMILIES:
+        assert not MaskedLanguageModel(random_model(family), tokenizer_of(family), family).prepared().equal_lengths
 
 
 TRAINING = ["the cat sat", "tom likes the dog", "is it a red cat", "the dog ran in paris and the cat ran"] * 12

@@ -81,18 +81,18 @@ def test_parts_add_up_to_the_whole():
     assert total.measured(exactly) == whole.measured(exactly)
 
 
-@pytest.mark.parametrize(("places", "known"), [(0, False), (19, False), (20, True)])
-def test_a_share_of_too_few_places_is_not_told_and_without_word_counts_nothing_is_expected(places, known):
-    restoration = Restoration(None)
-    for _ in range(places):
-        restoration.add(sentence("[MASK]", span("dog", 0)), ["dog"])
-    measured = restoration.measured(exactly)
-    assert measured["overall"] == {
-        "places": places, "restored": 20 if known else None, "rate": 1.0 if known else None,
-        "rate_ci": [0.531, 1.0] if known else None, "expected_by_frequency": None,
-    }  # fmt: skip
-    assert list(measured["by_class"]) == (["MASK"] if known else [])
-    assert measured["by_frequency"] is None
+def test_a_share_of_too_few_places_is_not_told_and_without_word_counts_nothing_is_expected():
+    for places, known in [(0, False), (19, False), (20, True)]:
+        restoration = Restoration(None)
+        for _ in range(places):
+            restoration.add(sentence("[MASK]", span("dog", 0)), ["dog"])
+        measured = restoration.measured(exactly)
+        assert measured["overall"] == {
+            "places": places, "restored": 20 if known else None, "rate": 1.0 if known else None,
+            "rate_ci": [0.531, 1.0] if known else None, "expected_by_frequency": None,
+        }  # fmt: skip
+        assert list(measured["by_class"]) == (["MASK"] if known else [])
+        assert measured["by_frequency"] is None
 
 
 def test_rounding_is_right_on_average_and_to_steps_of_several_places():
@@ -140,15 +140,17 @@ def test_two_reports_that_differ_by_a_line_do_not_say_what_was_masked_there():
     assert ranked <= 25
 
 
-@pytest.mark.parametrize(
-    ("rank", "bucket"),
-    [
-        (1, "1-10"), (10, "1-10"), (11, "11-100"), (100, "11-100"), (101, "101-1000"), (100_001, "100001-1000000"),
+def test_buckets_are_powers_of_ten():
+    for rank, bucket in [
+        (1, "1-10"),
+        (10, "1-10"),
+        (11, "11-100"),
+        (100, "11-100"),
+        (101, "101-1000"),
+        (100_001, "100001-1000000"),
         (None, "unranked"),
-    ],
-)  # fmt: skip
-def test_buckets_are_powers_of_ten(rank, bucket):
-    assert frequency_bucket(rank) == bucket
+    ]:
+        assert frequency_bucket(rank) == bucket
 
 
 def test_ranks_are_of_folded_words():
@@ -156,16 +158,13 @@ def test_ranks_are_of_folded_words():
     assert frequencies.ranks() == {"the": 1, "dog": 2, "ape": 3, "cat": 4}
 
 
-@pytest.mark.parametrize(
-    ("successes", "trials", "expected"),
-    [
+def test_wilson_interval():
+    for successes, trials, expected in [
         (5, 10, (0.2366, 0.7634)),  # in tables of Wilson's interval
         (0, 10, (0.0, 0.2775)),  # z² / (n + z²)
         (1, 1, (0.2065, 1.0)),  # 1 / (1 + z²)
-    ],
-)
-def test_wilson_interval(successes, trials, expected):
-    assert wilson_interval(successes, trials) == pytest.approx(expected, abs=5e-5)
+    ]:
+        assert wilson_interval(successes, trials) == pytest.approx(expected, abs=5e-5)
 
 
 def test_wilson_interval_of_nothing():

@@ -51,23 +51,20 @@ def test_no_line_starts_no_process():
     assert run() == []
 
 
-@pytest.mark.parametrize(
-    ("line", "error", "message"),
-    [
+def test_a_worker_that_dies_is_named_at_once():
+    for line, error, message in [
         ("user-error", CorpusError, "^line 7: is not what it should be$"),
         ("defect", StageError, "the worker on the processor .* failed: ValueError at test_shard_workers.py:"),
         (f"die {int(signal.SIGKILL)}", ResourceError, "process . of 2. was killed by SIGKILL, as the system does when"),
         (f"die {int(signal.SIGSEGV)}", ResourceError, "was killed by SIGSEGV; the same command goes on"),
         ("exit 3", ResourceError, "ended with status 3"),
-    ],
-)
-def test_a_worker_that_dies_is_named_at_once(line, error, message):
-    started = time.monotonic()
-    # The other worker is at work for much longer than it takes to notice.
-    with pytest.raises(error, match=message) as caught:
-        run("wait 60", line, "wait 60")
-    assert time.monotonic() - started < SECONDS
-    assert "private" not in str(caught.value)
+    ]:
+        started = time.monotonic()
+        # The other worker is at work for much longer than it takes to notice.
+        with pytest.raises(error, match=message) as caught:
+            run("wait 60", line, "wait 60")
+        assert time.monotonic() - started < SECONDS
+        assert "private" not in str(caught.value)
 
 
 def test_a_filler_that_cannot_be_made_says_why():
@@ -110,7 +107,7 @@ def test_devices_with_gpus(monkeypatch):
         devices_of("4", uses_model=True)
 
 
-@pytest.mark.parametrize("number", ["0", "-1", "two", "1.5", ""])
-def test_a_wrong_number_of_devices_is_an_error(number):
-    with pytest.raises(ParameterError, match=f"--devices '{number}' is not allowed"):
-        devices_of(number, uses_model=True)
+def test_a_wrong_number_of_devices_is_an_error():
+    for number in ["0", "-1", "two", "1.5", ""]:
+        with pytest.raises(ParameterError, match=f"--devices '{number}' is not allowed"):
+            devices_of(number, uses_model=True)

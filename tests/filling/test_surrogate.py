@@ -93,29 +93,29 @@ SPELLED = {
 }
 
 
-@pytest.mark.parametrize("label", CLASSES)
-def test_beyond_a_line_neither_spelling_nor_place_changes_the_surrogate(label):
-    frequencies = WordFrequencies.of(
-        [("the", 90), ("homework", 30), ("garden", 20), ("wordhl", 9), ("Paris", 30), ("London", 9), ("Nameet", 20)]
-    )
-    texts = ("? is", "the ? is", "OH NO, ? IS", "Yes. ? is her mother", "Mr ?")
-    for original in SPELLED[label]:
-        forms = (original, original.lower(), original.upper(), original.title(), original.swapcase())
-        for options in ({"consistent_within": "corpus"}, {}):
-            by = filler(frequencies=frequencies, **options)
-            document = None if options else "one"
-            lines = [text.replace("?", f"{{{label}:{form}}}") for form in forms for text in texts]
-            found = {
-                fold(words(line, number, by=by, document=document)[0]) for number, line in enumerate(lines, start=1)
-            }
-            assert len(found) == 1, original
+def test_beyond_a_line_neither_spelling_nor_place_changes_the_surrogate():
+    for label in CLASSES:
+        frequencies = WordFrequencies.of(
+            [("the", 90), ("homework", 30), ("garden", 20), ("wordhl", 9), ("Paris", 30), ("London", 9), ("Nameet", 20)]
+        )
+        texts = ("? is", "the ? is", "OH NO, ? IS", "Yes. ? is her mother", "Mr ?")
+        for original in SPELLED[label]:
+            forms = (original, original.lower(), original.upper(), original.title(), original.swapcase())
+            for options in ({"consistent_within": "corpus"}, {}):
+                by = filler(frequencies=frequencies, **options)
+                document = None if options else "one"
+                lines = [text.replace("?", f"{{{label}:{form}}}") for form in forms for text in texts]
+                found = {
+                    fold(words(line, number, by=by, document=document)[0]) for number, line in enumerate(lines, start=1)
+                }
+                assert len(found) == 1, original
 
 
-@pytest.mark.parametrize("label", ["MASK", "PERSON", "ORGANISATION", "IDENTIFIER"])
-def test_characters_that_change_beyond_a_line_have_the_capitals_of_each_spelling(label):
-    found = [words(f"{{{label}:{form}}}", document="one")[0] for form in ("aB3xY", "ab3xy", "AB3XY")]
-    assert re.fullmatch(r"[a-z][A-Z]\d[a-z][A-Z]", found[0])
-    assert found[1:] == [found[0].lower(), found[0].upper()]
+def test_characters_that_change_beyond_a_line_have_the_capitals_of_each_spelling():
+    for label in ["MASK", "PERSON", "ORGANISATION", "IDENTIFIER"]:
+        found = [words(f"{{{label}:{form}}}", document="one")[0] for form in ("aB3xY", "ab3xy", "AB3XY")]
+        assert re.fullmatch(r"[a-z][A-Z]\d[a-z][A-Z]", found[0])
+        assert found[1:] == [found[0].lower(), found[0].upper()]
 
 
 def test_a_seed_gives_the_same_words_in_any_order():
@@ -145,9 +145,8 @@ def test_a_name_of_several_words_is_first_name_first():
     assert last_names > 20
 
 
-@pytest.mark.parametrize(
-    ("text", "form"),
-    [
+def test_the_form_of_the_original():
+    for text, form in [
         ("{PERSON:J}. Miller", r"[A-Z]"),
         ("{PERSON:J.R}", r"[A-Z]\.[A-Z]"),
         ("{LOCATION:TX}", r"[A-Z]{2}"),
@@ -163,11 +162,9 @@ def test_a_name_of_several_words_is_first_name_first():
         ("{ORGANISATION:Acme} {ORGANISATION:Inc}", r"(Inc|Corp|Ltd|LLC|Co|PLC|GmbH|AG)"),
         ("{GROUP:Germans}", r"[A-Z][a-z]+"),
         ("{PERSON:tom}", r"[a-z']+"),
-    ],
-)
-def test_the_form_of_the_original(text, form):
-    for number in range(1, 20):
-        assert re.fullmatch(form, words(text, number)[-1])
+    ]:
+        for number in range(1, 20):
+            assert re.fullmatch(form, words(text, number)[-1])
 
 
 def test_the_kind_of_place():
@@ -184,21 +181,21 @@ def test_merged_markers_are_one_word():
     assert word_spans(word) == [(0, len(word))]
 
 
-@pytest.mark.parametrize("document", [None, "one"])
-def test_where_originals_are_forbidden_none_is_written_for_merged_markers_either(document):
-    by = filler(keep_clear=True)
-    for number in range(1, 20):
-        name = f"{document}{number}" if document else None
-        (known,) = words("{PERSON:Zorblax} came", number, by=by, document=name)
-        text = f"{{PERSON:Zorblax}} met {{PERSON:{known}}} {{PERSON:Zorblax}}, then {{PERSON:zorblax}} left"
-        first, merged, last = words(text, number, by=by, style="class", merge=True, document=name)
-        assert (first, last) == (known, known.lower())
-        assert fold(merged) not in (fold(known), "zorblax")
-        text = f"{{PERSON:{known}}} {{PERSON:Zorblax}} came in {{DATE:May}}, then {{PERSON:Zorblax}} left"
-        merged, month, alone = words(text, number, by=by, style="class", merge=True, document=name)
-        assert fold(merged) not in (fold(known), "zorblax")
-        assert month != "May"
-        assert document is None or alone == known
+def test_where_originals_are_forbidden_none_is_written_for_merged_markers_either():
+    for document in [None, "one"]:
+        by = filler(keep_clear=True)
+        for number in range(1, 20):
+            name = f"{document}{number}" if document else None
+            (known,) = words("{PERSON:Zorblax} came", number, by=by, document=name)
+            text = f"{{PERSON:Zorblax}} met {{PERSON:{known}}} {{PERSON:Zorblax}}, then {{PERSON:zorblax}} left"
+            first, merged, last = words(text, number, by=by, style="class", merge=True, document=name)
+            assert (first, last) == (known, known.lower())
+            assert fold(merged) not in (fold(known), "zorblax")
+            text = f"{{PERSON:{known}}} {{PERSON:Zorblax}} came in {{DATE:May}}, then {{PERSON:Zorblax}} left"
+            merged, month, alone = words(text, number, by=by, style="class", merge=True, document=name)
+            assert fold(merged) not in (fold(known), "zorblax")
+            assert month != "May"
+            assert document is None or alone == known
 
 
 def test_without_a_class_the_sidecars_label_decides():
@@ -222,9 +219,8 @@ def test_without_any_class_words_are_drawn_by_frequency_in_the_form_of_the_origi
     assert by.counts["surrogates_by_frequency"] == 138
 
 
-@pytest.mark.parametrize(
-    ("text", "form"),
-    [
+def test_letters_beside_figures_and_letters_beyond_ascii_change_too():
+    for text, form in [
         ("{MASK:peter1990}", r"[a-z]{5}\d{4}"),
         ("{MASK:katharina_schmidt7}", r"[a-z]{9}_[a-z]{7}\d"),
         ("{MASK:иванов1985}", r"[a-z]{6}\d{4}"),
@@ -235,23 +231,21 @@ def test_without_any_class_words_are_drawn_by_frequency_in_the_form_of_the_origi
         ("{PERSON:Иванов1}", r"[A-Z][a-z]{5}\d"),
         ("{PERSON:李}", r"[A-Z][A-Za-z']+|[a-z']+"),
         ("{ORGANISATION:Рога7}", r"[A-Z][a-z]{3}\d"),
-    ],
-)
-def test_letters_beside_figures_and_letters_beyond_ascii_change_too(text, form):
-    for number in range(1, 20):
-        assert re.fullmatch(form, words(text, number, by=filler(frequencies=FREQUENCIES))[0])
+    ]:
+        for number in range(1, 20):
+            assert re.fullmatch(form, words(text, number, by=filler(frequencies=FREQUENCIES))[0])
 
 
-@pytest.mark.parametrize("document", [None, "one"])
-def test_a_surrogate_is_off_the_list_of_kept_words_where_there_is_one(document):
-    kept = KeptWords([*"123456789", *(fold(month) for month in MONTHS if month not in ("May", "June", "July"))])
-    for number in range(1, 20):
-        by = filler(number, kept=kept)
-        fills = by.fills(masked("{NUMBER:7} or {DATE:May} or {DATE:june} {NUMBER:77}", number, document=document))
-        assert [fills[slot].fallback for slot in range(4)] == [True, False, False, False]
-        assert fills[0].word in set("123456789")
-        assert fills[1].word in {"May", "June", "July"}
-        assert fills[2].word in {"may", "june", "july"}
+def test_a_surrogate_is_off_the_list_of_kept_words_where_there_is_one():
+    for document in [None, "one"]:
+        kept = KeptWords([*"123456789", *(fold(month) for month in MONTHS if month not in ("May", "June", "July"))])
+        for number in range(1, 20):
+            by = filler(number, kept=kept)
+            fills = by.fills(masked("{NUMBER:7} or {DATE:May} or {DATE:june} {NUMBER:77}", number, document=document))
+            assert [fills[slot].fallback for slot in range(4)] == [True, False, False, False]
+            assert fills[0].word in set("123456789")
+            assert fills[1].word in {"May", "June", "July"}
+            assert fills[2].word in {"may", "june", "july"}
 
 
 def test_a_fallback_is_counted(tmp_path):
@@ -300,17 +294,17 @@ def test_every_original_of_every_class_gets_one_word_that_is_another_where_it_is
     assert fold(word) not in {fold(part) for text in (original, *others) for part in words_of(text) or [text]}
 
 
-@pytest.mark.parametrize("label", CLASSES)
-@pytest.mark.parametrize("original", ["163.com", "Cars24.com", "foo.com", "ИВАНОВ-77", "ABC-12xy", "--", ""])
-def test_an_original_whose_other_letters_are_not_one_word(label, original):
-    word = of_original(label, original)
-    assert word_spans(word) == [(0, len(word))]
-    if (
-        original.endswith(".com")
-        and label in ("MASK", "PERSON", "ORGANISATION", "IDENTIFIER")
-        and original != "foo.com"
-    ):
-        assert re.fullmatch(r"[A-Za-z0-9-]+(\.[a-z]+)+", word)
+def test_an_original_whose_other_letters_are_not_one_word():
+    for original in ["163.com", "Cars24.com", "foo.com", "ИВАНОВ-77", "ABC-12xy", "--", ""]:
+        for label in CLASSES:
+            word = of_original(label, original)
+            assert word_spans(word) == [(0, len(word))]
+            if (
+                original.endswith(".com")
+                and label in ("MASK", "PERSON", "ORGANISATION", "IDENTIFIER")
+                and original != "foo.com"
+            ):
+                assert re.fullmatch(r"[A-Za-z0-9-]+(\.[a-z]+)+", word)
 
 
 def test_only_the_slots_that_are_asked_for():

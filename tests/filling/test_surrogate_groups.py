@@ -7,7 +7,6 @@ An attacker sees many surrogates of one original, and knows how they are drawn b
 import random
 from collections import Counter
 
-import pytest
 from masked_sentences import masked
 
 from tasks.corpora.words import fold
@@ -43,26 +42,33 @@ def drawn(label, original, seed):
     return figure(label, dice, original)
 
 
-@pytest.mark.parametrize(
-    ("label", "originals"),
-    [
-        *((label, group) for label, groups in GROUPS_OF_CLASS.items() for group in groups),
-        ("DATE", ["3rd", "22nd"]), ("DATE", ["10:30", "9:05"]), ("DATE", ["1990s", "1910s"]),
-        ("DATE", ["5pm", "11am"]), ("DATE", ["5/20", "12/13"]), ("NUMBER", ["1984", "2971"]),
-        ("MONEY", ["USD500", "EUR999"]),
-        ("NUMBER", ["peter77", "katia10"]), ("IDENTIFIER", ["AB12", "ZX99"]), ("GROUP", ["Germans", "Italians"]),
-        ("LOCATION", ["Germany", "France"]), ("LOCATION", ["Chicago", "Boston"]), ("LOCATION", ["UK", "EU"]),
-        ("LOCATION", ["Main Street", "Park Avenue"]), ("ORGANISATION", ["Acme Inc", "Siemens AG"]),
-        ("ORGANISATION", ["IBM", "SAP"]), ("ORGANISATION", ["Zorblax Quux", "Foo Bar"]),
-    ],
-)  # fmt: skip
-def test_the_same_draw_gives_every_original_of_a_form_the_same_surrogate(label, originals):
+def test_the_same_draw_gives_every_original_of_a_form_the_same_surrogate():
     """So all have the same distribution, exactly, and any of them may be what it is drawn for."""
-    originals = [word for word in originals if group_of(word, GROUPS) in (originals, [])]
-    surrogates = [{fold(drawn(label, original, seed)) for original in originals} for seed in range(200)]
-    assert {len(found) for found in surrogates} == {1}
-    if len(originals) > 2:
-        assert set(map(fold, originals)) <= set.union(*surrogates)
+    for label, originals in [
+        *((label, group) for label, groups in GROUPS_OF_CLASS.items() for group in groups),
+        ("DATE", ["3rd", "22nd"]),
+        ("DATE", ["10:30", "9:05"]),
+        ("DATE", ["1990s", "1910s"]),
+        ("DATE", ["5pm", "11am"]),
+        ("DATE", ["5/20", "12/13"]),
+        ("NUMBER", ["1984", "2971"]),
+        ("MONEY", ["USD500", "EUR999"]),
+        ("NUMBER", ["peter77", "katia10"]),
+        ("IDENTIFIER", ["AB12", "ZX99"]),
+        ("GROUP", ["Germans", "Italians"]),
+        ("LOCATION", ["Germany", "France"]),
+        ("LOCATION", ["Chicago", "Boston"]),
+        ("LOCATION", ["UK", "EU"]),
+        ("LOCATION", ["Main Street", "Park Avenue"]),
+        ("ORGANISATION", ["Acme Inc", "Siemens AG"]),
+        ("ORGANISATION", ["IBM", "SAP"]),
+        ("ORGANISATION", ["Zorblax Quux", "Foo Bar"]),
+    ]:
+        originals = [word for word in originals if group_of(word, GROUPS) in (originals, [])]
+        surrogates = [{fold(drawn(label, original, seed)) for original in originals} for seed in range(200)]
+        assert {len(found) for found in surrogates} == {1}
+        if len(originals) > 2:
+            assert set(map(fold, originals)) <= set.union(*surrogates)
 
 
 def test_a_year_is_any_of_its_block_however_many_surrogates_are_seen():
@@ -111,16 +117,16 @@ def test_groups_of_classes_are_groups():
     assert [group for groups in GROUPS_OF_CLASS.values() for group in groups if group not in GROUPS] == []
 
 
-@pytest.mark.parametrize("word", ["am", "PM", "p.m"])
-def test_neither_half_of_the_day_stands_for_the_other(word):
-    found = {fold(figure("DATE", random.Random(seed), word)) for seed in range(99)}
-    assert found == set(STAND_INS[0][1])
+def test_neither_half_of_the_day_stands_for_the_other():
+    for word in ["am", "PM", "p.m"]:
+        found = {fold(figure("DATE", random.Random(seed), word)) for seed in range(99)}
+        assert found == set(STAND_INS[0][1])
 
 
-@pytest.mark.parametrize(("label", "original"), [("DATE", "5:30pm"), ("DATE", "10am"), ("NUMBER", "5pm")])
-def test_a_clock_has_either_half_of_the_day_whatever_it_had(label, original):
-    halves = Counter(figure(label, random.Random(seed), original)[-2:] for seed in range(400))
-    assert min(halves["am"], halves["pm"]) > 150
+def test_a_clock_has_either_half_of_the_day_whatever_it_had():
+    for label, original in [("DATE", "5:30pm"), ("DATE", "10am"), ("NUMBER", "5pm")]:
+        halves = Counter(figure(label, random.Random(seed), original)[-2:] for seed in range(400))
+        assert min(halves["am"], halves["pm"]) > 150
 
 
 def surrogates(text, kept=(), lines=range(1, 80)):
@@ -128,26 +134,23 @@ def surrogates(text, kept=(), lines=range(1, 80)):
     return [[fill.word for _, fill in sorted(by.fills(masked(text, number)).items())] for number in lines]
 
 
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
+def test_where_the_list_leaves_two_words_of_a_group_the_one_does_not_stand_for_the_other():
+    for text, left in [
         ("{MONEY:euros}", ["euros", "francs"]),
         ("{DATE:May}", ["May", "June"]),
         ("{LOCATION:Main} {LOCATION:Airport}", ["Airport", "Park"]),
         ("{ORGANISATION:Miller} {ORGANISATION:Clinic}", ["Clinic", "Hospital"]),
-    ],
-)
-def test_where_the_list_leaves_two_words_of_a_group_the_one_does_not_stand_for_the_other(text, left):
-    (group,) = [group for group in [*GROUPS, *ENDINGS] if left[0] in group and left[1] in group]
-    found = Counter(line[-1] for line in surrogates(text, [fold(word) for word in group if word not in left]))
-    assert found[left[0]] + found[left[1]] <= 8
-    assert len(found) > 4
+    ]:
+        (group,) = [group for group in [*GROUPS, *ENDINGS] if left[0] in group and left[1] in group]
+        found = Counter(line[-1] for line in surrogates(text, [fold(word) for word in group if word not in left]))
+        assert found[left[0]] + found[left[1]] <= 8
+        assert len(found) > 4
 
 
-@pytest.mark.parametrize("original", ["Isle of Skye", "District of Columbia", "New York", "Gulf of Mexico"])
-def test_a_place_has_many_surrogates(original):
-    text = " ".join(f"{{LOCATION:{word}}}" for word in original.split())
-    assert len({tuple(line) for line in surrogates(text, lines=range(1, 40))}) > 5
+def test_a_place_has_many_surrogates():
+    for original in ["Isle of Skye", "District of Columbia", "New York", "Gulf of Mexico"]:
+        text = " ".join(f"{{LOCATION:{word}}}" for word in original.split())
+        assert len({tuple(line) for line in surrogates(text, lines=range(1, 40))}) > 5
 
 
 def test_pools_of_places_are_large():
@@ -160,11 +163,13 @@ def test_pools_of_places_are_large():
     assert min(map(len, VALUES._peoples)) > 10
 
 
-@pytest.mark.parametrize("label", ["WORK", "MISCELLANEOUS"])
-@pytest.mark.parametrize("count", range(1, 6))
-def test_no_named_thing_is_drawn_again_and_again(label, count):
-    found = Counter(tuple(VALUES.named_thing(random.Random(seed), label, ["x"] * count, count)) for seed in range(300))
-    assert max(found.values()) < 30
+def test_no_named_thing_is_drawn_again_and_again():
+    for count in range(1, 6):
+        for label in ["WORK", "MISCELLANEOUS"]:
+            found = Counter(
+                tuple(VALUES.named_thing(random.Random(seed), label, ["x"] * count, count)) for seed in range(300)
+            )
+            assert max(found.values()) < 30
 
 
 def test_an_ending_of_an_organisation_may_be_that_of_any():

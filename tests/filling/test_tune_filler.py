@@ -135,9 +135,8 @@ def test_what_is_held_out_depends_on_the_corpus_alone():
     assert (len(first), len(share)) == (5, 10)
 
 
-@pytest.mark.parametrize(
-    ("masked", "values", "message"),
-    [
+def test_too_few_sentences_are_counted_and_the_remedy_named():
+    for masked, values, message in [
         (different(["[MASK] a"] * 40), {}, r"0 of the 38 sentences to train on have no marker.*text: filled"),
         (
             different(["a"] * 20 + ["[MASK]"] * 20),
@@ -150,11 +149,9 @@ def test_what_is_held_out_depends_on_the_corpus_alone():
             "there are 38 sentences to train on, fewer than minimum_sentences=39;",
         ),
         (["a"] * 40, {}, r"0 of the 0 .* minimum_sentences=1 \(38 more are equal to sentences that are held out\)"),
-    ],
-)
-def test_too_few_sentences_are_counted_and_the_remedy_named(masked, values, message):
-    with pytest.raises(CorpusError, match=message):
-        tuning_text(masked, settings(**values), no_fill)
+    ]:
+        with pytest.raises(CorpusError, match=message):
+            tuning_text(masked, settings(**values), no_fill)
 
 
 def test_held_out_sentences_keep_their_markers_as_mask_tokens():
@@ -446,9 +443,8 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(corpus, base, llama, c
     assert not (corpus / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("method", "message"),
-    [
+def test_methods_that_tuning_can_never_run_are_refused_with_the_parameters():
+    for method, message in [
         (
             {"kind": "sample", "forbid_original": True},
             "forbid_original needs the originals, which tuning never reads; leave",
@@ -466,11 +462,9 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(corpus, base, llama, c
             "consistent_within 'document' needs the originals and their documents, .* leave it out",
         ),
         ({"kind": "free"}, "method 'free' needs a causal language model, and kind is 'masked_lm'; take top_1"),
-    ],
-)
-def test_methods_that_tuning_can_never_run_are_refused_with_the_parameters(method, message):
-    with pytest.raises(ValueError, match=message):
-        settings(text="filled", method=method)
+    ]:
+        with pytest.raises(ValueError, match=message):
+            settings(text="filled", method=method)
 
 
 def test_methods_of_masked_fillers_are_none_of_a_causal_one():

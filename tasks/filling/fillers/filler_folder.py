@@ -152,13 +152,21 @@ def check_filler_folder(path: str | Path) -> None:
         )
 
 
-def save_filler(model: Any, tokenizer: Any, path: str | Path) -> None:
-    """Write the folder; an earlier one stays until the new one is complete."""
-    target = Path(path)
-    check_filler_folder(target)
-    with atomic_folder(target) as fresh:
+def save_filler(model: Any, tokenizer: Any, path: str | Path, record: CausalFillerRecord | None = None) -> None:
+    """Write the folder, of a causal filler with its ``record``; an earlier one stays until the new one is complete."""
+    check_filler_folder(path)
+    record = record.moved_to(path) if record else None
+    with atomic_folder(path) as fresh:
         model.save_pretrained(fresh, safe_serialization=True)
         tokenizer.save_pretrained(fresh)
+        if record is not None:
+            record.write(fresh)
+        if record is not None and record.base is not None:
+            # peft's own files have the place where the base was on this machine.
+            (fresh / "README.md").unlink(missing_ok=True)
+            configuration = _json(fresh / ADAPTER) | {"base_model_name_or_path": record.base}
+            text = json.dumps(configuration, indent=2, sort_keys=True)
+            (fresh / ADAPTER).write_text(text + "\n", encoding="utf-8")
         for file in fresh.iterdir():
             file.chmod(PUBLIC_MODE)
 

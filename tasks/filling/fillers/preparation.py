@@ -11,21 +11,18 @@ Preparing a causal filler: its weights, tuned or as they are, in a folder that l
 Fine-tuning a causal LM with LoRA on in-domain text (paper 3.2): prompts of instruction, input and output.
 """
 
-import json
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tasks.causal_model import ADAPTER, computing_precision, load_causal_model
+from tasks.causal_model import computing_precision, load_causal_model
 from tasks.corpora.text_lines import read_corpus
 from tasks.errors import CorpusError, ModelError, ParameterError
-from tasks.files.atomic_file import PUBLIC_MODE, atomic_folder
 from tasks.filling.causal_lm.language_model import INSTRUCTION, CausalLanguageModel, load_filler
 from tasks.filling.causal_lm.lora_training import held_out_accuracy, held_out_prompts, train_lora
-from tasks.filling.fillers.filler_folder import CausalFillerRecord, check_filler_folder, save_filler
+from tasks.filling.fillers.filler_folder import CausalFillerRecord, save_filler
 from tasks.filling.fillers.settings import (
     CausalLanguageModelFiller,
     CausalLanguageModelTuning,
@@ -235,29 +232,7 @@ def prepare_causal_filler(
     if held_out:
         report.measure(**held_out_accuracy(language_model, held_out))
     record = CausalFillerRecord(INSTRUCTION if settings.lora else None, settings.precision, base, gguf_file)
-    save_causal_filler(written, tokenizer, record, output)
-
-
-def save_causal_filler(model: Any, tokenizer: Any, record: CausalFillerRecord, path: str) -> None:
-    """Write the folder; an earlier one stays until the new one is complete."""
-    check_filler_folder(path)
-    record = record.moved_to(path)
-    with atomic_folder(path) as fresh:
-        model.save_pretrained(fresh, safe_serialization=True)
-        tokenizer.save_pretrained(fresh)
-        record.write(fresh)
-        if record.base is not None:
-            _name_base(fresh, record.base)
-        for file in fresh.iterdir():
-            file.chmod(PUBLIC_MODE)
-
-
-def _name_base(folder: Path, base: str) -> None:
-    """Let peft's own files name the base as the record does: they have the place where it was on this machine."""
-    (folder / "README.md").unlink(missing_ok=True)
-    configuration = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
-    configuration["base_model_name_or_path"] = base
-    (folder / ADAPTER).write_text(json.dumps(configuration, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    save_filler(written, tokenizer, output, record)
 
 
 def tune_causal_filler(base: str, text: TuningText, settings: CausalLanguageModelTuning, output: str) -> dict[str, Any]:
@@ -291,6 +266,6 @@ def tune_causal_filler(base: str, text: TuningText, settings: CausalLanguageMode
         inner = written if settings.merge else model
         after = held_out_accuracy(CausalLanguageModel(inner, tokenizer, output), held_out)
     named = None if settings.merge else base
-    save_causal_filler(written, tokenizer, CausalFillerRecord(INSTRUCTION, record.precision, named), output)
+    save_filler(written, tokenizer, output, CausalFillerRecord(INSTRUCTION, record.precision, named))
     measured["sentences_seen"] = measured.pop("sentences")
     return {**measured, "parameters": parameters, **before_and_after(before, after)}

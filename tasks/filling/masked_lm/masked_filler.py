@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -44,15 +44,15 @@ if TYPE_CHECKING:
     from tasks.filling.context import FillContext
 
 
-class Order(Protocol):
-    """One order; positions are those of the open slots in the pieces of their sentence, ascending."""
+class AllAtOnce:
+    """Every slot in the first round. Positions are those of the open slots in their sentence's pieces, ascending."""
 
-    needs_confidence: bool
+    needs_confidence = False
     """Whether ``settled`` looks at confidences."""
 
     def asked(self, positions: Sequence[int], reach: float) -> list[int]:
         """Which slots, as ascending indices into ``positions``, are scored in this round; at least one."""
-        ...
+        return list(range(len(positions)))
 
     def settled(
         self, positions: Sequence[int], confidences: Sequence[float], reach: float, taken: Sequence[int]
@@ -62,13 +62,11 @@ class Order(Protocol):
         ``taken``: positions that an earlier window of the sentence had filled in this round. The first window of a
         sentence has at least one slot filled.
         """
-        ...
+        return list(range(len(positions)))
 
 
-class LeftToRight:
+class LeftToRight(AllAtOnce):
     """The first open slot, and in a long line each next one that is far enough from the one before it."""
-
-    needs_confidence = False
 
     def asked(self, positions: Sequence[int], reach: float) -> list[int]:
         """The first, and those that are far enough from the one before them."""
@@ -77,37 +75,11 @@ class LeftToRight:
             chosen.append(following)
         return chosen
 
-    def settled(
-        self, positions: Sequence[int], confidences: Sequence[float], reach: float, taken: Sequence[int]
-    ) -> list[int]:
-        """All that were asked for."""
-        return list(range(len(positions)))
 
-
-class AllAtOnce:
-    """Every slot in the first round."""
-
-    needs_confidence = False
-
-    def asked(self, positions: Sequence[int], reach: float) -> list[int]:
-        """All."""
-        return list(range(len(positions)))
-
-    def settled(
-        self, positions: Sequence[int], confidences: Sequence[float], reach: float, taken: Sequence[int]
-    ) -> list[int]:
-        """All that were asked for."""
-        return list(range(len(positions)))
-
-
-class MostConfidentFirst:
+class MostConfidentFirst(AllAtOnce):
     """The slot with the highest confidence, and in a long line each next best that is far enough from better ones."""
 
     needs_confidence = True
-
-    def asked(self, positions: Sequence[int], reach: float) -> list[int]:
-        """All."""
-        return list(range(len(positions)))
 
     def settled(
         self, positions: Sequence[int], confidences: Sequence[float], reach: float, taken: Sequence[int]
@@ -129,7 +101,7 @@ class MostConfidentFirst:
         return chosen
 
 
-ORDERS: dict[OrderName, type[Order]] = {
+ORDERS: dict[OrderName, type[AllAtOnce]] = {
     "left_to_right": LeftToRight,
     "all_at_once": AllAtOnce,
     "most_confident_first": MostConfidentFirst,

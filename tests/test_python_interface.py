@@ -1,0 +1,121 @@
+"""``import palimpsest``: the stages over sentences, files and rows."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import palimpsest
+from tasks.cli import main
+from tasks.errors import PalimpsestError
+from tasks.filling.methods.unigram import Unigram
+
+README = Path(__file__).parents[1] / "README.md"
+LINES = ["Hello Maria, how is the dog?", "", "I told Zebulon that the cat is in Boston.", "The dog and the cat sleep."]
+COUNTS = "the\t90\nand\t40\nis\t30\ndog\t9\ncat\t8\nhouse\t4\nboston\t3\nzebulon\t2\n"
+
+
+@pytest.fixture
+def counts(tmp_path):
+    (tmp_path / "counts.tsv").write_text(COUNTS)
+    return tmp_path / "counts.tsv"
+
+
+@pytest.fixture
+def model(tmp_path):
+    (tmp_path / "generic.txt").write_text("the dog sleeps\nthe cat sleeps and the dog is in the house\n" * 20)
+    options = ["--word-counts", str(tmp_path / "counts.tsv"), "--output", str(tmp_path / "vocabulary.txt")]
+    (tmp_path / "counts.tsv").write_text(COUNTS)
+    assert main(["vocabulary", *options, "--set", "minimum_count=1"]) == 0
+    options = ["--vocabulary", str(tmp_path / "vocabulary.txt"), "--text", str(tmp_path / "generic.txt")]
+    options += ["--valid", str(tmp_path / "generic.txt"), "--output", str(tmp_path / "ngram")]
+    assert main(["pretrain", "--set", "kind=ngram", *options]) == 0
+    return tmp_path / "ngram"
+
+
+def test_importing_is_quick_and_loads_no_torch():
+    code = (
+        "import sys, time; begin = time.process_time(); import palimpsest; "
+        "print(time.process_time() - begin, 'torch' in sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert float(said[0]) < 0.3
+    assert said[1] == "False"
+
+
+def test_masking_and_filling_write_what_the_commands_write(tmp_path, counts):
+    (tmp_path / "raw.txt").write_text("\n".join(LINES) + "\n")
+    files = ["--input", str(tmp_path / "raw.txt"), "--output", str(tmp_path / "masked.txt")]
+    files += ["--sidecar", str(tmp_path / "sidecar.jsonl"), "--kept-words", str(tmp_path / "kept.txt")]
+    assert main(["mask", "--technique", "allow_list", *files]) == 0
+    files = ["--input", str(tmp_path / "masked.txt"), "--output", str(tmp_path / "filled.txt")]
+    files += ["--sidecar", str(tmp_path / "sidecar.jsonl"), "--kept-words", str(tmp_path / "kept.txt")]
+    options = ["--word-counts", str(counts), "--seed", "3", "--set", "merge_markers=false"]
+    assert main(["fill", "--method", "unigram", *files, *options]) == 0
+    of_lines = palimpsest.mask(LINES)
+    of_rows = palimpsest.mask({"text": line, "speaker": 1} for line in LINES)
+    of_file = palimpsest.mask(tmp_path / "raw.txt")
+    expected = (tmp_path / "masked.txt").read_text().splitlines()
+    assert list(of_lines) == list(of_rows) == list(of_file) == expected
+    assert of_lines.measured["masked_words"] == sum(line.count("[MASK]") for line in expected)
+    assert of_lines.path.parent.stat().st_mode & 0o777 == 0o700
+    filled = palimpsest.fill(of_lines, "unigram", word_counts=counts, seed=3, merge_markers=False)
+    settings = Unigram(kind="unigram", merge_markers=False)
+    assert list(filled) == list(palimpsest.fill(of_rows, settings, word_counts=counts, seed=3))
+    assert list(filled) == (tmp_path / "filled.txt").read_text().splitlines()
+
+
+def test_adapting_lowers_the_perplexity_that_the_command_prints(tmp_path, model, capsys):
+    test = ["the cat sleeps in the house", "the dog is in the house"]
+    before = palimpsest.perplexity(model, test, bootstrap_samples=50)
+    assert capsys.readouterr().out == ""
+    (tmp_path / "test.txt").write_text("\n".join(test) + "\n")
+    said = ["--model", str(model), "--text", str(tmp_path / "test.txt"), "--set", "bootstrap_samples=50", "--json"]
+    assert main(["perplexity", *said]) == 0
+    assert json.loads(capsys.readouterr().out) == before
+    adapted = palimpsest.adapt(model, test * 10, tmp_path / "adapted", valid=test)
+    assert palimpsest.perplexity(adapted, test)["perplexity"] < before["perplexity"]
+
+
+def test_lists_are_rescored(model):
+    lists = [
+        {
+            "utterance_id": str(number),
+            "reference": "the cat sleeps",
+            "hypotheses": [{"text": "the hat sleeps", "score": -1.0}, {"text": "the cat sleeps", "score": -1.1}],
+        }
+        for number in range(4)
+    ]
+    alone = palimpsest.rescore(lists, lists, word_errors={"bootstrap_samples": 20})
+    chosen = palimpsest.rescore(lists, lists, model, word_errors={"bootstrap_samples": 20})
+    assert (alone["wer"], chosen["wer"]) == (1 / 3, 0)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: palimpsest.mask(["one\ntwo"]), "sentence 1 has a line end in it; give one sentence each"),
+        (lambda: palimpsest.mask([{"sentence": "x"}]), "sentence 1 is of type NoneType; give strings, or rows"),
+        (lambda: palimpsest.mask("nowhere.txt"), "corpus file 'nowhere.txt' does not exist"),
+        (lambda: palimpsest.mask(LINES, "allow_lists"), "allow_list"),
+        (lambda: palimpsest.fill(LINES, "unigram", kk=1), "kk: unknown key"),
+        (lambda: palimpsest.fill(LINES, Unigram(kind="unigram"), k=1), "k beside an object with settings of fill"),
+    ],
+)
+def test_what_cannot_be_used_is_named(call, message):
+    with pytest.raises(PalimpsestError) as error:
+        call()
+    assert message in str(error.value)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_lines_of_the_readme_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mail.txt").write_text("\n".join(LINES * 5) + "\n")
+    block = re.search(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.S)
+    exec(compile(block.group(1), "README.md", "exec"), {})
+    assert re.search(r"\d", capsys.readouterr().out)
