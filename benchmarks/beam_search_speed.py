@@ -35,8 +35,8 @@ def run() -> list[dict[str, Any]]:
     from tasks.speech.fusion.prefix_score import SpelledUnits
     from tasks.speech.fusion.shallow_fusion import FusionWeights, ShallowFusion
     from tasks.speech.recogniser.folder import load_recogniser
+    from tasks.speech.rescoring.settings import SearchSettings
     from tasks.speech.search.beam_search import beam_search
-    from tasks.speech.search.settings import SearchSettings
 
     recogniser = load_recogniser(RECOGNISER)
     model, blank = recogniser.model, recogniser.units.blank

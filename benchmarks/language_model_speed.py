@@ -109,7 +109,6 @@ def _train_ours(case: Case, full_logits: bool) -> dict[str, float]:
     from torch.nn import functional
 
     from tasks.language_model.settings import TrainingSettings
-    from tasks.language_model.training import module as training_module
     from tasks.language_model.training import trainer
 
     model, text = example(case.workload)
@@ -121,14 +120,12 @@ def _train_ours(case: Case, full_logits: bool) -> dict[str, float]:
         def full_cross_entropy(hidden: Any, projection: Any, targets: Any, arithmetic: Any = None) -> Any:
             return functional.cross_entropy(functional.linear(hidden, projection), targets, reduction="sum")
 
-        training_module.chunked_cross_entropy = full_cross_entropy
+        trainer.chunked_cross_entropy = full_cross_entropy
     with torch.no_grad():
         losses = []
         for batch in batches[:3]:
             hidden = model(batch.tokens).flatten(0, 1).index_select(0, batch.positions)
-            losses.append(
-                training_module.chunked_cross_entropy(hidden, model.embedding.weight, batch.targets) / len(hidden)
-            )
+            losses.append(trainer.chunked_cross_entropy(hidden, model.embedding.weight, batch.targets) / len(hidden))
     settings = settings.model_copy(update={"epochs": case.steps / len(every)})
     clock = _Clock(case, batches)
     record = trainer.train(model, text, settings, 1, on_log=clock.step, log_every_steps=1)

@@ -1,8 +1,10 @@
-"""What the folders of models of all kinds have in common: names of files, the kind, and what may be replaced."""
+"""What the folders of models of all kinds have in common: names of files, kind, hashes, and what may be replaced."""
 
+import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from tasks.errors import ModelError
 from tasks.language_model.settings import Kind
@@ -50,3 +52,60 @@ def _own_files(folder: Path) -> set[str]:
         return set(json.loads((folder / SETTINGS).read_text(encoding="utf-8"))["files"])
     except (OSError, ValueError, KeyError, TypeError):
         return set()
+
+
+def read_settings(
+    folder: Path, kind: str, version: int, keys: Iterable[str], thing: str = "model", maker: str = "pretrain' or 'adapt"
+) -> dict[str, Any]:
+    """What ``settings.json`` says of a model of this kind, by the ``keys`` that it must have.
+
+    Raises ``ModelError`` where there is no such file, or it is of another kind or format; ``thing`` is what messages
+    call it.
+    """
+    path = folder / SETTINGS
+    if not folder.is_dir():
+        raise ModelError(f"{thing} folder {str(folder)!r} does not exist; 'palimpsest {maker}' makes one")
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelError(
+            f"{thing} folder {str(folder)!r} holds no {SETTINGS!r}; give a folder that 'palimpsest {maker}' made"
+        ) from None
+    except ValueError:
+        raise ModelError(f"{str(path)!r} is not JSON; make the {thing} again") from None
+    found = document.get("kind") if isinstance(document, dict) else None
+    if found != kind:
+        raise ModelError(f"{thing} folder {str(folder)!r} is of kind {found!r}; here only {kind!r} will do")
+    missing = sorted({"format", *keys} - document.keys())
+    if missing or document["format"] != version:
+        state = f"lacks {', '.join(missing)}" if missing else f"is of format {document['format']!r}"
+        raise ModelError(f"{str(path)!r} {state}; this version reads format {version}: make the {thing} again")
+    return document
+
+
+def checked_content(path: Path, expected: str, thing: str = "model") -> bytes:
+    """The content of a file of a folder; ``ModelError`` where it is missing, or not the one that it was saved with."""
+    content = path.read_bytes() if path.is_file() else None
+    _compare(path, None if content is None else hashlib.sha256(content).hexdigest(), expected, thing)
+    return content or b""
+
+
+def check_file(path: Path, expected: str) -> None:
+    """The same for a file that is read elsewhere."""
+    _compare(path, hash_of_file(path) if path.is_file() else None, expected, "model")
+
+
+def hash_of_file(path: Path) -> str:
+    """SHA-256."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _compare(path: Path, found: str | None, expected: str, thing: str) -> None:
+    if found is None:
+        raise ModelError(f"{thing} folder {str(path.parent)!r} holds no {path.name!r}; make it or fetch it again")
+    if found != expected:
+        raise ModelError(
+            f"{thing} {str(path)!r} is damaged or belongs to another {thing}: its hash is {found[:12]}, the {thing} "
+            f"was saved with {expected[:12]}; make the {thing} again or fetch it again"
+        )

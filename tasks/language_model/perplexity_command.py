@@ -15,13 +15,18 @@ examples:
 
 import json
 from collections.abc import Iterator
-from typing import Annotated
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
 
 from tasks.command import READ, READ_MODEL, WRITE, StageCommand, StageFiles
 from tasks.language_model.settings import EvaluationSettings
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
+
+if TYPE_CHECKING:
+    from tasks.training.ranks.plan import RankPlan
+
 
 SUMMARY = "measure how well a language model predicts a text"
 
@@ -50,7 +55,6 @@ def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell,
     Raises ``ModelError`` where the model cannot be read, ``CorpusError`` where the text or its sidecars cannot.
     """
     from tasks.language_model.evaluation.perplexity import measure_perplexity, word_ranks
-    from tasks.language_model.evaluation.ranks import ranks_of_torchrun
     from tasks.language_model.evaluation.reference_text import read_reference_text, sidecars_in
     from tasks.language_model.evaluation.sentence_scores import write_scores
     from tasks.language_model.language_models import open_language_model
@@ -60,7 +64,7 @@ def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell,
     sidecars = sidecars_in(files.sidecars) if files.sidecars else {}
     ranks = word_ranks(files.word_counts) if files.word_counts else None
     report = Report(seed=settings.seed)
-    with ranks_of_torchrun(resources.threads) as plan:
+    with _ranks_of_torchrun(resources.threads) as plan:
         text = read_reference_text(files.text, sidecars)
         scores, protocol = open_language_model(files.model).score_text(files.text, settings.markers)
     if not plan.is_first:
@@ -73,6 +77,28 @@ def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell,
     else:
         print("\n".join([_first_line(measured), *_further_lines(measured)]))
     return report.measure(**measured, threads=resources.threads)
+
+
+@contextmanager
+def _ranks_of_torchrun(threads: int) -> "Iterator[RankPlan]":
+    """Join the other processes for the block, where torchrun started this one; yields who takes part.
+
+    The first alone reports and prints. Sums over the processes go through gloo, on a GPU too: they are small. Raises
+    ``ParameterError`` where torchrun's variables make no sense.
+    """
+    from tasks.training.ranks.plan import plan_ranks
+
+    plan = plan_ranks(1, 1, "auto", threads)
+    if plan.world_size == 1:
+        yield plan
+        return
+    from torch import distributed
+
+    distributed.init_process_group("gloo")
+    try:
+        yield plan
+    finally:
+        distributed.destroy_process_group()
 
 
 def _shown(measured: dict, name: str = "perplexity") -> str:

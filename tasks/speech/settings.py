@@ -5,11 +5,14 @@ from pydantic import Field
 from tasks.corpora.sources.readers import AnyCorpus
 from tasks.settings.base import Settings
 from tasks.speech.audio.settings import SpeechSettings
-from tasks.speech.fusion.settings import FusionSettings
 from tasks.speech.recogniser.settings import RecogniserSettings
-from tasks.speech.rescoring.settings import NbestCorpus, RescoringSettings
-from tasks.speech.search.settings import SearchSettings
-from tasks.speech.word_errors.settings import WordErrorSettings
+from tasks.speech.rescoring.settings import (
+    FusionSettings,
+    NbestCorpus,
+    RescoringSettings,
+    SearchSettings,
+    WordErrorSettings,
+)
 
 
 class SpokenCorpus(Settings):

@@ -8,9 +8,7 @@ from tasks.language_model.transformer import processor_products as module
 from tasks.language_model.transformer.processor_products import (
     blockwise_log_probabilities,
     has_products,
-    laid_out,
     laid_out_layers,
-    product,
 )
 
 pytestmark = pytest.mark.skipif(not has_products(torch.zeros(1, 1)), reason="this PyTorch has no oneDNN")
@@ -68,28 +66,11 @@ def test_the_default_vocabulary_is_exact_and_the_papers_is_not(monkeypatch: pyte
     torch.testing.assert_close(blockwise_log_probabilities(hidden, projection, targets), whole, rtol=0, atol=0)
 
 
-def test_equal_scores_are_a_uniform_distribution() -> None:
-    words = 2 * module.BLOCK_WORDS
-    found = blockwise_log_probabilities(torch.ones(3, 2), torch.zeros(words, 2), torch.tensor([0, 1, words - 1]))
-    torch.testing.assert_close(found, torch.full((3,), -torch.tensor(float(words)).log()))
-
-
 def test_large_scores_neither_overflow_nor_vanish() -> None:
     hidden = torch.tensor([[1000.0, 0.0], [-1000.0, 0.0]])
     projection = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
     scores = blockwise_log_probabilities(hidden, projection, torch.tensor([0, 0]))
     torch.testing.assert_close(scores, torch.tensor([0.0, -2000.0]))
-
-
-def test_without_targets_there_is_nothing() -> None:
-    found = blockwise_log_probabilities(torch.empty(0, 4), torch.ones(9, 4), torch.empty(0, dtype=torch.int64))
-    assert found.shape == (0,)
-
-
-def test_a_product_is_the_ordinary_one() -> None:
-    rows, matrix = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, -1.0]])
-    found = product(rows, laid_out(matrix, 2), torch.tensor([0.0, 10.0, 0.0]))
-    assert found.tolist() == [[1.0, 13.0, -2.0], [3.0, 17.0, -4.0]]
 
 
 def test_layers_are_laid_out_only_inside_the_block() -> None:

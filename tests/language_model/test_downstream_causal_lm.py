@@ -93,19 +93,6 @@ def test_a_word_has_the_probability_of_its_pieces_and_sentences_stand_alone(pret
     assert "unk=none|context=sentence,window=64,stride=32" in protocol.signature
 
 
-def test_words_by_hand(pretrained: Path, texts: Path) -> None:
-    """Two pieces of one word: their conditional probabilities multiply."""
-    causal, _ = load(pretrained / "pretrained")
-    word = causal.pieces.of_words(["zoë"])[0]
-    assert len(word) > 1
-    scores, _ = CausalScorer.load(pretrained / "pretrained").score_text(texts / "plain.txt")
-    with torch.no_grad():
-        chances = causal.model(input_ids=torch.tensor([[*causal.pieces.start, *word]])).logits[0].log_softmax(1)
-    assert scores.log_probability[7] == pytest.approx(
-        sum(chances[place, piece].item() for place, piece in enumerate(word)), rel=1e-5
-    )
-
-
 def test_a_sentence_longer_than_the_window_is_read_whole(pretrained: Path, tmp_path: Path) -> None:
     causal, _ = load(pretrained / "pretrained")
     causal.maximum_pieces = 16
@@ -118,12 +105,6 @@ def test_a_sentence_longer_than_the_window_is_read_whole(pretrained: Path, tmp_p
     expected = score_targets(causal, alone, vocabulary).log_probability
     assert scores.log_probability[:8] == pytest.approx(expected[:8], rel=1e-5)  # the first window
     assert scores.log_probability[-2:] == pytest.approx(expected[-2:], rel=1e-5)
-
-
-def test_the_same_word_has_the_same_pieces_everywhere() -> None:
-    pieces = WordPieces(random_tokenizer(), "tiny random")
-    assert pieces.of_words(["cat"]) == [random_tokenizer()(" cat")["input_ids"]]
-    assert len(pieces.of_words(["cat"])[0]) == 1
 
 
 def test_a_sentence_is_a_line() -> None:
@@ -296,17 +277,6 @@ def test_another_base_is_found_out(texts: Path, tmp_path: Path, capsys: pytest.C
     error = capsys.readouterr().err
     assert "was made from model" in error
     assert error.count("\n") == 1
-
-
-def test_untied_embeddings_take_markers_too(texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    save_random_llama(tmp_path / "base", tied=False)
-    command = ["pretrain", *CAUSAL, f"causal_lm.model={tmp_path / 'base'}"]
-    assert main([*command, "--output", str(tmp_path / "pretrained")]) == 0
-    assert adapt(tmp_path, texts / "masked.txt", tmp_path / "model", "--method", "baseline0") == 0
-    pretrained, adapted = (
-        perplexity(tmp_path / name, texts / "private.txt", capsys)["perplexity"] for name in ("pretrained", "model")
-    )
-    assert adapted < 0.5 * pretrained
 
 
 def test_a_model_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

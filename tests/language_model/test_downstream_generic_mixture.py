@@ -39,13 +39,6 @@ def test_the_share_is_of_all_targets(
     assert words == {"<s>", "c", "d", "a", "b", "</s>"}
 
 
-def test_no_share_leaves_the_text_as_it_is(encoded: Callable[..., EncodedText], vocabulary: Vocabulary) -> None:
-    text = encoded(["a b"])
-    mixed = mix_generic_text(text, "nowhere.txt", vocabulary, 0.0, seed=1)
-    assert mixed.text is text
-    assert (mixed.generic_sentences, mixed.generic_targets) == (0, 0)
-
-
 def test_the_seed_says_which_sentences(generic: Path) -> None:
     def lines(seed: int) -> list[int]:
         return [number for number, _ in sample_sentences(generic, 100, str.split, len, seed)]

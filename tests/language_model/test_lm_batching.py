@@ -9,9 +9,7 @@ import pytest
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.transformer.batching import (
     Windows,
-    batches_by_length,
     divide,
-    epoch_order,
     make_batch,
     shuffled_batches,
     training_batches,
@@ -97,16 +95,3 @@ def test_the_order_is_a_function_of_seed_and_epoch(encoded: Callable[..., Encode
     assert order(1, 0) == order(1, 0)
     assert order(1, 0) != order(2, 0)
     assert order(1, 0) != order(1, 1)
-
-
-def test_part_of_an_epoch(encoded: Callable[..., EncodedText]) -> None:
-    windows = divide(encoded(["a b c"] * 40), 8)
-    whole = epoch_order(windows, 16, 1, 0)
-    assert len(whole) == 10
-    assert len(epoch_order(windows, 16, 1, 0, share=0.3)) == 3
-    assert len(epoch_order(windows, 16, 1, 0, share=0.001)) == 1
-
-
-def test_scoring_batches_hold_every_window_once(encoded: Callable[..., EncodedText]) -> None:
-    windows = divide(encoded(LINES), 8, 4)
-    assert sorted(np.concatenate(batches_by_length(windows, 16)).tolist()) == list(range(len(windows)))

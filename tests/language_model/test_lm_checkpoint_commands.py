@@ -62,19 +62,6 @@ def wait_for_checkpoint(folder: Path, process: subprocess.Popen[str]) -> None:
         time.sleep(0.01)
 
 
-def test_a_checkpoint_of_another_vocabulary_is_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from tasks.training.checkpoints import Checkpoint, write_checkpoint
-
-    identity = {"vocabulary": "f" * 64, "architecture": "0", "order": "0"}
-    path = write_checkpoint(folder / "elsewhere", Checkpoint({"step": 1, "identity": identity}, {}))
-    assert main(adapt_options(folder, "other", "--resume-from", str(path))) == 1
-    shown = capsys.readouterr().err
-    assert shown.count("\n") == 1
-    assert "is of another vocabulary: its hash is ffffffffffff, that of this run is" in shown
-    assert "leave out --resume-from" in shown
-    assert not (folder / "other").exists()
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -92,16 +92,6 @@ def test_a_seed_out_of_bounds_is_refused_before_anything_is_read(
         assert error.count("\n") == 1, command
 
 
-def test_the_same_seed_gives_the_same_files_and_another_seed_others(pretrained: Path, tmp_path: Path) -> None:
-    text = write(tmp_path / "text.txt", PRIVATE)
-    for name, seed in (("first", "1"), ("again", "1"), ("other", "2")):
-        assert adapt(pretrained, text, tmp_path / name, "--seed", seed) == 0
-    first, again, other = (tmp_path / name for name in ("first", "again", "other"))
-    for file in first.iterdir():
-        assert file.read_bytes() == (again / file.name).read_bytes()
-    assert (first / "model.safetensors").read_bytes() != (other / "model.safetensors").read_bytes()
-
-
 def test_adaptation_lowers_the_perplexity_of_its_text(
     pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -198,25 +188,6 @@ def test_an_empty_text_leaves_the_earlier_model(
         assert adapt(pretrained, write(tmp_path / "empty.txt", lines), output) == 1
         assert message in capsys.readouterr().err
     assert (output / "model.safetensors").read_bytes() == before
-
-
-def test_one_line_is_enough(pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = write(tmp_path / "one.txt", ["the cat"])
-    assert adapt(pretrained, text, tmp_path / "model", "--valid", text) == 0
-    capsys.readouterr()
-    command = ["perplexity", "--model", str(tmp_path / "model"), "--text", text, "--json", "--threads", "1"]
-    assert main(command) == 0
-    values = json.loads(capsys.readouterr().out)
-    assert (values["targets"], values["perplexity_ci"]) == (3, None)
-
-
-def test_a_line_of_100_000_characters_is_read_whole(
-    pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = write(tmp_path / "long.txt", ["cat " * 25_000, "the dog"])
-    command = ["perplexity", "--model", str(pretrained / "pretrained"), "--text", text, "--json", "--threads", "1"]
-    assert main(command) == 0
-    assert json.loads(capsys.readouterr().out)["targets"] == 25_001 + 3
 
 
 @pytest.mark.parametrize("command", ["vocabulary", "pretrain", "adapt", "perplexity"])

@@ -1,6 +1,5 @@
 """Model folders: read back as written, private where asked, and nothing damaged is used."""
 
-import json
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -116,21 +115,12 @@ def test_the_vocabulary_of_another_model_is_refused_with_both_hashes(folder: Pat
         load_model(folder)
 
 
-def test_weights_that_do_not_fit_the_architecture_are_refused(folder: Path) -> None:
-    document = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
-    document["architecture"]["layers"] = 2
-    (folder / "settings.json").write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(ModelError, match="does not fit its settings"):
-        load_model(folder)
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("{", "is not JSON"),
         ("{}", "of kind None"),
-        ('{"kind": "recogniser"}', "of kind 'recogniser', which is no language model's"),
-        ('{"kind": "transformer"}', "lacks one of"),
+        ('{"kind": "transformer"}', "lacks architecture, format, vocabulary, weights"),
         ('{"format": 9, "kind": "transformer", "architecture": {}, "vocabulary": "", "weights": ""}', "format 9"),
         ('{"format": 1, "kind": "other", "architecture": {}, "vocabulary": "", "weights": ""}', "of kind 'other'"),
     ],

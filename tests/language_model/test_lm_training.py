@@ -2,9 +2,7 @@
 
 import json
 import math
-import signal
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
@@ -150,34 +148,3 @@ def test_a_loss_that_is_no_number_ends_the_training_with_its_step(
         model.final_norm.bias[0] = math.nan
     with pytest.raises(ModelError, match=r"the training loss is not a number at step 1 of .*learning_rate than 0.02"):
         train(model, encoded(["a b c d"] * 200), SETTINGS, 1)
-
-
-def test_a_signal_ends_the_training_and_the_process_says_so(
-    encoded: Callable[..., EncodedText], small_model: Callable[..., TransformerLanguageModel]
-) -> None:
-    # A process that a shell started in the background ignores interrupts, and so would everything here.
-    text, before = encoded(["a b c d"] * 200), signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    def send(kind: signal.Signals) -> None:
-        train(small_model(), text, SETTINGS, 1, on_log=lambda step, values: signal.raise_signal(kind))
-
-    try:
-        with pytest.raises(SystemExit) as ended:
-            send(signal.SIGTERM)
-        assert ended.value.code == 128 + signal.SIGTERM
-        with pytest.raises(KeyboardInterrupt):
-            send(signal.SIGINT)
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def test_training_leaves_no_files_behind(
-    encoded: Callable[..., EncodedText],
-    small_model: Callable[..., TransformerLanguageModel],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    train(small_model(), encoded(["a b c"] * 10), SETTINGS, 1)
-    assert not list((tmp_path / "work").iterdir())

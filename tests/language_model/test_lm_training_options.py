@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
@@ -10,7 +9,6 @@ import torch
 from tasks.errors import ParameterError, ResourceError
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import TrainingSettings
-from tasks.language_model.training import trainer
 from tasks.language_model.training.batches import TrainingBatches
 from tasks.language_model.training.trainer import check_compiler, train
 from tasks.language_model.transformer.model import TransformerLanguageModel
@@ -89,16 +87,6 @@ def test_training_stops_where_the_valid_loss_no_longer_falls_and_keeps_the_best_
     assert again < losses[-1]
 
 
-def test_without_patience_the_last_weights_are_kept(encoded: Encode, small_model: Callable[..., Model]) -> None:
-    text, valid = encoded(["a b c d"] * 200), encoded(["d c b a"] * 5)
-    model = small_model()
-    record = train(model, text, SETTINGS, 1, valid=valid)
-    assert not record.stopped_early
-    assert record.best_step is None
-    again = train(model, text, SETTINGS.model_copy(update={"learning_rate": 1e-12}), 1, valid=valid)
-    assert valid_points(again.curve)[0][2] == pytest.approx(valid_points(record.curve)[-1][2], abs=1e-6)
-
-
 def test_early_stopping_needs_a_valid_text(encoded: Encode, small_model: Callable[..., Model]) -> None:
     with pytest.raises(ParameterError, match="patience is 2 and there is no valid text"):
         train(small_model(), encoded(LINES), SETTINGS.model_copy(update={"patience": 2}), 1)
@@ -155,8 +143,3 @@ def test_a_window_without_a_target_is_no_error(encoded: Encode, small_model: Cal
     record = train(small_model(maximum_tokens=8), text, settings, 1, log_every_steps=1)
     assert record.tokens == 2 * 1
     assert all(point["train_loss"] >= 0 for point in record.curve)
-
-
-def test_the_names_that_benchmarks_use_are_there() -> None:
-    options: dict[str, Any] = trainer.train.__kwdefaults__
-    assert {"valid", "on_log", "log_every_steps", "title"} <= options.keys()

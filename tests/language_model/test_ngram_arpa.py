@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.errors import ModelError
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.ngram.folder import read_arpa, write_arpa
 from tasks.language_model.ngram.kneser_ney import estimate
@@ -64,44 +63,6 @@ def test_kenlm_gives_the_same_probabilities(
     for begin, end in zip(text.offsets, text.offsets[1:], strict=False):
         words = " ".join(vocabulary.tokens[token] for token in text.tokens[begin + 1 : end - 1])
         assert [score for score, _, _ in model.full_scores(words)] == pytest.approx(found[begin + 1 : end], abs=1e-5)
-
-
-def test_a_foreign_order_of_lines_is_sorted(arpa: Path, vocabulary: Vocabulary, tmp_path: Path) -> None:
-    head, bigrams, rest = _split(arpa)
-    path = tmp_path / "other.arpa"
-    path.write_text(head + "".join(reversed(bigrams)) + rest, encoding="utf-8")
-    for one, other in zip(read_arpa(path, vocabulary).orders, read_arpa(arpa, vocabulary).orders, strict=True):
-        assert np.array_equal(one.keys, other.keys)
-        assert np.array_equal(one.log_probability, other.log_probability)
-
-
-def _split(arpa: Path) -> tuple[str, list[str], str]:
-    """What stands before the bigrams, the lines of the bigrams, and the rest."""
-    head, _, behind = arpa.read_text(encoding="utf-8").partition("\\2-grams:\n")
-    bigrams, _, rest = behind.partition("\n\n")
-    return f"{head}\\2-grams:\n", [f"{line}\n" for line in bigrams.split("\n")], f"\n{rest}"
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda text: text[: len(text) // 2], "is not an ARPA file, or not a whole one"),
-        (lambda text: "", "is not an ARPA file"),
-        (lambda text: text.replace("ngram 2=", "ngram 2=1"), "has not the n-grams that it announces"),
-        (
-            lambda text: text.replace("\ta b\t", "\ta elsewhere\t"),
-            "the 2-grams hold words that are not in its vocabulary",
-        ),
-        (lambda text: text.replace("\ta b\t", "\ta a\t"), "lacks the contexts of some 3-grams"),
-        (lambda text: text.replace("\\2-grams:\n-", "\\2-grams:\nx"), "the 2-grams are not numbers and words"),
-    ],
-)
-def test_a_damaged_file_is_found_out(
-    arpa: Path, vocabulary: Vocabulary, change: Callable[[str], str], message: str
-) -> None:
-    arpa.write_text(change(arpa.read_text(encoding="utf-8")), encoding="utf-8")
-    with pytest.raises(ModelError, match=message):
-        read_arpa(arpa, vocabulary)
 
 
 def test_what_is_never_predicted_is_not_there_but_for_the_start(arpa: Path, vocabulary: Vocabulary) -> None:

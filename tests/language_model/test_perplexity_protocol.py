@@ -46,11 +46,6 @@ def test_what_differs_is_named(vocabulary: Vocabulary, changes: dict, fields: li
     assert differing_fields(of(vocabulary), of(vocabulary, **changes)) == fields
 
 
-def test_one_more_word_in_the_vocabulary_is_another_signature(vocabulary: Vocabulary) -> None:
-    larger = Vocabulary((*vocabulary.tokens, "e"))
-    assert differing_fields(of(vocabulary), of(larger)) == ["vocab"]
-
-
 def test_another_rule_of_what_a_word_is_shows_without_a_new_version(monkeypatch: pytest.MonkeyPatch) -> None:
     before = normalisation_name()
     assert normalisation_name() == before

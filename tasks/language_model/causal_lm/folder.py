@@ -11,7 +11,7 @@ import json
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from tasks.causal_model import ADAPTER, check_causal, gguf_file_in, load_causal_
 from tasks.errors import ModelError
 from tasks.files.atomic_file import PRIVATE_MODE, PUBLIC_MODE, atomic_folder
 from tasks.language_model.causal_lm.model import CausalModel, WordPieces
-from tasks.language_model.model_folder import SETTINGS, check_replaceable
+from tasks.language_model.model_folder import SETTINGS, check_file, check_replaceable, hash_of_file, read_settings
 from tasks.language_model.settings import CausalLanguageModelSettings, Kind
 from tasks.model_source import locate_model, unreachable
 
@@ -90,7 +90,7 @@ def _tidy_update(folder: Path, base: str) -> None:
 
 def _finish(fresh: Path, record: CausalRecord, private: bool) -> None:
     files = sorted(path.relative_to(fresh).as_posix() for path in fresh.rglob("*") if path.is_file())
-    record.hashes.update({name: _hash(fresh / name) for name in files})
+    record.hashes.update({name: hash_of_file(fresh / name) for name in files})
     document = {
         "format": FORMAT,
         "kind": KIND,
@@ -119,11 +119,7 @@ def load(
         return _as_it_comes(str(model), gguf_file, precision)
     record = read_record(folder)
     for name, expected in record.hashes.items():
-        if not (folder / name).is_file() or _hash(folder / name) != expected:
-            raise ModelError(
-                f"model {str(folder / name)!r} is missing, damaged or another model's; make the model again or fetch "
-                "it again"
-            )
+        check_file(folder / name, expected)
     if record.adapted == WHOLE:
         trained, tokenizer = load_causal_model(str(folder / WHOLE), precision=record.precision)
         pieces = WordPieces(tokenizer, str(folder))
@@ -160,17 +156,9 @@ def quiet_peft() -> Iterator[None]:
 
 def read_record(folder: Path) -> CausalRecord:
     """What ``settings.json`` says; ``ModelError`` where it is no causal model's."""
-    path = folder / SETTINGS
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        if document.pop("kind") != KIND or document.pop("format") != FORMAT:
-            raise ValueError
-        document.pop("files")
-        return CausalRecord(**document)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise ModelError(
-            f"{str(path)!r} is not that of a causal language model of format {FORMAT}; make the model again"
-        ) from None
+    names = [part.name for part in fields(CausalRecord)]
+    document = read_settings(folder, KIND, FORMAT, names)
+    return CausalRecord(**{name: document[name] for name in names})
 
 
 def add_markers(causal: CausalModel, markers: list[str]) -> None:
@@ -226,13 +214,8 @@ def _base_hash(model: str, gguf_file: str | None, loaded: Any) -> str | None:
         commit = getattr(loaded.config, "_commit_hash", None)
         return None if commit is None else str(commit)
     if gguf_file:
-        return _hash(source / gguf_file)
+        return hash_of_file(source / gguf_file)
     digest = hashlib.sha256()
     for path in sorted({path for pattern in _WEIGHTS for path in source.glob(pattern) if path.is_file()}):
-        digest.update(f"{path.name}\0{_hash(path)}\n".encode())
+        digest.update(f"{path.name}\0{hash_of_file(path)}\n".encode())
     return digest.hexdigest()
-
-
-def _hash(path: Path) -> str:
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

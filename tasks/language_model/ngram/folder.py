@@ -10,7 +10,6 @@ Probabilities and back-off weights are logarithms to base 10. All n-grams of one
 each context before what follows it. Written and read by columns, since a generic model has millions of lines.
 """
 
-import hashlib
 import json
 import math
 import re
@@ -21,12 +20,18 @@ from typing import Any
 
 import numpy as np
 
-from tasks.errors import ModelError
 from tasks.files.atomic_file import PRIVATE_MODE, PUBLIC_MODE, atomic_folder, atomic_writer
-from tasks.language_model.model_folder import SETTINGS, VOCABULARY, check_replaceable
+from tasks.language_model.model_folder import (
+    SETTINGS,
+    VOCABULARY,
+    check_file,
+    check_replaceable,
+    hash_of_file,
+    read_settings,
+)
 from tasks.language_model.ngram.backoff_model import BackoffModel, BackoffOrder, NgramMixture, find
 from tasks.language_model.settings import Kind
-from tasks.language_model.vocabulary import START_ID, Vocabulary, read_vocabulary
+from tasks.language_model.vocabulary import START_ID, Vocabulary, checked_vocabulary
 
 NEVER = -99.0
 """Stands for the logarithm of 0, as everywhere in this format."""
@@ -75,53 +80,36 @@ def _as_text(logarithms: np.ndarray) -> Any:
 
 
 def read_arpa(path: str | Path, vocabulary: Vocabulary) -> BackoffModel:
-    """Read a model over this vocabulary as ``write_arpa`` writes it.
-
-    Raises ``ModelError`` where the file is missing, damaged, or of another vocabulary.
-    """
-    try:
-        content = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise ModelError(f"n-gram model {str(path)!r} does not exist; make the model again") from None
+    """Read a model over this vocabulary as ``write_arpa`` writes it; the folder's hash says that it is whole."""
+    content = Path(path).read_bytes()
     sections = list(_SECTION.finditer(content))
-    announced = re.findall(rb"^ngram (\d+)=(\d+)$", content[: sections[0].start()] if sections else b"", re.MULTILINE)
-    complete = content.endswith(_END) and [int(length) for length, _ in announced] == [int(s[1]) for s in sections]
-    if not complete or not sections:
-        raise ModelError(f"n-gram model {str(path)!r} is not an ARPA file, or not a whole one; make the model again")
     ends = [section.start() for section in sections[1:]] + [len(content) - len(_END) + 1]
     orders: list[BackoffOrder] = []
     view = memoryview(content)
-    for (_, count), section, end in zip(announced, sections, ends, strict=True):
-        words, columns = _columns(view[section.end() : end], orders, len(orders) + 1 == len(sections), str(path))
-        if len(columns[0]) != int(count):
-            raise ModelError(f"n-gram model {str(path)!r} has not the n-grams that it announces; make the model again")
-        orders.append(_order(words, columns, orders, vocabulary, str(path)))
+    for section, end in zip(sections, ends, strict=True):
+        words, columns = _columns(view[section.end() : end], len(orders) + 1 == len(sections))
+        orders.append(_order(words, columns, orders, vocabulary))
     return BackoffModel(orders, len(vocabulary))
 
 
-def _columns(section: memoryview, below: list[BackoffOrder], highest: bool, name: str) -> tuple[Any, list[np.ndarray]]:
+def _columns(section: memoryview, highest: bool) -> tuple[Any, list[np.ndarray]]:
     """The n-grams (an Arrow array of texts) and the columns of numbers of one section."""
     import pyarrow as pa
     from pyarrow import csv
 
     names = ["log_probability", "words", *([] if highest else ["log_backoff"])]
     kinds = {"log_probability": pa.float64(), "words": pa.string(), "log_backoff": pa.float64()}
-    try:
-        table = csv.read_csv(
-            pa.BufferReader(pa.py_buffer(section)),
-            read_options=csv.ReadOptions(column_names=names, use_threads=False),
-            parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
-            convert_options=csv.ConvertOptions(column_types=kinds, strings_can_be_null=False),
-        )
-    except pa.ArrowInvalid:
-        raise ModelError(
-            f"n-gram model {name!r}: the {len(below) + 1}-grams are not numbers and words; make the model again"
-        ) from None
+    table = csv.read_csv(
+        pa.BufferReader(pa.py_buffer(section)),
+        read_options=csv.ReadOptions(column_names=names, use_threads=False),
+        parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
+        convert_options=csv.ConvertOptions(column_types=kinds, strings_can_be_null=False),
+    )
     return table["words"].combine_chunks(), [table[column].to_numpy() for column in names if column != "words"]
 
 
 def _order(
-    texts: Any, columns: Sequence[np.ndarray], below: list[BackoffOrder], vocabulary: Vocabulary, name: str
+    texts: Any, columns: Sequence[np.ndarray], below: list[BackoffOrder], vocabulary: Vocabulary
 ) -> BackoffOrder:
     """The table of one section; words are looked up, and keys made from the tables below."""
     import pyarrow as pa
@@ -129,11 +117,7 @@ def _order(
 
     length, size = len(below) + 1, len(vocabulary)
     words = pc.list_flatten(pc.split_pattern(texts, " "))
-    ids = pc.fill_null(pc.index_in(words, value_set=pa.array(vocabulary.tokens)), -1).to_numpy().astype(np.int64)
-    if len(ids) != length * len(texts) or (ids < 0).any():
-        raise ModelError(
-            f"n-gram model {name!r}: the {length}-grams hold words that are not in its vocabulary; make the model again"
-        )
+    ids = pc.index_in(words, value_set=pa.array(vocabulary.tokens)).to_numpy().astype(np.int64)
     numbers = [np.where(column <= NEVER, -np.inf, column * math.log(10)) for column in columns]
     ids = ids.reshape(-1, length)
     if length == 1:
@@ -145,12 +129,9 @@ def _order(
     index = ids[:, 0]
     for order, column in zip(below[1:], range(1, length - 1), strict=True):
         index = find(order.keys, index * size + ids[:, column])
-        if (index < 0).any():
-            raise ModelError(f"n-gram model {name!r} lacks the contexts of some {length}-grams; make the model again")
     keys = index * size + ids[:, -1]
-    sorting = np.argsort(keys, kind="stable")
     backoff = numbers[1] if len(numbers) > 1 else np.zeros(len(keys))
-    return BackoffOrder(keys[sorting], numbers[0][sorting], backoff[sorting])
+    return BackoffOrder(keys, numbers[0], backoff)
 
 
 KIND: Kind = "ngram"
@@ -173,7 +154,7 @@ def save_adapted(
     check_replaceable(folder)
     with atomic_folder(folder, private=private) as fresh:
         parts = []
-        for name, earlier in _parts(Path(base), read_settings(base)):
+        for name, earlier in _parts(Path(base))[0]:
             shutil.copyfile(Path(base) / name, fresh / name)
             (fresh / name).chmod(PRIVATE_MODE if private else PUBLIC_MODE)
             parts.append((name, earlier * (1 - weight)))
@@ -187,7 +168,7 @@ def _finish(fresh: Path, parts: list[tuple[str, float]], vocabulary: Vocabulary,
         "format": FORMAT,
         "kind": KIND,
         "vocabulary": vocabulary.hash,
-        "models": [{"file": name, "weight": weight, "sha256": _hash(fresh / name)} for name, weight in parts],
+        "models": [{"file": name, "weight": weight, "sha256": hash_of_file(fresh / name)} for name, weight in parts],
         "files": sorted([VOCABULARY, SETTINGS, *(name for name, _ in parts)]),
     }
     with atomic_writer(fresh / VOCABULARY, private=private) as stream:
@@ -202,46 +183,14 @@ def load(folder: str | Path) -> tuple[NgramMixture, Vocabulary]:
     Raises ``ModelError`` where it is incomplete, of another format, or where a file is not the one it was saved with.
     """
     folder = Path(folder)
-    document = read_settings(folder)
-    vocabulary = read_vocabulary(folder / VOCABULARY)
-    if vocabulary.hash != document["vocabulary"]:
-        raise ModelError(
-            f"model {str(folder / VOCABULARY)!r} is another model's: its hash is {vocabulary.hash[:12]}, the model "
-            f"was saved with {str(document['vocabulary'])[:12]}; make the model again or fetch it again"
-        )
-    parts = _parts(folder, document)
+    parts, expected = _parts(folder)
+    vocabulary = checked_vocabulary(folder, expected)
     return NgramMixture([read_arpa(folder / name, vocabulary) for name, _ in parts], [w for _, w in parts]), vocabulary
 
 
-def read_settings(folder: str | Path) -> dict[str, Any]:
-    """What ``settings.json`` says of an n-gram model; ``ModelError`` where it is no such model's."""
-    path = Path(folder) / SETTINGS
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        usable = document["kind"] == KIND and document["format"] == FORMAT
-        usable = usable and all({"file", "weight", "sha256"} <= part.keys() for part in document["models"])
-        usable = usable and isinstance(document["vocabulary"], str) and len(document["models"]) > 0
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        usable = False
-    if not usable:
-        raise ModelError(f"{str(path)!r} is not that of an n-gram model of format {FORMAT}; make the model again")
-    return document
-
-
-def _parts(folder: Path, document: dict[str, Any]) -> list[tuple[str, float]]:
-    """File and weight of each model, once their hashes are seen to be right."""
-    parts = []
+def _parts(folder: Path) -> tuple[list[tuple[str, float]], str]:
+    """File and weight of each model, once their hashes are seen to be right, and the hash of the vocabulary."""
+    document = read_settings(folder, KIND, FORMAT, ["vocabulary", "models"])
     for part in document["models"]:
-        path = folder / str(part["file"])
-        if not path.is_file() or _hash(path) != part["sha256"]:
-            raise ModelError(
-                f"n-gram model {str(path)!r} is missing, damaged or another model's; make the model again or fetch it "
-                "again"
-            )
-        parts.append((str(part["file"]), float(part["weight"])))
-    return parts
-
-
-def _hash(path: Path) -> str:
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        check_file(folder / part["file"], part["sha256"])
+    return [(part["file"], float(part["weight"])) for part in document["models"]], document["vocabulary"]

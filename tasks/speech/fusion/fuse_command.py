@@ -19,8 +19,8 @@ from tasks.errors import ParameterError
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.speech.fusion.settings import FuseSettings, FusionSettings
 from tasks.speech.rescoring.rescore_command import FusedFiles
+from tasks.speech.rescoring.settings import FuseSettings, FusionSettings
 
 SUMMARY = "decode speech, fused with a language model whose weight is found on dev"
 

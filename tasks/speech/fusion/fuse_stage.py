@@ -15,7 +15,6 @@ from tasks.settings.checks import as_plain
 from tasks.speech.fusion.completed_words import CompletedWords
 from tasks.speech.fusion.internal_lm import ZeroEncoder, unit_bigram
 from tasks.speech.fusion.prefix_score import PrefixScore, SpelledUnits, sentence_log_probabilities
-from tasks.speech.fusion.settings import FuseSettings, FusionSettings
 from tasks.speech.fusion.shallow_fusion import FusionWeights, ShallowFusion
 from tasks.speech.fusion.subword_fusion import SubwordScore, is_of_units
 from tasks.speech.fusion.tuning import TuningResult, at_edge_of_grid, tune
@@ -24,10 +23,10 @@ from tasks.speech.recogniser.encoded_speech import EncodedSpeech, read_encoded
 from tasks.speech.recogniser.folder import load_recogniser
 from tasks.speech.recogniser.recogniser import Recogniser
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, check_vocabulary, write_nbest
+from tasks.speech.rescoring.settings import FuseSettings, FusionSettings, SearchSettings
 from tasks.speech.rescoring.text_overlap import check_overlap, measure_overlap
 from tasks.speech.search.beam_search import beam_search
 from tasks.speech.search.fusion import Hypothesis
-from tasks.speech.search.settings import SearchSettings
 from tasks.speech.word_errors.measurement import error_warnings, measure_errors
 from tasks.speech.word_errors.references import read_references
 from tasks.speech.word_errors.word_errors import count_errors

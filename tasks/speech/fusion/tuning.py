@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.speech.fusion.settings import FusionSettings
 from tasks.speech.fusion.shallow_fusion import FusionWeights
+from tasks.speech.rescoring.settings import FusionSettings
 from tasks.speech.search.fusion import Hypothesis
 
 NBEST = 20

@@ -6,7 +6,6 @@ mixed-up folder is found out when it is read. Nothing is pickled.
 
 import hashlib
 import json
-import math
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +15,7 @@ from safetensors.torch import save as tensors_as_bytes
 
 from tasks.errors import ModelError
 from tasks.files.atomic_file import atomic_folder, atomic_writer
+from tasks.language_model.model_folder import SETTINGS, WEIGHTS, checked_content, read_settings
 from tasks.settings.checks import as_plain, check_settings
 from tasks.speech.recogniser.features import FeatureStatistics
 from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription, make_model
@@ -23,7 +23,7 @@ from tasks.speech.recogniser.units import Units
 
 KIND = "emformer_transducer"
 FORMAT = 1
-SETTINGS, WEIGHTS, UNITS, STATISTICS = "settings.json", "model.safetensors", "units.model", "statistics.json"
+UNITS, STATISTICS = "units.model", "statistics.json"
 
 
 def save_recogniser(
@@ -77,21 +77,18 @@ def load_recogniser(folder: str | Path) -> Recogniser:
     not the one that it was saved with.
     """
     folder = Path(folder)
-    document = _read_settings(folder)
-    contents = {name: _read_file(folder, name, document["files"]) for name in (WEIGHTS, UNITS, STATISTICS)}
+    document = read_settings(folder, KIND, FORMAT, ["description", "files"], "recogniser", "train-recogniser")
+    contents = {
+        name: checked_content(folder / name, document["files"][name], "recogniser")
+        for name in (WEIGHTS, UNITS, STATISTICS)
+    }
     where = f"{folder / SETTINGS}: description"
     description = check_settings(RecogniserDescription, document["description"], where)
     units = Units(contents[UNITS])
-    statistics = _statistics_of(folder, contents[STATISTICS], description.features.bands)
+    parts = json.loads(contents[STATISTICS])
+    statistics = FeatureStatistics(*(torch.tensor(parts[name]) for name in ("mean", "inverse_deviation")))
     model = make_model(description.architecture, description.features, len(units) + 1)
-    try:
-        tensors = {name: value.float() for name, value in read_tensors(contents[WEIGHTS]).items()}
-        model.load_state_dict(tensors)
-    except Exception as error:
-        reason = str(error).splitlines()[0]
-        raise ModelError(
-            f"recogniser {str(folder / WEIGHTS)!r} does not fit its settings ({reason}); make it again"
-        ) from None
+    model.load_state_dict({name: value.float() for name, value in read_tensors(contents[WEIGHTS]).items()})
     return Recogniser(model.eval(), units, statistics, description, _hash_of(document))
 
 
@@ -111,47 +108,3 @@ def check_replaceable(folder: str | Path) -> None:
 
 def _hash_of(document: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
-
-
-def _read_settings(folder: Path) -> dict[str, Any]:
-    remedy = "'palimpsest train-recogniser' makes one"
-    if not folder.is_dir():
-        raise ModelError(f"recogniser folder {str(folder)!r} does not exist; {remedy}")
-    try:
-        document = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ModelError(f"folder {str(folder)!r} holds no {SETTINGS!r} and is no recogniser; {remedy}") from None
-    except ValueError:
-        raise ModelError(f"{str(folder / SETTINGS)!r} is not JSON; make the recogniser again") from None
-    if not isinstance(document, dict) or document.get("kind") != KIND or document.get("format") != FORMAT:
-        kind = document.get("kind") if isinstance(document, dict) else None
-        raise ModelError(
-            f"{str(folder / SETTINGS)!r} is of kind {kind!r}; a recogniser is of kind {KIND!r}, format {FORMAT}; "
-            f"{remedy}"
-        )
-    files = document.get("files")
-    if "description" not in document or not isinstance(files, dict) or {WEIGHTS, UNITS, STATISTICS} - files.keys():
-        raise ModelError(f"{str(folder / SETTINGS)!r} lacks 'description' or 'files'; make the recogniser again")
-    return document
-
-
-def _read_file(folder: Path, name: str, hashes: dict[str, str]) -> bytes:
-    try:
-        content = (folder / name).read_bytes()
-    except FileNotFoundError:
-        raise ModelError(f"recogniser folder {str(folder)!r} holds no {name!r}; make it again") from None
-    found = hashlib.sha256(content).hexdigest()
-    if found != hashes[name]:
-        raise ModelError(
-            f"recogniser {str(folder / name)!r} is damaged or belongs to another one: its hash is {found[:12]}, it was "
-            f"saved with {str(hashes[name])[:12]}; make the recogniser again or fetch it again"
-        )
-    return content
-
-
-def _statistics_of(folder: Path, content: bytes, bands: int) -> FeatureStatistics:
-    document = json.loads(content)
-    mean, inverse = document["mean"], document["inverse_deviation"]
-    if len(mean) != bands or len(inverse) != bands or not all(map(math.isfinite, [*mean, *inverse])):
-        raise ModelError(f"{str(folder / STATISTICS)!r} does not fit the {bands} bands of its settings; make it again")
-    return FeatureStatistics(torch.tensor(mean), torch.tensor(inverse))

@@ -1,12 +1,40 @@
-"""Settings of rescoring."""
+"""Settings of how hypotheses are found, chosen and counted: search, fusion, rescoring, word error rates, Whisper."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from tasks.settings.base import Settings
 from tasks.settings.seeds import Seed
-from tasks.speech.word_errors.settings import WordErrorSettings
+
+
+class SearchSettings(Settings):
+    """How the best unit sequences of an utterance are looked for."""
+
+    beam_width: int = Field(default=5, ge=1)
+    """Hypotheses that are kept after each frame."""
+    step_max_symbols: int = Field(default=10, ge=1)
+    """Most units that one frame may emit: a guard against a model that never emits blank (torchaudio: 100)."""
+    nbest: int = Field(default=5, ge=1)
+    """Hypotheses that are handed out for each utterance; no more than the beam is wide come out."""
+    temperature: float = Field(default=1.0, gt=0)
+    """The joiner's scores are divided by it; above 1 units become more alike in probability."""
+    length_normalisation: Literal["always", "final", "never"] = "always"
+    """Whether scores are divided by the number of units plus 2 when hypotheses are compared: ``always``, after each
+    frame and at the end, as torchaudio does; ``final``, at the end alone; or ``never``."""
+    batch_utterances: int = Field(default=512, ge=1)
+    """Utterances that are searched at once, those of like length together; it changes speed and memory alone."""
+
+
+class WordErrorSettings(Settings):
+    """``speech.word_errors`` in ``params.yaml``: how the intervals are made."""
+
+    bootstrap_samples: int = Field(default=1000, ge=100)
+    """Resamples of the test utterances for the confidence interval."""
+    confidence: float = Field(default=0.95, gt=0.5, lt=1)
+    """Level of the confidence interval."""
+    seed: Seed = 1
+    """Seed of the resampling."""
 
 
 class OverlapLimits(Settings):
@@ -96,3 +124,78 @@ class RescoreSettings(Settings):
 
     rescoring: RescoringSettings = RescoringSettings()
     word_errors: WordErrorSettings = WordErrorSettings()
+
+
+InternalModel = Literal["none", "density_ratio", "lodr", "zero_encoder"]
+
+
+class FusionSettings(OverlapLimits):
+    """What is added to the transducer's scores, and the weights that are tried on dev."""
+
+    lm_weights: list[float] = Field(default=[0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0], min_length=1)
+    """Weights of the language model to try; the one in the middle is decoded with first."""
+    insertion_bonuses: list[float] = Field(default=[0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0], min_length=1)
+    """Nats for each word to try: a language model makes every word cost something, and words are lost without."""
+    internal_lm: InternalModel = "none"
+    """What stands for the language that the transducer has learned from its own training text, and is taken off:
+    ``density_ratio``, a word-level model of that text (McDermott et al. 2019); ``lodr``, a bigram of its units (Zheng
+    et al. 2022); ``zero_encoder``, its own predictor and joiner without a signal (Variani et al. 2020)."""
+    internal_lm_weights: list[float] = Field(default=[0.0, 0.1, 0.2, 0.3], min_length=1)
+    """Weights of the internal model to try, where there is one."""
+    unknown_log_share: float = Field(default=-9.2, le=0)
+    """Logarithm of the share of the unknown word's probability that one word outside the vocabulary has: about one in
+    ten thousand."""
+    tuning_rounds: int = Field(default=2, ge=1)
+    """Times that dev is decoded with the weights that look best so far."""
+
+    @field_validator("lm_weights", "internal_lm_weights")
+    @classmethod
+    def _not_negative(cls, weights: list[float]) -> list[float]:
+        if min(weights) < 0:
+            raise ValueError("give weights from 0 on")
+        return weights
+
+    @model_validator(mode="after")
+    def _has_no_weights_without_use(self) -> Self:
+        # Settings that were read and written again name all their fields: only other weights than the usual were given.
+        usual = type(self).model_fields["internal_lm_weights"].default
+        if self.internal_lm == "none" and any(self.internal_lm_weights) and self.internal_lm_weights != usual:
+            raise ValueError("internal_lm is 'none', so internal_lm_weights have no use; leave them out")
+        return self
+
+
+class FuseSettings(Settings):
+    """What the command ``fuse`` takes from ``speech``."""
+
+    search: SearchSettings = SearchSettings()
+    fusion: FusionSettings = FusionSettings()
+    word_errors: WordErrorSettings = WordErrorSettings()
+
+
+class WhisperSettings(Settings):
+    """How recordings are decoded to n-best lists."""
+
+    beam_width: int = Field(default=10, ge=1)
+    """Hypotheses that the search keeps at each step."""
+    nbest: int = Field(default=10, ge=1)
+    """Hypotheses of each utterance that are written, at most ``beam_width``; spellings of the same words count once."""
+    length_penalty: float = Field(default=1.0, ge=0, le=2)
+    """Power of the length that log-probabilities are divided by where hypotheses are ranked: 1 as in Whisper's own
+    code; with 0 scores are plain sums, and the shortest hypotheses win."""
+    language: str = "en"
+    """Code of the language that is spoken, such as ``en`` or ``de``; ``en`` for an English-only model."""
+    no_digits: bool = False
+    """Whether Whisper may write no digits and no signs that are read aloud (%, $, &), so that it spells them out, as
+    the references of read-speech corpora do."""
+    maximum_pieces: int = Field(default=224, ge=1)
+    """Pieces of words that one window of 30 s may have; 224 as in Whisper's own code."""
+    maximum_seconds: float = Field(default=120.0, gt=0)
+    """Longest recording that is accepted; what is longer than Whisper's 30 s is cut into windows at quiet places."""
+    batch_size: int = Field(default=4, ge=1)
+    """Windows that are decoded at once, of similar length."""
+
+    @model_validator(mode="after")
+    def _check_nbest(self) -> "WhisperSettings":
+        if self.nbest > self.beam_width:
+            raise ValueError(f"nbest {self.nbest} is more than beam_width {self.beam_width}; a search finds no more")
+        return self

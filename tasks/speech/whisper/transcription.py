@@ -15,9 +15,9 @@ from tasks.speech.audio.audio_file import read_audio
 from tasks.speech.audio.manifest import Utterance
 from tasks.speech.audio.recordings import recording_seconds
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis
+from tasks.speech.rescoring.settings import WhisperSettings
 from tasks.speech.whisper.beam_search import PieceHypothesis, SearchSpace, beam_search
 from tasks.speech.whisper.recogniser import SAMPLE_RATE, WhisperRecogniser, has_digits
-from tasks.speech.whisper.settings import WhisperSettings
 
 if TYPE_CHECKING:
     import torch

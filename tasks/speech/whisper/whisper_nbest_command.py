@@ -20,7 +20,7 @@ from tasks.command import READ, READ_MODEL, WRITE, StageCommand, StageFiles
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.speech.whisper.settings import WhisperSettings
+from tasks.speech.rescoring.settings import WhisperSettings
 
 if TYPE_CHECKING:
     from tasks.speech.whisper.transcription import Transcripts

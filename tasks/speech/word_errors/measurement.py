@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from tasks.speech.rescoring.settings import WordErrorSettings
 from tasks.speech.word_errors.error_counts_file import signature
-from tasks.speech.word_errors.settings import WordErrorSettings
 from tasks.speech.word_errors.word_errors import (
     ALL,
     CHARACTERS,

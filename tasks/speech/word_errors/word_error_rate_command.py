@@ -22,7 +22,7 @@ from tasks.command import READ, WRITE, StageCommand, StageFiles
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.speech.word_errors.settings import WordErrorSettings
+from tasks.speech.rescoring.settings import WordErrorSettings
 
 if TYPE_CHECKING:
     from tasks.speech.word_errors.word_errors import MaskedPlaces, UtteranceErrors

@@ -1,7 +1,6 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tasks.errors import SpeechError
@@ -110,13 +109,3 @@ def test_an_id_that_stands_twice_is_not_written(tmp_path):
 
 
 names = st.text(st.characters(codec="utf-8"), min_size=1)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
-@given(st.dictionaries(names, st.tuples(st.text(st.characters(codec="utf-8")), st.none() | names, st.booleans())))
-def test_what_is_written_is_what_is_read(tmp_path, entries):
-    (tmp_path / "a.wav").write_bytes(b"x")
-    utterances = [Utterance(name, tmp_path / "a.wav", *entry) for name, entry in entries.items()]
-    write_manifest(tmp_path / "m.jsonl", utterances)
-    if utterances:
-        assert read_manifest(tmp_path / "m.jsonl") == utterances

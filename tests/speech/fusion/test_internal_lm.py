@@ -8,7 +8,7 @@ from tasks.errors import ModelError, SpeechError
 from tasks.speech.fusion.internal_lm import ZeroEncoder, unit_bigram
 from tasks.speech.fusion.prefix_score import SpelledUnits, sentence_log_probabilities
 from tasks.speech.fusion.shallow_fusion import FusionWeights, ShallowFusion
-from tasks.speech.search.settings import SearchSettings
+from tasks.speech.rescoring.settings import SearchSettings
 
 PIECES = ["<unk>", "\u2581a", "b", "\u2581c"]
 BLANK = len(PIECES)

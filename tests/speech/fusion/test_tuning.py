@@ -3,9 +3,9 @@
 import pytest
 
 from tasks.errors import ParameterError
-from tasks.speech.fusion.settings import FusionSettings
 from tasks.speech.fusion.shallow_fusion import FusionWeights
 from tasks.speech.fusion.tuning import at_edge_of_grid, grid_of, middle_of, tune
+from tasks.speech.rescoring.settings import FusionSettings
 from tasks.speech.search.fusion import Hypothesis
 
 

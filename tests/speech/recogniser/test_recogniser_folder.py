@@ -48,13 +48,6 @@ def test_half_precision_halves_the_file_and_hardly_moves_the_weights(tmp_path, r
     torch.testing.assert_close(weight, recogniser.model.joiner.linear.weight, rtol=1e-3, atol=1e-4)
 
 
-def test_the_hash_is_of_everything(tmp_path, recogniser):
-    first = save_recogniser(tmp_path / "a", recogniser)
-    with torch.no_grad():
-        recogniser.model.joiner.linear.bias[0] += 1
-    assert save_recogniser(tmp_path / "b", recogniser) != first
-
-
 def test_a_private_recogniser_is_its_owners_alone(tmp_path, recogniser):
     save_recogniser(tmp_path / "r", recogniser, private=True)
     assert stat.S_IMODE((tmp_path / "r").stat().st_mode) == 0o700
@@ -77,7 +70,7 @@ def test_a_changed_or_missing_file_is_found_out(tmp_path, recogniser, name):
 def test_what_is_no_recogniser(tmp_path):
     with pytest.raises(ModelError, match="does not exist"):
         load_recogniser(tmp_path / "nowhere")
-    with pytest.raises(ModelError, match="is no recogniser"):
+    with pytest.raises(ModelError, match="give a folder that 'palimpsest train-recogniser' made"):
         load_recogniser(tmp_path)
     (tmp_path / "settings.json").write_text(json.dumps({"kind": "transformer", "format": 1}))
     with pytest.raises(ModelError, match="of kind 'transformer'"):
@@ -91,11 +84,3 @@ def test_a_folder_with_something_else_is_not_replaced(tmp_path, recogniser):
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(ModelError, match=r"holds 'thesis\.txt'"):
         save_recogniser(tmp_path, recogniser)
-
-
-def test_weights_that_half_precision_cannot_hold(tmp_path, recogniser):
-    with torch.no_grad():
-        recogniser.model.joiner.linear.bias[0] = 1e6
-    with pytest.raises(ModelError, match=r"'joiner\.linear\.bias' is not finite as float16"):
-        save_recogniser(tmp_path / "r", recogniser, store="float16")
-    assert not (tmp_path / "r").exists()

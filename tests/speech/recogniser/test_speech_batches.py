@@ -95,13 +95,6 @@ def test_going_on_in_the_middle_gives_the_same_batches():
         assert (expected.epoch, expected.index, expected.epochs_done) == (found.epoch, found.index, found.epochs_done)
 
 
-def test_features_and_units_belong_together():
-    for batch in _batches(12):
-        for features, frames, units in zip(batch.features, batch.lengths, batch.target_lengths, strict=True):
-            assert int(frames) == 10 * int(units)
-            assert float(features[0, 0]) == int(units) - 1
-
-
 def test_the_end_of_an_epoch_is_told():
     batches = list(_batches(20, epochs=2.0))
     ends = [batch for batch in batches if batch.ends_epoch]

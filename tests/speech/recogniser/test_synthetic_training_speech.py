@@ -38,12 +38,6 @@ def test_an_epoch_sounds_the_same_again_and_the_next_one_does_not(speech, tmp_pa
     assert not torch.equal(_speech(tmp_path, seed=2).features(0, 0)[:50], first[:50])
 
 
-def test_the_estimate_of_the_length_is_about_right(speech):
-    seconds = [sum(len(speech.features(row, epoch)) for epoch in range(8)) / 800 for row in range(3)]
-    for found, estimate in zip(seconds, speech.seconds, strict=True):
-        assert 0.5 * estimate < found < 2 * estimate
-
-
 def test_a_drawn_part_is_a_function_of_the_seed(tmp_path):
     one, same = (_speech(tmp_path, sentences=2).texts for _ in range(2))
     assert one == same

@@ -153,17 +153,6 @@ def test_without_a_model_the_recognisers_own_choice_stays(files, capsys):
     assert "--training-text has no use without --model" in capsys.readouterr().err
 
 
-def test_the_source_model_may_stand_in_the_parameters(files, tmp_path, capsys):
-    """The shipped parameters with a source model in ``speech.rescoring``."""
-    import yaml
-
-    document = yaml.safe_load((Path(__file__).parents[3] / "params.yaml").read_text())
-    document["speech"]["rescoring"] = {"source_model": save_transformer(tmp_path / "source")}
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(document))
-    assert main(["rescore", *files, "--params", str(tmp_path / "params.yaml"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["source_weight"] is not None
-
-
 def test_masked_references_through_the_commands(files, tmp_path, capsys):
     text, sidecar = str(tmp_path / "test.txt"), tmp_path / "sidecars" / "names.jsonl"
     sidecar.parent.mkdir()

@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from tasks.speech.search.settings import SearchSettings
+from tasks.speech.rescoring.settings import SearchSettings
 from tasks.torch_setup import stand_in_for_torchaudio_extension
 
 BLANK = 12

@@ -1,5 +1,4 @@
 import ctypes
-import pickle
 import subprocess
 import sys
 
@@ -120,8 +119,3 @@ def test_a_library_that_others_hold_would_change_the_speech_and_is_refused(synth
     finally:
         _ctypes.dlclose(held._handle)
     assert synthesiser.speak("hello", Voice("en", "m3")).any()
-
-
-def test_a_synthesiser_goes_into_worker_processes(synthesiser):
-    copy = pickle.loads(pickle.dumps(synthesiser))
-    assert np.array_equal(copy.speak("hello", VOICES[0]), synthesiser.speak("hello", VOICES[0]))

@@ -56,12 +56,6 @@ def test_lists_of_all_utterances(folder, manifest, tmp_path, capsys):
     assert captured.err.startswith("whisper-nbest: 3 utterances")
 
 
-def test_same_bytes_again(folder, manifest, tmp_path):
-    for name in ("a.jsonl.gz", "b.jsonl.gz"):
-        assert decode(folder, manifest, tmp_path / name, *settings("beam_width=3", "nbest=3")) == 0
-    assert (tmp_path / "a.jsonl.gz").read_bytes() == (tmp_path / "b.jsonl.gz").read_bytes()
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
