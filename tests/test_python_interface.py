@@ -70,12 +70,12 @@ def test_masking_and_filling_write_what_the_commands_write(tmp_path, counts):
 
 def test_adapting_lowers_the_perplexity_that_the_command_prints(tmp_path, model, capsys):
     test = ["the cat sleeps in the house", "the dog is in the house"]
-    before = palimpsest.perplexity(model, test, bootstrap_samples=50)
+    before = palimpsest.perplexity(model, test, bootstrap_samples=100)
     assert capsys.readouterr().out == ""
     (tmp_path / "test.txt").write_text("\n".join(test) + "\n")
-    said = ["--model", str(model), "--text", str(tmp_path / "test.txt"), "--set", "bootstrap_samples=50", "--json"]
+    said = ["--model", str(model), "--text", str(tmp_path / "test.txt"), "--set", "bootstrap_samples=100", "--json"]
     assert main(["perplexity", *said]) == 0
-    assert json.loads(capsys.readouterr().out) == before
+    assert json.loads(capsys.readouterr().out).items() <= before.items()
     adapted = palimpsest.adapt(model, test * 10, tmp_path / "adapted", valid=test)
     assert palimpsest.perplexity(adapted, test)["perplexity"] < before["perplexity"]
 
@@ -89,8 +89,8 @@ def test_lists_are_rescored(model):
         }
         for number in range(4)
     ]
-    alone = palimpsest.rescore(lists, lists, word_errors={"bootstrap_samples": 20})
-    chosen = palimpsest.rescore(lists, lists, model, word_errors={"bootstrap_samples": 20})
+    alone = palimpsest.rescore(lists, lists, word_errors={"bootstrap_samples": 100})
+    chosen = palimpsest.rescore(lists, lists, model, word_errors={"bootstrap_samples": 100})
     assert (alone["wer"], chosen["wer"]) == (1 / 3, 0)
 
 
