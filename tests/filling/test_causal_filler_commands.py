@@ -320,13 +320,6 @@ def test_wrong_options_are_one_line(tmp_path, capsys, model_folder, options, mes
     assert not (tmp_path / "out").exists()
 
 
-def test_a_masked_filler_cannot_write_freely(texts, capsys):
-    tokenizer = word_piece_tokenizer()
-    folder = save(random_bert(tokenizer), tokenizer, texts / "bert")
-    assert fill(texts, folder, "--method", "free")[0] == 1
-    assert "needs a causal language model" in capsys.readouterr().err
-
-
 def test_a_filler_that_is_not_there_is_not_called_one_of_another_kind(texts, capsys):
     hollow = texts / "hollow"
     hollow.mkdir()

@@ -107,33 +107,77 @@ def test_fill_reads_standard_input(corpus, filler, monkeypatch, capsys):
     assert (corpus / "out.txt").read_text(encoding="utf-8") == "the cat\n"
 
 
+MODEL = ["--filler", "{filler}"]
+COUNTS = ["--word-counts", "{corpus}/word_counts.tsv"]
+GENERIC = ["--generic-text", "{corpus}/masked.txt"]
+SIDECAR = ["--sidecar", "{corpus}/sidecar.jsonl"]
+COUNTED = [*COUNTS, *GENERIC, *SIDECAR, *settings("prior=counted")]
+FORBID = settings("forbid_original=true")
+LEARNED = [*MODEL, *COUNTS, "--tuning-text", "{corpus}/masked.txt"]
+
+
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("method", "options", "message"),
     [
-        (["--method", "top_2", "--filler", "{filler}"], "'top_2' is not known (did you mean 'top_k'?)"),
-        (["--method", "top_1"], "needs a filler"),
-        (["--method", "unigram"], "needs --word-counts"),
-        (["--method", "unigram", "--filler", "{filler}"], "uses no filler"),
-        (["--method", "top_1", "--filler", "{filler}", *settings("k=3")], "k: unknown key"),
-        (["--method", "top_k", "--filler", "{filler}", *settings("k=0")], "k: "),
-        (["--method", "top_k", "--filler", "{filler}", *settings("k=11")], "k=11 is more than the 10 words"),
-        (["--method", "sample", "--filler", "{filler}", *settings("temperature=0")], "temperature"),
-        (["--method", "top_k", "--filler", "{filler}", "--seed", "-1"], "seed -1"),
-        (["--method", "top_1", "--filler", "/no/such/model"], "does not exist"),
-        (["--method", "top_1", "--filler", "package:no_such_package/model"], "not installed"),
-        (["--method", "top_1", "--filler", "{filler}", "--threads", "0"], "--threads 0"),
-        (["--method", "top_1", "--filler", "{filler}", "--kept-words", "/no/list"], "'/no/list'"),
-        (["--method", "top_1", "--filler", "{filler}", "--devices", "none"], "--devices 'none' is not allowed"),
-        (["--method", "top_1", "--filler", "{filler}", "--params", "/no/params.yaml"], "/no/params.yaml"),
+        ("top_2", MODEL, "'top_2' is not known (did you mean 'top_k'?)"),
+        ("top_1", [], "needs a filler"),
+        ("top_1", ["--filler", "/no/such/model"], "does not exist"),
+        ("top_1", ["--filler", "package:no_such_package/model"], "not installed"),
+        ("top_1", [*MODEL, *settings("k=3")], "k: unknown key"),
+        ("top_1", [*MODEL, "--threads", "0"], "--threads 0"),
+        ("top_1", [*MODEL, "--kept-words", "/no/list"], "'/no/list'"),
+        ("top_1", [*MODEL, "--devices", "none"], "--devices 'none' is not allowed"),
+        ("top_1", [*MODEL, "--params", "/no/params.yaml"], "/no/params.yaml"),
+        ("top_1", [*MODEL, *settings("counts.epsilon=3")], "counts: unknown key"),
+        ("top_k", [*MODEL, *settings("k=0")], "k: "),
+        ("top_k", [*MODEL, *settings("k=11")], "k=11 is more than the 10 words"),
+        ("top_k", [*MODEL, "--seed", "-1"], "seed -1"),
+        ("sample", [*MODEL, *settings("temperature=0")], "temperature"),
+        ("unigram", [], "needs --word-counts"),
+        ("unigram", [*COUNTS, *MODEL], "uses no filler"),
+        ("unigram", [*COUNTS, *FORBID], "needs to know what was masked; give --sidecar"),
+        ("unigram", [*COUNTS, *FORBID, "--sidecar", "{corpus}"], "is a folder; give the"),
+        ("unigram", [*COUNTS, *FORBID, "--sidecar", "{corpus}/absent.jsonl"], "absent.jsonl' does not exist; give the"),
+        (
+            "unigram",
+            [*COUNTS, *FORBID, "--sidecar", "{corpus}/kept_words.txt/x"],
+            "kept_words.txt/x' does not exist; give the",
+        ),
+        ("unigram", [*COUNTS, *GENERIC, *settings("prior=counted")], "counts what was masked; give --sidecar"),
+        ("unigram", [*COUNTS, *SIDECAR, *settings("prior=counted")], "weighs generic text; give --generic-text"),
+        ("unigram", [*COUNTS, *settings("counts.epsilon=3")], "is for prior 'counted', and prior is 'word_counts'"),
+        ("unigram", [*COUNTED, *settings("counts.epsilon=0")], "counts.epsilon"),
+        ("unigram", [*COUNTED, *settings("counts.epsilon=1.0e-17")], "counts.epsilon"),
+        ("unigram", [*COUNTED, *settings(f"counts.words_per_unit={10**17}")], "counts.words_per_unit"),
+        ("unigram", [*COUNTED, *settings("counts.words_per_unit=201")], "to 200, or raise epsilon to 4.02"),
+        (
+            "unigram",
+            [*COUNTED, *FORBID],
+            "epsilon would not hold for the fill",
+        ),
+        ("log_linear", [*LEARNED, *COUNTED, *settings("classes=match")], "epsilon would not hold for the fill"),
+        ("log_linear", MODEL, "needs --word-counts"),
+        ("log_linear", [*MODEL, *COUNTS], "give --tuning-text"),
+        ("log_linear", [*MODEL, *COUNTS, "--tuning-text", "/no/text"], "'/no/text'"),
+        ("log_linear", [*LEARNED, *settings("prior_steps=-1")], "prior_steps"),
+        ("surrogate", settings("counts.epsilon=3"), "counts: unknown key"),
+        ("surrogate", settings("consistent_within=conversation"), "consistent_within"),
+        (
+            "surrogate",
+            settings("consistent_within=document"),
+            "--documents is needed to know",
+        ),
     ],
 )
-def test_a_wrong_option_is_one_line_and_leaves_the_output(corpus, filler, capsys, options, message):
+def test_what_is_wrong_is_one_line_and_leaves_the_output(corpus, filler, capsys, method, options, message):
     (corpus / "filled.txt").write_text("earlier", encoding="utf-8")
-    assert fill(corpus, *[option.format(filler=filler) for option in options]) == 1
+    given = [option.format(filler=filler, corpus=corpus) for option in options]
+    assert fill(corpus, "--method", method, *given) == 1
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
     assert (corpus / "filled.txt").read_text(encoding="utf-8") == "earlier"
+    assert not (corpus / ".palimpsest").exists()
 
 
 @pytest.fixture

@@ -294,24 +294,6 @@ def test_a_fill_by_frequency(corpus):
         assert third in ("the dog", "the cat", "the paris")
 
 
-def test_without_a_sidecar_it_is_one_line(corpus, capsys):
-    assert (
-        fill(
-            corpus,
-            "--method",
-            "unigram",
-            "--word-counts",
-            corpus / "word_counts.tsv",
-            *settings("forbid_original=true"),
-        )
-        == 1
-    )
-    error = capsys.readouterr().err
-    assert "method 'unigram': forbid_original=True needs to know what was masked; give --sidecar" in error
-    assert error.count("\n") == 1
-    assert not (corpus / "filled.txt").exists()
-
-
 def test_who_fills_again_without_the_sidecar_learns_no_masked_word(tmp_path):
     """Without a secret the two fills differ at places with an original alone, and there the second writes it."""
     number = 2_000
@@ -376,17 +358,3 @@ def test_methods_that_cannot_hide_what_they_avoid_say_so():
         with pytest.raises(ValueError, match="leave forbid_original out") as error:
             check({**values, "forbid_original": True})
         assert says in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("sidecar", "message"),
-    [("folder", "is a folder"), ("absent.jsonl", "does not exist"), ("word_counts.tsv/absent.jsonl", "does not exist")],
-)
-def test_a_sidecar_that_is_no_file_is_one_line(corpus, capsys, sidecar, message):
-    (corpus / "folder").mkdir()
-    given = ["--input", corpus / "masked.txt", "--output", corpus / "filled.txt", "--sidecar", corpus / sidecar]
-    given += ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv"]
-    assert main(["fill", *map(str, given), *settings("forbid_original=true")]) == 1
-    error = capsys.readouterr().err
-    assert f"sidecar {str(corpus / sidecar)!r} {message}; give the" in error
-    assert error.count("\n") == 1

@@ -343,10 +343,6 @@ def test_the_command_works_without_a_sidecar(corpus, capsys):
     arguments = ["fill", "--input", str(corpus / "masked.txt"), "--output", "-", "--method", "surrogate"]
     assert main([*arguments, *keys("consistent_within=corpus")]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 3
-    assert main([*arguments, *keys("consistent_within=document")]) == 1
-    assert "--documents is needed to know the document of each line" in capsys.readouterr().err
-    assert main([*arguments, *keys("consistent_within=conversation")]) == 1
-    assert "consistent_within" in capsys.readouterr().err
 
 
 def test_documents_are_taken_from_a_file_and_held_against_the_text(corpus, capsys):

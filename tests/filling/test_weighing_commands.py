@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import yaml
 from stage_commands import settings
-from tiny_causal_models import causal_tokenizer, random_llama
 from tiny_masked_models import bert_of_bias, random_bert, save, word_piece_tokenizer
 
 from tasks.cli import main
@@ -131,24 +130,6 @@ def test_noisy_counts_bring_the_masked_words(corpus, filler, monkeypatch, method
     assert json.loads(report)["warnings"] == []
 
 
-@pytest.mark.parametrize(
-    ("option", "why"),
-    [
-        ("forbid_original=true", "word that was not masked there"),
-        ("classes=match", "classes and forms"),
-    ],
-)
-@pytest.mark.parametrize("method", ["log_linear", "unigram"])
-def test_no_counted_fill_reads_more_than_its_counts(corpus, filler, capsys, method, option, why):
-    options = ["--filler", filler] if method == "log_linear" else []
-    options += ["--generic-text", corpus / "generic.txt", "--sidecar", corpus / "sidecar.jsonl"]
-    assert fill(corpus, method, *options, *settings("prior=counted"), "--set", option) == 1
-    error = capsys.readouterr().err
-    assert "epsilon would not hold for the fill" in error
-    assert why in error
-    assert error.count("\n") == 1
-
-
 @pytest.mark.parametrize("method", ["log_linear", "unigram"])
 def test_a_counted_fill_and_its_report_are_functions_of_the_noisy_counts(corpus, filler, monkeypatch, method):
     """Two sidecars with the same counts, and the same noise: who is given fill and report cannot tell them apart."""
@@ -263,57 +244,7 @@ def test_noisy_counts_may_protect_documents(corpus, capsys, monkeypatch):
     assert str(corpus / "documents.txt") in inputs
 
 
-def test_counts_that_nothing_reads_are_refused(corpus, capsys, monkeypatch):
-    monkeypatch.chdir(corpus)
-    generic = ["--generic-text", corpus / "generic.txt"]
-    assert fill(corpus, "unigram", *settings("prior=counted"), *generic) == 1
-    assert "with prior='counted' counts what was masked; give --sidecar, or prior: domain" in capsys.readouterr().err
-    assert fill(corpus, "unigram", *settings("prior=counted"), "--sidecar", corpus / "sidecar.jsonl") == 1
-    assert "with prior='counted' weighs generic text; give --generic-text" in capsys.readouterr().err
-    assert fill(corpus, "unigram", *settings("counts.epsilon=3")) == 1
-    assert "counts is for prior 'counted', and prior is 'word_counts'" in capsys.readouterr().err
-    for method in ("top_1", "surrogate"):
-        assert fill(corpus, method, *settings("counts.epsilon=3")) == 1
-        assert "counts" in capsys.readouterr().err
-    for value, message in (
-        ("counts.epsilon=0", "counts.epsilon"),
-        ("counts.epsilon=1.0e-17", "counts.epsilon"),
-        (f"counts.words_per_unit={10**17}", "counts.words_per_unit"),
-        ("counts.words_per_unit=201", "lower words_per_unit to 200, or raise epsilon to 4.02"),
-    ):
-        assert fill(corpus, "unigram", *settings("prior=counted", value), *generic) == 1
-        error = capsys.readouterr().err
-        assert message in error
-        assert error.count("\n") == 1
-    assert not (corpus / ".palimpsest").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--word-counts", ""], "needs --word-counts"),
-        (["--tuning-text", ""], "give --tuning-text"),
-        (["--tuning-text", "/no/text"], "'/no/text'"),
-        ([*settings("prior_steps=-1")], "prior_steps"),
-        ([*settings("k=3")], "k: unknown key"),
-    ],
-)
-def test_a_wrong_option_is_one_line(corpus, filler, capsys, options, message):
-    assert fill(corpus, "log_linear", "--filler", filler, *options) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-    assert not (corpus / "filled.txt").exists()
-
-
 def test_a_tuning_text_of_kept_words_is_one_line(corpus, filler, capsys):
     (corpus / "generic.txt").write_text("the sat on\n", encoding="utf-8")
     assert fill(corpus, "log_linear", "--filler", filler) == 1
     assert "no masked place of one word" in capsys.readouterr().err
-
-
-def test_a_causal_filler_is_refused(corpus, tmp_path_factory, capsys):
-    tokenizer = causal_tokenizer()
-    causal = save(random_llama(tokenizer), tokenizer, tmp_path_factory.mktemp("fillers") / "causal")
-    assert fill(corpus, "log_linear", "--filler", causal) == 1
-    assert "needs a masked language model" in capsys.readouterr().err
