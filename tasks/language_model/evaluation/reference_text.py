@@ -3,10 +3,9 @@
 The targets of a sentence are its normalised words and then its end. They are the same for every model, whatever its own
 units are, so their log-probabilities can be added up over the same groups of words: masked ones, frequent ones.
 
-Where the words of a language model stand in the raw line.
-
-Normalisation divides words that masking takes as one (``555-1234``) and joins what masking divides (``Tom's``), and it
-can change the number of characters. What was masked is known by characters of the raw line, so the two meet there.
+Each word has its place in the raw line. Normalisation divides words that masking takes as one (``555-1234``) and joins
+what masking divides (``Tom's``), and it can change the number of characters. What was masked is known by characters of
+the raw line, so the two meet there.
 """
 
 import re

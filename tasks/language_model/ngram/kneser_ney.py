@@ -5,10 +5,9 @@ asked only where the longer context is not known; where the n-gram begins with `
 its count is taken (as KenLM and SRILM do). Below the lowest order stands the uniform distribution over all words that
 can be predicted, markers among them.
 
-How often each sequence of words stands in a text, as one table an order.
-
-The tables of all orders make a tree: an entry of order k is an entry of order k - 1, its context, and a word. Its key
-``context * vocabulary_size + word`` fits 64 bits at any order, and keys are sorted: looking one up is a binary search.
+Counts stand in one table an order. The tables of all orders make a tree: an entry of order k is an entry of order k -
+1, its context, and a word. Its key ``context * vocabulary_size + word`` fits 64 bits at any order, and keys are sorted:
+looking one up is a binary search.
 """
 
 from dataclasses import dataclass

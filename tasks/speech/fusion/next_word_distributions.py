@@ -5,9 +5,8 @@ difference of two cumulative sums of blocks. The blocks' sums are float64 and wo
 a block loses nothing, and a longer one is wrong by 1e-16 at most. A table of every cumulative sum would be three times
 as large and no more exact.
 
-The words of a vocabulary in the order of their letters: the words that begin alike stand side by side.
-
-So each node of the prefix tree of all words is a range, and no tree is built.
+The words of a vocabulary stand in the order of their letters, those that begin alike side by side. So each node of the
+prefix tree of all words is a range, and no tree is built.
 """
 
 import math

@@ -1,8 +1,7 @@
-"""What is trained: the recogniser's network and, while it learns, a second projection of the encoder.
+"""What is trained, the recogniser's network and, while it learns, a second projection of the encoder; and how it does.
 
-Greedy decoding of many utterances at once: the best unit at each step, for validation and a first look.
-
-What counts is the search over several hypotheses in ``tasks.speech.search``.
+Held-out speech is decoded greedily, many utterances at once: the best unit at each step. What counts is the search over
+several hypotheses in ``tasks.speech.search``.
 """
 
 from collections.abc import Sequence

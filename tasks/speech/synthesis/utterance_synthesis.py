@@ -2,10 +2,9 @@
 
 Cheap enough to be made anew in each epoch of a training run, in the workers of a ``DataLoader`` too.
 
-Which voices speak what is trained on, tuned on and tested on: no accent and no timbre is in two sets.
-
-Left out are eSpeak NG's robots, echoes, whispers, croaks and cartoon voices, and timbres that are another's copy.
-Timbres of one family, such as the variants of one formant table, stay in one set.
+Of the voices that speak what is trained on, tuned on and tested on, no accent and no timbre is in two sets. Left out
+are eSpeak NG's robots, echoes, whispers, croaks and cartoon voices, and timbres that are another's copy. Timbres of one
+family, such as the variants of one formant table, stay in one set.
 """
 
 from dataclasses import dataclass

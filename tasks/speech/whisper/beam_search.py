@@ -13,10 +13,9 @@ of the best, and of all that are as long, is the sum of log-probabilities itself
 Whisper writes case and punctuation, and most of the hypotheses of a plain beam differ in nothing else. So hypotheses
 with the same words compete: one is dropped where another reached the same words with a better score.
 
-Whisper's decoder one piece at a time, for several hypotheses of each window.
-
-transformers' own generation gives every hypothesis a copy of the encoder's keys and values, and moves the copies at
-every step: 18 MB each for the smallest model, 490 for the largest. Here all hypotheses of a window read the same.
+The decoder goes one piece at a time, for several hypotheses of each window. transformers' own generation gives every
+hypothesis a copy of the encoder's keys and values, and moves the copies at every step: 18 MB each for the smallest
+model, 490 for the largest. Here all hypotheses of a window read the same.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence

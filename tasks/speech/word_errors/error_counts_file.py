@@ -1,17 +1,17 @@
-"""The file of a system's errors by utterance: ids and numbers only, so that systems can be compared later.
+"""Files of a system's errors: ids and numbers only, so that systems can be compared later, and the errors themselves.
 
-The file is tab-separated: first ``# `` and the signature of the protocol, then the names of the columns, then the
-utterances in the order of their ids. Masked words have three further columns for each technique:
+The file of numbers is tab-separated: first ``# `` and the signature of the protocol, then the names of the columns,
+then the utterances in the order of their ids. Masked words have three further columns for each technique:
 ``masked:allow_list:units``, ``masked:allow_list:errors`` and ``masked:allow_list:hits``.
 
-A system's errors to be read by eye: reference and hypothesis one above the other, utterance by utterance.
+In the other, to be read by eye, reference and hypothesis stand one above the other, utterance by utterance.
 
     84-121123-0001  4 errors in 7 words
       ref  the quilter *** is [anna] not here
       hyp  the quilt   her is ann    not ****
                S       I      S          D
 
-Recognised utterances are left out. What a technique masks stands in brackets. The file holds what was said, so it is
+Recognised utterances are left out. What a technique masks stands in brackets. This file holds what was said, so it is
 private.
 """
 

@@ -4,8 +4,6 @@ References stand in a manifest (``text``) or in n-best lists (``reference``); hy
 in n-best lists, where the one with the highest score counts. Plain or compressed. The audio files of a manifest are not
 looked for: error rates need none.
 
-Which words of the references a technique masks.
-
 The references are masked like any other text: 'palimpsest reference-text' writes them one a line, 'palimpsest mask
 --sidecar' says what it masks of them, and a word counts as masked where a masked span touches it, as for perplexities.
 """
