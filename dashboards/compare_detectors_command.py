@@ -15,44 +15,40 @@ example:
   palimpsest compare-detectors --reports reports --output detectors.md --plot detectors.svg
 """
 
-import argparse
 import os
 from pathlib import Path
+from typing import Annotated
 
 from tasks.errors import CorpusError
 from tasks.files.atomic_file import atomic_writer
-from tasks.results.result_options import add_reports_option
+from tasks.options import READ, WRITE, Command, Options
+from tasks.results.report_index import REPORTS
 
 SUMMARY = "write tables and a plot that compare detectors"
-READS = ("reports",)
-WRITES = ("output", "plot")
 BEGIN = "<!-- palimpsest compare-detectors: begin -->"
 END = "<!-- palimpsest compare-detectors: end -->"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    add_reports_option(parser)
-    parser.add_argument(
-        "--output", default="docs/detectors.md", metavar="FILE", help="the tables (default: %(default)s)"
-    )
-    parser.add_argument("--plot", default="docs/detectors.svg", metavar="FILE", help="the plot (default: %(default)s)")
+class CompareDetectorsOptions(Options):
+    """What is read and written."""
+
+    reports: Annotated[str, READ] = REPORTS
+    """reports of the stages"""
+    output: Annotated[str, WRITE] = "docs/detectors.md"
+    """the tables"""
+    plot: Annotated[str, WRITE] = "docs/detectors.svg"
+    """the plot"""
 
 
-def sections(arguments: argparse.Namespace) -> list[str]:
-    """The comparison depends on no parameter: all settings come from the reports."""
-    return []
-
-
-def run(arguments: argparse.Namespace) -> None:
+def run(options: CompareDetectorsOptions) -> None:
     """Read the reports, write tables and plot."""
     from dashboards.detector_plot import detector_plot
     from dashboards.detectors import detector_results, detector_table, masked_share_table
     from tasks.results.report_index import ReportIndex
 
-    reports = list(ReportIndex(arguments.reports).reports.values())
+    reports = list(ReportIndex(options.reports).reports.values())
     results = detector_results(reports)
-    picture = os.path.relpath(arguments.plot, Path(arguments.output).parent)
+    picture = os.path.relpath(options.plot, Path(options.output).parent)
     text = (
         f"## Detectors\n\n![Token F2 against words per second, one panel per gold set]({Path(picture).as_posix()})\n\n"
     )
@@ -60,14 +56,14 @@ def run(arguments: argparse.Namespace) -> None:
     shares = masked_share_table(reports)
     if shares:
         text += f"\n\n## Share of words masked\n\nBeside the paper's Table 2.\n\n{shares}"
-    document = _document(arguments.output, text)
-    with atomic_writer(arguments.plot) as stream:
+    document = _document(options.output, text)
+    with atomic_writer(options.plot) as stream:
         stream.write(detector_plot(results))
-    with atomic_writer(arguments.output) as stream:
+    with atomic_writer(options.output) as stream:
         stream.write(document)
     gold_sets = len({result.gold_set for result in results})
     techniques = len({result.technique for result in results})
-    print(f"{techniques} techniques on {gold_sets} gold sets: tables in {arguments.output}, plot in {arguments.plot}")
+    print(f"{techniques} techniques on {gold_sets} gold sets: tables in {options.output}, plot in {options.plot}")
 
 
 def _document(path: str, text: str) -> str:
@@ -83,3 +79,6 @@ def _document(path: str, text: str) -> str:
         )
     before, _, rest = own.partition(BEGIN)
     return before + block + rest.partition(END)[2]
+
+
+COMMAND = Command(CompareDetectorsOptions, run)

@@ -8,48 +8,45 @@ example:
   palimpsest report --output results/report.html
 """
 
-import argparse
 from pathlib import Path
+from typing import Annotated
 
 from tasks.errors import ParameterError
 from tasks.files.atomic_file import atomic_writer
-from tasks.results.result_options import add_reports_option, add_summary_option
+from tasks.options import READ, WRITE, Command, Options
+from tasks.results.report_index import REPORTS
+from tasks.results.summary.summary_file import SUMMARY_FILE
 
 SUMMARY = "write the report page, one HTML file"
-READS = ("summary", "reports", "scores")
-WRITES = ("output",)
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    add_summary_option(parser)
-    add_reports_option(parser)
-    parser.add_argument(
-        "--scores",
-        metavar="FOLDER",
-        help="per-sentence scores (default: the folder 'scores' beside the summary); without them only differences "
-        "from Oracle and Baseline1 have intervals",
-    )
-    parser.add_argument(
-        "--output", default="results/report.html", metavar="FILE", help="the page (default: %(default)s)"
-    )
+class ReportOptions(Options):
+    """What is read and written."""
+
+    summary: Annotated[str, READ] = SUMMARY_FILE
+    """rows of 'palimpsest summarise'"""
+    reports: Annotated[str, READ] = REPORTS
+    """reports of the stages"""
+    scores: Annotated[str | None, READ] = None
+    """per-sentence scores (default: the folder 'scores' beside the summary); without them only differences from Oracle
+    and Baseline1 have intervals"""
+    output: Annotated[str, WRITE] = "results/report.html"
+    """the page"""
 
 
-def sections(arguments: argparse.Namespace) -> list[str]:
-    """The page depends on no parameter: all settings come from the reports."""
-    return []
-
-
-def run(arguments: argparse.Namespace) -> None:
+def run(options: ReportOptions) -> None:
     """Render the page and write it."""
     from dashboards.report_page import report_page
     from tasks.results.report_index import ReportIndex
     from tasks.results.summary.summary_file import read_summary
 
-    scores = Path(arguments.scores) if arguments.scores else Path(arguments.summary).parent / "scores"
-    if arguments.scores and not scores.is_dir():
-        raise ParameterError(f"--scores {arguments.scores!r} is no folder; 'palimpsest perplexity --scores' writes it")
-    page = report_page(read_summary(arguments.summary), ReportIndex(arguments.reports), scores)
-    with atomic_writer(arguments.output) as stream:
+    scores = Path(options.scores) if options.scores else Path(options.summary).parent / "scores"
+    if options.scores and not scores.is_dir():
+        raise ParameterError(f"--scores {options.scores!r} is no folder; 'palimpsest perplexity --scores' writes it")
+    page = report_page(read_summary(options.summary), ReportIndex(options.reports), scores)
+    with atomic_writer(options.output) as stream:
         stream.write(page)
-    print(f"report page in {arguments.output}")
+    print(f"report page in {options.output}")
+
+
+COMMAND = Command(ReportOptions, run)

@@ -7,25 +7,28 @@ goes into git. Without 'push: false' in that file, as after a bare 'dvc add', a 
     palimpsest add data/raw/mail.txt
 """
 
-import argparse
 import os
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Annotated
 
 from tasks.errors import CorpusError, ParameterError
 from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, PRIVATE_MODE
+from tasks.options import Argument, Command, Options
 
 SUMMARY = "put private text under DVC so that it never leaves this machine"
 RAW = Path("data", "raw")
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("text", nargs="+", metavar="FILE", help="a file or folder in data/raw")
+class AddOptions(Options):
+    """What is added."""
+
+    text: Annotated[list[str], Argument(positional=True, metavar="FILE")]
+    """a file or folder in data/raw"""
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(options: AddOptions) -> int:
     """Track each, close it to other users, and say what comes next."""
     from dvc.repo import lock_repo
 
@@ -33,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tasks.files.private_folders import close_private_folders
 
     root = project_folder()
-    names = [_name_below(root, text) for text in arguments.text]
+    names = [_name_below(root, text) for text in options.text]
     (root / RAW).chmod(PRIVATE_FOLDER_MODE)
     close_private_folders(root)
     with open_repository(root) as repository:
@@ -83,3 +86,6 @@ def _sources_of(root: Path) -> Iterable[str]:
     file = root / "params.yaml"
     document = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else None
     return {source for _, source in sources_below(document)}
+
+
+COMMAND = Command(AddOptions, run)

@@ -10,7 +10,6 @@ what has left has left.
     palimpsest forget mail --yes   remove it
 """
 
-import argparse
 from collections.abc import Iterator
 from contextlib import chdir
 from typing import TYPE_CHECKING
@@ -20,17 +19,25 @@ from tasks.errors import ParameterError
 if TYPE_CHECKING:
     from flows.erasure.erasure import Erasure
 
+from typing import Annotated
+
+from tasks.options import Argument, Command, Options
+
 SUMMARY = "remove what this clone has of one corpus, and say what is beyond reach"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("corpus", metavar="CORPUS", help="its name under corpora in params.yaml, now or earlier")
-    parser.add_argument("--yes", action="store_true", help="remove it; without, only say what would be removed")
-    parser.add_argument("--source", action="store_true", help="remove the raw text too")
+class ForgetOptions(Options):
+    """What is forgotten."""
+
+    corpus: Annotated[str, Argument(positional=True)]
+    """its name under corpora in params.yaml, now or earlier"""
+    yes: bool = False
+    """remove it; without, only say what would be removed"""
+    source: bool = False
+    """remove the raw text too"""
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(options: ForgetOptions) -> int:
     """List, remove where asked to, and say what stays."""
     from dvc.repo import lock_repo
 
@@ -42,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tasks.spelling import nearest
 
     root = project_folder()
-    name = arguments.corpus
+    name = options.corpus
     with chdir(root), RunLock(root):
         parameters = read_parameters(root / DEFAULT_PATH)
         if not name.replace("_", "").isalnum():
@@ -55,19 +62,19 @@ def run(arguments: argparse.Namespace) -> int:
                 if not erasure:
                     known = parameters.corpora
                     raise ParameterError(f"this clone has nothing of a corpus {name!r}{nearest(name, known)}")
-                print("\n".join(found_lines(erasure, with_sources=arguments.source)))
-                if arguments.yes:
-                    erasure.carry_out(with_sources=arguments.source)
-        if arguments.yes:
+                print("\n".join(found_lines(erasure, with_sources=options.source)))
+                if options.yes:
+                    erasure.carry_out(with_sources=options.source)
+        if options.yes:
             erasure.forget_hashes()
     print()
-    if arguments.yes:
+    if options.yes:
         print("Removed.", end=" ")
     else:
         print("Nothing was removed: this is what --yes removes.", end=" ")
     if name in parameters.corpora:
         print(f"Take {name!r} out of corpora and compare in params.yaml, or the next run makes it all again.", end="")
-    print("\n" + "\n".join(beyond_lines(erasure, uri, with_sources=arguments.source)))
+    print("\n" + "\n".join(beyond_lines(erasure, uri, with_sources=options.source)))
     return 0
 
 
@@ -106,3 +113,6 @@ def beyond_lines(erasure: "Erasure", tracking: str, *, with_sources: bool) -> It
         yield f"  the tracking server {shown_uri(tracking)}"
     yield "  what others made of it: taggers that learned from it (labelled_text.learn_from), copies by hand"
     yield "  blocks of the disk that are free now, and snapshots of the file system"
+
+
+COMMAND = Command(ForgetOptions, run)

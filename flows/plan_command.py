@@ -10,52 +10,48 @@ recorded it in dvc.lock. Stages behind it run if their inputs come out different
     palimpsest plan --only technique=entity_tagger --only method=top_1,top_k
 """
 
-import argparse
 import json
 import sys
+from typing import Annotated
+
+from pydantic import Field
 
 from flows.checkout.overrides import ORIGINAL
 from flows.graph.graph import open_repository, project_folder
 from flows.graph.plan import Plan, make_plan
 from flows.graph.selection import Selection, parse_only
+from tasks.options import Argument, Command, Options
 
 SUMMARY = "show which stages would run, and why"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_selection_options(parser)
-    parser.add_argument("--json", action="store_true", help="print the plan as JSON")
-
-
-def add_selection_options(parser: argparse.ArgumentParser) -> None:
+class SelectionOptions(Options):
     """The stages that a command is about."""
-    parser.add_argument(
-        "stages",
-        nargs="*",
-        metavar="STAGE",
-        help="a stage, a step or a pattern with * and ?; what it depends on is included (default: all stages)",
-    )
-    parser.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE[,VALUE]",
-        help="only stages with these values of a dimension of the graph (dataset, technique, filler, method, seed, …), "
-        "or of 'stage' or 'step', with what they depend on; may be given several times, and then all must fit",
-    )
+
+    stages: Annotated[list[str], Argument(positional=True, metavar="STAGE")] = Field(default_factory=list)
+    """a stage, a step or a pattern with * and ?; what it depends on is included (default: all stages)"""
+    only: Annotated[list[str], Argument(again=True, metavar="KEY=VALUE[,VALUE]")] = Field(default_factory=list)
+    """only stages with these values of a dimension of the graph (dataset, technique, filler, method, seed, …), or of
+    'stage' or 'step', with what they depend on; where it is given several times, all must fit"""
+
+    @property
+    def selection(self) -> Selection:
+        """What they select."""
+        return Selection(self.stages, parse_only(self.only))
 
 
-def selection_of(arguments: argparse.Namespace) -> Selection:
-    """The selection that the options name."""
-    return Selection(arguments.stages, parse_only(arguments.only))
+class PlanOptions(SelectionOptions):
+    """What is planned."""
+
+    json_: bool = False
+    """print the plan as JSON"""
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(options: PlanOptions) -> int:
     """Print the plan."""
     from flows.checkout.checked_parameters import checked_resources, known_to_be_valid
 
-    selection = selection_of(arguments)
+    selection = options.selection
     root = project_folder()
     resources = None
     if not known_to_be_valid(root):
@@ -69,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     if (root / ORIGINAL).exists():
         text = "params.yaml has the overrides of a run with --set that is going on or was killed"
         print(f"palimpsest: {text}; after a killed one, the next 'palimpsest run' puts it back first", file=sys.stderr)
-    if arguments.json:
+    if options.json_:
         counts = {action.value: count for action, count in plan.counts().items()}
         stages = [stage.as_dict() for stage in plan.stages.values()]
         print(json.dumps({"stages": stages, "counts": counts}, indent=2, ensure_ascii=False))
@@ -89,3 +85,6 @@ def plan_lines(plan: Plan) -> list[str]:
             reasons += " (DVC's cache has the outputs: they are restored)"
         lines.append(f"{stage.action:<{action_width}}  {stage.name:<{name_width}}  {reasons}".rstrip())
     return [*lines, "", plan.summary()]
+
+
+COMMAND = Command(PlanOptions, run)

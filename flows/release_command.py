@@ -13,38 +13,41 @@ examples:
   palimpsest release chat/all_taggers/minilm-sample-1 --name chat-2026-sampled --also chat-2026 --with-model
 """
 
-import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from flows.graph.graph import open_repository, project_folder
 from tasks.errors import ResourceError
-from tasks.results.result_options import add_reports_option
+from tasks.options import READ, Argument, Command, Options
+from tasks.results.report_index import REPORTS
 
 SUMMARY = "check one filled text, and put it with its card into releases/, to be given away"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("cell", metavar="CELL", help="the cell whose filled text is released, as tables name it")
-    parser.add_argument("--name", required=True, help="name of the release: letters, digits, hyphens, underscores")
-    parser.add_argument("--with-model", action="store_true", help="release the adapted language model too")
-    parser.add_argument(
-        "--also",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="put it beside this earlier release of the same lines, and show what both together show; may be repeated",
-    )
-    parser.add_argument(
-        "--license", default="unknown", help="for the card, as Hugging Face names it (default: unknown)"
-    )
-    parser.add_argument("--language", default="en", help="for the card, by its ISO 639 code (default: en)")
-    add_reports_option(parser)
+class ReleaseOptions(Options):
+    """What is released, and what its card says."""
+
+    cell: Annotated[str, Argument(positional=True)]
+    """the cell whose filled text is released, as tables name it"""
+    name: str
+    """name of the release: letters, digits, hyphens, underscores"""
+    with_model: bool = False
+    """release the adapted language model too"""
+    also: Annotated[list[str], Argument(again=True, metavar="NAME")] = Field(default_factory=list)
+    """put it beside this earlier release of the same lines, and show what both together show"""
+    license: str = "unknown"
+    """for the card, as Hugging Face names it"""
+    language: str = "en"
+    """for the card, by its ISO 639 code"""
+    reports: Annotated[str, READ] = REPORTS
+    """reports of the stages"""
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(options: ReleaseOptions) -> int:
     """Release the cell, and say what is left to do."""
     from dvc.exceptions import DvcException
 
@@ -55,8 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     with open_repository(project_folder()) as repository:
         parameters = read_parameters()
-        cell = find_cell(arguments.cell, arguments.reports, with_model=arguments.with_model)
-        wish = Wish(arguments.name, arguments.also, arguments.license, arguments.language)
+        cell = find_cell(options.cell, options.reports, with_model=options.with_model)
+        wish = Wish(options.name, options.also, options.license, options.language)
         made = make_release(cell, wish, parameters)
         try:
             repository.add(str(made.folder))
@@ -77,3 +80,6 @@ def run(arguments: argparse.Namespace) -> int:
 def _next_steps(folder: Path) -> Iterator[str]:
     yield f"released in {folder}: read {folder / 'README.md'} first"
     yield f"then: git add {folder}.dvc {folder.parent / '.gitignore'} && git commit && dvc push {folder}.dvc"
+
+
+COMMAND = Command(ReleaseOptions, run)

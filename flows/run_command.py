@@ -13,7 +13,6 @@ profile or the server of 'palimpsest up' a temporary server is used. 'dvc repro'
                                    another value for this run, recorded as a DVC experiment
 """
 
-import argparse
 import json
 import os
 import signal
@@ -24,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.graph.plan import Plan, enumeration
-from flows.plan_command import add_selection_options, selection_of
+from flows.plan_command import SelectionOptions
 from flows.runs.result_files import REPORT_PAGE, SUMMARY_TABLE, is_of_this_run, makers_of
 from flows.stages.executor import Finish, Outcome, State
 from tasks.errors import ParameterError
@@ -32,41 +31,35 @@ from tasks.errors import ParameterError
 if TYPE_CHECKING:
     from tasks.settings.resources import ResourceSettings
 
+from typing import Annotated
+
+from pydantic import Field
+
+from tasks.options import Argument, Command
+
 SUMMARY = "run the experiment: what changed, in parallel"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_selection_options(parser)
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        metavar="N",
-        help="stages at once (default: resources.parallel_stages of params.yaml)",
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY.PATH=VALUE",
-        help="a value of params.yaml for this run alone, as YAML; may be given several times. The run is recorded as a "
-        "DVC experiment, and params.yaml is put back afterwards",
-    )
-    roles = parser.add_mutually_exclusive_group()
-    roles.add_argument(
-        "--share",
-        action="store_true",
-        help="let other clones compute stages too; needs a Prefect server that all of them reach, and the DVC remote "
-        "that resources.trusted_remote trusts with raw text",
-    )
-    roles.add_argument(
-        "--join", action="store_true", help="compute stages of the run that another clone shares, as long as it goes on"
-    )
-    parser.add_argument("--json", action="store_true", help="print the states as JSON instead of text")
-    parser.add_argument("--verbose", action="store_true", help="also show Prefect's own log lines")
+class RunOptions(SelectionOptions):
+    """What is run, and how."""
+
+    jobs: Annotated[int | None, Field(ge=1)] = None
+    """stages at once (default: resources.parallel_stages of params.yaml)"""
+    set_: Annotated[list[str], Argument(again=True, metavar="KEY.PATH=VALUE")] = Field(default_factory=list)
+    """a value of params.yaml for this run alone, as YAML. The run is recorded as a DVC experiment, and params.yaml is
+    put back afterwards"""
+    share: bool = False
+    """let other clones compute stages too; needs a Prefect server that all of them reach, and the DVC remote that
+    resources.trusted_remote trusts with raw text"""
+    join: bool = False
+    """compute stages of the run that another clone shares, as long as it goes on"""
+    json_: bool = False
+    """print the states as JSON instead of text"""
+    verbose: bool = False
+    """also show Prefect's own log lines"""
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(options: RunOptions) -> int:
     """Run the stages; 0 where all are done, 1 where one failed, 128 and the signal's number where it was stopped."""
     from flows.checkout.checked_parameters import checked_resources, known_to_be_valid, remember_as_valid
     from flows.checkout.overrides import overridden
@@ -80,10 +73,10 @@ def run(arguments: argparse.Namespace) -> int:
     from tasks.settings.overrides import parse_overrides
 
     started = time.monotonic()
-    selection = selection_of(arguments)
-    overrides = parse_overrides(arguments.set)
-    if arguments.jobs is not None and arguments.jobs < 1:
-        raise ParameterError(f"--jobs: {arguments.jobs!r} is not allowed; give 1 or more stages at once")
+    if options.share and options.join:
+        raise ParameterError("--share leads a run and --join helps another clone's; give one of them")
+    selection = options.selection
+    overrides = parse_overrides(options.set_)
     root = project_folder()
     if not known_to_be_valid(root):
         _resources(root)
@@ -95,10 +88,10 @@ def run(arguments: argparse.Namespace) -> int:
             plan = plan_after_repair(repository, selection, resources)
         if resources is not None:
             remember_as_valid(root)
-        if not arguments.json:
+        if not options.json_:
             print("\n".join(short_plan(plan)), flush=True)
         time_left = None
-        if plan.nothing_to_do and not arguments.join:
+        if plan.nothing_to_do and not options.join:
             outcomes = {name: Outcome(name, State.UNCHANGED) for name in plan.stages}
             finish = Finish(outcomes)
             if abandoned_flow_runs(root):
@@ -109,12 +102,12 @@ def run(arguments: argparse.Namespace) -> int:
             from flows.prefect_flow.driver import drive
 
             resources = resources or _resources(root)
-            jobs = arguments.jobs or resources.parallel_stages
+            jobs = options.jobs or resources.parallel_stages
             time_left = TimeLeft(plan.graph, jobs, load_durations(root))
             total = len(plan.stages)
             progress: Bar | Lines = Bar(total, time_left) if sys.stderr.isatty() else Lines(total)
-            role = "lead" if arguments.share else "join" if arguments.join else None
-            asked = {"role": role, "stages": arguments.stages, "only": arguments.only, "overrides": arguments.set}
+            role = "lead" if options.share else "join" if options.join else None
+            asked = {"role": role, "stages": options.stages, "only": options.only, "overrides": options.set_}
             with progress:
                 finish = drive(
                     root,
@@ -124,13 +117,13 @@ def run(arguments: argparse.Namespace) -> int:
                     observer=progress,
                     parameters={**{name: value for name, value in asked.items() if value}, "jobs": jobs},
                     inherited=[lock.handle],
-                    verbose=arguments.verbose,
+                    verbose=options.verbose,
                 )
-        if arguments.join:
+        if options.join:
             # What other clones do is no part of this run.
             finish.outcomes = {name: one for name, one in finish.outcomes.items() if one.state is not State.SKIPPED}
         recorded = record_experiment(root, overrides, finish.outcomes, plan) if overrides else None
-        if arguments.json:
+        if options.json_:
             print(json.dumps(as_json(finish.outcomes, time.monotonic() - started), indent=2, ensure_ascii=False))
         else:
             print("\n".join(final_lines(finish.outcomes, time.monotonic() - started)))
@@ -224,3 +217,6 @@ def result_lines(plan: Plan, outcomes: dict[str, Outcome]) -> list[str]:
         else:
             lines += ["", f"report page: {path.absolute()}"]
     return lines
+
+
+COMMAND = Command(RunOptions, run)

@@ -9,7 +9,6 @@ Prefect server that stays: 'palimpsest up prefect', or PREFECT_API_URL. Schedule
     prefect deployment run experiment/once -p 'only=["technique=entity_tagger"]'
 """
 
-import argparse
 import os
 import signal
 import sys
@@ -18,9 +17,12 @@ from collections.abc import Sequence
 from contextlib import chdir, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
+
+from pydantic import Field
 
 from tasks.errors import ParameterError, ResourceError
+from tasks.options import Argument, Command, Options
 from tasks.spelling import nearest
 
 SUMMARY = "offer the experiment's deployments to Prefect from this machine"
@@ -30,23 +32,20 @@ STOP_SECONDS = 5.0
 """How long Prefect has after a signal to pause schedules and end runs."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument(
-        "names",
-        nargs="*",
-        metavar="DEPLOYMENT",
-        help="deployments of prefect.yaml (default: all but those that join runs of other clones)",
-    )
+class ServeOptions(Options):
+    """What is offered."""
+
+    names: Annotated[list[str], Argument(positional=True, metavar="DEPLOYMENT")] = Field(default_factory=list)
+    """deployments of prefect.yaml (default: all but those that join runs of other clones)"""
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(options: ServeOptions) -> int:
     """Serve until a signal; 0 then."""
     from flows.graph.graph import project_folder
     from flows.prefect_flow import prefect_api
 
     root = project_folder()
-    deployments = read_deployments(root / FILE, arguments.names)
+    deployments = read_deployments(root / FILE, options.names)
     prefect_api.configure(root, verbose=True)
     from flows.prefect_flow.deployed_run import FOLDER_VARIABLE
 
@@ -184,3 +183,6 @@ def _check_answers(url: str) -> None:
             f"Prefect's server at {url!r} does not answer ({type(error).__name__}); start it with 'palimpsest up "
             "prefect', or mend PREFECT_API_URL"
         ) from None
+
+
+COMMAND = Command(ServeOptions, run)

@@ -1,11 +1,8 @@
 """The ``palimpsest`` command: one sub-command per step, each in a module of its own.
 
-The module of a stage has a ``SUMMARY`` (one line for ``palimpsest --help``) and a ``COMMAND`` (``tasks.command``).
-Other command modules have four names: ``SUMMARY``, ``configure(parser)``,
-``run(arguments)`` and, where the command is a stage of the graph, ``sections(arguments)``: the key paths of
-``params.yaml`` that it reads. Which options are paths is said by ``READS``, ``WRITES`` and others
-(``tasks.files.paths_apart``). Only the module of the command that is asked for is imported, and heavy
-libraries only inside ``run``: every stage is a process, so start-up counts.
+A command's module has a ``SUMMARY`` (one line for ``palimpsest --help``) and a ``COMMAND``: that of a stage
+(``tasks.command``), or of something else (``tasks.options``). Only the module of the command that is asked for is
+imported, and heavy libraries only when it is carried out: every stage is a process, so start-up counts.
 
 Other packages add commands through the entry-point group ``palimpsest.commands``.
 """
@@ -23,7 +20,6 @@ from types import ModuleType
 
 from tasks import telemetry
 from tasks.errors import PalimpsestError
-from tasks.files.paths_apart import check_options
 from tasks.files.private_folders import close_private_folders
 
 COMMANDS: dict[str, str] = {
@@ -95,16 +91,7 @@ def _print_overview() -> None:
 
 def command_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
     """The argument parser of one command."""
-    if hasattr(module, "COMMAND"):
-        stage: argparse.ArgumentParser = module.COMMAND.parser(f"palimpsest {name}", module.__doc__)
-        return stage
-    parser = argparse.ArgumentParser(
-        prog=f"palimpsest {name}",
-        description=module.__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    module.configure(parser)
+    parser: argparse.ArgumentParser = module.COMMAND.parser(f"palimpsest {name}", module.__doc__)
     return parser
 
 
@@ -154,13 +141,8 @@ def main(argv: list[str] | None = None) -> int:
 
             known = [*COMMANDS, *plugin_commands()]
             return _fail(f"unknown command {name!r}{nearest(name, known)}; 'palimpsest --help' lists them")
-        parser = command_parser(name, module)
-        parsed = parser.parse_args(rest)
-        if hasattr(module, "COMMAND"):
-            module.COMMAND.parse(parsed).run()
-            return 0
-        check_options(module, parser, parsed)
-        return int(module.run(parsed) or 0)
+        done = module.COMMAND.parse(command_parser(name, module).parse_args(rest)).run()
+        return done if isinstance(done, int) else 0
     except PalimpsestError as error:
         return _fail(str(error))
     except KeyboardInterrupt:

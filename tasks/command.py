@@ -6,21 +6,19 @@ that no output is an input, and the test that holds ``dvc.yaml`` against the cod
 """
 
 import argparse
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from string import Formatter
-from typing import Any, Generic, TypeVar, get_origin
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 from tasks.errors import ParameterError
-from tasks.files.paths_apart import STANDARD_NAMES, STANDARD_STREAM, refuse_shared_paths, refuse_stream_option
+from tasks.files.paths_apart import refuse_shared_paths
+from tasks.options import READ, WRITE, Options, add_options, make_parser, option_of, options_from
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report, StageReport, recorded_stage
-from tasks.settings.base import Settings
 from tasks.settings.checks import as_plain, check_settings
 from tasks.settings.overrides import of_kind, put_setting, setting_lines, with_overrides
 from tasks.settings.resources import ResourceSettings
@@ -38,58 +36,11 @@ _DIMENSIONS = {
 }
 
 
-@dataclass(frozen=True)
-class Role:
-    """What a stage does with a file or folder, as metadata of a field of its ``StageFiles``."""
-
-    writes: bool
-    stream: bool = False
-    """Whether ``-`` stands for standard input or output."""
-    positional: bool = False
-    """Whether it is given without the name of an option."""
-    named: bool = False
-    """Whether a name may stand for it that is no path, such as a model's on the hub."""
-    files: tuple[str, ...] = ()
-    """What is written into a folder, whose other files stay."""
-    replaced: bool = False
-    """Whether a folder is replaced as a whole."""
-
-
-READ, READ_STREAM, READ_MODEL = Role(writes=False), Role(writes=False, stream=True), Role(writes=False, named=True)
-WRITE, WRITE_STREAM, WRITE_FOLDER = Role(writes=True), Role(writes=True, stream=True), Role(writes=True, replaced=True)
-
-
-class StageFiles(Settings):
+class StageFiles(Options):
     """Paths of a stage: fields that are ``Annotated`` with a ``Role``, with the option's help as docstring.
 
     A field without a role is an option of another sort, such as how many lines are shown.
     """
-
-    @classmethod
-    def roles(cls) -> dict[str, Role]:
-        """The role of each path."""
-        found = {name: _role(info) for name, info in cls.model_fields.items()}
-        return {name: role for name, role in found.items() if role is not None}
-
-    def read(self) -> list[tuple[str, str]]:
-        """What is read: pairs of option and path."""
-        return self._with(writes=False)
-
-    def written(self) -> list[tuple[str, str]]:
-        """What is written, in the same form."""
-        return self._with(writes=True)
-
-    def _with(self, writes: bool) -> list[tuple[str, str]]:
-        pairs = []
-        for name, role in self.roles().items():
-            value = getattr(self, name)
-            if role.writes == writes and value is not None and not (role.named and not os.path.exists(value)):
-                pairs += [(_option(name), path) for path in ([value] if isinstance(value, str) else value)]
-        return pairs
-
-
-def _role(info: FieldInfo) -> Role | None:
-    return next((entry for entry in info.metadata if isinstance(entry, Role)), None)
 
 
 AnySettings = TypeVar("AnySettings")
@@ -166,15 +117,9 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
 
     def parser(self, prog: str, description: str | None) -> argparse.ArgumentParser:
         """The options: files, dimensions of the cell, and what all stages have."""
-        parser = argparse.ArgumentParser(
-            prog=prog,
-            description=description,
-            epilog="\n".join(filter(None, [self.epilog, *setting_lines(self.settings)])),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-        for name, info in self.files.model_fields.items():
-            _add_option(parser, name, info)
+        epilog = "\n".join(filter(None, [self.epilog, *setting_lines(self.settings)]))
+        parser = make_parser(prog, description, epilog)
+        add_options(parser, self.files)
         for name in self.cell:
             required = name == self.named_by
             parser.add_argument(
@@ -188,9 +133,11 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
             )
         if self.named_by and self.named_by not in self.cell:
             shown = next(path for path in self._paths.values() if "{" in path).format_map(_Shown())
-            parser.add_argument(_option(self.named_by), metavar="NAME", help=f"with --params: its settings are {shown}")
+            parser.add_argument(
+                option_of(self.named_by), metavar="NAME", help=f"with --params: its settings are {shown}"
+            )
         for name, text in self.shortcuts.items():
-            parser.add_argument(_option(name), help=text)
+            parser.add_argument(option_of(name), help=text)
         common = parser.add_argument_group("common to all stages")
         common.add_argument("--params", metavar="FILE", help="read the settings from a params.yaml")
         common.add_argument(
@@ -213,7 +160,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         """What the options ask for; ``ParameterError`` where they, or the settings, are not allowed."""
         name = getattr(arguments, self.named_by) if self.named_by else None
         if arguments.params and self.named_by and not name:
-            raise ParameterError(f"--params needs {_option(self.named_by)}: which settings of {arguments.params!r}?")
+            raise ParameterError(f"--params needs {option_of(self.named_by)}: which settings of {arguments.params!r}?")
         cell = Cell(**{dimension: getattr(arguments, dimension) for dimension in self.cell})
         if self.cell_of_name and name:
             cell = self.cell_of_name(name)
@@ -243,17 +190,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
 
     def files_from(self, arguments: argparse.Namespace) -> AnyFiles:
         """The files alone; ``ParameterError`` for a stream that the stage cannot read or write."""
-        given = {name: getattr(arguments, name) for name in self.files.model_fields}
-        roles = {"params": READ, "report": WRITE, **self.files.roles()}
-        for name, role in roles.items():
-            value = getattr(arguments, name)
-            if role.stream and value in STANDARD_NAMES:
-                given[name] = STANDARD_STREAM
-            elif not role.stream:
-                for path in [value] if isinstance(value, str) else value or []:
-                    refuse_stream_option(_option(name), path, is_read=not role.writes)
-        checked: AnyFiles = check_settings(self.files, given, "options")
-        return checked
+        return options_from(self.files, arguments, {"params": READ, "report": WRITE})
 
     def _settings(
         self,
@@ -369,32 +306,3 @@ class _Shown(dict[str, str]):
 
     def __missing__(self, key: str) -> str:
         return key.upper()
-
-
-def _option(name: str) -> str:
-    return f"--{name.rstrip('_').replace('_', '-')}"
-
-
-def _add_option(parser: argparse.ArgumentParser, name: str, info: FieldInfo) -> None:
-    """The option of one field of ``StageFiles``."""
-    role = _role(info)
-    text = " ".join((info.description or "").replace("``", "'").split()).replace("%", "%%")
-    if role is not None and role.stream:
-        text += "; '-': standard " + ("output" if role.writes else "input")
-    if role is not None and role.positional:
-        parser.add_argument(name, metavar=name.upper(), help=text)
-        return
-    default = None if info.is_required() else info.get_default(call_default_factory=True)
-    if info.annotation is bool:
-        parser.add_argument(_option(name), dest=name, action="store_true", help=text)
-    elif get_origin(info.annotation) is list:
-        required = info.is_required()
-        parser.add_argument(_option(name), nargs="+", action="extend", required=required, default=default, help=text)
-    else:
-        kind: Callable[[str], object] = int if info.annotation is int else float if info.annotation is float else str
-        if role is None and default is not None:
-            text += f" (default: {default})"
-        metavar = None if role is None else "PATH"
-        parser.add_argument(
-            _option(name), type=kind, metavar=metavar, required=info.is_required(), default=default, help=text
-        )

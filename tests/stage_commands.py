@@ -16,9 +16,7 @@ def parsed(stage):
 def sections_of(stage):
     """The key paths of ``params.yaml`` that a stage's command reads."""
     module, arguments = parsed(stage)
-    if hasattr(module, "COMMAND"):
-        return sorted(module.COMMAND.parse(arguments).sections)
-    return sorted(module.sections(arguments)) if getattr(arguments, "params", None) else []
+    return sorted(module.COMMAND.parse(arguments).sections)
 
 
 def settings(*values):

@@ -3,11 +3,13 @@
 import resource
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from tasks import cli
 from tasks.errors import PalimpsestError
+from tasks.options import Command, Options
 
 
 def processor_seconds(*command: str) -> float:
@@ -78,19 +80,13 @@ def test_masking_with_a_list_does_not_import_torch(tmp_path):
     assert fastest(sys.executable, "-m", "tasks.cli", *command) < 40 * bare
 
 
-class _Command:
-    """A command module that fails in a given way."""
+def module_that_fails(error):
+    """A command's module that fails in a given way."""
 
-    __doc__ = "A command made for a test."
+    def fail(options):
+        raise error
 
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-    def configure(self, parser):
-        pass
-
-    def run(self, arguments):
-        raise self.error
+    return SimpleNamespace(__doc__="A command made for a test.", COMMAND=Command(Options, fail))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +100,7 @@ class _Command:
     ],
 )
 def test_errors_become_one_line(error, status, says, monkeypatch, capsys):
-    monkeypatch.setattr(cli, "load_command", lambda name: _Command(error))
+    monkeypatch.setattr(cli, "load_command", lambda name: module_that_fails(error))
     assert cli.main(["anything"]) == status
     captured = capsys.readouterr()
     assert says in captured.err
@@ -115,7 +111,7 @@ def test_errors_become_one_line(error, status, says, monkeypatch, capsys):
 def test_a_defect_never_shows_its_message(monkeypatch, capsys):
     """The message of an unexpected exception can quote private text; the place of the defect cannot."""
     monkeypatch.delenv("PALIMPSEST_DEBUG", raising=False)
-    monkeypatch.setattr(cli, "load_command", lambda name: _Command(KeyError("Ms Secret of 1 Hidden Lane")))
+    monkeypatch.setattr(cli, "load_command", lambda name: module_that_fails(KeyError("Ms Secret of 1 Hidden Lane")))
     assert cli.main(["anything"]) == 70
     error = capsys.readouterr().err
     assert "Secret" not in error

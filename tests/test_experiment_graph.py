@@ -1,6 +1,5 @@
 """``dvc.yaml`` held against the code and the design: what a stage reads is what it depends on."""
 
-import shlex
 import shutil
 from pathlib import Path
 
@@ -10,8 +9,8 @@ import yaml
 from dvc.repo import Repo
 from stage_commands import parsed, sections_of
 
-from tasks.cli import command_parser
-from tasks.files.paths_apart import check_options, refuse_shared_paths
+from tasks.files.paths_apart import refuse_shared_paths
+from tasks.options import Command
 from tasks.parameters.cells_file import cells_text
 from tasks.parameters.parameter_file import read_parameters
 from tasks.profiles.profile import profile_names, profile_text
@@ -65,12 +64,9 @@ def test_no_stage_writes_what_it_reads(stages, tmp_path, monkeypatch):
             path.touch()
     for stage in stages.values():
         module, arguments = parsed(stage)
-        if hasattr(module, "COMMAND"):
-            files = module.COMMAND.files_from(arguments)
-            refuse_shared_paths(files.read(), files.written())
-        else:
-            name = shlex.split(stage.cmd)[1]
-            check_options(module, command_parser(name, module), arguments)
+        command = module.COMMAND
+        options = command.parse(arguments).options if isinstance(command, Command) else command.files_from(arguments)
+        refuse_shared_paths(options.read(), options.written())
 
 
 @pytest.fixture(scope="module", params=profile_names(ROOT))

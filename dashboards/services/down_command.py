@@ -6,26 +6,23 @@ Each is stopped by the number of its process, after a check that the process is 
     palimpsest down app        the app alone
 """
 
-import argparse
-
-from dashboards.services.up_command import add_names
+from dashboards.services.up_command import ServicesOptions
+from tasks.options import Command
 
 SUMMARY = "stop what 'palimpsest up' has started"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_names(parser)
-
-
-def run(arguments: argparse.Namespace) -> None:
+def run(options: ServicesOptions) -> None:
     """Stop them and say which."""
     from dashboards.services.service import TITLES, check_names
     from dashboards.services.starting import stop_services
     from flows.graph.graph import project_folder
 
-    stopped = stop_services(project_folder(), check_names(arguments.services))
+    stopped = stop_services(project_folder(), check_names(options.services))
     for service in stopped:
         print(f"{TITLES[service.name]:<8} stopped")
     if not stopped:
         print("no service of this checkout runs")
+
+
+COMMAND = Command(ServicesOptions, run)

@@ -17,32 +17,31 @@ that PREFECT_API_URL, MLFLOW_TRACKING_URI or tracking.uri names is used instead 
     palimpsest up app          the app alone: it then reads the store without a server
 """
 
-import argparse
 import os
 import sys
+from typing import Annotated
+
+from pydantic import Field
+
+from tasks.options import Argument, Command, Options
 
 SUMMARY = "start Prefect, MLflow and the app on this machine"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    add_names(parser)
-    parser.add_argument(
-        "--host",
-        default="127.0.0.1",
-        metavar="ADDRESS",
-        help="interface that Prefect and MLflow listen on (default: %(default)s, which no other machine reaches)",
-    )
-    parser.add_argument(
-        "--password",
-        action=argparse.BooleanOptionalAction,
-        help="MLflow and the app ask for a password too, as Prefect does (default: as last time)",
-    )
-
-
-def add_names(parser: argparse.ArgumentParser) -> None:
+class ServicesOptions(Options):
     """Which services."""
-    parser.add_argument("services", nargs="*", metavar="SERVICE", help="prefect, mlflow, app (default: all three)")
+
+    services: Annotated[list[str], Argument(positional=True, metavar="SERVICE")] = Field(default_factory=list)
+    """prefect, mlflow, app (default: all three)"""
+
+
+class UpOptions(ServicesOptions):
+    """What is started, and who reaches it."""
+
+    host: str = "127.0.0.1"
+    """interface that Prefect and MLflow listen on; no other machine reaches 127.0.0.1"""
+    password: bool | None = None
+    """MLflow and the app ask for a password too, as Prefect does (default: as last time)"""
 
 
 def login(name: str, password: str) -> str:
@@ -57,7 +56,7 @@ def login(name: str, password: str) -> str:
     return f"user {mlflow_user()}, password {password}" if name == "mlflow" else f"password {password}"
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(options: UpOptions) -> None:
     """Start them and print their addresses."""
     from dashboards.services.runs_table import runs_table
     from dashboards.services.service import TITLES, check_names, ports_by_setting
@@ -66,12 +65,12 @@ def run(arguments: argparse.Namespace) -> None:
     from flows.prefect_flow.prefect_api import configure as configure_prefect
     from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
 
-    names, ports = check_names(arguments.services), ports_by_setting()
+    names, ports = check_names(options.services), ports_by_setting()
     folder = project_folder()
     tracking = read_parameters(folder / DEFAULT_PATH).tracking
     if "prefect" in names:
         configure_prefect(folder, verbose=True)
-    shown = start_services(folder, names, ports, tracking, host=arguments.host, everywhere=arguments.password)
+    shown = start_services(folder, names, ports, tracking, host=options.host, everywhere=options.password)
     for service in shown:
         print(f"{TITLES[service.name]:<8} {service.address:<24} {service.state}")
         if service.password is not None:
@@ -81,3 +80,6 @@ def run(arguments: argparse.Namespace) -> None:
             if table is not None:
                 print(f"{'':<8} {table}")
     print("'make down' stops what was started")
+
+
+COMMAND = Command(UpOptions, run)

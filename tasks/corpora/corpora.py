@@ -17,10 +17,11 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from tasks.command import Role, StageCommand, StageFiles
+from tasks.command import StageCommand, StageFiles
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.readers import AnyCorpus
 from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
+from tasks.options import Role
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings

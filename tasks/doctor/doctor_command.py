@@ -10,7 +10,6 @@ Examples:
   palimpsest doctor --profile paper --json
 """
 
-import argparse
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,20 +17,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tasks.doctor.finding import Finding
 
+from tasks.options import Command, Options
+
 SUMMARY = "say what is missing for an experiment, and how to get it"
 
 _SIGNS = {"there": "ok", "missing": "MISSING", "made later": "later"}
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of ``palimpsest doctor``."""
-    parser.add_argument(
-        "--profile", metavar="NAME", default="default", help="a file in profiles/ (default: params.yaml as it is)"
-    )
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+class DoctorOptions(Options):
+    """What is looked at."""
+
+    profile: str = "default"
+    """a file in profiles/; 'default' is params.yaml as it is"""
+    json_: bool = False
+    """print everything as JSON"""
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(options: DoctorOptions) -> int:
     """Look, and print one table; 1 where something is missing."""
     from tasks.doctor.data_findings import data_findings
     from tasks.doctor.machine import this_machine
@@ -42,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tasks.profiles.profile import read_profile
 
     root = Path()
-    parameters = read_profile(arguments.profile, root)
+    parameters = read_profile(options.profile, root)
     findings = [
         *data_findings(parameters, root),
         *model_findings(parameters, root),
@@ -50,15 +52,15 @@ def run(arguments: argparse.Namespace) -> int:
         *machine_findings(parameters, text_sizes(parameters, root), this_machine(root), root),
     ]
     missing = [finding for finding in findings if finding.state == "missing"]
-    if arguments.json:
+    if options.json_:
         document = {
-            "profile": arguments.profile,
+            "profile": options.profile,
             "ready": not missing,
             "findings": [finding.as_dict() for finding in findings],
         }
         print(json.dumps(document, indent=2, ensure_ascii=False))
     else:
-        _print(arguments.profile, findings)
+        _print(options.profile, findings)
     return 1 if missing else 0
 
 
@@ -102,3 +104,6 @@ def _table(rows: list[tuple[str, ...]]) -> None:
         print(f"{head}  {lines[0] if lines else ''}".rstrip())
         for line in lines[1:]:
             print(" " * indent + line)
+
+
+COMMAND = Command(DoctorOptions, run)

@@ -1,16 +1,11 @@
 """No output of a command may be one of its inputs, or another output: what was there would be lost.
 
-A command module says which of its options are paths, by their ``dest``. ``READS`` and ``WRITES`` name them (``params``
-and ``report`` go without saying), ``STREAMS`` those of both that may be a standard stream (``-``), a pipe or a device.
-``FILES`` names what is written into the folder ``--output``, whose other files stay; with ``REPLACES`` that folder is
-replaced as a whole.
+Which options of a command are paths, their roles say (``tasks.options``).
 """
 
-import argparse
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import ModuleType
 
 from tasks.errors import ParameterError
 from tasks.files.atomic_file import is_pipe_or_device
@@ -62,32 +57,6 @@ def refuse_stream_option(name: str, path: str, *, is_read: bool) -> None:
         raise ParameterError(f"{name} {path!r} is a stream, and this option takes none; give the path of a file")
 
 
-def check_options(module: ModuleType, parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-    """Hold the paths that the options of a command name against each other, before anything is read or written.
-
-    Raises ``ParameterError`` as ``refuse_shared_paths`` does, and where an option that is none of ``STREAMS`` is to
-    read a stream or to write to ``-``. ``/dev/stdin`` and ``/dev/stdout`` become ``-``.
-    """
-    names = {action.dest: (*action.option_strings, str(action.metavar))[0] for action in parser._actions}
-    streams = getattr(module, "STREAMS", ())
-
-    def named(options: Iterable[str], *, are_read: bool) -> Iterator[Named]:
-        for option in options:
-            if option in streams and getattr(arguments, option, None) in STANDARD_NAMES:
-                setattr(arguments, option, STANDARD_STREAM)
-            for value in _values(getattr(arguments, option, None)):
-                if option not in streams:
-                    refuse_stream_option(names[option], value, is_read=are_read)
-                yield names[option], value
-
-    refuse_shared_paths(
-        list(named((*getattr(module, "READS", ()), "params"), are_read=True)),
-        list(named((*getattr(module, "WRITES", ()), "report"), are_read=False)),
-        files=getattr(module, "FILES", ()),
-        replaced=getattr(module, "REPLACES", False),
-    )
-
-
 def _resolved(path: str | Path) -> Path:
     return Path(os.path.normcase(os.path.realpath(path)))
 
@@ -95,11 +64,3 @@ def _resolved(path: str | Path) -> Path:
 def _paths_of(given: str) -> list[str]:
     """What is there to read; of ``KIND:PATH`` and ``TECHNIQUE=PATH`` the second half too."""
     return [path for path in (given, *(given.partition(mark)[2] for mark in ":=")) if path and os.path.exists(path)]
-
-
-def _values(value: object) -> Iterator[str]:
-    """The paths of an option that may be given once, several times, or not at all."""
-    if isinstance(value, str) and value:
-        yield value
-    elif isinstance(value, list):
-        yield from (one for one in value if isinstance(one, str) and one)

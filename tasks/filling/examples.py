@@ -23,12 +23,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from tasks.command import READ, READ_MODEL, Invocation, StageCommand, StageFiles
+from tasks.command import Invocation, StageCommand, StageFiles
 from tasks.errors import ParameterError
 from tasks.filling.fill import FillFiles
 from tasks.filling.fillers.filler_folder import model_folders
 from tasks.filling.methods import AnyMethod
 from tasks.masking.techniques import AnyTechnique
+from tasks.options import READ, READ_MODEL
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.base import Settings

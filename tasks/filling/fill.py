@@ -26,9 +26,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from tasks.command import READ, READ_MODEL, READ_STREAM, WRITE_STREAM, Invocation, StageCommand, StageFiles
+from tasks.command import Invocation, StageCommand, StageFiles
 from tasks.filling.methods import METHODS_HELP, AnyMethod, settings_named
 from tasks.filling.settings import FillingMethod
+from tasks.options import READ, READ_MODEL, READ_STREAM, WRITE_STREAM
 from tasks.privacy.settings import ReleaseSettings
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report

@@ -19,9 +19,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tasks.command import WRITE, Role, StageCommand, StageFiles
+from tasks.command import StageCommand, StageFiles
 from tasks.errors import ParameterError
 from tasks.labelled_text.settings import LabelledTextSettings
+from tasks.options import WRITE, Role
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings

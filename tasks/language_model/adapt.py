@@ -17,7 +17,6 @@ examples:
 
 from typing import TYPE_CHECKING, Annotated
 
-from tasks.command import READ, READ_MODEL
 from tasks.errors import ModelError
 from tasks.language_model.model_folder import kind_of_model
 from tasks.language_model.settings import (
@@ -28,6 +27,7 @@ from tasks.language_model.settings import (
     TransformerAdaptation,
     marker_use_of,
 )
+from tasks.options import READ, READ_MODEL
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings

@@ -15,9 +15,9 @@ examples:
 
 from typing import TYPE_CHECKING, Annotated
 
-from tasks.command import READ
 from tasks.errors import ParameterError
 from tasks.language_model.settings import CausalPretraining, NgramPretraining, PretrainSettings, TransformerPretraining
+from tasks.options import READ
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings

@@ -20,10 +20,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from typing import Annotated
 
-from tasks.command import READ, READ_STREAM, WRITE, WRITE_STREAM, StageCommand, StageFiles
+from tasks.command import StageCommand, StageFiles
 from tasks.errors import CorpusError
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking.techniques import TECHNIQUES_HELP, AnyTechnique, settings_named
+from tasks.options import READ, READ_STREAM, WRITE, WRITE_STREAM
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings

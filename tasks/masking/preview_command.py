@@ -20,10 +20,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tasks.command import READ, WRITE, Role, StageCommand, StageFiles
+from tasks.command import StageCommand, StageFiles
 from tasks.errors import CorpusError
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking.techniques import TECHNIQUES_HELP, AnyTechnique, settings_named
+from tasks.options import READ, WRITE, Role
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings

@@ -12,8 +12,9 @@ import sys
 from collections import Counter
 from typing import Annotated, Any
 
-from tasks.command import WRITE, StageCommand, StageFiles
+from tasks.command import StageCommand, StageFiles
 from tasks.masking_evaluation.settings import GoldSet
+from tasks.options import WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings

@@ -26,10 +26,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from tasks.command import READ, WRITE, StageCommand, StageFiles
+from tasks.command import StageCommand, StageFiles
 from tasks.errors import ParameterError
 from tasks.masking.techniques import TECHNIQUES_HELP, AnyTechnique, settings_named
 from tasks.masking_evaluation.settings import MaskingEvaluationSettings
+from tasks.options import READ, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.base import Settings

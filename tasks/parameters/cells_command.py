@@ -10,34 +10,27 @@ Examples:
   palimpsest cells --check
 """
 
-import argparse
+from typing import Annotated
+
+from tasks.options import READ, WRITE, Command, Options
 
 SUMMARY = "write cells.yaml as params.yaml asks for it, or check both"
-WRITES = ("output",)
 STAGE = "cells"
 """What the graph calls the stage of this command. Its output says nothing of its inputs."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of ``palimpsest cells``."""
-    parser.add_argument(
-        "--params",
-        metavar="FILE",
-        default="params.yaml",
-        help="parameters; cells.yaml lies beside them (default: %(default)s)",
-    )
-    parser.add_argument("--check", action="store_true", help="write no cells.yaml, and fail where it is older")
-    parser.add_argument("--output", metavar="FILE", help="written where there is no mistake, for DVC")
+class CellsOptions(Options):
+    """What is checked and written."""
+
+    params: Annotated[str, READ] = "params.yaml"
+    """parameters; cells.yaml lies beside them"""
+    check: bool = False
+    """write no cells.yaml, and fail where it is older"""
+    output: Annotated[str | None, WRITE] = None
+    """written where there is no mistake, for DVC"""
 
 
-def sections(arguments: argparse.Namespace) -> list[str]:
-    """All sections that stages depend on."""
-    from tasks.parameters.parameter_file import AMBIENT_SECTIONS, Parameters
-
-    return [name for name in Parameters.model_fields if name not in AMBIENT_SECTIONS]
-
-
-def run(arguments: argparse.Namespace) -> None:
+def run(options: CellsOptions) -> None:
     """Check the parameters, and only then write."""
     from pathlib import Path
 
@@ -45,10 +38,20 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.parameters.cells_file import CELLS_FILE, check_cells, write_cells
     from tasks.parameters.parameter_file import read_parameters
 
-    parameters, folder = read_parameters(arguments.params), Path(arguments.params).parent
-    if arguments.check:
+    parameters, folder = read_parameters(options.params), Path(options.params).parent
+    if options.check:
         check_cells(parameters, folder)
     else:
         print(f"{CELLS_FILE} is {'written anew' if write_cells(parameters, folder) else 'as it should be'}")
-    if arguments.output:
-        write_lines(arguments.output, ["ok"])
+    if options.output:
+        write_lines(options.output, ["ok"])
+
+
+def _sections() -> list[str]:
+    """All sections that stages depend on."""
+    from tasks.parameters.parameter_file import AMBIENT_SECTIONS, Parameters
+
+    return [name for name in Parameters.model_fields if name not in AMBIENT_SECTIONS]
+
+
+COMMAND = Command(CellsOptions, run, _sections)

@@ -3,30 +3,33 @@
 Epsilons of different noisy counts add up for each unit, a line or a document; the budget is release.epsilon_budget.
 """
 
-import argparse
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
+from tasks.options import READ, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
 from tasks.privacy.ledger import Release, epsilon_spent, of_corpus, read_ledger
 
 SUMMARY = "list the releases, and the epsilon that they have spent"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("--params", default=DEFAULT_PATH, metavar="FILE", help="for the budget (default: %(default)s)")
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+class LedgerOptions(Options):
+    """What is read."""
+
+    params: Annotated[str, READ] = DEFAULT_PATH
+    """for the budget"""
+    json_: bool = False
+    """print everything as JSON"""
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(options: LedgerOptions) -> None:
     """Print the table."""
     releases = read_ledger()
-    budget = read_sections(arguments.params, ["release"])["release"].epsilon_budget
+    budget = read_sections(options.params, ["release"])["release"].epsilon_budget
     sums = epsilon_sums(releases)
-    if arguments.json:
+    if options.json_:
         document = {"releases": [asdict(one) for one in releases], "epsilon": sums, "budget": budget}
         print(json.dumps(document, indent=2, ensure_ascii=False))
     else:
@@ -66,3 +69,6 @@ def _epsilon(epsilon: float | None, unit: str | None) -> str:
     if epsilon is None:
         return "none is promised"
     return f"{epsilon:g}" + (f" a {unit}" if unit else "")
+
+
+COMMAND = Command(LedgerOptions, run)

@@ -1,11 +1,10 @@
 """The files and reports that a cell of the experiment consists of, and whether they are of one state."""
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.cli import command_parser, load_command
+from tasks.command import AnyFiles, StageCommand
 from tasks.errors import CorpusError
 from tasks.filling.methods import AnyMethod
 from tasks.masking.techniques import AnyTechnique
@@ -76,7 +75,11 @@ def find_cell(name: str, reports: str | Path, *, with_model: bool) -> FilledCell
     cell = cell_of_report(read_report(folder / "fill" / f"{name}.json"))
     mask, fill = read_report(folder / _named(mask_report(cell))), read_report(folder / _named(fill_report(cell)))
     adapt = read_report(folder / training_report(cell)) if with_model else None
-    of_mask, of_fill = _arguments(mask), _arguments(fill)
+    from tasks.filling.fill import COMMAND as FILL
+    from tasks.language_model.adapt import COMMAND as ADAPT
+    from tasks.masking.mask import COMMAND as MASK
+
+    of_mask, of_fill = _files(MASK, mask), _files(FILL, fill)
     return FilledCell(
         cell,
         mask,
@@ -84,9 +87,9 @@ def find_cell(name: str, reports: str | Path, *, with_model: bool) -> FilledCell
         adapt,
         raw=Path(of_mask.input),
         masked=Path(of_fill.input),
-        sidecar=Path(of_mask.sidecar),
+        sidecar=Path(str(of_mask.sidecar)),
         text=Path(of_fill.output),
-        model=Path(_arguments(adapt).output) if adapt else None,
+        model=Path(_files(ADAPT, adapt).output) if adapt else None,
     )
 
 
@@ -95,12 +98,10 @@ def _named(path: Path | None) -> Path:
     return path
 
 
-def _arguments(report: dict[str, Any]) -> argparse.Namespace:
-    """The options of the command that wrote a report: which of its files is which."""
+def _files(command: StageCommand[Any, AnyFiles], report: dict[str, Any]) -> AnyFiles:
+    """The files of the command that wrote a report."""
     _, name, *options = report["command"]
-    module = load_command(name)
-    assert module is not None, "reports are written by commands"
-    return command_parser(name, module).parse_args(options)
+    return command.files_from(command.parser(name, None).parse_args(options))
 
 
 def _stage(report: dict[str, Any]) -> str:

@@ -11,49 +11,53 @@ The best place for a large experiment is a clone of its own, so that its results
 'git checkout params.yaml' brings the default back; DVC's cache still has its results then.
 """
 
-import argparse
 import subprocess
 import sys
 from pathlib import Path
+from typing import Annotated
 
 from tasks.errors import ParameterError
+from tasks.options import WRITE, Argument, Command, Options
 
 SUMMARY = "write params.yaml for a profile, such as the paper's sizes and corpora"
-WRITES = ("output",)
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Options of ``palimpsest profile``."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="the profile; without it, the profiles are listed")
-    parser.add_argument("--output", metavar="FILE", default="params.yaml", help="file to write")
-    parser.add_argument("--force", action="store_true", help="replace a params.yaml with changes that git has not got")
+class ProfileOptions(Options):
+    """Which profile, and where it goes."""
+
+    name: Annotated[str | None, Argument(positional=True)] = None
+    """the profile; without it, the profiles are listed"""
+    output: Annotated[str, WRITE] = "params.yaml"
+    """file to write"""
+    force: bool = False
+    """replace a params.yaml with changes that git has not got"""
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(options: ProfileOptions) -> None:
     """Write the parameters, after they were checked."""
     from tasks.corpora.text_lines import line_writer
     from tasks.parameters.cells_file import write_cells
     from tasks.parameters.parameter_file import DEFAULT_PATH
     from tasks.profiles.profile import DEFAULT_PROFILE, profile_names, profile_text, read_profile
 
-    if arguments.name is None:
+    if options.name is None:
         for name in profile_names():
             print(name)
         return
-    if arguments.name == DEFAULT_PROFILE:
+    if options.name == DEFAULT_PROFILE:
         raise ParameterError("the default profile is params.yaml as it was shipped: 'git checkout params.yaml'")
-    parameters = read_profile(arguments.name)
-    text = profile_text(arguments.name)
-    if not arguments.force and _has_changes(Path(arguments.output)):
+    parameters = read_profile(options.name)
+    text = profile_text(options.name)
+    if not options.force and _has_changes(Path(options.output)):
         raise ParameterError(
-            f"{arguments.output!r} has changes that git has not got, and they would be lost; commit them, give another "
+            f"{options.output!r} has changes that git has not got, and they would be lost; commit them, give another "
             "--output, or --force"
         )
-    with line_writer(arguments.output) as stream:
+    with line_writer(options.output) as stream:
         stream.write(text)
-    if Path(arguments.output).name == DEFAULT_PATH:
-        write_cells(parameters, Path(arguments.output).parent)
-    print(f"{arguments.output}: profile {arguments.name}; 'palimpsest plan' says what would run", file=sys.stderr)
+    if Path(options.output).name == DEFAULT_PATH:
+        write_cells(parameters, Path(options.output).parent)
+    print(f"{options.output}: profile {options.name}; 'palimpsest plan' says what would run", file=sys.stderr)
 
 
 def _has_changes(path: Path) -> bool:
@@ -70,3 +74,6 @@ def _has_changes(path: Path) -> bool:
     except OSError:
         return True
     return status.returncode != 0 or bool(status.stdout.strip())
+
+
+COMMAND = Command(ProfileOptions, run)

@@ -11,6 +11,9 @@ from tasks.records.cells import MASK_REPORTS, RESCORE, stage_name, training_repo
 from tasks.records.run_key import lineage_of, run_key
 from tasks.records.stage_report import read_report
 
+REPORTS = "results/reports"
+"""Where the reports of the stages of an experiment lie."""
+
 _SAME, _INSIDE, _CHANGED, _OTHER_KEY = "same", "inside", "changed", "other_key"
 
 

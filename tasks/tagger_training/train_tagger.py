@@ -17,8 +17,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
-from tasks.command import READ, Role, StageCommand, StageFiles
+from tasks.command import StageCommand, StageFiles
 from tasks.errors import CorpusError, ParameterError
+from tasks.options import READ, Role
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 
-from tasks.command import WRITE_FOLDER, AnyFiles, AnySettings, Invocation, StageCommand, StageFiles
+from tasks.command import AnyFiles, AnySettings, Invocation, StageCommand, StageFiles
 from tasks.errors import ParameterError
+from tasks.options import WRITE_FOLDER
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report, StageReport
 from tasks.settings.resources import ResourceSettings

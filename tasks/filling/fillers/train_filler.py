@@ -18,7 +18,7 @@ import sys
 import time
 from typing import Annotated, Literal
 
-from tasks.command import READ, READ_MODEL, WRITE_FOLDER, StageCommand, StageFiles
+from tasks.command import StageCommand, StageFiles
 from tasks.errors import ModelError, ParameterError
 from tasks.filling.fillers.filler_folder import check_filler_folder, is_causal
 from tasks.filling.fillers.settings import (
@@ -28,6 +28,7 @@ from tasks.filling.fillers.settings import (
     LoraTraining,
     MaskedLanguageModelFiller,
 )
+from tasks.options import READ, READ_MODEL, WRITE_FOLDER
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings

@@ -23,12 +23,13 @@ import sys
 import time
 from typing import Annotated
 
-from tasks.command import READ, READ_MODEL, WRITE_FOLDER, StageCommand, StageFiles
+from tasks.command import StageCommand, StageFiles
 from tasks.errors import ParameterError
 from tasks.filling.fill import DEFAULT_WORK_FOLDER, FillFiles, fill
 from tasks.filling.fillers.filler_folder import check_filler_folder, is_causal, model_folders
 from tasks.filling.fillers.settings import CausalLanguageModelTuning, MaskedLanguageModelTuning, TuningSettings
 from tasks.filling.methods import AnyMethod
+from tasks.options import READ, READ_MODEL, WRITE_FOLDER
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings

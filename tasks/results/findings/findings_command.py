@@ -14,36 +14,30 @@ example:
   palimpsest findings --summary results/summary.json --output docs/findings.md
 """
 
-import argparse
+from typing import Annotated
 
-from tasks.results.result_options import add_summary_option
+from tasks.options import READ, WRITE, Command, Options
+from tasks.results.summary.summary_file import SUMMARY_FILE
 
 SUMMARY = "hold the paper's claims against a summary, one verdict each"
-READS = ("summary", "scores")
-WRITES = ("output",)
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    add_summary_option(parser)
-    parser.add_argument(
-        "--scores",
-        metavar="FOLDER",
-        help="per-sentence scores that the summary was made from (default: the folder 'scores' beside the summary)",
-    )
-    parser.add_argument("--output", metavar="FILE", help="write the findings as Markdown")
-    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
-    parser.add_argument(
-        "--params", metavar="FILE", help="params.yaml whose section 'evaluation' says how intervals are made"
-    )
+class FindingsOptions(Options):
+    """What is read and written."""
+
+    summary: Annotated[str, READ] = SUMMARY_FILE
+    """rows of 'palimpsest summarise'"""
+    scores: Annotated[str | None, READ] = None
+    """per-sentence scores that the summary was made from (default: the folder 'scores' beside the summary)"""
+    output: Annotated[str | None, WRITE] = None
+    """write the findings as Markdown"""
+    json_: bool = False
+    """print the findings as JSON"""
+    params: Annotated[str | None, READ] = None
+    """params.yaml whose section 'evaluation' says how intervals are made"""
 
 
-def sections(arguments: argparse.Namespace) -> list[str]:
-    """The key paths of ``params.yaml`` that the command reads."""
-    return ["evaluation"]
-
-
-def run(arguments: argparse.Namespace) -> None:
+def run(options: FindingsOptions) -> None:
     """Judge, write, and say the verdicts."""
     import json
     from pathlib import Path
@@ -60,22 +54,22 @@ def run(arguments: argparse.Namespace) -> None:
     from tasks.results.summary.summary_file import read_summary
 
     evaluation = EvaluationSettings()
-    if arguments.params:
-        evaluation = read_sections(arguments.params, sections(arguments))["evaluation"]
-    rows = read_summary(arguments.summary)
-    scores = Path(arguments.scores) if arguments.scores else Path(arguments.summary).parent / "scores"
-    if arguments.scores and not scores.is_dir():
-        raise ParameterError(f"--scores {arguments.scores!r} is no folder; 'palimpsest perplexity --scores' writes it")
+    if options.params:
+        evaluation = read_sections(options.params, ["evaluation"])["evaluation"]
+    rows = read_summary(options.summary)
+    scores = Path(options.scores) if options.scores else Path(options.summary).parent / "scores"
+    if options.scores and not scores.is_dir():
+        raise ParameterError(f"--scores {options.scores!r} is no folder; 'palimpsest perplexity --scores' writes it")
     experiment = Experiment(rows, scores, evaluation)
     claims, known, more = findings(experiment), findings(experiment, known=True), beyond(experiment)
     seeds = {row["seed"] for row in rows if row["seed"] is not None}
     spoken = spoken_datasets(rows)
     counts = {"cells": len(rows), "seeds": len(seeds)}
     page = findings_page(claims, known, more, spoken, **counts, confidence=evaluation.confidence)
-    if arguments.output:
-        with atomic_writer(arguments.output) as stream:
+    if options.output:
+        with atomic_writer(options.output) as stream:
             stream.write(page)
-    if arguments.json:
+    if options.json_:
         document = {
             **counts,
             "claims": [finding.as_dict() for finding in claims],
@@ -88,5 +82,8 @@ def run(arguments: argparse.Namespace) -> None:
     width = max(len(finding.verdict) for finding in claims)
     for finding in claims:
         print(f"{finding.number}. {finding.verdict:<{width}}  {finding.claim}")
-    if arguments.output:
-        print(f"findings in {arguments.output}")
+    if options.output:
+        print(f"findings in {options.output}")
+
+
+COMMAND = Command(FindingsOptions, run)

@@ -10,14 +10,14 @@ examples:
   palimpsest restore 69eb9eaa5d664044a1ba2734fda8487f --folder ../then --pull
 """
 
-import argparse
 import json
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from tasks.errors import CorpusError
+from tasks.options import READ, WRITE, Argument, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH
 from tasks.results.origin.lock_entries import LockEntries, agrees, kept_entries, kept_lock, lock_digest, read_lock
 from tasks.results.origin.restored_state import (
@@ -29,67 +29,57 @@ from tasks.results.origin.restored_state import (
     new_worktree,
 )
 from tasks.results.origin.where_from_command import resolve
-from tasks.results.report_index import ReportIndex
-from tasks.results.result_options import add_reports_option
+from tasks.results.report_index import REPORTS, ReportIndex
 
 SUMMARY = "bring back the code, parameters and files that a number comes from"
-READS = ("reports",)
-WRITES = ("folder",)
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("run", metavar="RUN", help="cell, key, MLflow run id, stage, or name of a report")
-    place = parser.add_mutually_exclusive_group()
-    place.add_argument(
-        "--folder", metavar="FOLDER", help="new folder to bring it back into (default: beside this checkout)"
-    )
-    place.add_argument(
-        "--in-place", action="store_true", help="into this checkout, which must have no uncommitted changes"
-    )
-    parser.add_argument("--pull", action="store_true", help="get files that are not here from DVC's remote")
-    add_reports_option(parser)
-    parser.add_argument(
-        "--params",
-        default=DEFAULT_PATH,
-        metavar="FILE",
-        help="parameters; the section 'tracking' says where MLflow's store is (default: %(default)s)",
-    )
-    parser.add_argument("--json", action="store_true", help="print what was brought back as JSON")
+class RestoreOptions(Options):
+    """What is brought back, and where to."""
+
+    run: Annotated[str, Argument(positional=True)]
+    """cell, key, MLflow run id, stage, or name of a report"""
+    folder: Annotated[str | None, WRITE] = None
+    """new folder to bring it back into (default: beside this checkout)"""
+    in_place: bool = False
+    """into this checkout, which must have no uncommitted changes"""
+    pull: bool = False
+    """get files that are not here from DVC's remote"""
+    reports: Annotated[str, READ] = REPORTS
+    """reports of the stages"""
+    params: Annotated[str, READ] = DEFAULT_PATH
+    """parameters; the section 'tracking' says where MLflow's store is"""
+    json_: bool = False
+    """print what was brought back as JSON"""
 
 
-def sections(arguments: argparse.Namespace) -> list[str]:
-    """No stage of the graph: depends on nothing."""
-    return []
-
-
-def run(arguments: argparse.Namespace) -> None:
+def run(options: RestoreOptions) -> None:
     """Resolve the name, bring the state back, say what is there and what is not."""
-    origin = resolve(arguments.run, ReportIndex(arguments.reports), arguments.params)
+    origin = resolve(options.run, ReportIndex(options.reports), options.params)
     commit = origin["commit"]
     if not commit:
         raise CorpusError(
             f"the code of {origin['name']!r} is not recorded: it was made outside a git checkout; its parameters and "
-            f"inputs are listed by 'palimpsest where-from {shlex.quote(arguments.run)}'"
+            f"inputs are listed by 'palimpsest where-from {shlex.quote(options.run)}'"
         )
     check_commit(commit)
     # Read before anything is checked out: in place, the lock of this state would be gone.
-    lock, entries = _entries(origin, arguments)
-    if arguments.in_place:
+    lock, entries = _entries(origin, options)
+    if options.in_place:
         check_out_here(commit)
         folder = Path()
     else:
         root = Path(git("rev-parse", "--show-toplevel").strip())
-        folder = Path(arguments.folder or root.with_name(f"{root.name}-{commit[:10]}"))
+        folder = Path(options.folder or root.with_name(f"{root.name}-{commit[:10]}"))
         new_worktree(commit, folder)
-    state = bring_back(folder, entries, pull=arguments.pull, replace=not arguments.in_place)
-    if arguments.json:
+    state = bring_back(folder, entries, pull=options.pull, replace=not options.in_place)
+    if options.json_:
         print(json.dumps(_document(origin, lock, state), indent=2))
     else:
         print("\n".join(_lines(origin, lock, entries, state)))
 
 
-def _entries(origin: Mapping[str, Any], arguments: argparse.Namespace) -> tuple[str | None, dict[str, Any]]:
+def _entries(origin: Mapping[str, Any], options: RestoreOptions) -> tuple[str | None, dict[str, Any]]:
     """The part of ``dvc.lock`` that the number comes from, empty where it is not here, and what names it, where it is
     recorded."""
     if origin["chain"]:
@@ -100,7 +90,7 @@ def _entries(origin: Mapping[str, Any], arguments: argparse.Namespace) -> tuple[
     from tasks.parameters.parameter_file import read_sections
     from tasks.results.origin.tracked_origin import tracked_lock
 
-    settings = read_sections(arguments.params, ["tracking"])["tracking"]
+    settings = read_sections(options.params, ["tracking"])["tracking"]
     digest = tracked_lock(origin.get("run_id"), origin.get("key"), settings)
     return digest, kept_entries(digest) if digest else {}
 
@@ -146,3 +136,6 @@ def _lines(
     yield from (f"not in the cache, its stage makes it anew: {path}" for path in state.missing)
     yield from (f"not there, and no stage makes it: {path}; put it there" for path in state.sources)
     yield f"make again: {_again(origin, state)}"
+
+
+COMMAND = Command(RestoreOptions, run)

@@ -10,49 +10,43 @@ examples:
   palimpsest where-from evaluate@chat-oracle-1 --json
 """
 
-import argparse
 import json
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from tasks.errors import CorpusError
+from tasks.options import READ, Argument, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
 from tasks.results.origin.lock_entries import LockEntries, agrees, lock_digest, read_lock
 from tasks.results.origin.tracked_origin import is_run_id, tracked_origin, tracked_origin_of_key
-from tasks.results.report_index import Link, ReportIndex
-from tasks.results.result_options import add_reports_option
+from tasks.results.report_index import REPORTS, Link, ReportIndex
 from tasks.results.tracking.run_record import flat
 from tasks.spelling import nearest
 
 SUMMARY = "say where a number comes from, and how to make it again"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("run", metavar="RUN", help="cell, key, MLflow run id, stage, or name of a report")
-    add_reports_option(parser)
-    parser.add_argument(
-        "--params",
-        default=DEFAULT_PATH,
-        metavar="FILE",
-        help="parameters; the section 'tracking' says where MLflow's store is, for run ids (default: %(default)s)",
-    )
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+class WhereFromOptions(Options):
+    """What is looked for, and where."""
+
+    run: Annotated[str, Argument(positional=True)]
+    """cell, key, MLflow run id, stage, or name of a report"""
+    reports: Annotated[str, READ] = REPORTS
+    """reports of the stages"""
+    params: Annotated[str, READ] = DEFAULT_PATH
+    """parameters; the section 'tracking' says where MLflow's store is, for run ids"""
+    json_: bool = False
+    """print everything as JSON"""
 
 
-def sections(arguments: argparse.Namespace) -> list[str]:
-    """No stage of the graph: depends on nothing."""
-    return []
-
-
-def run(arguments: argparse.Namespace) -> None:
+def run(options: WhereFromOptions) -> None:
     """Resolve the name and print its origin."""
-    index = ReportIndex(arguments.reports)
-    origin = resolve(arguments.run, index, arguments.params)
-    if arguments.json:
+    index = ReportIndex(options.reports)
+    origin = resolve(options.run, index, options.params)
+    if options.json_:
         json.dump(origin, sys.stdout, indent=2, ensure_ascii=False)
         print()
     else:
@@ -203,3 +197,6 @@ def _machines(chain: list[Mapping[str, Any]]) -> Iterator[str]:
 def _aligned(facts: Mapping[str, Any], indent: str) -> Iterator[str]:
     width = max(map(len, facts), default=0)
     return (f"{indent}{name:<{width}}  {value}" for name, value in facts.items())
+
+
+COMMAND = Command(WhereFromOptions, run)

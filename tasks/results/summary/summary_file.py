@@ -8,6 +8,8 @@ from typing import Any
 from tasks.errors import CorpusError
 from tasks.records.cell import Cell
 
+SUMMARY_FILE = "results/summary.json"
+"""Where the rows of an experiment lie."""
 _CELL = tuple(Cell.__dataclass_fields__)
 _REQUIRED = (*_CELL, "filler_base", "key", "perplexity", "perplexity_known", "signature")
 

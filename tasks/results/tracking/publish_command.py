@@ -13,48 +13,42 @@ example:
   MLFLOW_TRACKING_URI=http://127.0.0.1:5000 palimpsest publish
 """
 
-import argparse
 import sys
+from typing import Annotated
 
+from tasks.options import READ, WRITE, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
 from tasks.records.stage_report import write_json
-from tasks.results.result_options import add_reports_option, add_summary_option
-from tasks.results.summary.summary_file import read_summary
+from tasks.results.report_index import REPORTS
+from tasks.results.summary.summary_file import SUMMARY_FILE, read_summary
 from tasks.results.tracking.model_registry import released_models
 from tasks.results.tracking.publication import publish
 from tasks.results.tracking.run_record import run_records
 
 SUMMARY = "bring MLflow to the state of the reports"
-READS = ("summary", "reports")
-WRITES = ("output",)
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument(
-        "--params",
-        default=DEFAULT_PATH,
-        metavar="FILE",
-        help="parameters; the section 'tracking' says where MLflow's store is (default: %(default)s)",
-    )
-    add_summary_option(parser)
-    add_reports_option(parser)
-    parser.add_argument("--output", metavar="FILE", help="write how many runs there are and their keys, as JSON")
+class PublishOptions(Options):
+    """What is read and written."""
+
+    params: Annotated[str, READ] = DEFAULT_PATH
+    """parameters; the section 'tracking' says where MLflow's store is"""
+    summary: Annotated[str, READ] = SUMMARY_FILE
+    """rows of 'palimpsest summarise'"""
+    reports: Annotated[str, READ] = REPORTS
+    """reports of the stages"""
+    output: Annotated[str | None, WRITE] = None
+    """write how many runs there are and their keys, as JSON"""
 
 
-def sections(arguments: argparse.Namespace) -> list[str]:
-    """Publishing depends on no parameter: where the store is changes no number."""
-    return []
-
-
-def run(arguments: argparse.Namespace) -> None:
+def run(options: PublishOptions) -> None:
     """Publish every row of the summary."""
-    settings = read_sections(arguments.params, ["tracking"])["tracking"]
-    rows = read_summary(arguments.summary)
-    models, problems = released_models(rows, arguments.reports)
-    result = publish(run_records(rows, arguments.reports, settings), settings, models)
-    if arguments.output:
-        write_json(arguments.output, {"runs": len(rows), "keys": [row["key"] for row in rows]})
+    settings = read_sections(options.params, ["tracking"])["tracking"]
+    rows = read_summary(options.summary)
+    models, problems = released_models(rows, options.reports)
+    result = publish(run_records(rows, options.reports, settings), settings, models)
+    if options.output:
+        write_json(options.output, {"runs": len(rows), "keys": [row["key"] for row in rows]})
     superseded = f", {result.superseded} earlier superseded" if result.superseded else ""
     print(
         f"{len(rows)} runs in {result.uri}, experiment {settings.experiment}: {result.created} created, "
@@ -69,3 +63,6 @@ def run(arguments: argparse.Namespace) -> None:
         )
     for problem in problems:
         print(f"warning: {problem}", file=sys.stderr)
+
+
+COMMAND = Command(PublishOptions, run)

@@ -27,7 +27,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tasks.command import Role, StageCommand, StageFiles
+from tasks.command import StageCommand, StageFiles
+from tasks.options import Role
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings

@@ -14,8 +14,9 @@ examples:
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from tasks.command import READ, READ_MODEL, WRITE, StageCommand
+from tasks.command import StageCommand
 from tasks.errors import ParameterError
+from tasks.options import READ, READ_MODEL, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from tasks.command import READ
 from tasks.errors import ParameterError
 from tasks.language_model.settings import NgramPretraining, NgramSettings, TransformerPretraining
+from tasks.options import READ
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings

@@ -11,7 +11,8 @@ was spoken.
 import sys
 from typing import Annotated
 
-from tasks.command import READ, WRITE, StageCommand, StageFiles
+from tasks.command import StageCommand, StageFiles
+from tasks.options import READ, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings

@@ -13,8 +13,8 @@ examples:
 import sys
 from typing import Annotated
 
-from tasks.command import READ
 from tasks.errors import ParameterError
+from tasks.options import READ
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings

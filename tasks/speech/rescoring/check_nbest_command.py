@@ -14,7 +14,8 @@ import json
 import sys
 from typing import Annotated
 
-from tasks.command import WRITE, StageCommand, StageFiles
+from tasks.command import StageCommand, StageFiles
+from tasks.options import WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings

@@ -20,8 +20,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from tasks.command import READ, READ_MODEL, WRITE, StageCommand
+from tasks.command import StageCommand
 from tasks.errors import ParameterError
+from tasks.options import READ, READ_MODEL, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings

@@ -16,7 +16,8 @@ examples:
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-from tasks.command import READ, READ_MODEL, WRITE, StageCommand, StageFiles
+from tasks.command import StageCommand, StageFiles
+from tasks.options import READ, READ_MODEL, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings

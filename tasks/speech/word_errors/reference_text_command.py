@@ -10,7 +10,8 @@ example:
 import sys
 from typing import Annotated
 
-from tasks.command import READ, WRITE, StageCommand, StageFiles
+from tasks.command import StageCommand, StageFiles
+from tasks.options import READ, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.base import Settings

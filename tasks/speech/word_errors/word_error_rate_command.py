@@ -18,7 +18,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tasks.command import READ, WRITE, StageCommand, StageFiles
+from tasks.command import StageCommand, StageFiles
+from tasks.options import READ, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings

@@ -1,0 +1,200 @@
+"""Options of a command line from the fields of a class, and commands that are no stages.
+
+The type of a field says what is typed, its docstring is the help, and a ``Role`` says that it is a path, and whether it
+is read or written. ``tasks.command`` makes the commands of stages from the same.
+"""
+
+import argparse
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from tasks.files.paths_apart import STANDARD_NAMES, STANDARD_STREAM, refuse_shared_paths, refuse_stream_option
+from tasks.settings.base import Settings
+from tasks.settings.checks import check_settings
+
+
+@dataclass(frozen=True)
+class Argument:
+    """How something is typed, as metadata of a field."""
+
+    positional: bool = False
+    """Whether it is given without the name of an option."""
+    again: bool = False
+    """Whether the option of a list takes one value and may be given again, not several values."""
+    metavar: str | None = None
+    """What stands for the value in a help text."""
+
+
+@dataclass(frozen=True)
+class Role(Argument):
+    """What a command does with a file or folder."""
+
+    writes: bool = False
+    stream: bool = False
+    """Whether ``-`` stands for standard input or output."""
+    named: bool = False
+    """Whether a name may stand for it that is no path, such as a model's on the hub."""
+    files: tuple[str, ...] = ()
+    """What is written into a folder, whose other files stay."""
+    replaced: bool = False
+    """Whether a folder is replaced as a whole."""
+
+
+READ, READ_STREAM, READ_MODEL = Role(), Role(stream=True), Role(named=True)
+WRITE, WRITE_STREAM, WRITE_FOLDER = Role(writes=True), Role(writes=True, stream=True), Role(writes=True, replaced=True)
+
+
+class Options(Settings):
+    """What is typed: fields with the option's help as docstring; those that are paths ``Annotated`` with a ``Role``."""
+
+    @classmethod
+    def roles(cls) -> dict[str, Role]:
+        """The role of each path."""
+        found = {name: typed_as(info) for name, info in cls.model_fields.items()}
+        return {name: role for name, role in found.items() if isinstance(role, Role)}
+
+    def read(self) -> list[tuple[str, str]]:
+        """What is read: pairs of option and path."""
+        return self._with(writes=False)
+
+    def written(self) -> list[tuple[str, str]]:
+        """What is written, in the same form."""
+        return self._with(writes=True)
+
+    def _with(self, writes: bool) -> list[tuple[str, str]]:
+        pairs = []
+        for name, role in self.roles().items():
+            value = getattr(self, name)
+            if role.writes == writes and value and not (role.named and not os.path.isdir(value)):
+                pairs += [(option_of(name), path) for path in ([value] if isinstance(value, str) else value)]
+        return pairs
+
+
+AnyOptions = TypeVar("AnyOptions", bound=Options)
+
+
+def typed_as(info: FieldInfo) -> Argument:
+    """How a field is typed."""
+    return next((entry for entry in info.metadata if isinstance(entry, Argument)), Argument())
+
+
+def option_of(name: str) -> str:
+    """``--kept-words`` of the field ``kept_words``; an underscore at the end keeps a name apart from Python's own."""
+    return f"--{name.rstrip('_').replace('_', '-')}"
+
+
+def make_parser(prog: str, description: str | None, epilog: str = "") -> argparse.ArgumentParser:
+    """The parser of a command, without options yet."""
+    return argparse.ArgumentParser(
+        prog=prog,
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+
+
+def add_options(parser: argparse.ArgumentParser, options: type[Options]) -> None:
+    """The options of a class of them."""
+    for name, info in options.model_fields.items():
+        _add_option(parser, name, info)
+
+
+def _add_option(parser: argparse.ArgumentParser, name: str, info: FieldInfo) -> None:
+    typed, kind = typed_as(info), info.annotation
+    text = " ".join((info.description or "").replace("``", "'").split()).replace("%", "%%")
+    if isinstance(typed, Role) and typed.stream:
+        text += "; '-': standard " + ("output" if typed.writes else "input")
+    is_list, required = get_origin(kind) is list, info.is_required()
+    default = None if required else info.get_default(call_default_factory=True)
+    if typed.positional:
+        several = ("+" if required else "*") if is_list else (None if required else "?")
+        parser.add_argument(name, metavar=typed.metavar or name.upper(), nargs=several, default=default, help=text)
+        return
+    option = option_of(name)
+    if kind is bool:
+        parser.add_argument(option, dest=name, action="store_true", help=text)
+        return
+    if bool in get_args(kind):
+        parser.add_argument(option, dest=name, action=argparse.BooleanOptionalAction, help=text)
+        return
+    metavar = typed.metavar or ("PATH" if isinstance(typed, Role) else None)
+    if is_list and typed.again:
+        text += "; may be given again"
+        parser.add_argument(option, dest=name, action="append", metavar=metavar, default=default, help=text)
+    elif is_list:
+        parser.add_argument(
+            option,
+            dest=name,
+            nargs="+",
+            action="extend",
+            metavar=metavar,
+            required=required,
+            default=default,
+            help=text,
+        )
+    else:
+        number = next((each for each in (int, float) if kind is each or each in get_args(kind)), str)
+        text += f" (default: {default})" if default is not None else ""
+        parser.add_argument(
+            option, dest=name, type=number, metavar=metavar, required=required, default=default, help=text
+        )
+
+
+def options_from(
+    options: type[AnyOptions], arguments: argparse.Namespace, others: Mapping[str, Role] | None = None
+) -> AnyOptions:
+    """What was typed; ``ParameterError`` for a stream where none can be read or written, ``others`` included."""
+    given = {name: getattr(arguments, name) for name in options.model_fields}
+    for name, role in {**(others or {}), **options.roles()}.items():
+        value = getattr(arguments, name)
+        if role.stream and value in STANDARD_NAMES:
+            given[name] = STANDARD_STREAM
+        elif not role.stream:
+            for path in [value] if isinstance(value, str) else value or []:
+                refuse_stream_option(option_of(name), path, is_read=not role.writes)
+    checked: AnyOptions = check_settings(options, given, "options")
+    return checked
+
+
+@dataclass(frozen=True)
+class Command(Generic[AnyOptions]):
+    """A command that is no stage: what is typed, and what is done then."""
+
+    options: type[AnyOptions]
+    carry_out: Callable[[AnyOptions], int | None]
+    """Returns the exit status; ``None`` is 0."""
+    sections: Callable[[], Sequence[str]] = tuple
+    """Key paths of ``params.yaml`` that it depends on, where it is a step of the graph."""
+
+    def parser(self, prog: str, description: str | None) -> argparse.ArgumentParser:
+        """The options."""
+        parser = make_parser(prog, description)
+        add_options(parser, self.options)
+        return parser
+
+    def parse(self, arguments: argparse.Namespace) -> "Call[AnyOptions]":
+        """What the options ask for."""
+        return Call(self, options_from(self.options, arguments))
+
+
+@dataclass(frozen=True)
+class Call(Generic[AnyOptions]):
+    """One call of a command."""
+
+    command: Command[AnyOptions]
+    options: AnyOptions
+
+    @property
+    def sections(self) -> Sequence[str]:
+        """Key paths of ``params.yaml`` that it depends on."""
+        return self.command.sections()
+
+    def run(self) -> int | None:
+        """Do it; ``ParameterError`` where an output is an input or another output."""
+        refuse_shared_paths(self.options.read(), self.options.written())
+        return self.command.carry_out(self.options)
