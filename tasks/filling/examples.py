@@ -69,11 +69,10 @@ class ExamplesFiles(StageFiles):
 
 
 class ExamplesSettings(Settings):
-    """What is compared, and how everything is masked and filled; the sections' own stages report them."""
+    """How everything is masked and filled; the stages that do so with private text report it."""
 
     techniques: dict[str, AnyTechnique] = Field(exclude=True)
     methods: dict[str, AnyMethod] = Field(exclude=True)
-    """Those with the filler, and the controls."""
 
 
 def examples(settings: ExamplesSettings, files: ExamplesFiles, cell: Cell, resources: ResourceSettings) -> Report:
@@ -132,35 +131,33 @@ def _context(
 
 @dataclass(frozen=True)
 class ExamplesCommand(StageCommand[ExamplesSettings, ExamplesFiles]):
-    """The stage, whose sections of ``params.yaml`` follow from what is compared."""
+    """The stage, whose settings are those of several names in two sections of ``params.yaml``."""
 
     def parse(self, arguments: argparse.Namespace) -> Invocation[ExamplesSettings, ExamplesFiles]:
-        """What the options ask for; ``ParameterError`` without a parameter file."""
+        """What the options ask for; ``ParameterError`` without a parameter file, or where a name is not in it."""
         from tasks.parameters.parameter_file import read_sections
 
-        files = self.files_from(arguments)
-        if not arguments.params:
-            raise ParameterError("examples are those of an experiment; give --params with its params.yaml")
-        if arguments.overrides:
-            raise ParameterError("--set is for no setting of the examples: they have those of the experiment")
+        files, params = self.files_from(arguments), arguments.params
+        if not params or arguments.overrides:
+            raise ParameterError(
+                "examples have the settings of an experiment; give --params with its file, and no --set"
+            )
         if bool(arguments.technique) == bool(files.techniques):
-            raise ParameterError("give --technique NAME, or --techniques NAME NAME ...: one of them says how to mask")
-        sections = ["filling", "masking"]
-        read = read_sections(arguments.params, sections)
-        methods = [*files.methods, *files.controls]
-        techniques = [arguments.technique] if arguments.technique else files.techniques
-        for section, names in (("filling", methods), ("masking", techniques)):
-            for name in names:
-                if name not in read[section]:
-                    raise ParameterError(f"{name!r} is not in {section!r} of {arguments.params!r}")
-        settings = ExamplesSettings(
-            techniques={name: read["masking"][name] for name in techniques},
-            methods={name: read["filling"][name] for name in methods},
+            raise ParameterError(
+                "give --technique NAME, or --techniques NAME NAME ...: one of the two says how to mask"
+            )
+        names = {
+            "masking": files.techniques or [arguments.technique],
+            "filling": [*files.methods, *files.controls],
+        }
+        read = read_sections(params, [f"{section}.{name}" for section in names for name in names[section]])
+        masking, filling = (
+            {name: read[f"{section}.{name}"] for name in names[section]} for section in ("masking", "filling")
         )
-        filler = files.filler_name or files.filler
-        cell = Cell(arguments.dataset, arguments.technique, None, filler, arguments.seed)
+        cell = Cell(arguments.dataset, arguments.technique, None, files.filler_name or files.filler, arguments.seed)
+        settings = ExamplesSettings(techniques=masking, methods=filling)
         resources = self._resources(arguments, [])
-        return Invocation(self, settings, files, cell, resources, arguments.params, arguments.report, sections)
+        return Invocation(self, settings, files, cell, resources, params, arguments.report, ["filling", "masking"])
 
 
 def _inputs(_: ExamplesSettings, files: ExamplesFiles) -> list[str]:

@@ -19,11 +19,13 @@ Examples:
       --set text=filled --set method.kind=top_k --kept-words kept_words.txt --word-counts word_counts.tsv
 """
 
+import argparse
 import sys
 import time
+from dataclasses import dataclass, replace
 from typing import Annotated
 
-from tasks.command import StageCommand, StageFiles
+from tasks.command import Invocation, StageCommand, StageFiles
 from tasks.errors import ParameterError
 from tasks.filling.fill import DEFAULT_WORK_FOLDER, FillFiles, fill
 from tasks.filling.fillers.filler_folder import check_filler_folder, is_causal, model_folders
@@ -171,7 +173,17 @@ def _inputs(settings: AnyTuning, files: TuneFiles) -> list[str]:
     return [*(path for _, path in read if path != files.base), *folders]
 
 
-COMMAND = StageCommand(
+@dataclass(frozen=True)
+class TuneCommand(StageCommand[AnyTuning, TuneFiles]):
+    """The stage, whose base is the model that is given."""
+
+    def parse(self, arguments: argparse.Namespace) -> Invocation[AnyTuning, TuneFiles]:
+        """What the options ask for."""
+        found = super().parse(arguments)
+        return replace(found, settings=found.settings.model_copy(update={"base": found.files.base}))
+
+
+COMMAND = TuneCommand(
     name="tune_filler",
     stage=tune_filler,
     settings=TuningSettings,
