@@ -39,8 +39,7 @@ class CausalScorer:
         body.eval()
         if precision != "auto":
             body.to(getattr(torch, precision))
-        if body.device.type == "cpu" and body.dtype == torch.float32:
-            pack_linear_layers(body)
+        pack_linear_layers(body)
         self.vocabulary_hash = causal.pieces.hash
         self._shares_prefixes: bool | None = None
 
