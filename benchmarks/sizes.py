@@ -29,15 +29,19 @@ def modules(*folders: str) -> dict[Path, int]:
 
 
 def options() -> dict[str, tuple[int, int]]:
-    """For each command the options of its own, and those that it has in common with all stages."""
+    """For each command the options of its own, and those that stages have in common, the cell's included."""
     from tasks.cli import COMMANDS, command_parser, load_command, plugin_commands
+    from tasks.command import StageCommand
+    from tasks.records.cell import Cell
+
+    of_stages = {"params", "overrides", "threads", "report", *Cell.__dataclass_fields__}
 
     counts = {}
     for name in (*COMMANDS, *plugin_commands()):
         module = load_command(name)
         assert module is not None
         actions = [action for action in command_parser(name, module)._actions if action.dest != "help"]
-        common = {"params", "overrides", "threads", "report"} if hasattr(module, "COMMAND") else set()
+        common = of_stages if isinstance(module.COMMAND, StageCommand) else set()
         shared = sum(action.dest in common for action in actions)
         counts[name] = (len(actions) - shared, shared)
     return counts

@@ -55,8 +55,6 @@ class AdaptFiles(TrainedFolder):
     """generic text that is mixed in where generic_share is above 0, one sentence a line"""
     markers: MarkerUse | None = None
     """how markers in the text are treated: none (the text is plain), token or ignore; without it as --method says"""
-    private: bool = False
-    """make the model readable by its owner alone"""
 
 
 def adapt(
@@ -111,7 +109,6 @@ def _adapt_transformer(
         text=files.text,
         valid=files.valid,
         markers=files.markers or marker_use_of(cell.method),
-        private=files.private,
         generic_text=files.generic_text if adaptation.generic_share else None,
         generic_share=adaptation.generic_share,
     )

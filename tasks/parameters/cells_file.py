@@ -224,8 +224,7 @@ def _training_text(cell: Cell) -> str:
 
 
 def _adapted(cell: Cell) -> Entry:
-    options = {"private": True} if cell.method == ORACLE else {}
-    return _named(cell) | {"options": options, "text": _training_text(cell), "model": _model(cell)}
+    return _named(cell) | {"text": _training_text(cell), "model": _model(cell)}
 
 
 def _brought(section: str, datasets: list[str], found: Any) -> Iterator[tuple[str, Entry]]:

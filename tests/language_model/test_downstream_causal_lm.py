@@ -131,7 +131,7 @@ def test_a_tokenizer_without_line_ends_is_refused() -> None:
 def test_adaptation_learns_the_text_and_the_folder_gives_back_what_was_trained(
     pretrained: Path, texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], full: bool
 ) -> None:
-    options = ["--valid", str(texts / "private.txt"), "--private", "--seed", "4", "--report", str(tmp_path / "a.json")]
+    options = ["--valid", str(texts / "private.txt"), "--seed", "4", "--report", str(tmp_path / "a.json")]
     assert adapt(pretrained, texts / "private.txt", tmp_path / "a", *options, *(FULL if full else [])) == 0
     document = read_report(tmp_path / "a.json")
     before, after = (point["valid_loss"] for point in document["measured"]["curve"] if "valid_loss" in point)

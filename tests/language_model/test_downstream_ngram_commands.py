@@ -64,11 +64,11 @@ def test_pretraining_reports_what_it_counted(pretrained: Path) -> None:
     assert "the text is too small to estimate the discounts" in document["warnings"][0]
 
 
-def test_an_adaptation_is_better_than_either_model_alone_and_private_where_asked(
+def test_an_adaptation_is_better_than_either_model_alone_and_its_owners_alone(
     pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report = tmp_path / "adapt.json"
-    options = ["--private", "--method", "oracle", "--seed", "3", "--report", str(report)]
+    options = ["--method", "oracle", "--seed", "3", "--report", str(report)]
     assert adapt(pretrained, "private", tmp_path / "mixed", *options) == 0
     assert (tmp_path / "mixed").stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "mixed").iterdir()} == {0o600}

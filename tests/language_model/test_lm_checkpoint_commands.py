@@ -33,7 +33,7 @@ def adapt_options(folder: Path, name: str, *more: str) -> list[str]:
         "--set",
         "adaptation.batch_tokens=32",
     ]
-    output = ["--output", str(folder / name), "--report", str(folder / f"{name}.json"), "--private"]
+    output = ["--output", str(folder / name), "--report", str(folder / f"{name}.json")]
     work = [
         "--work-folder",
         str(folder / "work"),

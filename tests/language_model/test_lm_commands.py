@@ -98,7 +98,6 @@ def test_adaptation_lowers_the_perplexity_of_its_text(
     text = write(tmp_path / "text.txt", PRIVATE)
     options = [
         *settings("adaptation.epochs=4", "adaptation.batch_tokens=64", "adaptation.learning_rate=0.01"),
-        "--private",
     ]
     assert adapt(pretrained, text, tmp_path / "private", *options) == 0
     assert (tmp_path / "private").stat().st_mode & 0o777 == 0o700

@@ -44,16 +44,13 @@ def modes(folder: Path) -> set[int]:
     return {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
 
 
-def test_a_private_model_is_readable_by_its_owner_alone(
+def test_a_model_is_readable_by_its_owner_alone(
     tmp_path: Path, small_model: Callable[..., TransformerLanguageModel], vocabulary: Vocabulary
 ) -> None:
-    save_model(tmp_path / "deep" / "private", small_model(), vocabulary, private=True)
+    save_model(tmp_path / "deep" / "private", small_model(), vocabulary)
     private = tmp_path / "deep" / "private"
     assert stat.S_IMODE(private.stat().st_mode) == 0o700
     assert modes(private) == {0o600}
-    save_model(private, small_model(), vocabulary)
-    assert stat.S_IMODE(private.stat().st_mode) == 0o755
-    assert modes(private) == {0o644}
 
 
 def test_a_model_is_replaced_and_nothing_is_left_beside_it(

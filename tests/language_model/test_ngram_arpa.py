@@ -26,7 +26,7 @@ def arpa(tmp_path: Path, encoded: Callable[..., EncodedText], vocabulary: Vocabu
 
 def test_a_bigram_file_by_hand(tmp_path: Path, encoded: Callable[..., EncodedText], vocabulary: Vocabulary) -> None:
     model, _ = estimate(encoded(["a b", "a b", "a c"]), 2, len(vocabulary))
-    write_arpa(tmp_path / "model.arpa", model, vocabulary, private=True)
+    write_arpa(tmp_path / "model.arpa", model, vocabulary)
     lines = (tmp_path / "model.arpa").read_text(encoding="utf-8").split("\n")
     assert lines[:5] == ["\\data\\", "ngram 1=19", "ngram 2=5", "", "\\1-grams:"]
     assert lines[5] == "-1.5563025\t<unk>\t0"  # 1/36

@@ -17,7 +17,7 @@ from typing import Any
 
 from tasks.causal_model import ADAPTER, check_causal, gguf_file_in, load_causal_model
 from tasks.errors import ModelError
-from tasks.files.atomic_file import PRIVATE_MODE, PUBLIC_MODE, atomic_folder
+from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder
 from tasks.language_model.causal_lm.model import CausalModel, WordPieces
 from tasks.language_model.model_folder import SETTINGS, check_file, check_replaceable, hash_of_file, read_settings
 from tasks.language_model.settings import CausalLanguageModelSettings, Kind
@@ -54,20 +54,18 @@ class CausalRecord:
     """SHA-256 of each file of the folder besides ``settings.json``."""
 
 
-def save_reference(folder: str | Path, settings: CausalLanguageModelSettings, *, private: bool = False) -> CausalModel:
+def save_reference(folder: str | Path, settings: CausalLanguageModelSettings) -> CausalModel:
     """Write the folder of a model as it comes, and return the model: it is loaded once to see that it can be."""
     check_replaceable(folder)
     causal, record = _as_it_comes(settings.model, settings.gguf_file, settings.precision)
-    with atomic_folder(folder, private=private) as fresh:
-        _finish(fresh, record, private)
+    with atomic_folder(folder, private=True) as fresh:
+        _finish(fresh, record)
     return causal
 
 
-def save_adapted(
-    folder: str | Path, causal: CausalModel, earlier: CausalRecord, *, full: bool, private: bool = False
-) -> None:
+def save_adapted(folder: str | Path, causal: CausalModel, earlier: CausalRecord, *, full: bool) -> None:
     """Write the folder of an adapted model; an earlier one stays as it was until the new one is complete."""
-    with atomic_folder(folder, private=private) as fresh:
+    with atomic_folder(folder, private=True) as fresh:
         part = WHOLE if full else UPDATE
         if full:
             causal.model.save_pretrained(fresh / part)
@@ -77,7 +75,7 @@ def save_adapted(
             causal.model.save_pretrained(fresh / part, save_embedding_layers=False)
             _tidy_update(fresh / part, earlier.model)
         record = replace(earlier, adapted=part, markers=list(causal.pieces.markers), hashes={})
-        _finish(fresh, record, private)
+        _finish(fresh, record)
 
 
 def _tidy_update(folder: Path, base: str) -> None:
@@ -88,7 +86,7 @@ def _tidy_update(folder: Path, base: str) -> None:
     (folder / ADAPTER).write_text(json.dumps(document, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def _finish(fresh: Path, record: CausalRecord, private: bool) -> None:
+def _finish(fresh: Path, record: CausalRecord) -> None:
     files = sorted(path.relative_to(fresh).as_posix() for path in fresh.rglob("*") if path.is_file())
     record.hashes.update({name: hash_of_file(fresh / name) for name in files})
     document = {
@@ -100,9 +98,9 @@ def _finish(fresh: Path, record: CausalRecord, private: bool) -> None:
     (fresh / SETTINGS).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     for path in fresh.rglob("*"):
         if path.is_dir():
-            path.chmod(0o700 if private else 0o755)
+            path.chmod(0o700)
         else:
-            path.chmod(PRIVATE_MODE if private else PUBLIC_MODE)
+            path.chmod(PRIVATE_MODE)
 
 
 def load(

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from tasks.files.atomic_file import PRIVATE_MODE, PUBLIC_MODE, atomic_folder, atomic_writer
+from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder, atomic_writer
 from tasks.language_model.model_folder import (
     SETTINGS,
     VOCABULARY,
@@ -40,14 +40,14 @@ _SECTION = re.compile(rb"^\\(\d+)-grams:\n", re.MULTILINE)
 _END = b"\n\\end\\\n"
 
 
-def write_arpa(path: str | Path, model: BackoffModel, vocabulary: Vocabulary, *, private: bool = False) -> None:
+def write_arpa(path: str | Path, model: BackoffModel, vocabulary: Vocabulary) -> None:
     """Write a model; words that are never predicted, but for ``<s>``, are left out."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     words = pa.array(vocabulary.tokens)
     listed = [_listed(model.orders[0]), *(np.arange(len(order.keys)) for order in model.orders[1:])]
-    with atomic_writer(path, private=private, binary=True) as stream:
+    with atomic_writer(path, private=True, binary=True) as stream:
         stream.write(b"\\data\\\n")
         for length, chosen in enumerate(listed, start=1):
             stream.write(f"ngram {length}={len(chosen)}\n".encode())
@@ -139,31 +139,31 @@ FORMAT = 1
 _NAMES = ("generic.arpa", "adapted.arpa")
 
 
-def save_new(folder: str | Path, model: BackoffModel, vocabulary: Vocabulary, *, private: bool = False) -> None:
+def save_new(folder: str | Path, model: BackoffModel, vocabulary: Vocabulary) -> None:
     """Write a folder with one model; an earlier folder stays as it was until the new one is complete."""
     check_replaceable(folder)
-    with atomic_folder(folder, private=private) as fresh:
-        write_arpa(fresh / _NAMES[0], model, vocabulary, private=private)
-        _finish(fresh, [(_NAMES[0], 1.0)], vocabulary, private)
+    with atomic_folder(folder, private=True) as fresh:
+        write_arpa(fresh / _NAMES[0], model, vocabulary)
+        _finish(fresh, [(_NAMES[0], 1.0)], vocabulary)
 
 
 def save_adapted(
-    folder: str | Path, base: str | Path, model: BackoffModel, weight: float, vocabulary: Vocabulary, *, private: bool
+    folder: str | Path, base: str | Path, model: BackoffModel, weight: float, vocabulary: Vocabulary
 ) -> None:
     """Write a folder with the models of ``base`` and, mixed with them by ``weight``, one more."""
     check_replaceable(folder)
-    with atomic_folder(folder, private=private) as fresh:
+    with atomic_folder(folder, private=True) as fresh:
         parts = []
         for name, earlier in _parts(Path(base))[0]:
             shutil.copyfile(Path(base) / name, fresh / name)
-            (fresh / name).chmod(PRIVATE_MODE if private else PUBLIC_MODE)
+            (fresh / name).chmod(PRIVATE_MODE)
             parts.append((name, earlier * (1 - weight)))
         name = _NAMES[1] if len(parts) == 1 else f"adapted-{len(parts)}.arpa"
-        write_arpa(fresh / name, model, vocabulary, private=private)
-        _finish(fresh, [*parts, (name, weight)], vocabulary, private)
+        write_arpa(fresh / name, model, vocabulary)
+        _finish(fresh, [*parts, (name, weight)], vocabulary)
 
 
-def _finish(fresh: Path, parts: list[tuple[str, float]], vocabulary: Vocabulary, private: bool) -> None:
+def _finish(fresh: Path, parts: list[tuple[str, float]], vocabulary: Vocabulary) -> None:
     document = {
         "format": FORMAT,
         "kind": KIND,
@@ -171,9 +171,9 @@ def _finish(fresh: Path, parts: list[tuple[str, float]], vocabulary: Vocabulary,
         "models": [{"file": name, "weight": weight, "sha256": hash_of_file(fresh / name)} for name, weight in parts],
         "files": sorted([VOCABULARY, SETTINGS, *(name for name, _ in parts)]),
     }
-    with atomic_writer(fresh / VOCABULARY, private=private) as stream:
+    with atomic_writer(fresh / VOCABULARY, private=True) as stream:
         stream.write("\n".join(vocabulary.tokens) + "\n")
-    with atomic_writer(fresh / SETTINGS, private=private) as stream:
+    with atomic_writer(fresh / SETTINGS, private=True) as stream:
         stream.write(json.dumps(document, indent=2) + "\n")
 
 

@@ -59,7 +59,7 @@ def adapt(settings: NgramSettings, files: "AdaptFiles", cell: Cell) -> Report:
     model, discounts = estimate(text, settings.order, len(vocabulary))
     weight, rounds = _weight(settings, model, base, valid)
     seconds = time.perf_counter() - started
-    save_adapted(files.output, files.model, model, weight, vocabulary, private=files.private)
+    save_adapted(files.output, files.model, model, weight, vocabulary)
     losses: list[float | None] = [None, None]
     if valid is not None:
         mixture = NgramMixture([*base.models, model], [*(w * (1 - weight) for w in base.weights), weight])

@@ -41,8 +41,6 @@ class TransformerTraining:
     valid: str | None = None
     """Plain text file to measure progress on."""
     markers: MarkerUse = "none"
-    private: bool = False
-    """Whether the model is written for its owner alone."""
     encode: "Callable[[str, Vocabulary], EncodedText] | None" = None
     """Makes tokens of a text file where these are not its words."""
     generic_text: str | None = None
@@ -98,7 +96,7 @@ def train_transformer(
                 compiled=resources.compile,
             )
         if plan.is_first:
-            save_model(files.output, model, vocabulary, private=training.private)
+            save_model(files.output, model, vocabulary)
     report.measure(
         steps=record.steps,
         epochs=settings.epochs,

@@ -29,16 +29,14 @@ KIND = "transformer"
 FORMAT = 1
 
 
-def save_model(
-    folder: str | Path, model: TransformerLanguageModel, vocabulary: Vocabulary, *, private: bool = False
-) -> None:
+def save_model(folder: str | Path, model: TransformerLanguageModel, vocabulary: Vocabulary) -> None:
     """Write a model folder; an earlier one stays as it was until the new one is complete.
 
-    A private folder has mode 0700 and its files 0600. Raises ``ModelError`` where the folder holds something else.
+    The folder has mode 0700 and its files 0600. Raises ``ModelError`` where the folder holds something else.
     """
     folder = Path(folder)
     check_replaceable(folder)
-    with atomic_folder(folder, private=private) as fresh:
+    with atomic_folder(folder, private=True) as fresh:
         weights = tensors_as_bytes({name: tensor.contiguous() for name, tensor in model.state_dict().items()})
         document = {
             "format": FORMAT,
@@ -47,11 +45,11 @@ def save_model(
             "vocabulary": vocabulary.hash,
             "weights": hashlib.sha256(weights).hexdigest(),
         }
-        with atomic_writer(fresh / WEIGHTS, private=private, binary=True) as stream:
+        with atomic_writer(fresh / WEIGHTS, private=True, binary=True) as stream:
             stream.write(weights)
-        with atomic_writer(fresh / VOCABULARY, private=private) as stream:
+        with atomic_writer(fresh / VOCABULARY, private=True) as stream:
             stream.write("\n".join(vocabulary.tokens) + "\n")
-        with atomic_writer(fresh / SETTINGS, private=private) as stream:
+        with atomic_writer(fresh / SETTINGS, private=True) as stream:
             stream.write(json.dumps(document, indent=2) + "\n")
 
 

@@ -83,15 +83,15 @@ def read_manifest(path: str | Path) -> list[Utterance]:
     return utterances
 
 
-def write_manifest(path: str | Path, utterances: Iterable[Utterance], *, private: bool = False) -> int:
+def write_manifest(path: str | Path, utterances: Iterable[Utterance]) -> int:
     """Write the utterances with paths relative to the manifest's folder; returns how many.
 
-    A ``private`` manifest has mode 0600. Raises ``SpeechError`` where an id stands twice or is empty; files that are
+    It has mode 0600. Raises ``SpeechError`` where an id stands twice or is empty; files that are
     not there yet are no error here.
     """
     folder = _located(Path(path)).parent
     seen: set[str] = set()
-    with line_writer(path, private=private) as stream:
+    with line_writer(path, private=True) as stream:
         for utterance in utterances:
             name = utterance.utterance_id
             if not name or name in seen:

@@ -11,11 +11,11 @@ synthetic. The voice sets train, dev and test share no accent and no timbre. Sen
 is open), without words, in another script, too short or too long are left out and counted. Same text, same seed, same
 recordings.
 
-Manifest and recordings are taken to be private: they are for you alone (modes 0700 and 0600), unless --public is given.
+Manifest and recordings are for you alone (modes 0700 and 0600).
 
 Examples:
   palimpsest speech-corpus --source my/manifest.jsonl --output speech/test
-  palimpsest speech-corpus --kind librispeech --source LibriSpeech --set parts=[test-clean] --public --output test
+  palimpsest speech-corpus --kind librispeech --source LibriSpeech --set parts=[test-clean] --output test
   palimpsest speech-corpus --kind wsj --source csr --set folders=[si_et_20] --output speech/eval92
   palimpsest speech-corpus --kind synthetic --source test.txt --set synthesis.sentences=500 --output speech/test
   palimpsest speech-corpus --params params.yaml --section speech.corpora.chat.test --output speech/test
@@ -54,8 +54,6 @@ class SpeechCorpusFiles(StageFiles):
 
     output: Annotated[str, Role(writes=True, files=("manifest.jsonl",))]
     """folder for manifest.jsonl; of kind synthetic an earlier folder of recordings is replaced"""
-    public: bool = False
-    """the speech is not private: others may read the output"""
 
 
 def speech_corpus(
@@ -74,12 +72,10 @@ def speech_corpus(
 
     recordings = _read(settings)
     found = len(recordings.utterances) + sum(map(len, recordings.left_out.values()))
-    private = not files.public
     tally = check_recordings(recordings, settings.maximum_seconds, settings.source)
-    folder = make_folder(files.output, private=private)
-    if private:
-        os.chmod(folder, PRIVATE_FOLDER_MODE)
-    write_manifest(folder / "manifest.jsonl", recordings.utterances, private=private)
+    folder = make_folder(files.output, private=True)
+    os.chmod(folder, PRIVATE_FOLDER_MODE)
+    write_manifest(folder / "manifest.jsonl", recordings.utterances)
     synthetic = Counter(utterance.synthetic for utterance in recordings.utterances)
     report = Report().measure(
         synthetic=synthetic[True] > 0,
@@ -130,7 +126,7 @@ def _speak(settings: SyntheticSpeech, files: SpeechCorpusFiles) -> Report:
 
     refuse_shared_paths([("source", settings.source)], [("--output", files.output)], replaced=True)
     set_up_torch(1)
-    tally = synthesise_corpus(settings.source, files.output, settings.synthesis, private=not files.public)
+    tally = synthesise_corpus(settings.source, files.output, settings.synthesis)
     print(
         f"synthetic speech: {tally.utterances:,} utterances, {tally.seconds / 60:.1f} minutes, {len(tally.speakers)} "
         f"voices; {sum(tally.left_out.values()):,} of {tally.lines:,} lines left out",

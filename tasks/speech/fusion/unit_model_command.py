@@ -50,8 +50,6 @@ class UnitModelFiles(TrainedFolder):
     """plain text to measure progress on; a result depends on it with patience"""
     model: Annotated[str | None, READ] = None
     """kind transformer: a model over these units to be trained on"""
-    private: bool = False
-    """the text is private: let nobody else read the model"""
 
 
 def unit_language_model(
@@ -89,7 +87,7 @@ def _count(settings: NgramSettings, files: UnitModelFiles) -> Report:
     text = encode_units(files.text, units)
     valid = encode_units(files.valid, units) if files.valid else None
     model, _ = estimate(text, settings.order, len(vocabulary))
-    save_new(files.output, model, vocabulary, private=files.private)
+    save_new(files.output, model, vocabulary)
     loss = NgramMixture([model], [1.0]).mean_loss(valid) if valid else None
     said = "" if loss is None else f"; {loss:.3f} nats a unit on the validation text"
     print(
@@ -136,7 +134,6 @@ def _train(
         build=build,
         text=files.text,
         valid=files.valid,
-        private=files.private,
         encode=unit_encoder(units),
     )
     return train_transformer(training, files, resources, frame)

@@ -73,7 +73,6 @@ def write_encoded(
     frame_seconds: float,
     synthetic: bool,
     store: Literal["float32", "float16"] = "float16",
-    private: bool = True,
 ) -> None:
     """Write encoded utterances, in the order of ``frames``. Raises ``SpeechError`` where a frame is not finite."""
     from safetensors.torch import save
@@ -91,7 +90,7 @@ def write_encoded(
         "frame_seconds": frame_seconds,
         "synthetic": synthetic,
     }
-    with atomic_writer(path, private=private, binary=True) as stream:
+    with atomic_writer(path, private=True, binary=True) as stream:
         stream.write(save(tensors, metadata={"palimpsest": json.dumps(document)}))
 
 

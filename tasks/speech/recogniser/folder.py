@@ -31,11 +31,10 @@ def save_recogniser(
     recogniser: Recogniser,
     *,
     store: Literal["float32", "float16"] = "float32",
-    private: bool = False,
 ) -> str:
     """Write a recogniser folder and return the recogniser's hash; an earlier folder stays until it is complete.
 
-    A private folder has mode 0700 and its files 0600. Raises ``ModelError`` where the folder holds something else, or
+    The folder has mode 0700 and its files 0600. Raises ``ModelError`` where the folder holds something else, or
     where a weight is too large for ``store``.
     """
     folder = Path(folder)
@@ -61,11 +60,11 @@ def save_recogniser(
         "description": as_plain(recogniser.settings),
         "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
     }
-    with atomic_folder(folder, private=private) as fresh:
+    with atomic_folder(folder, private=True) as fresh:
         for name, content in contents.items():
-            with atomic_writer(fresh / name, private=private, binary=True) as stream:
+            with atomic_writer(fresh / name, private=True, binary=True) as stream:
                 stream.write(content)
-        with atomic_writer(fresh / SETTINGS, private=private) as stream:
+        with atomic_writer(fresh / SETTINGS, private=True) as stream:
             stream.write(json.dumps(document, indent=2) + "\n")
     return _hash_of(document)
 

@@ -34,8 +34,6 @@ class RecogniserFiles(TrainedFolder):
     """text whose sentences are spoken by a synthesiser, one sentence a line"""
     valid: Annotated[str | None, READ] = None
     """held-out manifest or text, as the training speech is one, to measure progress on"""
-    private: bool = False
-    """write the recogniser for its owner alone"""
 
 
 def train_recogniser(
@@ -65,7 +63,7 @@ def _bundle(settings: EmformerBundle, files: RecogniserFiles) -> Report:
     from tasks.speech.recogniser.recogniser import parameter_count
 
     recogniser = load_bundle(settings)
-    found = save_recogniser(files.output, recogniser, store=settings.store, private=files.private)
+    found = save_recogniser(files.output, recogniser, store=settings.store)
     count = parameter_count(recogniser.model)
     print(f"train-recogniser: {NAME}, {count:,} weights; recogniser in {files.output}", file=sys.stderr)
     return Report().measure(

@@ -58,7 +58,7 @@ def train_on_speech(
                 synthetic=work.speech.synthetic,
             )
             recogniser = Recogniser(work.network.model, work.units, work.statistics, description)
-            found = save_recogniser(files.output, recogniser, store=settings.store, private=files.private)
+            found = save_recogniser(files.output, recogniser, store=settings.store)
             report.measure(recogniser_hash=found)
     _measure(report, record, work, parameter_count(work.network.model), resources.threads)
     if plan.is_first:

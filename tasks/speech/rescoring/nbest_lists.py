@@ -154,7 +154,7 @@ def drawn_lists(lists: Sequence[NbestList], at_most: int | None, seed: int) -> l
     return [nbest for nbest in lists if nbest.utterance_id in kept]
 
 
-def write_nbest(path: str | Path, lists: Iterable[NbestList], *, private: bool = True) -> int:
+def write_nbest(path: str | Path, lists: Iterable[NbestList]) -> int:
     """Write lists, compressed where the name ends in ``.gz``; returns how many. They are private unless said otherwise.
 
     Raises ``SpeechError`` where an id stands twice. The same lists give the same bytes, compressed too.
@@ -163,14 +163,14 @@ def write_nbest(path: str | Path, lists: Iterable[NbestList], *, private: bool =
     lines = _lines(lists)
     if str(path).endswith(".gz"):
         with (
-            atomic_writer(path, private=private, binary=True) as stream,
+            atomic_writer(path, private=True, binary=True) as stream,
             gzip.GzipFile(filename="", fileobj=stream, mode="wb", mtime=0) as zipped,
         ):
             for line in lines:
                 zipped.write(line.encode())
                 written += 1
         return written
-    with line_writer(path, private=private) as stream:
+    with line_writer(path, private=True) as stream:
         for line in lines:
             stream.write(line)
             written += 1

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import SpeechError
-from tasks.files.atomic_file import PRIVATE_MODE, PUBLIC_MODE, atomic_folder
+from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder
 from tasks.language_model.normalisation import normalise
 from tasks.speech.audio.manifest import Utterance, write_manifest
 from tasks.speech.synthesis.settings import SynthesisSettings
@@ -86,9 +86,7 @@ class SynthesisTally:
     left_out: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(REASONS, 0)))
 
 
-def synthesise_corpus(
-    text: str | Path, output: str | Path, settings: SynthesisSettings, *, private: bool
-) -> SynthesisTally:
+def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisSettings) -> SynthesisTally:
     """Write a FLAC file per sentence and ``manifest.jsonl`` into a folder, complete or not at all.
 
     Utterances are named by the voice set and the number of their line. Voice and noise of a line depend on the seed
@@ -101,11 +99,11 @@ def synthesise_corpus(
     _check_output(Path(output))
     tally = SynthesisTally()
     sentences = list(_chosen(text, settings, tally))
-    with atomic_folder(output, private=private) as folder:
+    with atomic_folder(output, private=True) as folder:
         utterances = []
         for number, sentence in tqdm(sentences, desc="speaking", unit=" sentences", disable=None, leave=False):
             name = f"{settings.voice_set}-{number:07d}"
-            spoken = _speak(sentence, number, settings, folder / f"{name}.flac", synthesiser, private)
+            spoken = _speak(sentence, number, settings, folder / f"{name}.flac", synthesiser)
             if spoken is None:
                 tally.left_out[NOT_SPOKEN] += 1
                 continue
@@ -117,7 +115,7 @@ def synthesise_corpus(
             tally.speakers.add(speaker)
         if not utterances:
             raise SpeechError(f"text {str(text)!r}: none of {tally.lines} lines can be spoken ({_listed(tally)})")
-        write_manifest(folder / MANIFEST_NAME, utterances, private=private)
+        write_manifest(folder / MANIFEST_NAME, utterances)
     return tally
 
 
@@ -153,7 +151,7 @@ def _chosen(text: str | Path, settings: SynthesisSettings, tally: SynthesisTally
 
 
 def _speak(
-    sentence: str, number: int, settings: SynthesisSettings, path: Path, synthesiser: object, private: bool
+    sentence: str, number: int, settings: SynthesisSettings, path: Path, synthesiser: object
 ) -> tuple[str, float] | None:
     """Speaker and length in seconds of what was written, or ``None`` where nothing could be spoken."""
     import numpy
@@ -174,5 +172,5 @@ def _speak(
     if not len(samples):
         return None
     soundfile.write(path, samples.numpy(), settings.sample_rate, format="FLAC", subtype="PCM_16")
-    path.chmod(PRIVATE_MODE if private else PUBLIC_MODE)
+    path.chmod(PRIVATE_MODE)
     return voice.name, len(samples) / settings.sample_rate

@@ -56,7 +56,7 @@ def whisper_nbest(settings: WhisperSettings, files: WhisperFiles, cell: Cell, re
 
     recogniser = load_whisper(files.model, files.vocabulary)
     transcripts = transcribe(recogniser, utterances, settings)
-    write_nbest(files.output, transcripts.lists, private=True)
+    write_nbest(files.output, transcripts.lists)
     synthetic = any(utterance.synthetic for utterance in utterances)
     hypotheses = sum(len(one.hypotheses) for one in transcripts.lists)
     report = Report().measure(

@@ -64,12 +64,10 @@ def test_a_manifest_of_ones_own_is_checked_and_what_is_left_out_is_counted_and_n
     assert "Tom" not in report.read_text() + captured.err
 
 
-def test_the_output_is_private_unless_it_is_said_to_be_public(source, tmp_path):
+def test_the_output_is_its_owners_alone(source, tmp_path):
     assert speech_corpus("--source", source, "--output", tmp_path / "out") == 0
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "out" / "manifest.jsonl").stat().st_mode & 0o777 == 0o600
-    assert speech_corpus("--source", source, "--output", tmp_path / "open", "--public") == 0
-    assert (tmp_path / "open" / "manifest.jsonl").stat().st_mode & 0o777 == 0o644
 
 
 def test_a_corpus_of_which_nothing_is_left_is_an_error(source, tmp_path, capsys):

@@ -67,7 +67,7 @@ def ngram_folder(tmp_path_factory):
     (path / "two.txt").write_text("the ants and the dog\nann\nthe ants and ann\n")
     models = [estimate(encode_text(path / name, vocabulary), 3, len(vocabulary))[0] for name in ("one.txt", "two.txt")]
     save_new(path / "base", models[0], vocabulary)
-    save_adapted(path / "model", path / "base", models[1], 0.4, vocabulary, private=False)
+    save_adapted(path / "model", path / "base", models[1], 0.4, vocabulary)
     return path / "model"
 
 

@@ -28,10 +28,9 @@ def test_frames_come_back_in_the_order_given(tmp_path, store):
     assert (found.frame_seconds, found.synthetic) == (0.04, True)
 
 
-def test_the_file_is_private_unless_said_otherwise(tmp_path):
+def test_the_file_is_its_owners_alone(tmp_path):
     _write(tmp_path / "x")
-    _write(tmp_path / "y", private=False)
-    assert [(tmp_path / name).stat().st_mode & 0o777 for name in "xy"] == [0o600, 0o644]
+    assert (tmp_path / "x").stat().st_mode & 0o777 == 0o600
 
 
 def test_another_recogniser_is_refused(tmp_path):

@@ -48,8 +48,8 @@ def test_half_precision_halves_the_file_and_hardly_moves_the_weights(tmp_path, r
     torch.testing.assert_close(weight, recogniser.model.joiner.linear.weight, rtol=1e-3, atol=1e-4)
 
 
-def test_a_private_recogniser_is_its_owners_alone(tmp_path, recogniser):
-    save_recogniser(tmp_path / "r", recogniser, private=True)
+def test_a_recogniser_is_its_owners_alone(tmp_path, recogniser):
+    save_recogniser(tmp_path / "r", recogniser)
     assert stat.S_IMODE((tmp_path / "r").stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) for file in (tmp_path / "r").iterdir()} == {0o600}
 

@@ -54,12 +54,10 @@ def test_a_text_becomes_recordings_with_a_manifest_and_every_line_is_accounted_f
     assert "Tom" not in report.read_text() + captured.err
 
 
-def test_the_output_is_private_unless_it_is_said_to_be_public(text, tmp_path):
+def test_the_output_is_its_owners_alone(text, tmp_path):
     assert synthesise("--source", text, "--output", tmp_path / "out") == 0
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "out").iterdir()} == {0o600}
-    assert synthesise("--source", text, "--output", tmp_path / "open", "--public") == 0
-    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "open").iterdir()} == {0o644}
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(text, tmp_path):
