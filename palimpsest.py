@@ -150,7 +150,6 @@ def fill(
         word_counts=_path(word_counts),
         tuning_text=_file(tuning_text, place, "tuning.txt"),
         generic_text=_file(generic_text, place, "generic.txt"),
-        work_folder=str(place / "work"),
     )
     cell = Cell(method=checked.kind, filler=files.filler, seed=seed)
     return Filled(Path(files.output), _run(COMMAND, checked, files, cell, threads), folder)
@@ -186,7 +185,6 @@ def adapt(
             generic_text=_file(generic_text, place, "generic.txt"),
             markers=markers,
             output=_path(output),
-            work_folder=str(place / "work"),
         )
         checked = _settings(COMMAND, {**COMMAND.defaults(files)}, settings)
         return Model(Path(files.output), _run(COMMAND, checked, files, Cell(seed=seed), threads))
@@ -255,8 +253,8 @@ def _run(command: StageCommand[Any, _Files], settings: Any, files: _Files, cell:
     from tasks.threads import available_cores
 
     telemetry.switch_off()
-    resources = ResourceSettings(threads=threads or available_cores(), parallel_stages=1)
-    with contextlib.redirect_stdout(io.StringIO()):
+    with _private_folder() as work, contextlib.redirect_stdout(io.StringIO()):
+        resources = ResourceSettings(threads=threads or available_cores(), parallel_stages=1, work_folder=work)
         return Invocation(command, settings, files, cell, resources).run().measured
 
 

@@ -148,7 +148,8 @@ def _peak_mebibytes(folder: Path, lines: Sequence[str], count: int) -> float:
     text = "".join(f"{lines[index % len(lines)]}\n" for index in range(count))
     (folder / "masked.txt").write_text(text, encoding="utf-8")
     files = {"input": "masked.txt", "output": "filled.txt", "report": "report.json", "filler": "model"}
-    options = [f"--{option}={folder / file}" for option, file in {**files, "work-folder": "work"}.items()]
+    options = [f"--{option}={folder / file}" for option, file in files.items()]
+    options += ["--set", f"resources.work_folder={folder / 'work'}"]
     command = [sys.executable, "-m", "tasks.cli", "fill", "--method=top_1", *options]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return float(json.loads((folder / "report.json").read_text(encoding="utf-8"))["peak_memory_bytes"]) / 2**20

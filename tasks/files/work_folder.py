@@ -32,7 +32,7 @@ class WorkFolder:
         ``ParameterError`` where ``parent`` is a file.
         """
         if Path(parent).is_file():
-            raise ParameterError(f"--work-folder {str(parent)!r} is a file; name a folder")
+            raise ParameterError(f"resources.work_folder {str(parent)!r} is a file; name a folder")
         name = hashlib.sha256(str(Path(output).resolve()).encode()).hexdigest()[:12]
         self.path = Path(parent) / f"{name}-{key[:32]}"
         self._lock = _locked(self.path)

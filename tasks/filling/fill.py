@@ -66,10 +66,6 @@ class FillFiles(StageFiles):
     with prior=domain and prior=counted alone"""
     devices: str = "1"
     """share the work among so many GPUs, or 'auto': all there are; without a GPU so many processes"""
-    no_resume: bool = False
-    """start anew, in place of going on with what an interrupted run of the same work has finished"""
-    work_folder: str | None = None
-    """where finished parts lie until the output is complete; private (default: .palimpsest/fills)"""
 
     def read_by(self, method: FillingMethod) -> "FillFiles":
         """Without those that the method does not read: a graph gives all methods the same files."""
@@ -109,7 +105,7 @@ def fill(
     context = FillContext.read(settings, files, cell, resources.threads, release=frame.release)
     report = Report().measure(**context.learned.measured)
     with _progress_bar() as advance:
-        done = fill_corpus(context, devices, advance)
+        done = fill_corpus(context, devices, resources, advance)
     tally = done.tally
     report.measure(**done.measured(), **_class_match_rates(tally.counts), **settings.measured(context))
     if tally.fills and tally.counts.get("class_slots") == 0:

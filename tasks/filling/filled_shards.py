@@ -33,6 +33,7 @@ from tasks.filling.shard_workers import Device, ShardWorkers
 from tasks.model_source import locate_model
 from tasks.records.stage_report import code_state, content_hash
 from tasks.settings.checks import as_plain
+from tasks.settings.resources import ResourceSettings
 
 _LIBRARIES = (
     "palimpsest numpy torch transformers tokenizers peft faker regex spacy presidio-analyzer python-crfsuite".split()
@@ -152,7 +153,9 @@ class FilledCorpus:
         }
 
 
-def fill_corpus(context: FillContext, devices: Sequence[Device], advance: Callable[[int], object]) -> FilledCorpus:
+def fill_corpus(
+    context: FillContext, devices: Sequence[Device], resources: ResourceSettings, advance: Callable[[int], object]
+) -> FilledCorpus:
     """Write the filled text; ``advance`` is called with the number of slots just filled.
 
     Where there are several shards, each is kept as soon as it is finished, and the output is put together from them at
@@ -173,8 +176,8 @@ def fill_corpus(context: FillContext, devices: Sequence[Device], advance: Callab
         # One shard is all or nothing, so there is nothing to keep of it.
         devices = devices[:1]
     elif not any(map(is_stream, (files.input, files.output))):
-        folder = files.work_folder or DEFAULT_WORK_FOLDER
-        done.store = ShardStore(folder, files.output, fill_key(context), resume=not files.no_resume)
+        folder = resources.work_folder or DEFAULT_WORK_FOLDER
+        done.store = ShardStore(folder, files.output, fill_key(context), resume=resources.resume)
     started = time.perf_counter()
     with contextlib.ExitStack() as on_failure:
         if done.store is not None:

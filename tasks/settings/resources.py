@@ -49,3 +49,9 @@ class ResourceSettings(Settings):
     """Time between two checkpoints of a training run; 0: none by time."""
     checkpoint_steps: int = Field(default=0, ge=0)
     """Optimiser steps between two checkpoints of a training run; 0: none by steps."""
+    resume: bool = True
+    """Whether a training or a fill goes on from what an interrupted run of the same work has finished."""
+    resume_from: str | None = None
+    """The checkpoint that a training goes on from; ``null``: the last one of the same work."""
+    work_folder: str | None = None
+    """Where unfinished work lies until it is complete, private; ``null``: below ``.palimpsest``."""

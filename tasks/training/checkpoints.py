@@ -74,7 +74,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
         expected, _, content = path.read_bytes().partition(b"\n")
     except FileNotFoundError:
         raise DamagedCheckpointError(
-            f"checkpoint {str(path)!r} does not exist; give a file step-N.checkpoint, or leave out --resume-from"
+            f"checkpoint {str(path)!r} does not exist; give a file step-N.checkpoint, or no resources.resume_from"
         ) from None
     if not content or hashlib.sha256(content).hexdigest().encode() != expected:
         raise DamagedCheckpointError(f"checkpoint {str(path)!r} is damaged: its hash is not the one it was saved with")
@@ -161,7 +161,9 @@ class CheckpointStore:
 
     def _check_identity(self, checkpoint: Checkpoint, path: Path) -> None:
         of_checkpoint = checkpoint.state["identity"]
-        anew = "leave out --resume-from" if self._resume_from else "train anew with --no-resume"
+        anew = (
+            "leave out resources.resume_from" if self._resume_from else "train anew with --set resources.resume=false"
+        )
         remedies = {
             "vocabulary": f"give the model that it belongs to, or {anew}",
             "architecture": f"give the same architecture, or {anew}",

@@ -77,16 +77,10 @@ def curve_of(params: str | None, report_path: str | None, cell: Cell, report: St
 
 
 class TrainedFolder(StageFiles):
-    """Where a trained model goes, and where its training goes on from."""
+    """Where a trained model goes."""
 
     output: Annotated[str, WRITE_FOLDER]
     """model folder to write; an earlier model there is replaced"""
-    no_resume: bool = False
-    """start anew, in place of going on from the last checkpoint of an interrupted run of the same work"""
-    resume_from: str | None = None
-    """go on from this checkpoint"""
-    work_folder: str | None = None
-    """where checkpoints lie until the model is complete, private (default: .palimpsest/checkpoints)"""
 
 
 @dataclass(frozen=True)
@@ -186,18 +180,18 @@ def open_checkpoints(
     from tasks.files.work_folder import WorkFolder
     from tasks.training.checkpoints import CheckpointStore
 
-    if files.resume_from and files.no_resume:
+    if resources.resume_from and not resources.resume:
         raise ParameterError(
-            f"--resume-from {files.resume_from!r} goes on from a checkpoint, and --no-resume begins anew; give one of "
-            "them"
+            f"resources.resume_from {resources.resume_from!r} goes on from a checkpoint, and resources.resume=false "
+            "begins anew; set one of them"
         )
     store = CheckpointStore(
         identity,
-        WorkFolder(files.work_folder or DEFAULT_WORK_FOLDER, files.output, key()) if plan.is_first else None,
+        WorkFolder(resources.work_folder or DEFAULT_WORK_FOLDER, files.output, key()) if plan.is_first else None,
         every_steps=resources.checkpoint_steps,
         every_seconds=resources.checkpoint_seconds,
-        resume=not files.no_resume,
-        resume_from=files.resume_from,
+        resume=resources.resume,
+        resume_from=resources.resume_from,
     )
     try:
         yield store

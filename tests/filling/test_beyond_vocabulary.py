@@ -110,7 +110,8 @@ def fill(folder, tiny, *options):
     given = [
         "--input", folder / "masked.txt", "--output", folder / "filled.txt", "--report", folder / "report.json",
         "--method", "log_linear", "--kept-words", folder / "kept_words.txt", "--word-counts", folder / "counts.tsv",
-        "--tuning-text", folder / "generic.txt", "--work-folder", folder / "work", "--filler", tiny, *options,
+        "--tuning-text", folder / "generic.txt", "--set", f"resources.work_folder={folder / 'work'}",
+        "--filler", tiny, *options,
     ]  # fmt: skip
     return main(["fill", *map(str, given)])
 

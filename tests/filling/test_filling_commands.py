@@ -203,7 +203,7 @@ def test_shards_are_kept_in_the_work_folder_until_the_end(corpus, small_shards, 
         saved.append(self.folder.relative_to("work").name)
 
     monkeypatch.setattr(ShardStore, "save", noted)
-    assert fill(corpus, *counts, "--work-folder", "work", "--report", "report.json") == 0
+    assert fill(corpus, *counts, "--set", "resources.work_folder=work", "--report", "report.json") == 0
     assert len(saved) == 2
     assert not any((corpus / "work").iterdir())
     assert json.loads((corpus / "report.json").read_text())["measured"]["shards"] == 2
@@ -227,7 +227,7 @@ def test_standard_streams_keep_no_shards(corpus, small_shards, monkeypatch, caps
 
 def test_a_work_folder_that_is_a_file_is_one_line(corpus, small_shards, capsys):
     options = ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv"]
-    assert fill(corpus, *options, "--work-folder", corpus / "masked.txt") == 1
+    assert fill(corpus, *options, "--set", f"resources.work_folder={corpus / 'masked.txt'}") == 1
     error = capsys.readouterr().err
     assert "is a file; name a folder" in error
     assert error.count("\n") == 1

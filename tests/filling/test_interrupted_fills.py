@@ -49,7 +49,7 @@ def test_other_work_does_not_use_the_shards(folder):
 def test_without_resume_all_is_computed_again(folder):
     kill_at(start(folder, "anew", pause=0.005), folder, 3, delay=0)
     computed(folder, "anew")
-    finish(start(folder, "anew", "--no-resume"))
+    finish(start(folder, "anew", "--set", "resources.resume=false"))
     assert sorted(computed(folder, "anew")) == list(range(SHARDS))
     assert (folder / "anew.txt").read_bytes() == (folder / "whole.txt").read_bytes()
 

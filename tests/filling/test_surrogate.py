@@ -352,7 +352,7 @@ def test_documents_are_taken_from_a_file_and_held_against_the_text(corpus, capsy
     # The second document goes on in the next shard.
     (corpus / "documents.txt").write_text("a\n" * 4000 + "b\n" * 5000, encoding="utf-8")
     arguments = ["fill", "--input", corpus / "masked.txt", "--output", corpus / "filled.txt"]
-    arguments += ["--documents", corpus / "documents.txt", "--work-folder", corpus / "work"]
+    arguments += ["--documents", corpus / "documents.txt", "--set", f"resources.work_folder={corpus / 'work'}"]
     arguments += ["--method", "surrogate", *keys("consistent_within=document")]
     surrogate = [*arguments, "--sidecar", corpus / "sidecar.jsonl"]
     assert main([*map(str, surrogate)]) == 0

@@ -45,7 +45,7 @@ def fill(corpus, method, *options, name="filled"):
     given = [
         "--input", corpus / "masked.txt", "--output", corpus / f"{name}.txt", "--report", corpus / f"{name}.json",
         "--method", method, "--kept-words", corpus / "kept_words.txt", "--word-counts", corpus / "word_counts.tsv",
-        "--tuning-text", corpus / "generic.txt", "--work-folder", corpus / "work", *options,
+        "--tuning-text", corpus / "generic.txt", "--set", f"resources.work_folder={corpus / 'work'}", *options,
     ]  # fmt: skip
     return main(["fill", *map(str, given)])
 

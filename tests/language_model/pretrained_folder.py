@@ -27,5 +27,8 @@ def fill_with_pretrained(folder: Path, sentences: int, last: Sequence[str] = ())
     assert main(["vocabulary", "--text", str(folder / "text.txt"), "--output", str(folder / "vocabulary.txt")]) == 0
     options = ["--text", str(folder / "valid.txt"), "--vocabulary", str(folder / "vocabulary.txt"), *SMALL]
     work = str(folder / "work")
-    assert main(["pretrain", *options, "--output", str(folder / "pretrained"), "--work-folder", work]) == 0
+    assert (
+        main(["pretrain", *options, "--output", str(folder / "pretrained"), "--set", f"resources.work_folder={work}"])
+        == 0
+    )
     return folder

@@ -35,8 +35,8 @@ def adapt_options(folder: Path, name: str, *more: str) -> list[str]:
     ]
     output = ["--output", str(folder / name), "--report", str(folder / f"{name}.json")]
     work = [
-        "--work-folder",
-        str(folder / "work"),
+        "--set",
+        f"resources.work_folder={folder / 'work'}",
         "--set",
         "resources.checkpoint_steps=5",
         "--threads",
@@ -72,8 +72,14 @@ def wait_for_checkpoint(folder: Path, process: subprocess.Popen[str]) -> None:
         (["--set", "resources.devices=5000"], "devices is 5000 and this machine has"),
         (["--set", "resources.devices=0"], "devices: Input should be greater than or equal to 1 (got 0)"),
         (["--set", "adaptation.patience=1", "--valid", ""], "patience is 1 and there is no valid text"),
-        (["--resume-from", "nowhere.json"], "checkpoint 'nowhere.json' does not exist; give a file step-N.checkpoint"),
-        (["--resume-from", "some.json", "--no-resume"], "--resume-from 'some.json' goes on from a checkpoint, and"),
+        (
+            ["--set", "resources.resume_from=nowhere.json"],
+            "checkpoint 'nowhere.json' does not exist; give a file step-N.checkpoint",
+        ),
+        (
+            ["--set", "resources.resume_from=some.json", "--set", "resources.resume=false"],
+            "resources.resume_from 'some.json' goes on from a checkpoint, and",
+        ),
     ],
 )
 def test_what_a_user_gets_wrong_about_training_is_one_line(

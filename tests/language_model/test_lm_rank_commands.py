@@ -42,7 +42,7 @@ def options(folder: Path, name: str, *more: str) -> list[str]:
         "adaptation.batch_tokens=256",
     ]
     output = ["--output", str(folder / name), "--report", str(folder / f"{name}.json")]
-    work = ["--work-folder", str(folder / "work" / name), "--threads", "1"]
+    work = ["--set", f"resources.work_folder={folder / 'work' / name}", "--threads", "1"]
     plain = [*work, *settings("adaptation.dropout=0", "adaptation.precision=float32", "adaptation.learning_rate=0.01")]
     return ["adapt", "--model", str(folder / "pretrained"), *texts, *output, *plain, *more]
 

@@ -59,12 +59,10 @@ class TuneFiles(StageFiles):
     """as for 'palimpsest fill'"""
     generic_text: Annotated[str | None, READ] = None
     """as for 'palimpsest fill'"""
-    work_folder: str | None = None
-    """where finished parts of the filling lie until it is complete; private (default: .palimpsest/fills)"""
 
     def of_fill(self, method: AnyMethod, output: str) -> FillFiles:
         """Those of the fill by the base."""
-        same = ("input", "kept_words", "word_counts", "tuning_text", "generic_text", "work_folder")
+        same = ("input", "kept_words", "word_counts", "tuning_text", "generic_text")
         return FillFiles(
             output=output,
             filler=self.base if method.uses_filler else None,
@@ -123,7 +121,7 @@ def _filled_by_base(
     from tasks.corpora.text_lines import read_lines
     from tasks.files.work_folder import WorkFolder
 
-    work = WorkFolder(files.work_folder or DEFAULT_WORK_FOLDER, files.output, "tuning")
+    work = WorkFolder(resources.work_folder or DEFAULT_WORK_FOLDER, files.output, "tuning")
     filled = str(work.path / "filled.txt")
     try:
         report = fill(method, files.of_fill(method, filled), cell, resources)

@@ -74,7 +74,7 @@ def divide_model(model: TransformerLanguageModel, mesh: Any) -> None:
 class LanguageModelTraining(ResumableTraining):
     """One language model, and what is measured and kept of its training."""
 
-    loss_remedy = "; --resume-from goes on from a checkpoint with other settings"
+    loss_remedy = "; resources.resume_from goes on from a checkpoint with other settings"
     model: TransformerLanguageModel
     settings: TrainingSettings
     valid: ValidBatches | None

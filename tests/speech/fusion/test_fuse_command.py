@@ -184,7 +184,7 @@ QUICK = [
 def test_a_transformer_over_the_recognisers_units_is_trained_adapted_and_fused(speech, tmp_path, capsys):
     arguments = ["unit-language-model", "--set", "kind=transformer", "--recogniser", f"{speech}/recogniser"]
     arguments += ["--text", f"{speech}/text.txt", "--valid", f"{speech}/text.txt", *QUICK]
-    arguments += ["--work-folder", f"{tmp_path}/work"]
+    arguments += ["--set", f"resources.work_folder={tmp_path}/work"]
 
     def losses(name, *options):
         assert (

@@ -34,7 +34,7 @@ def _arguments(tones: Path, output: Path, *more: str) -> list[str]:
     return [
         "train-recogniser",
         *("--params", str(tones / "params.yaml"), "--manifest", str(tones / "train" / "manifest.jsonl")),
-        *("--output", str(output), "--work-folder", str(output.parent / "work"), "--threads", "1", *more),
+        *("--output", str(output), "--set", f"resources.work_folder={output.parent / 'work'}", "--threads", "1", *more),
     ]
 
 
