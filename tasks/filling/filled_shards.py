@@ -185,14 +185,25 @@ def fill_corpus(
         results = filled_shards(itertools.chain(first, shards), context.corpus_filler, devices, done.store, advance)
         with contextlib.closing(results):
             if done.store is None:
-                write_lines(files.output, (line for filled in results for line in done.counted(filled).lines))
+                lines = (line for filled in results for line in done.counted(filled).lines)
             else:
                 for filled in results:
                     done.counted(filled)
-                write_lines(files.output, done.store.lines(done.shards))
+                lines = done.store.lines(done.shards)
+            write_lines(files.output, _masked(lines, done, files.input), private=True)
         on_failure.pop_all()
     done.seconds = time.perf_counter() - started
     return done
+
+
+def _masked(lines: Iterable[str], done: FilledCorpus, name: str) -> Iterator[str]:
+    """The lines; ``CorpusError`` at their end where nothing in them was masked, so that no raw text becomes a fill."""
+    yield from lines
+    if not done.markers:
+        raise CorpusError(
+            f"{name!r} has no marker such as [MASK], so filling would copy it as it is; give a text that "
+            "'palimpsest mask' wrote"
+        )
 
 
 def fill_key(context: FillContext) -> str:

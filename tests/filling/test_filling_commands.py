@@ -247,6 +247,19 @@ def test_memory_does_not_grow_with_the_corpus(corpus):
     assert peaks[1] - peaks[0] < 8 * 2**20
 
 
+def test_raw_text_is_not_copied_and_a_fill_is_its_owners_alone(corpus, small_shards, capsys):
+    """One swapped argument must not make the private text a fill."""
+    counts = ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv"]
+    assert fill(corpus, *counts) == 0
+    assert (corpus / "filled.txt").stat().st_mode & 0o777 == 0o600
+    (corpus / "filled.txt").unlink()
+    for text in ("Tom went to Paris\n", "Tom went to Paris\n" * 9):
+        (corpus / "masked.txt").write_text(text, encoding="utf-8")
+        assert fill(corpus, *counts) == 1
+        assert "has no marker such as [MASK], so filling would copy it" in capsys.readouterr().err
+        assert not (corpus / "filled.txt").exists()
+
+
 def test_a_sidecar_of_another_text_is_an_error(corpus, filler, capsys):
     for text, message in (
         ("the [MASK] sat\n", "more lines"),
