@@ -42,9 +42,10 @@ class ResourceSettings(Settings):
     nodes: int = Field(default=1, ge=1)
     """Machines that it is trained on; with more than one, torchrun starts the command on each."""
     strategy: Literal["auto", "ddp", "fsdp"] = "auto"
-    """``ddp``: every device has the whole model; ``fsdp``: each has a part; ``auto``: ``ddp`` on several devices."""
+    """``ddp``: every device has the whole model; ``fsdp``: each has a part; ``auto``: ``ddp`` on several devices.
+    A recogniser is trained with ``ddp`` whatever this says."""
     compile: bool = False
-    """Whether training compiles the model first: a minute or two, which a long run earns back."""
+    """Whether the training of a language model compiles it first: a minute or two, which a long run earns back."""
     checkpoint_seconds: float = Field(default=600.0, ge=0)
     """Time between two checkpoints of a training run; 0: none by time."""
     checkpoint_steps: int = Field(default=0, ge=0)
