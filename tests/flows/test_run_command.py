@@ -134,7 +134,7 @@ def test_all_problems_of_the_parameters_are_told_before_anything_starts(project:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "--jobs", "0"], "--jobs: 0 is not allowed"),
+        (["run", "--jobs", "0"], "jobs: Input should be greater than or equal to 1 (got 0)"),
         (["run", "fil"], "no stage matches 'fil' (did you mean 'fill'?)"),
         (["plan", "nothing-like-it"], "no stage matches 'nothing-like-it'"),
     ],

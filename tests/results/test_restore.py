@@ -68,6 +68,11 @@ def set_report(folder, **values):
     (folder / REPORT).write_text(json.dumps({**document, **values}), encoding="utf-8")
 
 
+def test_a_folder_and_this_checkout_cannot_both_be_meant(tracked, capsys):
+    assert main(["restore", TOP_K.path, "--in-place", "--folder", "then"]) == 1
+    assert "--folder 'then' is a new folder, and --in-place this checkout; give one" in capsys.readouterr().err
+
+
 def test_a_checkout_with_changes_is_refused_and_left_alone(tracked, repository, capsys):
     (tracked / "source.txt").write_text("changed\n", encoding="utf-8")
     assert main(["restore", TOP_K.path, "--in-place"]) == 1

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from tasks.errors import CorpusError
+from tasks.errors import CorpusError, ParameterError
 from tasks.options import READ, WRITE, Argument, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH
 from tasks.results.origin.lock_entries import LockEntries, agrees, kept_entries, kept_lock, lock_digest, read_lock
@@ -55,6 +55,10 @@ class RestoreOptions(Options):
 
 def run(options: RestoreOptions) -> None:
     """Resolve the name, bring the state back, say what is there and what is not."""
+    if options.folder and options.in_place:
+        raise ParameterError(
+            f"--folder {options.folder!r} is a new folder, and --in-place this checkout; give one of them"
+        )
     origin = resolve(options.run, ReportIndex(options.reports), options.params)
     commit = origin["commit"]
     if not commit:
