@@ -22,7 +22,7 @@ from pydantic import Field
 
 from flows.graph.graph import open_repository, project_folder
 from tasks.errors import ResourceError
-from tasks.options import READ, Argument, Command, Options
+from tasks.options import Argument, Command, Options
 from tasks.results.report_index import REPORTS
 
 SUMMARY = "check one filled text, and put it with its card into releases/, to be given away"
@@ -43,8 +43,6 @@ class ReleaseOptions(Options):
     """for the card, as Hugging Face names it"""
     language: str = "en"
     """for the card, by its ISO 639 code"""
-    reports: Annotated[str, READ] = REPORTS
-    """reports of the stages"""
 
 
 def run(options: ReleaseOptions) -> int:
@@ -58,7 +56,7 @@ def run(options: ReleaseOptions) -> int:
 
     with open_repository(project_folder()) as repository:
         parameters = read_parameters()
-        cell = find_cell(options.cell, options.reports, with_model=options.with_model)
+        cell = find_cell(options.cell, REPORTS, with_model=options.with_model)
         wish = Wish(options.name, options.also, options.license, options.language)
         made = make_release(cell, wish, parameters)
         try:

@@ -184,6 +184,7 @@ def fill_corpus(
             on_failure.callback(done.store.close)
         results = filled_shards(itertools.chain(first, shards), context.corpus_filler, devices, done.store, advance)
         with contextlib.closing(results):
+            lines: Iterable[str]
             if done.store is None:
                 lines = (line for filled in results for line in done.counted(filled).lines)
             else:

@@ -6,9 +6,9 @@ Epsilons of different noisy counts add up for each unit, a line or a document; t
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
-from tasks.options import READ, Command, Options
+from tasks.options import Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
 from tasks.privacy.ledger import Release, epsilon_spent, of_corpus, read_ledger
 
@@ -18,8 +18,6 @@ SUMMARY = "list the releases, and the epsilon that they have spent"
 class LedgerOptions(Options):
     """What is read."""
 
-    params: Annotated[str, READ] = DEFAULT_PATH
-    """for the budget"""
     json_: bool = False
     """print everything as JSON"""
 
@@ -27,7 +25,7 @@ class LedgerOptions(Options):
 def run(options: LedgerOptions) -> None:
     """Print the table."""
     releases = read_ledger()
-    budget = read_sections(options.params, ["release"])["release"].epsilon_budget
+    budget = read_sections(DEFAULT_PATH, ["release"])["release"].epsilon_budget
     sums = epsilon_sums(releases)
     if options.json_:
         document = {"releases": [asdict(one) for one in releases], "epsilon": sums, "budget": budget}

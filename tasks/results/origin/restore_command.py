@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from tasks.errors import CorpusError, ParameterError
-from tasks.options import READ, WRITE, Argument, Command, Options
+from tasks.options import WRITE, Argument, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH
 from tasks.results.origin.lock_entries import LockEntries, agrees, kept_entries, kept_lock, lock_digest, read_lock
 from tasks.results.origin.restored_state import (
@@ -45,10 +45,6 @@ class RestoreOptions(Options):
     """into this checkout, which must have no uncommitted changes"""
     pull: bool = False
     """get files that are not here from DVC's remote"""
-    reports: Annotated[str, READ] = REPORTS
-    """reports of the stages"""
-    params: Annotated[str, READ] = DEFAULT_PATH
-    """parameters; the section 'tracking' says where MLflow's store is"""
     json_: bool = False
     """print what was brought back as JSON"""
 
@@ -59,7 +55,7 @@ def run(options: RestoreOptions) -> None:
         raise ParameterError(
             f"--folder {options.folder!r} is a new folder, and --in-place this checkout; give one of them"
         )
-    origin = resolve(options.run, ReportIndex(options.reports), options.params)
+    origin = resolve(options.run, ReportIndex(REPORTS), DEFAULT_PATH)
     commit = origin["commit"]
     if not commit:
         raise CorpusError(
@@ -94,7 +90,7 @@ def _entries(origin: Mapping[str, Any], options: RestoreOptions) -> tuple[str | 
     from tasks.parameters.parameter_file import read_sections
     from tasks.results.origin.tracked_origin import tracked_lock
 
-    settings = read_sections(options.params, ["tracking"])["tracking"]
+    settings = read_sections(DEFAULT_PATH, ["tracking"])["tracking"]
     digest = tracked_lock(origin.get("run_id"), origin.get("key"), settings)
     return digest, kept_entries(digest) if digest else {}
 

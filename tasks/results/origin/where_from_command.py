@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from tasks.errors import CorpusError
-from tasks.options import READ, Argument, Command, Options
+from tasks.options import Argument, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
 from tasks.results.origin.lock_entries import LockEntries, agrees, lock_digest, read_lock
 from tasks.results.origin.tracked_origin import is_run_id, tracked_origin, tracked_origin_of_key
@@ -34,18 +34,14 @@ class WhereFromOptions(Options):
 
     run: Annotated[str, Argument(positional=True)]
     """cell, key, MLflow run id, stage, or name of a report"""
-    reports: Annotated[str, READ] = REPORTS
-    """reports of the stages"""
-    params: Annotated[str, READ] = DEFAULT_PATH
-    """parameters; the section 'tracking' says where MLflow's store is, for run ids"""
     json_: bool = False
     """print everything as JSON"""
 
 
 def run(options: WhereFromOptions) -> None:
     """Resolve the name and print its origin."""
-    index = ReportIndex(options.reports)
-    origin = resolve(options.run, index, options.params)
+    index = ReportIndex(REPORTS)
+    origin = resolve(options.run, index, DEFAULT_PATH)
     if options.json_:
         json.dump(origin, sys.stdout, indent=2, ensure_ascii=False)
         print()
