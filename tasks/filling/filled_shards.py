@@ -31,13 +31,14 @@ from tasks.filling.restoration import Restoration, Rounding
 from tasks.filling.settings import ClassAware
 from tasks.filling.shard_workers import Device, ShardWorkers
 from tasks.model_source import locate_model
-from tasks.records.stage_report import code_state, content_hash
+from tasks.records.stage_report import content_hash
 from tasks.settings.checks import as_plain
 from tasks.settings.resources import ResourceSettings
 
 _LIBRARIES = (
     "palimpsest numpy torch transformers tokenizers peft faker regex spacy presidio-analyzer python-crfsuite".split()
 )
+_PACKAGE = Path(__file__).parents[1]
 _AHEAD_PER_DEVICE = 4
 """So many shards per device may wait for their turn behind one that is slow: a bound on memory."""
 
@@ -222,10 +223,18 @@ def fill_key(context: FillContext) -> str:
         "content": {option: content_hash(path) for option, path in files.read() if path != files.filler},
         "models": {name: _model_state(name) for name in models},
         "counted": context.learned.measured.get("counted_frequencies"),
-        "code": code_state(),
+        "code": _code_hash(),
         "versions": {name: _version(name) for name in _LIBRARIES},
     }
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def _code_hash() -> str:
+    """Of this package as it is, whether it is committed or not."""
+    digest = hashlib.sha256()
+    for file in sorted(_PACKAGE.rglob("*.py")):
+        digest.update(f"{file.relative_to(_PACKAGE)}\0".encode() + file.read_bytes())
+    return digest.hexdigest()
 
 
 def _model_state(name: str) -> str | None:

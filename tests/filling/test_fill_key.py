@@ -75,9 +75,13 @@ def test_the_commit_of_a_model_of_the_hub_is_in_it(files, monkeypatch):
     assert keys[0] == keys[2] != keys[1]
 
 
-def test_the_code_and_the_versions_are_in_it(files, monkeypatch):
-    before = key()
-    monkeypatch.setattr(filled_shards, "code_state", lambda: {"commit": "other"})
-    changed = key()
+def test_the_versions_and_the_code_are_in_it_committed_or_not(files, monkeypatch):
+    keys = [key()]
     monkeypatch.setattr(filled_shards, "version", lambda _: "0")
-    assert len({before, changed, key()}) == 3
+    keys.append(key())
+    (files / "package").mkdir()
+    monkeypatch.setattr(filled_shards, "_PACKAGE", files / "package")
+    for code in ("words = 1\n", "words = 2\n"):
+        (files / "package" / "fill.py").write_text(code)
+        keys.append(key())
+    assert len(set(keys)) == 4
