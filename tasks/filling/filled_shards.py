@@ -201,7 +201,7 @@ def fill_corpus(
 def _masked(lines: Iterable[str], done: FilledCorpus, name: str) -> Iterator[str]:
     """The lines; ``CorpusError`` at their end where nothing in them was masked, so that no raw text becomes a fill."""
     yield from lines
-    if not done.markers:
+    if not done.tally.markers:
         raise CorpusError(
             f"{name!r} has no marker such as [MASK], so filling would copy it as it is; give a text that "
             "'palimpsest mask' wrote"

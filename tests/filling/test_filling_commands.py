@@ -11,7 +11,7 @@ from transformers import AutoModelForMaskedLM, BertModel
 
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
-from tasks.filling import filled_corpus
+from tasks.filling import filled_corpus, filled_shards
 from tasks.filling.filled_shards import ShardStore
 
 TOKENIZER = word_piece_tokenizer()
@@ -207,6 +207,19 @@ def test_shards_are_kept_in_the_work_folder_until_the_end(corpus, small_shards, 
     assert len(saved) == 2
     assert not any((corpus / "work").iterdir())
     assert json.loads((corpus / "report.json").read_text())["measured"]["shards"] == 2
+
+
+def test_a_fill_whose_every_shard_was_finished_before_is_put_together(corpus, small_shards, monkeypatch):
+    monkeypatch.chdir(corpus)
+    counts = ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv", "--report", "report.json"]
+    with monkeypatch.context() as killed:
+        killed.setattr(filled_shards.FilledCorpus, "remove", lambda self: None)
+        assert fill(corpus, *counts) == 0
+    filled = (corpus / "filled.txt").read_bytes()
+    (corpus / "filled.txt").unlink()
+    assert fill(corpus, *counts) == 0
+    assert (corpus / "filled.txt").read_bytes() == filled
+    assert json.loads((corpus / "report.json").read_text())["measured"]["resumed_shards"] == 2
 
 
 def test_standard_streams_keep_no_shards(corpus, small_shards, monkeypatch, capsys):
