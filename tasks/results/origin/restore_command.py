@@ -29,7 +29,6 @@ from tasks.results.origin.restored_state import (
     new_worktree,
 )
 from tasks.results.origin.where_from_command import resolve
-from tasks.results.report_index import REPORTS, ReportIndex
 
 SUMMARY = "bring back the code, parameters and files that a number comes from"
 
@@ -55,7 +54,7 @@ def run(options: RestoreOptions) -> None:
         raise ParameterError(
             f"--folder {options.folder!r} is a new folder, and --in-place this checkout; give one of them"
         )
-    origin = resolve(options.run, ReportIndex(REPORTS), DEFAULT_PATH)
+    origin = resolve(options.run)
     commit = origin["commit"]
     if not commit:
         raise CorpusError(
@@ -64,7 +63,7 @@ def run(options: RestoreOptions) -> None:
         )
     check_commit(commit)
     # Read before anything is checked out: in place, the lock of this state would be gone.
-    lock, entries = _entries(origin, options)
+    lock, entries = _entries(origin)
     if options.in_place:
         check_out_here(commit)
         folder = Path()
@@ -79,7 +78,7 @@ def run(options: RestoreOptions) -> None:
         print("\n".join(_lines(origin, lock, entries, state)))
 
 
-def _entries(origin: Mapping[str, Any], options: RestoreOptions) -> tuple[str | None, dict[str, Any]]:
+def _entries(origin: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
     """The part of ``dvc.lock`` that the number comes from, empty where it is not here, and what names it, where it is
     recorded."""
     if origin["chain"]:

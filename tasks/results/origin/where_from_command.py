@@ -40,8 +40,7 @@ class WhereFromOptions(Options):
 
 def run(options: WhereFromOptions) -> None:
     """Resolve the name and print its origin."""
-    index = ReportIndex(REPORTS)
-    origin = resolve(options.run, index, DEFAULT_PATH)
+    origin = resolve(options.run)
     if options.json_:
         json.dump(origin, sys.stdout, indent=2, ensure_ascii=False)
         print()
@@ -49,10 +48,11 @@ def run(options: WhereFromOptions) -> None:
         print("\n".join(_lines(origin)))
 
 
-def resolve(name: str, index: ReportIndex, params: str) -> dict[str, Any]:
+def resolve(name: str) -> dict[str, Any]:
     """Everything that is known of a number, however it is named; ``CorpusError`` where nothing is."""
+    index = ReportIndex(REPORTS)
     if is_run_id(name):
-        run = tracked_origin(name, read_sections(params, ["tracking"])["tracking"])
+        run = tracked_origin(name, read_sections(DEFAULT_PATH, ["tracking"])["tracking"])
         report = index.cells().get(run["cell"])
         if report is not None and index.key_of(report) == run["key"]:
             return {**_origin(report, index), "run_id": name}
@@ -62,7 +62,7 @@ def resolve(name: str, index: ReportIndex, params: str) -> dict[str, Any]:
         report = index.cells().get(path)
         if report is not None and index.key_of(report) == name:
             return _origin(report, index)
-        tracked = tracked_origin_of_key(name, read_sections(params, ["tracking"])["tracking"])
+        tracked = tracked_origin_of_key(name, read_sections(DEFAULT_PATH, ["tracking"])["tracking"])
         if tracked is not None:
             return tracked
         now = f"; the reports hold {index.key_of(report)!r} now" if report else ""

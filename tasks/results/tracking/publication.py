@@ -140,7 +140,8 @@ def _make_run(record: RunRecord, store: TrackingStore) -> str:
     if store.is_locked:
         _complete(run, record, store, {})
         return str(run.info.run_id)
-    for tries_left in reversed(range(_TRIES)):
+    tries_left = _TRIES - 1
+    while True:
         try:
             _complete(run, record, store, logged_curves(store.client, [run])[run.info.run_id])
             return str(run.info.run_id)
@@ -149,8 +150,7 @@ def _make_run(record: RunRecord, store: TrackingStore) -> str:
             found = store.run_that_stays(record.key)
             if found is None or tries_left == 0:
                 raise
-            run = found
-    raise AssertionError("the last try returns or raises")
+            run, tries_left = found, tries_left - 1
 
 
 def _contradicts(run: Any, record: RunRecord, logged: Mapping[tuple[str, int], float]) -> bool:
