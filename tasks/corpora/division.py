@@ -2,8 +2,8 @@
 
 A first pass cleans the source, leaves duplicates out (the first occurrence stays) and counts what remains of each
 document; a seeded shuffle of the documents then gives the first ones to test, the next to valid, the others to
-train; a second pass writes. So no sentence and no document is in two parts, the sizes are exact, and memory holds
-16 bytes per sentence rather than the text.
+train; a second pass writes. So no sentence and no document is in two parts, sizes that the settings name are exact, and
+memory holds 16 bytes per sentence rather than the text.
 """
 
 import random
@@ -28,6 +28,8 @@ DOCUMENTS = "train.documents"
 that ends in .txt would be taken for text where the folder is a source itself."""
 _READING_ORDER: tuple[Part | None, ...] = ("test", "valid", "train", None)
 """Which part keeps a sentence that several have: what is tested on must not be trained on."""
+_SCALED: dict[Part, tuple[float, int]] = {"test": (0.15, 2000), "valid": (0.1, 1000)}
+"""Share of all sentences and largest size of the parts whose size nobody named."""
 
 
 @dataclass
@@ -153,12 +155,13 @@ def _assign(survey: _Survey, settings: CleaningSettings, name: str) -> tuple[lis
         )
     parts = list(survey.parts)
     fixed = {part for part in parts if part is not None}
-    # A part that the source brings is taken as a whole; only training text may have a limit then.
-    room: dict[Part, int] = {
-        "test": total if "test" in fixed else settings.test_sentences,
-        "valid": total if "valid" in fixed else settings.valid_sentences,
-        "train": settings.train_sentences or total,
+    sizes: dict[Part, int] = {
+        "test": settings.test_sentences or _scaled("test", total),
+        "valid": settings.valid_sentences or _scaled("valid", total),
     }
+    # A part that the source brings, or whose size nobody named, is taken in whole documents.
+    named = {"test": settings.test_sentences, "valid": settings.valid_sentences, "train": settings.train_sentences}
+    room: dict[Part, int] = {part: total if part in fixed - {"train"} else named[part] or total for part in PARTS}
     # What is neither test nor valid by itself can become any part that the source does not bring.
     free = [group for group, part in enumerate(parts) if survey.counts[group] and part in (None, "train")]
     random.Random(settings.seed).shuffle(free)
@@ -166,25 +169,31 @@ def _assign(survey: _Survey, settings: CleaningSettings, name: str) -> tuple[lis
     for part in ("test", "valid"):
         if part in fixed:
             continue
-        needed = room[part]
+        needed = sizes[part]
         while needed > 0 and position < len(free):
             parts[free[position]] = part
             needed -= survey.counts[free[position]]
             position += 1
         if needed > 0:
-            _too_small(name, total, settings)
+            _too_small(name, total, sizes)
     needed = room["train"]
     if position == len(free):
-        _too_small(name, total, settings)
+        _too_small(name, total, sizes)
     for group in free[position:]:
         parts[group] = "train" if needed > 0 else None
         needed -= survey.counts[group]
     return parts, room
 
 
-def _too_small(name: str, sentences: int, settings: CleaningSettings) -> None:
+def _scaled(part: Part, total: int) -> int:
+    """Sentences of a part whose size nobody named."""
+    share, most = _SCALED[part]
+    return min(most, max(1, round(share * total)))
+
+
+def _too_small(name: str, sentences: int, sizes: dict[Part, int]) -> None:
     raise CorpusError(
         f"{name}: {sentences} different sentences are too few (or in too few documents) for a test part of "
-        f"{settings.test_sentences}, a validation part of {settings.valid_sentences} and training text; "
+        f"{sizes['test']}, a validation part of {sizes['valid']} and training text; "
         "lower test_sentences and valid_sentences, or bring more text"
     )

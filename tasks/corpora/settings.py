@@ -20,10 +20,12 @@ class CleaningSettings(Settings):
     """Longer sentences are left out and counted."""
     train_sentences: int | None = Field(default=None, ge=1)
     """At most so many sentences for training; ``null`` for all."""
-    valid_sentences: int = Field(default=1000, ge=1)
-    """Sentences of the validation part, where the source brings none; a part that it brings is taken whole."""
-    test_sentences: int = Field(default=1000, ge=1)
-    """Sentences of the test part, where the source brings none; a part that it brings is taken whole."""
+    valid_sentences: int | None = Field(default=None, ge=1)
+    """Sentences of the validation part, where the source brings none; a part that it brings is taken whole. ``null``: a
+    tenth of all sentences, at most 1,000, in whole documents."""
+    test_sentences: int | None = Field(default=None, ge=1)
+    """Sentences of the test part, where the source brings none; a part that it brings is taken whole. ``null``: three of
+    twenty sentences, at most 2,000, in whole documents."""
     seed: Seed = 1
     """Seed of the split; documents (conversations, articles) are never divided between parts."""
 

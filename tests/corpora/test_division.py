@@ -171,3 +171,19 @@ def test_given_parts_stay_and_train_is_drawn_by_the_seed(tmp_path):
     assert found["a"]["test"] == [f"Line {number} of test" for number in range(7)]
     numbers = [int(line.split()[1]) for line in found["a"]["train"]]
     assert numbers == sorted(numbers)
+
+
+@pytest.mark.parametrize("sentences, test, valid", [(20, 3, 2), (300, 45, 30), (1300, 195, 130), (20000, 2000, 1000)])
+def test_parts_that_nobody_sized_grow_with_the_corpus_up_to_a_limit(tmp_path, sentences, test, valid):
+    lines = [Document([f"Sentence number {number}"]) for number in range(sentences)]
+
+    tally = divide(Documents(*lines), CleaningSettings(), tmp_path, private=False, name="x")
+
+    assert tally.sentences == {"train": sentences - test - valid, "valid": valid, "test": test}
+
+
+def test_parts_that_nobody_sized_lose_nothing_of_large_documents(tmp_path):
+    tally = divide(Documents(*conversations(10, 30)), CleaningSettings(), tmp_path, private=False, name="x")
+
+    assert tally.sentences == {"train": 210, "valid": 30, "test": 60}
+    assert not any(tally.left_out.values())
