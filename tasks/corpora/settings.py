@@ -24,8 +24,8 @@ class CleaningSettings(Settings):
     """Sentences of the validation part, where the source brings none; a part that it brings is taken whole. ``null``: a
     tenth of all sentences, at most 1,000, in whole documents."""
     test_sentences: int | None = Field(default=None, ge=1)
-    """Sentences of the test part, where the source brings none; a part that it brings is taken whole. ``null``: three of
-    twenty sentences, at most 2,000, in whole documents."""
+    """Sentences of the test part, where the source brings none; a part that it brings is taken whole. ``null``: three
+    of twenty sentences, at most 2,000, in whole documents."""
     seed: Seed = 1
     """Seed of the split; documents (conversations, articles) are never divided between parts."""
 

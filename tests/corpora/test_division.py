@@ -173,7 +173,9 @@ def test_given_parts_stay_and_train_is_drawn_by_the_seed(tmp_path):
     assert numbers == sorted(numbers)
 
 
-@pytest.mark.parametrize("sentences, test, valid", [(20, 3, 2), (300, 45, 30), (1300, 195, 130), (20000, 2000, 1000)])
+@pytest.mark.parametrize(
+    ("sentences", "test", "valid"), [(20, 3, 2), (300, 45, 30), (1300, 195, 130), (20000, 2000, 1000)]
+)
 def test_parts_that_nobody_sized_grow_with_the_corpus_up_to_a_limit(tmp_path, sentences, test, valid):
     lines = [Document([f"Sentence number {number}"]) for number in range(sentences)]
 

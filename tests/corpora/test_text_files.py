@@ -5,12 +5,16 @@ import pyarrow.parquet
 import pytest
 
 from tasks.corpora.sources.document import Document
-from tasks.corpora.sources.text_files import TextFiles
+from tasks.corpora.sources.text_files import FilesCorpus
 from tasks.errors import CorpusError
 
 
-def documents(*arguments, **options):
-    source = TextFiles(*map(str, arguments), **options)
+def opened(source, **options):
+    return FilesCorpus(kind="files", source=str(source), **options).open()
+
+
+def documents(source, **options):
+    source = opened(source, **options)
     return [document for part in source.parts for document in source.documents(part)]
 
 
@@ -42,7 +46,7 @@ def test_folder_with_parts(tmp_path):
 
 def test_source_can_be_read_twice(tmp_path):
     (tmp_path / "a.txt").write_text("one\ntwo\n")
-    source = TextFiles(str(tmp_path / "a.txt"))
+    source = opened(tmp_path / "a.txt")
     assert list(source.documents()) == list(source.documents())
 
 
@@ -67,9 +71,9 @@ def test_bad_files(tmp_path, name, content, options, message):
 
 def test_bad_places(tmp_path):
     with pytest.raises(CorpusError, match="does not exist"):
-        TextFiles(str(tmp_path / "nothing"))
+        opened(tmp_path / "nothing")
     with pytest.raises(CorpusError, match="holds no file that ends in"):
-        TextFiles(str(tmp_path))
+        opened(tmp_path)
     table = pyarrow.table({"text": ["one", None], "n": [1, 2]})
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
     with pytest.raises(CorpusError, match="no column 'body'; there are: text, n"):
@@ -82,12 +86,56 @@ def test_given_parts_must_be_there_and_nothing_else(tmp_path):
     for name in ("train.txt", "test.txt"):
         (tmp_path / name).write_text(name)
     with pytest.raises(CorpusError, match=r"has no file named valid\.\*"):
-        TextFiles(str(tmp_path), parts="given")
+        opened(tmp_path, parts="given")
     with pytest.raises(CorpusError, match=r"train\.\* or valid\.\* or test\.\*"):
-        TextFiles(str(tmp_path / "train.txt"), parts="given")
+        opened(tmp_path / "train.txt", parts="given")
     (tmp_path / "valid.txt").write_text("valid.txt")
     found = {document.texts[0]: document.part for document in documents(tmp_path, parts="given")}
     assert found == {"train.txt": "train", "valid.txt": "valid", "test.txt": "test"}
     (tmp_path / "more.txt").write_text("more.txt")
     with pytest.raises(CorpusError, match=r"holds 'more\.txt'"):
-        TextFiles(str(tmp_path), parts="given")
+        opened(tmp_path, parts="given")
+
+
+MAIL = b"""From: Ada Kovac <ada@example.org>
+Subject: the secret of Ottilie
+MIME-Version: 1.0
+Content-Type: multipart/alternative; boundary=x
+
+--x
+Content-Type: text/plain; charset=utf-8
+Content-Transfer-Encoding: quoted-printable
+
+Dear Bo, the caf=C3=A9 is
+closed. Come at 8.
+
+> when do we meet?
+See you!
+--=20
+Ada
+--x
+Content-Type: text/html
+
+<p>Dear Bo</p>
+--x--
+"""
+
+
+def test_a_mail_is_its_sentences_without_headers_quotes_and_signature(tmp_path):
+    (tmp_path / "one.eml").write_bytes(MAIL)
+    html = b"From: a@example.org\nContent-Type: text/html\n\n<p>Hello</p>\n"
+    (tmp_path / "two.mbox").write_bytes(
+        b"".join(b"From MAILER Mon Nov 23 09:00:00 2026\n" + m + b"\n" for m in (html, MAIL))
+    )
+
+    first, second, third = documents(tmp_path)
+
+    assert first.texts == third.texts == ["Dear Bo, the café is closed.", "Come at 8.", "See you!"]
+    assert first.left_out == {"quoted": 3}
+    assert (second.texts, second.left_out) == ([], {"no_plain_text": 1})
+
+
+def test_the_lines_of_a_file_can_be_one_document(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.txt").write_text(f"{name} one\n{name} two\n")
+    assert [found.texts for found in documents(tmp_path, documents="files")] == [["a one", "a two"], ["b one", "b two"]]

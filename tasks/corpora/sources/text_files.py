@@ -1,4 +1,4 @@
-"""A user's own text: plain text, JSON lines or Parquet, one file or a folder of them."""
+"""A user's own text: plain text, mail, JSON lines or Parquet, one file or a folder of them."""
 
 import json
 from collections.abc import Iterator
@@ -8,10 +8,19 @@ from typing import Literal
 
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import PARTS, Document, Part
+from tasks.corpora.sources.mail import mail_documents
 from tasks.corpora.text_lines import LARGEST_RATIO, LONGEST_LINE, read_lines
 from tasks.errors import CorpusError
 
-_ENDINGS = {".txt": "text", ".text": "text", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+_ENDINGS = {
+    ".txt": "text",
+    ".text": "text",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".eml": "mail",
+    ".mbox": "mail",
+}
 _PARQUET_ROWS = 4096
 
 
@@ -20,14 +29,18 @@ class FilesCorpus(CorpusSettings):
 
     kind: Literal["files"]
     source: str
-    """A text file (one sentence a line), JSON lines or Parquet file, or a folder of such. Files of a folder that are
-    named ``train.*``, ``valid.*`` and ``test.*`` are those parts; what is missing is split off the rest."""
-    format: Literal["auto", "text", "jsonl", "parquet"] = "auto"
-    """``auto`` goes by the file name's ending."""
+    """A text file (one sentence a line), mail (``.eml``, ``.mbox``), JSON lines or Parquet file, or a folder of such.
+    Files of a folder that are named ``train.*``, ``valid.*`` and ``test.*`` are those parts; what is missing is split
+    off the rest."""
+    format: Literal["auto", "text", "jsonl", "parquet", "mail"] = "auto"
+    """``auto`` goes by the file name's ending. Of a mail its plain text is read, sentence by sentence and without what
+    it quotes; its headers are not."""
     text_field: str = "text"
     """Field of JSON lines or column of Parquet that holds the text."""
     document_field: str | None = None
-    """Field or column that names the document, so that no document is divided between parts."""
+    """Field or column that names the document, so that no document is divided between parts. A mail is one."""
+    documents: Literal["lines", "files"] = "lines"
+    """``files``: the lines of a plain text file are one document."""
     parts: Literal["auto", "given"] = "auto"
     """``given``: a folder with ``train.*``, ``valid.*`` and ``test.*`` and nothing else, which stay the parts that they
     are: valid and test whole, of train at most ``train_sentences``, drawn by the seed. ``auto``: parts are taken from
@@ -35,28 +48,23 @@ class FilesCorpus(CorpusSettings):
 
     def open(self) -> "TextFiles":
         """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
-        return TextFiles(self.source, self.format, self.text_field, self.document_field, self.parts)
+        return TextFiles(self)
 
 
 class TextFiles:
     """The source ``kind: files``.
 
     Every line of a text file, every record and every row is a document of its own, unless ``document_field`` names the
-    field that says which neighbours belong together.
+    field that says which neighbours belong together, or ``documents`` says that a file is one. A mail always is.
     """
 
-    def __init__(
-        self,
-        source: str,
-        format: Literal["auto", "text", "jsonl", "parquet"] = "auto",
-        text_field: str = "text",
-        document_field: str | None = None,
-        parts: Literal["auto", "given"] = "auto",
-    ) -> None:
-        self._format, self._text_field, self._document_field = format, text_field, document_field
+    def __init__(self, settings: FilesCorpus) -> None:
+        source = settings.source
+        self._format, self._text_field = settings.format, settings.text_field
+        self._document_field, self._documents = settings.document_field, settings.documents
         self._paths = self._find(Path(source))
         self.files = [str(path) for path in self._paths]
-        if parts == "given":
+        if settings.parts == "given":
             self._check_parts(source)
         self.parts = tuple({self._part(path) for path in self._paths})
 
@@ -65,8 +73,13 @@ class TextFiles:
         for path in self._paths:
             if self._part(path) != part:
                 continue
+            if self._format_of(path) == "mail":
+                yield from mail_documents(path, part)
+                continue
             pairs = self._pairs(path)
-            if self._document_field is None:
+            if self._documents == "files" and self._format_of(path) == "text":
+                yield Document([text for _, text in pairs], part)
+            elif self._document_field is None:
                 for _, text in pairs:
                     yield Document([text], part)
             else:
@@ -96,7 +109,8 @@ class TextFiles:
     def _find(self, source: Path) -> list[Path]:
         if not source.exists():
             raise CorpusError(
-                f"source {str(source)!r} does not exist; give a text, .jsonl or .parquet file, or a folder of such"
+                f"source {str(source)!r} does not exist; give a file that ends in {', '.join(_ENDINGS)}, or a folder "
+                "of such"
             )
         if not source.is_dir():
             return [source]
