@@ -1,0 +1,133 @@
+"""Which languages and scripts a text is in, as far as a sample of its lines tells.
+
+Languages are told apart by py3langid, a naive Bayes classifier over byte n-grams (Lui and Baldwin 2012, "langid.py: An
+Off-the-shelf Language Identification Tool"). It is unsure of a few words, so short lines of one script are joined; and
+languages that hardly any line is in are taken for its errors, so their lines go to the likeliest of the others. A
+language in another script than its own, such as Hindi in Latin letters, comes out as some language of that script.
+"""
+
+import random
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
+
+from tasks.corpora.words import words_of
+
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
+
+UNDETERMINED = "und"
+"""The language of what is too short to tell (ISO 639-2)."""
+
+_ENOUGH_BYTES, _FEWEST_BYTES = 160, 16
+"""UTF-8 bytes that are told apart well, and fewer than which nothing is told."""
+_RARE = 0.05
+"""Share of the words below which a language is taken for an error."""
+_WITHOUT_SPACES = {"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"}
+_CHARACTERS_A_WORD = 2
+"""What counts as one word in a script that sets no spaces."""
+
+
+@dataclass(frozen=True)
+class Languages:
+    """Shares of the words of a text, the largest first; empty where it has no word with a letter."""
+
+    languages: dict[str, float]
+    """By ISO 639-1 code: ``en``, ``de``, ``hi``, ``zh``; ``und`` where too little text stands together."""
+    scripts: dict[str, float]
+    """By the first word of the letters' names in Unicode: ``LATIN``, ``DEVANAGARI``, ``CJK``."""
+
+
+def language_shares(lines: Iterable[str], most: int = 2000) -> Languages:
+    """The languages and scripts of ``most`` of the lines, drawn evenly and always the same, in about a second."""
+    by_script: Counter[str] = Counter()
+    stretches = []
+    for text, words in _stretches(_sample(lines, most)):
+        by_script.update(words)
+        stretches.append((text, sum(words.values())))
+    languages = _classified(stretches, None)
+    total = sum(languages.values())
+    frequent = [name for name, words in languages.items() if words >= _RARE * total and name != UNDETERMINED]
+    if frequent:
+        languages = _classified(stretches, frequent)
+    return Languages(_shares(languages), _shares(by_script))
+
+
+def _shares(words: Counter[str]) -> dict[str, float]:
+    total = sum(words.values())
+    return {name: count / total for name, count in words.most_common()}
+
+
+def _sample(lines: Iterable[str], most: int) -> list[str]:
+    """Lines that are not blank, in their order (reservoir sampling, Vitter 1985, algorithm R)."""
+    chance = random.Random(1)
+    kept: list[tuple[int, str]] = []
+    for number, line in enumerate(line for line in lines if not line.isspace() and line):
+        if number < most:
+            kept.append((number, line))
+        elif (place := chance.randrange(number + 1)) < most:
+            kept[place] = (number, line)
+    return [line for _, line in sorted(kept)]
+
+
+def _stretches(lines: Iterable[str]) -> Iterator[tuple[str, Counter[str]]]:
+    """Lines, joined while they are short and of one script, each with its words by script."""
+    joined, words, script, size = "", Counter[str](), "", 0
+    for line in lines:
+        of_line = _words_by_script(line)
+        if not of_line:
+            continue
+        main = of_line.most_common(1)[0][0]
+        if joined and (main != script or size >= _ENOUGH_BYTES):
+            yield joined, words
+            joined, words = "", Counter()
+        joined, script = f"{joined}\n{line}" if joined else line, main
+        size = len(joined.encode("utf-8", errors="replace"))
+        words.update(of_line)
+    if joined:
+        yield joined, words
+
+
+def _words_by_script(line: str) -> Counter[str]:
+    letters: Counter[str] = Counter()
+    words: Counter[str] = Counter()
+    for word in words_of(line):
+        of_word = Counter(name for character in word if (name := _script(character)))
+        for script in of_word:
+            if script in _WITHOUT_SPACES:
+                letters[script] += of_word[script]
+        spaced = [script for script in of_word if script not in _WITHOUT_SPACES]
+        if spaced:
+            words[max(spaced, key=of_word.__getitem__)] += 1
+    for script, count in letters.items():
+        words[script] += -(-count // _CHARACTERS_A_WORD)
+    return words
+
+
+@lru_cache(maxsize=1 << 14)
+def _script(character: str) -> str:
+    """Script of a letter; empty for anything else."""
+    plain = unicodedata.normalize("NFKC", character)[:1]
+    return unicodedata.name(plain, "").partition(" ")[0] if plain.isalpha() else ""
+
+
+def _classified(stretches: Iterable[tuple[str, int]], among: list[str] | None) -> Counter[str]:
+    """Words by language, ``among`` these alone where they are given."""
+    identifier = _identifier()
+    identifier.set_languages(among)
+    found: Counter[str] = Counter()
+    for text, words in stretches:
+        told = len(text.encode("utf-8", errors="replace")) >= _FEWEST_BYTES
+        found[identifier.classify(text)[0] if told else UNDETERMINED] += words
+    return found
+
+
+@cache
+def _identifier() -> "LanguageIdentifier":
+    """Half a second to load."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE)

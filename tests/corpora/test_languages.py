@@ -1,0 +1,37 @@
+import pytest
+
+from tasks.corpora.languages import UNDETERMINED, Languages, language_shares
+
+SENTENCES = {
+    "en": ["I live in Stuttgart.", "Are you coming tonight?", "Ok", "My sister is called Anna."],
+    "de": ["Ich wohne in Stuttgart.", "Kommst du heute Abend?", "Ok", "Meine Schwester heißt Anna."],
+    "hi": ["मैं दिल्ली में रहता हूँ", "क्या आप कल शाम को घर पर हैं?"],
+    "zh": ["我今天去学校。", "你什么时候回来？", "王明住在上海。"],
+}
+SCRIPTS = {"en": "LATIN", "de": "LATIN", "hi": "DEVANAGARI", "zh": "CJK"}
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_one_language(language):
+    assert language_shares(SENTENCES[language]) == Languages({language: 1.0}, {SCRIPTS[language]: 1.0})
+
+
+def test_shares_are_of_words_and_add_up():
+    found = language_shares([*SENTENCES["en"] * 20, *SENTENCES["hi"] * 20])
+    assert list(found.languages) == ["en", "hi"]
+    # 14 words of English beside 13 of Hindi.
+    assert found.languages["en"] == pytest.approx(14 / 27)
+    assert found.scripts == {"LATIN": found.languages["en"], "DEVANAGARI": found.languages["hi"]}
+    assert sum(language_shares([*SENTENCES["en"] * 20, *SENTENCES["de"] * 20]).languages.values()) == pytest.approx(1)
+
+
+def test_the_sample_is_of_the_whole_text_and_always_the_same():
+    lines = [*SENTENCES["en"] * 100, *SENTENCES["zh"] * 100]
+    found = language_shares(iter(lines), most=100)
+    assert set(found.languages) == {"en", "zh"}
+    assert found == language_shares(iter(lines), most=100)
+
+
+def test_too_little_to_tell():
+    assert language_shares(["", "  ", "123 😀 !!"]) == Languages({}, {})
+    assert language_shares(["ok"]) == Languages({UNDETERMINED: 1.0}, {"LATIN": 1.0})
