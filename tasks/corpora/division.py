@@ -51,8 +51,6 @@ def divide(
 
     ``name`` is what error messages call the source. Raises ``CorpusError`` where it is too small to be divided.
     """
-    survey = _survey(source, settings)
-    parts, room = _assign(survey, settings, name)
     tally = DivisionTally()
     with ExitStack() as stack:
         streams = {
@@ -60,23 +58,36 @@ def divide(
         }
         # Only private text is masked and filled.
         documents = stack.enter_context(line_writer(Path(output) / DOCUMENTS, private=True)) if private else None
-        for index, (_, sentences) in enumerate(_unique(source, settings, tally, "writing")):
-            part = parts[survey.groups[index]]
-            written = 0
-            for sentence in sentences:
-                if part is None or room[part] == 0:
-                    tally.left_out[BEYOND_LIMIT] += 1
-                    continue
-                streams[part].write(sentence + "\n")
-                if part == "train" and documents is not None:
-                    documents.write(f"{survey.groups[index] + 1}\n")
-                room[part] -= 1
-                written += 1
-                tally.words[part] += count_words(sentence)
-            if part is not None and written:
-                tally.sentences[part] += written
-                tally.part_documents[part] += 1
+        for part, document, sentence in divided(source, settings, tally, name):
+            streams[part].write(sentence + "\n")
+            if part == "train" and documents is not None:
+                documents.write(f"{document}\n")
     return tally
+
+
+def divided(
+    source: Source, settings: CleaningSettings, tally: DivisionTally, name: str
+) -> Iterator[tuple[Part, int, str]]:
+    """Part, number of the document and text of each sentence that comes in; the tally is complete behind the last one.
+
+    Raises ``CorpusError`` as ``divide`` does.
+    """
+    survey = _survey(source, settings)
+    parts, room = _assign(survey, settings, name)
+    for index, (_, sentences) in enumerate(_unique(source, settings, tally, "writing")):
+        part = parts[survey.groups[index]]
+        written = 0
+        for sentence in sentences:
+            if part is None or room[part] == 0:
+                tally.left_out[BEYOND_LIMIT] += 1
+                continue
+            yield part, survey.groups[index] + 1, sentence
+            room[part] -= 1
+            written += 1
+            tally.words[part] += count_words(sentence)
+        if part is not None and written:
+            tally.sentences[part] += written
+            tally.part_documents[part] += 1
 
 
 @dataclass

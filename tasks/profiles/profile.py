@@ -8,6 +8,7 @@ same for every profile.
 
 import re
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 
 from tasks.errors import ParameterError
@@ -18,8 +19,7 @@ DEFAULT_PROFILE = "default"
 FOLDER = "profiles"
 
 _SECTION = re.compile(r"^([A-Za-z_]\w*):", re.MULTILINE)
-_DIMENSION = re.compile(r"^  ([A-Za-z_]\w*):", re.MULTILINE)
-_BY_DIMENSION = "compare"
+_KEY = re.compile(r"^  ([A-Za-z_]\w*):", re.MULTILINE)
 
 
 def profile_names(root: str | Path = ".") -> list[str]:
@@ -40,7 +40,6 @@ def profile_text(name: str, root: str | Path = ".") -> str:
     if not path.is_file():
         names = profile_names(root)
         raise ParameterError(f"there is no profile {name!r}{nearest(name, names)}; there are: {', '.join(names)}")
-    sections = _pieces(base, _SECTION)[1]
     replacing = _pieces(path.read_text(encoding="utf-8"), _SECTION)[1]
     if not replacing:
         raise ParameterError(f"{str(path)!r} names no section, such as 'compare:'")
@@ -50,17 +49,23 @@ def profile_text(name: str, root: str | Path = ".") -> str:
         raise ParameterError(
             f"{str(path)!r}: unknown section {unknown[0]!r}{nearest(unknown[0], known)}; allowed: {', '.join(known)}"
         )
-    if _BY_DIMENSION in replacing and _BY_DIMENSION in sections:
-        head, dimensions = _pieces(sections[_BY_DIMENSION], _DIMENSION)
-        replacing[_BY_DIMENSION] = head + "".join(
-            (dimensions | _pieces(replacing[_BY_DIMENSION], _DIMENSION)[1]).values()
-        )
     introduction = (
         f"# Profile {name}: params.yaml with what stands in {FOLDER}/{name}.yaml in the place of its own.\n"
         "# Every key is explained in tasks/*/*settings.py; an unknown key is an error.\n\n"
     )
-    texts = (text.rstrip("\n") + "\n" for text in (sections | replacing).values())
-    return introduction + "\n".join(texts)
+    return introduction + with_sections(base, path.read_text(encoding="utf-8"), by_key=("compare",))
+
+
+def with_sections(base: str, replacing: str, by_key: Collection[str]) -> str:
+    """The sections of a ``params.yaml`` with those of another text in their place, or in front of the end.
+
+    Of sections in ``by_key`` each key is replaced by itself. Comments belong to what stands below them.
+    """
+    sections, others = _pieces(base, _SECTION)[1], _pieces(replacing, _SECTION)[1]
+    for name in set(by_key) & set(sections) & set(others):
+        head, keys = _pieces(sections[name], _KEY)
+        others[name] = head + "".join((keys | _pieces(others[name], _KEY)[1]).values())
+    return "\n".join(text.rstrip("\n") + "\n" for text in (sections | others).values())
 
 
 def read_profile(name: str, root: str | Path = ".") -> Parameters:

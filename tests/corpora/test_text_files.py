@@ -135,7 +135,9 @@ def test_a_mail_is_its_sentences_without_headers_quotes_and_signature(tmp_path):
     assert (second.texts, second.left_out) == ([], {"no_plain_text": 1})
 
 
-def test_the_lines_of_a_file_can_be_one_document(tmp_path):
+def test_a_file_can_be_one_document_and_a_line_several_sentences(tmp_path):
     for name in "ab":
         (tmp_path / f"{name}.txt").write_text(f"{name} one\n{name} two\n")
     assert [found.texts for found in documents(tmp_path, documents="files")] == [["a one", "a two"], ["b one", "b two"]]
+    (tmp_path / "a.txt").write_text("It rains. Mr. Li left.\n")
+    assert [found.texts for found in documents(tmp_path / "a.txt", split=True)] == [["It rains.", "Mr. Li left."]]

@@ -6,6 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
+from tasks.corpora.sentences import split_sentences
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import PARTS, Document, Part
 from tasks.corpora.sources.mail import mail_documents
@@ -41,6 +42,9 @@ class FilesCorpus(CorpusSettings):
     """Field or column that names the document, so that no document is divided between parts. A mail is one."""
     documents: Literal["lines", "files"] = "lines"
     """``files``: the lines of a plain text file are one document."""
+    split: bool = False
+    """Whether lines, records and rows hold several sentences, to be told apart by the rules for English; mails always
+    do."""
     parts: Literal["auto", "given"] = "auto"
     """``given``: a folder with ``train.*``, ``valid.*`` and ``test.*`` and nothing else, which stay the parts that they
     are: valid and test whole, of train at most ``train_sentences``, drawn by the seed. ``auto``: parts are taken from
@@ -49,6 +53,10 @@ class FilesCorpus(CorpusSettings):
     def open(self) -> "TextFiles":
         """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
         return TextFiles(self)
+
+
+def _one_sentence(text: str) -> list[str]:
+    return [text]
 
 
 class TextFiles:
@@ -62,6 +70,7 @@ class TextFiles:
         source = settings.source
         self._format, self._text_field = settings.format, settings.text_field
         self._document_field, self._documents = settings.document_field, settings.documents
+        self._sentences_of = split_sentences if settings.split else _one_sentence
         self._paths = self._find(Path(source))
         self.files = [str(path) for path in self._paths]
         if settings.parts == "given":
@@ -78,13 +87,13 @@ class TextFiles:
                 continue
             pairs = self._pairs(path)
             if self._documents == "files" and self._format_of(path) == "text":
-                yield Document([text for _, text in pairs], part)
+                yield Document([sentence for _, text in pairs for sentence in self._sentences_of(text)], part)
             elif self._document_field is None:
                 for _, text in pairs:
-                    yield Document([text], part)
+                    yield Document(self._sentences_of(text), part)
             else:
                 for name, group in groupby(pairs, key=lambda pair: pair[0]):
-                    yield Document([text for _, text in group], part, name)
+                    yield Document([one for _, text in group for one in self._sentences_of(text)], part, name)
 
     def _part(self, path: Path) -> Part | None:
         """The part that a file of a folder is named after."""
