@@ -30,13 +30,27 @@ class AddOptions(Options):
 
 def run(options: AddOptions) -> int:
     """Track each, close it to other users, and say what comes next."""
-    from dvc.repo import lock_repo
-
-    from flows.graph.graph import open_repository, project_folder
-    from tasks.files.private_folders import close_private_folders
+    from flows.graph.graph import project_folder
 
     root = project_folder()
     names = [_name_below(root, text) for text in options.text]
+    add(root, names)
+    known = _sources_of(root)
+    for name in names:
+        print(f"{name} is under DVC and stays here: 'dvc push' leaves it out. {name}.dvc goes into git.")
+        if name not in known:
+            example = f"{Path(name).name.split('.')[0]}: {{kind: files, source: {name}}}"
+            print(f"Next, in params.yaml: '{example}' under corpora, and its name in compare.datasets.")
+    return 0
+
+
+def add(root: Path, names: Iterable[str]) -> None:
+    """Let DVC track files and folders of ``data/raw``, which no push sends and no other user reads."""
+    from dvc.repo import lock_repo
+
+    from flows.graph.graph import open_repository
+    from tasks.files.private_folders import close_private_folders
+
     (root / RAW).chmod(PRIVATE_FOLDER_MODE)
     close_private_folders(root)
     with open_repository(root) as repository:
@@ -48,13 +62,6 @@ def run(options: AddOptions) -> int:
                     output.can_push = False
                 stage.dump()
             _close(root / name)
-            print(f"{name} is under DVC and stays here: 'dvc push' leaves it out. {name}.dvc goes into git.")
-    known = _sources_of(root)
-    for name in names:
-        if name not in known:
-            example = f"{Path(name).name.split('.')[0]}: {{kind: files, source: {name}}}"
-            print(f"Next, in params.yaml: '{example}' under corpora, and its name in compare.datasets.")
-    return 0
 
 
 def _name_below(root: Path, text: str) -> str:

@@ -7,6 +7,7 @@ same for every profile.
 """
 
 import re
+import subprocess
 import tempfile
 from collections.abc import Collection
 from pathlib import Path
@@ -57,7 +58,7 @@ def profile_text(name: str, root: str | Path = ".") -> str:
 
 
 def with_sections(base: str, replacing: str, by_key: Collection[str]) -> str:
-    """The sections of a ``params.yaml`` with those of another text in their place, or in front of the end.
+    """The sections of a ``params.yaml`` with those of another text in their place, and new ones behind them.
 
     Of sections in ``by_key`` each key is replaced by itself. Comments belong to what stands below them.
     """
@@ -70,14 +71,40 @@ def with_sections(base: str, replacing: str, by_key: Collection[str]) -> str:
 
 def read_profile(name: str, root: str | Path = ".") -> Parameters:
     """The whole tree of a profile, checked as ``params.yaml`` is; nothing is written beside it."""
-    text = profile_text(name, root)
+    return checked(profile_text(name, root), f"profile {name!r}")
+
+
+def checked(text: str, name: str) -> Parameters:
+    """The whole tree of a text that is to be ``params.yaml``; ``ParameterError`` with the name where it is wrong."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{name}.yaml"
+        path = Path(folder) / DEFAULT_PATH
         path.write_text(text, encoding="utf-8")
         try:
             return read_parameters(path)
         except ParameterError as error:
-            raise ParameterError(f"profile {name!r}: {str(error).removeprefix(f'{path}: ')}") from None
+            raise ParameterError(f"{name}: {str(error).removeprefix(f'{path}: ')}") from None
+
+
+def refuse_lost_changes(path: Path) -> None:
+    """``ParameterError`` where a file that is to be written anew has changes that git could not bring back."""
+    if path.exists() and _git_lacks(path):
+        raise ParameterError(
+            f"{path.name!r} has changes that git has not got, and they would be lost; commit them, give another "
+            "--output, or --force"
+        )
+
+
+def _git_lacks(path: Path) -> bool:
+    try:
+        status = subprocess.run(
+            ["git", "status", "--porcelain", "--", path.name],
+            cwd=path.resolve().parent,
+            capture_output=True,
+            text=True,
+        )
+    except OSError:
+        return True
+    return status.returncode != 0 or bool(status.stdout.strip())
 
 
 def _pieces(text: str, key: re.Pattern[str]) -> tuple[str, dict[str, str]]:

@@ -11,7 +11,6 @@ The best place for a large experiment is a clone of its own, so that its results
 'git checkout params.yaml' brings the default back; DVC's cache still has its results then.
 """
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -38,7 +37,7 @@ def run(options: ProfileOptions) -> None:
     from tasks.corpora.text_lines import line_writer
     from tasks.parameters.cells_file import write_cells
     from tasks.parameters.parameter_file import DEFAULT_PATH
-    from tasks.profiles.profile import DEFAULT_PROFILE, profile_names, profile_text, read_profile
+    from tasks.profiles.profile import DEFAULT_PROFILE, profile_names, profile_text, read_profile, refuse_lost_changes
 
     if options.name is None:
         for name in profile_names():
@@ -48,32 +47,13 @@ def run(options: ProfileOptions) -> None:
         raise ParameterError("the default profile is params.yaml as it was shipped: 'git checkout params.yaml'")
     parameters = read_profile(options.name)
     text = profile_text(options.name)
-    if not options.force and _has_changes(Path(options.output)):
-        raise ParameterError(
-            f"{options.output!r} has changes that git has not got, and they would be lost; commit them, give another "
-            "--output, or --force"
-        )
+    if not options.force:
+        refuse_lost_changes(Path(options.output))
     with line_writer(options.output) as stream:
         stream.write(text)
     if Path(options.output).name == DEFAULT_PATH:
         write_cells(parameters, Path(options.output).parent)
     print(f"{options.output}: profile {options.name}; 'palimpsest plan' says what would run", file=sys.stderr)
-
-
-def _has_changes(path: Path) -> bool:
-    """Whether a file is there that git could not bring back."""
-    if not path.exists():
-        return False
-    try:
-        status = subprocess.run(
-            ["git", "status", "--porcelain", "--", path.name],
-            cwd=path.resolve().parent,
-            capture_output=True,
-            text=True,
-        )
-    except OSError:
-        return True
-    return status.returncode != 0 or bool(status.stdout.strip())
 
 
 COMMAND = Command(ProfileOptions, run)

@@ -1,0 +1,260 @@
+"""Begin an experiment on your own text: look at it, put it under DVC, and write params.yaml for it.
+
+FILE is plain text, mail (.eml, .mbox), JSON lines or Parquet; a folder holds such files. What lies elsewhere is copied
+into data/raw, readable for you alone, and DVC never pushes it. In params.yaml the corpus is added
+and becomes what is compared; what else stands there stays.
+
+    palimpsest init mail ~/mail.txt
+    palimpsest run
+"""
+
+import shutil
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tasks.errors import CorpusError, ParameterError
+from tasks.options import Argument, Command, Options
+
+if TYPE_CHECKING:
+    from tasks.corpora.division import DivisionTally
+    from tasks.corpora.languages import Languages
+    from tasks.corpora.sources.document import Source
+    from tasks.corpora.sources.text_files import FilesCorpus
+
+SUMMARY = "begin an experiment on your own text: look at it, version it, write params.yaml"
+
+_LOOKED_AT = 2000
+"""Texts that tell how lines and documents are meant."""
+_FEWEST_SENTENCES = 30
+_FEW_SENTENCES = 2000
+"""Below it intervals are wide."""
+_MOST_TRAINED = 20_000
+"""Sentences that are trained on, for the experiment to end within an hour or two."""
+_TEXT_FIELDS = ("text", "body", "content", "message", "sentence", "utterance")
+_DOCUMENT_FIELDS = ("document", "thread", "thread_id", "conversation", "conversation_id", "dialogue_id", "session_id")
+_FEWEST_FILES = 10
+"""Plain text files of a folder from which on each is a document."""
+_KNOWN_LANGUAGE = 0.8
+"""Share of English words above which a technique that knows English alone is compared."""
+_MINUTES, _MINUTES_A_THOUSAND = 6.0, 1.0
+"""What the default comparison takes on two cores, whatever the text, and for each thousand sentences trained on."""
+
+
+class InitOptions(Options):
+    """The text, and what it is called."""
+
+    name: Annotated[str, Argument(positional=True)]
+    """name of the corpus in params.yaml and in tables: letters, digits and underscores"""
+    text: Annotated[str, Argument(positional=True, metavar="FILE")]
+    """your text: a file or a folder"""
+    force: bool = False
+    """replace a corpus of this name, and changes of params.yaml that git has not got"""
+
+
+def run(options: InitOptions) -> None:
+    """Look, version, write."""
+    from flows.add_command import add
+    from flows.graph.graph import project_folder
+    from tasks.files.atomic_file import atomic_writer
+    from tasks.parameters.cells_file import write_cells
+    from tasks.parameters.parameter_file import DEFAULT_PATH
+    from tasks.profiles.profile import checked, refuse_lost_changes, with_sections
+
+    root = project_folder()
+    file = root / DEFAULT_PATH
+    base = file.read_text(encoding="utf-8")
+    if not options.force:
+        refuse_lost_changes(file)
+    given = Path(options.text).expanduser()
+    settings = _settings(given)
+    tally, languages = _looked_at(settings)
+    target = _target(root, options.name, given)
+    settings = settings.model_copy(update={"source": target.relative_to(root).as_posix()})
+    text = _INTRODUCTION + with_sections(
+        base, _sections(options.name, settings, tally, languages), ("compare", "corpora")
+    )
+    parameters = checked(text, f"init {options.name}")
+    _copy(given, target, replace=options.force)
+    add(root, [settings.source])
+    with atomic_writer(file) as stream:
+        stream.write(text)
+    write_cells(parameters, root)
+    print("\n".join(_said(options.name, settings, tally, languages)))
+
+
+def _settings(given: Path) -> "FilesCorpus":
+    """How the text is to be read: which fields hold it, and what is a document."""
+    from tasks.corpora.sources.text_files import FilesCorpus
+
+    found: dict[str, Any] = {"kind": "files", "source": str(given)}
+    files = [Path(path) for path in FilesCorpus(**found).open().files]
+    if (fields := _fields(files[0])) is not None:
+        texts = [field for field in _TEXT_FIELDS if field in fields]
+        if not texts:
+            raise CorpusError(
+                f"{str(files[0])!r} has the fields {', '.join(sorted(fields))}, and none is called "
+                f"{', '.join(_TEXT_FIELDS)}: rename the one that holds the text"
+            )
+        found["text_field"] = texts[0]
+        found["document_field"] = next((field for field in _DOCUMENT_FIELDS if field in fields), None)
+    elif len([path for path in files if path.suffix in (".txt", ".text")]) >= _FEWEST_FILES:
+        found["documents"] = "files"
+    settings = FilesCorpus(**found)
+    return settings.model_copy(update={"split": _holds_several_sentences(settings.open())})
+
+
+def _fields(path: Path) -> set[str] | None:
+    """The fields of the first record, where a file has such."""
+    import json
+
+    from tasks.corpora.text_lines import read_lines
+
+    if path.suffix == ".parquet":
+        import pyarrow.parquet
+
+        return set(pyarrow.parquet.read_schema(path).names)
+    if path.suffix not in (".jsonl", ".ndjson"):
+        return None
+    try:
+        first = json.loads(next((line for line in read_lines(path) if line.strip()), "{}"))
+    except ValueError:
+        first = None
+    if not isinstance(first, dict):
+        raise CorpusError(f"{str(path)!r}: the first line is no JSON object; give one record a line")
+    return set(first)
+
+
+def _holds_several_sentences(source: "Source") -> bool:
+    from tasks.corpora.sentences import split_sentences
+
+    texts = list(islice(_texts(source), _LOOKED_AT))
+    return sum(len(split_sentences(text)) for text in texts) > 2 * len(texts)
+
+
+def _texts(source: "Source") -> Iterator[str]:
+    for part in source.parts:
+        for document in source.documents(part):
+            yield from document.texts
+
+
+def _looked_at(settings: "FilesCorpus") -> "tuple[DivisionTally, Languages]":
+    """What the corpus will be: the parts that it is divided into, and its languages."""
+    from tasks.corpora.division import DivisionTally, divided
+    from tasks.corpora.languages import language_shares
+
+    tally = DivisionTally()
+    sentences = divided(settings.open(), settings.cleaning, tally, settings.source)
+    languages = language_shares(sentence for _, _, sentence in sentences)
+    total = sum(tally.sentences.values())
+    if total < _FEWEST_SENTENCES:
+        raise CorpusError(
+            f"{settings.source!r} has {total} different sentences; to compare anything takes {_FEWEST_SENTENCES} at "
+            "the very least, and some thousands to tell methods apart"
+        )
+    return tally, languages
+
+
+def _target(root: Path, name: str, given: Path) -> Path:
+    """Where the text lies in the checkout: where it is, if that is in ``data/raw``, else under its new name there."""
+    raw = root / "data" / "raw"
+    if given.resolve().parent == raw.resolve():
+        return raw / given.name
+    return raw / (name if given.is_dir() else f"{name}{given.suffix}")
+
+
+def _copy(given: Path, target: Path, *, replace: bool) -> None:
+    from tasks.files.atomic_file import PRIVATE_FOLDER_MODE
+
+    if given.resolve() == target.resolve():
+        return
+    if target.exists():
+        if not replace:
+            raise ParameterError(f"{str(target)!r} exists; give another NAME, or --force to replace it")
+        shutil.rmtree(target) if target.is_dir() else target.unlink()
+    target.parent.mkdir(mode=PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
+    target.parent.chmod(PRIVATE_FOLDER_MODE)
+    if given.is_dir():
+        shutil.copytree(given, target)
+    else:
+        shutil.copyfile(given, target)
+
+
+_INTRODUCTION = """\
+# What is compared, and how. Every key is explained in tasks/*/*settings.py; an unknown key is an error.
+
+"""
+
+
+def _sections(name: str, settings: "FilesCorpus", tally: "DivisionTally", languages: "Languages") -> str:
+    """What takes the place of keys of ``compare`` and ``corpora``."""
+    import yaml
+
+    values = settings.model_dump(exclude_defaults=True)
+    values["cleaning"] = {"seed": settings.cleaning.seed}
+    if tally.sentences["train"] > _MOST_TRAINED:
+        values["cleaning"] = {"train_sentences": _MOST_TRAINED, **values["cleaning"]}
+    entry = yaml.safe_dump({name: values}, default_flow_style=None, sort_keys=False, width=110)
+    indented = "".join(f"  {line}\n" for line in entry.splitlines())
+    techniques = ", ".join(_techniques(languages))
+    return f"""\
+compare:
+  datasets: [{name}]
+  techniques: [{techniques}]
+  baselines: [baseline0, baseline1]
+  # What fills the masked text, in the order of the tables. Larger fillers are in profiles/ and docs/experiments.md.
+  fills:
+    - {{filler: minilm, methods: [top_k, log_linear]}}
+    - {{methods: [unigram, surrogate]}}
+  seeds: [1]
+  # Without recordings there are no word error rates.
+  speech_datasets: []
+  recognisers: []
+  rescored_datasets: []
+  taggers: []
+  detectors: [{techniques}]
+  gold_sets: [templates]
+
+corpora:
+{indented}"""
+
+
+def _techniques(languages: "Languages") -> list[str]:
+    """Those of the default; what finds names in English alone is left out where much of the text is none."""
+    known = languages.languages.get("en", 0) + languages.languages.get("und", 0) >= _KNOWN_LANGUAGE
+    return ["allow_list", "vocabulary_threshold", *(["entity_tagger"] if known else [])]
+
+
+def _said(name: str, settings: "FilesCorpus", tally: "DivisionTally", languages: "Languages") -> list[str]:
+    total = sum(tally.sentences.values())
+    parts = tally.sentences
+    left_out = ", ".join(f"{count:,} {reason.replace('_', ' ')}" for reason, count in tally.left_out.items() if count)
+    spoken = ", ".join(f"{share:.0%} {language}" for language, share in list(languages.languages.items())[:4])
+    scripts = ", ".join(script.capitalize() for script, share in languages.scripts.items() if share >= 0.01)
+    trained = min(parts["train"], _MOST_TRAINED)
+    minutes = _MINUTES + _MINUTES_A_THOUSAND * trained / 1000
+    lines = [
+        f"{name}: {total:,} different sentences in {tally.documents:,} documents, {sum(tally.words.values()):,} words; "
+        f"left out: {left_out or 'none'}",
+        f"language: {spoken or 'not told'}; script: {scripts or 'none'}",
+        f"parts: {trained:,} sentences to adapt on, {parts['valid']:,} to stop by, {parts['test']:,} to measure with",
+    ]
+    if trained < parts["train"]:
+        lines.append(f"{parts['train'] - trained:,} more are left out: cleaning.train_sentences in params.yaml")
+    if total < _FEW_SENTENCES:
+        lines.append("warning: so few sentences tell only large differences apart; look at the intervals")
+    if "entity_tagger" not in _techniques(languages):
+        lines.append(
+            "warning: much of it is not English. The entity tagger is left out: it knows English names alone. The word "
+            "lists are English too, and mask nearly every word of another language"
+        )
+    return [
+        *lines,
+        f"params.yaml compares {len(_techniques(languages))} ways to mask it and 4 to fill it, in about "
+        f"{minutes:.0f} minutes on two cores.",
+        "Next: 'palimpsest run'. It ends with which of them to use, and why.",
+    ]
+
+
+COMMAND = Command(InitOptions, run)
