@@ -19,7 +19,7 @@ class Fact:
 
 
 def facts(table: Table) -> list[Fact]:
-    """Pretrained model and Oracle, and for each technique the best fill by a model."""
+    """Pretrained model and Oracle, and for each technique the lowest fill, by a model or without one."""
     found = []
     pretrained, oracle = _reference(table, "pretrained"), _reference(table, "oracle")
     if pretrained is not None:
@@ -28,11 +28,11 @@ def facts(table: Table) -> list[Fact]:
         meaning = f"adapted on the raw text: {1 - oracle / pretrained:.0%} lower" if pretrained else "on the raw text"
         found.append(Fact("Oracle", f"{oracle:.1f}", meaning))
     for technique in table.techniques:
-        best = _best(table, technique)
+        best = best_fills(table, measure("perplexity"))[technique]
         if best is not None:
             line, value = best
             share = table.masked_fraction(technique)
-            meaning = f"best fill by a model: {line.label}"
+            meaning = f"lowest fill: {line.label}"
             name = technique_name(technique).capitalize() + (f", {share:.1%} masked" if share is not None else "")
             found.append(Fact(name, f"{value:.1f}", meaning))
     return found

@@ -1,4 +1,4 @@
-"""Write the report page: results/report.html.
+"""Write the report page, results/report.html, and say which cell to use.
 
 One file without anything from elsewhere, to be opened in a browser, sent or printed: the tables with intervals, what
 they say of the paper's claims, plots, the paper's tables beside ours, and how each number was made. It holds numbers
@@ -32,21 +32,28 @@ class ReportOptions(Options):
     and Baseline1 have intervals"""
     output: Annotated[str, WRITE] = "results/report.html"
     """the page"""
+    verdict: Annotated[str | None, WRITE] = None
+    """which cell to use, and why, as text; it is printed in any case"""
 
 
 def run(options: ReportOptions) -> None:
-    """Render the page and write it."""
+    """Render the page and write it, and print the verdict."""
     from dashboards.report_page import report_page
     from tasks.results.report_index import ReportIndex
     from tasks.results.summary.summary_file import read_summary
+    from tasks.results.verdict import verdicts
 
     scores = Path(options.scores) if options.scores else Path(options.summary).parent / "scores"
     if options.scores and not scores.is_dir():
         raise ParameterError(f"--scores {options.scores!r} is no folder; 'palimpsest perplexity --scores' writes it")
-    page = report_page(read_summary(options.summary), ReportIndex(options.reports), scores)
+    rows, index = read_summary(options.summary), ReportIndex(options.reports)
     with atomic_writer(options.output) as stream:
-        stream.write(page)
-    print(f"report page in {options.output}")
+        stream.write(report_page(rows, index, scores))
+    said = "".join(f"{line}\n" for found in verdicts(rows, index, scores) for line in found.lines())
+    if options.verdict is not None:
+        with atomic_writer(options.verdict) as stream:
+            stream.write(said)
+    print(f"{said}report page in {options.output}")
 
 
 COMMAND = Command(ReportOptions, run)

@@ -30,6 +30,7 @@ from tasks.results.measures import PAGE, measure, measures_of
 from tasks.results.report_index import ReportIndex
 from tasks.results.tables import Table, class_grids, measure_grid, tables
 from tasks.results.titles import technique_name
+from tasks.results.verdict import Verdict, leaders, verdicts
 
 _FOLDER = Path(__file__).parent
 _PLACED = ("perplexity", "perplexity_known", "perplexity_masked_known", "perplexity_rest_known", "wer", "wer_masked")
@@ -49,10 +50,11 @@ def report_page(all_rows: Sequence[Mapping[str, Any]], index: ReportIndex, score
     # The recogniser alone has word error rates and nothing else.
     rows = [row for row in all_rows if row["perplexity"] is not None]
     reports = list(index.reports.values())
+    said = verdicts(rows, index, scores)
     detectors = detector_results(reports) if any(report["stage"] == STAGE for report in reports) else []
     return environment.get_template("report_page.html").render(
         style=Markup((_FOLDER / "report_page.css").read_text(encoding="utf-8")),
-        datasets=[_dataset(table, rows, index, scores) for table in found],
+        datasets=[_dataset(table, rows, index, scores, said) for table in found],
         paper=paper_grid(found),
         paper_shapes=PAPER_SHAPES,
         citation=CITATION,
@@ -76,7 +78,11 @@ def report_page(all_rows: Sequence[Mapping[str, Any]], index: ReportIndex, score
 
 
 def _dataset(
-    table: Table, rows: Sequence[Mapping[str, Any]], index: ReportIndex, scores: str | Path | None
+    table: Table,
+    rows: Sequence[Mapping[str, Any]],
+    index: ReportIndex,
+    scores: str | Path | None,
+    said: Sequence[Verdict],
 ) -> dict[str, Any]:
     """Everything that the page shows of one dataset."""
     mine = [row for row in rows if row["dataset"] == table.dataset]
@@ -85,15 +91,22 @@ def _dataset(
     name = f"Perplexity on {table.dataset}"
     perplexity, known = measure("perplexity"), measure("perplexity_known")
     further = [each for each in measures_of(PAGE) if each.name not in _PLACED]
+    experiment = Experiment(mine, scores, EvaluationSettings())
+    best, best_known = (leaders(experiment, table.dataset, known=known) for known in (False, True))
     return {
         "name": table.dataset,
         "anchor": f"dataset-{table.dataset}",
+        "verdict": next((each for each in said if each.dataset == table.dataset), None),
         "facts": facts(table),
         "sentences": sentences(table),
         "all_words": measure_grid(
-            table, perplexity, PAGE, f"Perplexity on the unmasked test text of {table.dataset}, all words: {text}"
+            table,
+            perplexity,
+            PAGE,
+            f"Perplexity on the unmasked test text of {table.dataset}, all words: {text}",
+            best,
         ),
-        "known_words": measure_grid(table, known, PAGE, f"{name} over words of the vocabulary alone"),
+        "known_words": measure_grid(table, known, PAGE, f"{name} over words of the vocabulary alone", best_known),
         # Whether evaluation told the words apart that a technique masks.
         "told_apart": any(row.get("masked_words") for row in mine),
         "masked_words": measure_grid(
@@ -134,7 +147,7 @@ def _dataset(
         "valid_curves": curve_plots(table, index.reports, "valid_loss", "step; loss in nats on unmasked text"),
         "train_curves": curve_plots(table, index.reports, "train_loss", "step; loss in nats on own text"),
         "looks": table.lines,
-        "claims": _claims(findings(Experiment(mine, scores, EvaluationSettings()))),
+        "claims": _claims(findings(experiment)),
         "oov_rate": f"{max(unknown):.1%}" if unknown else None,
         "seeds": len({row["seed"] for row in mine if row["seed"] is not None}),
     }

@@ -253,19 +253,25 @@ def best_fills(
     return found
 
 
-def measure_grid(table: Table, measure: Measure, view: str = DOCUMENT, caption: str = "") -> Grid:
+def measure_grid(
+    table: Table,
+    measure: Measure,
+    view: str = DOCUMENT,
+    caption: str = "",
+    leaders: Mapping[str, tuple[str, str | None]] | None = None,
+) -> Grid:
     """The table of one measure. On the page, references span all techniques, save of measures of which they have a
-    number under each, and the best fill of each technique is marked."""
-    best = best_fills(table, measure) if view == PAGE else {}
+    number under each, and ``leaders``, method and filler by technique, are marked as the best."""
+    best = leaders or {}
     rows = []
     for line in table.lines_of(measure):
         if view == PAGE and line.group == "reference" and not measure.by_technique:
             found = line.by_technique[table.techniques[0]]
             entries = [entry(measure, found, view, columns=len(table.techniques))]
         else:
-            leads = {name: pair is not None and pair[0] is line for name, pair in best.items()}
             entries = [
-                entry(measure, line.by_technique[name], view, best=leads.get(name, False)) for name in table.techniques
+                entry(measure, line.by_technique[name], view, best=best.get(name) == (line.method, line.filler))
+                for name in table.techniques
             ]
         rows.append(_row(line, entries))
     heading = measure.heading or measure.title

@@ -82,8 +82,8 @@ def test_a_fill_above_the_baseline_is_said_too():
     assert "no model's fill is below Baseline1 (200.0); the best, Top-K, has 240.0" in said[0]
 
 
-def test_facts_name_the_best_fill_by_a_model():
+def test_facts_name_the_lowest_fill_by_a_model_or_without_one():
     found = {fact.name: fact for fact in facts(table((150.0, 140.0, 120.0), (130.0, 135.0, 190.0)))}
-    assert found["Allow list, 10.0% masked"].value == "140.0"
-    assert found["Vocabulary threshold, 10.0% masked"].meaning == "best fill by a model: Top-1"
+    assert found["Allow list, 10.0% masked"].meaning == "lowest fill: Unigram"
+    assert found["Vocabulary threshold, 10.0% masked"].value == "130.0"
     assert found["Oracle"].value == "100.0"

@@ -107,7 +107,10 @@ def test_intervals_and_marks_stand_beside_the_numbers(page):
     assert "273.0 265–281 Oracle ▲ above Oracle, +42.5% Baseline1 ▼ below Baseline1, −36.1%" in page.text
     # 207.1 against 207.0 is within the interval.
     assert "Baseline1 ≈ not told apart from Baseline1, +0.0%" in page.text
-    assert "lowest of the fills 266.0" in page.text
+    # Told apart from every other fill of its technique, over known words.
+    assert "lowest of the fills 294.0" in page.text
+    # Unigram's 266.0 over all words is not told apart from Sample's 273.0.
+    assert "lowest of the fills 266.0" not in page.text
 
 
 def test_the_papers_tables_stand_beside_ours(page):
@@ -314,7 +317,7 @@ def test_numbers_of_another_protocol_are_marked(copy, monkeypatch):
     path = copy / "results" / "summary.json"
     rows = json.loads(path.read_text(encoding="utf-8"))
     changed = next(row for row in rows if (row["technique"], row["method"]) == ("allow_list", "sample"))
-    changed.update(protocol_differs=["vocab", "unk"], perplexity=100.0)
+    changed.update(protocol_differs=["vocab", "unk"], perplexity=100.0, signature="ppl|vocab=other|unk=out")
     path.write_text(json.dumps(rows), encoding="utf-8")
     text = render(copy, monkeypatch).text
     # However low it is, it is neither the lowest of the fills nor in the headline.

@@ -220,7 +220,8 @@ class Experiment:
         known: bool = False,
         seeds: Sequence[int | None] | None = None,
     ) -> Comparison | Incomparable:
-        """The ratio of two conditions' perplexities over the seeds that both have, all or these.
+        """The ratio of two conditions' perplexities over the seeds that both have, all or these; the second may be
+        the pretrained model, which has none.
 
         ``known`` counts only words of the vocabulary. Raises ``CorpusError`` where scores are not those of the rows.
         """
@@ -229,6 +230,8 @@ class Experiment:
         if second not in self.by_condition:
             return Incomparable(*place, f"{second.label} is not in the summary")
         mine, others = self.by_condition[first], self.by_condition[second]
+        if self._without_seed(second):
+            others = dict.fromkeys(mine, others[None])
         pairs = [(mine[seed], others[seed]) for seed in mine if seed in others and (seeds is None or seed in seeds)]
         if not pairs:
             return Incomparable(*place, "they have no seed in common")
