@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tasks.language_model.settings import MarkerUse
     from tasks.masking.settings import TechniqueSettings
     from tasks.records.cell import Cell
+    from tasks.records.stage_report import Report
 
     _Files = TypeVar("_Files", bound=StageFiles)
     PathLike: TypeAlias = str | os.PathLike[str]
@@ -55,6 +56,8 @@ class Lines:
     path: Path
     """The file; it is there as long as this object is."""
     measured: Measured
+    warnings: Sequence[str]
+    """What the stage warns of, a sentence each."""
     folder: tempfile.TemporaryDirectory[str]
 
     def __iter__(self) -> Iterator[str]:
@@ -113,8 +116,10 @@ def mask(
         kept_words=str(place / "kept_words.txt"),
     )
     checked = _settings(COMMAND, technique, settings)
-    measured = _run(COMMAND, checked, files, Cell(technique=checked.kind), threads)
-    return Masked(Path(files.output), measured, folder, place / "sidecar.jsonl", place / "kept_words.txt")
+    report = _run(COMMAND, checked, files, Cell(technique=checked.kind), threads)
+    return Masked(
+        Path(files.output), report.measured, report.warnings, folder, place / "sidecar.jsonl", place / "kept_words.txt"
+    )
 
 
 def fill(
@@ -152,7 +157,8 @@ def fill(
         generic_text=_file(generic_text, place, "generic.txt"),
     )
     cell = Cell(method=checked.kind, filler=files.filler, seed=seed)
-    return Filled(Path(files.output), _run(COMMAND, checked, files, cell, threads), folder)
+    report = _run(COMMAND, checked, files, cell, threads)
+    return Filled(Path(files.output), report.measured, report.warnings, folder)
 
 
 def adapt(
@@ -187,7 +193,7 @@ def adapt(
             output=_path(output),
         )
         checked = _settings(COMMAND, {**COMMAND.defaults(files)}, settings)
-        return Model(Path(files.output), _run(COMMAND, checked, files, Cell(seed=seed), threads))
+        return Model(Path(files.output), _run(COMMAND, checked, files, Cell(seed=seed), threads).measured)
 
 
 def perplexity(
@@ -213,7 +219,7 @@ def perplexity(
             word_counts=_path(word_counts),
             sidecars=_path(sidecars),
         )
-        return _run(COMMAND, _settings(COMMAND, {}, settings), files, Cell(), threads)
+        return _run(COMMAND, _settings(COMMAND, {}, settings), files, Cell(), threads).measured
 
 
 def rescore(
@@ -242,10 +248,11 @@ def rescore(
             references=_path(references),
             training_text=[str(path) for path in training_text],
         )
-        return _run(COMMAND, _settings(COMMAND, {"rescoring": {}, "word_errors": {}}, settings), files, Cell(), threads)
+        checked = _settings(COMMAND, {"rescoring": {}, "word_errors": {}}, settings)
+        return _run(COMMAND, checked, files, Cell(), threads).measured
 
 
-def _run(command: StageCommand[Any, _Files], settings: Any, files: _Files, cell: Cell, threads: int | None) -> Measured:
+def _run(command: StageCommand[Any, _Files], settings: Any, files: _Files, cell: Cell, threads: int | None) -> Report:
     """Run the stage as its command does, without what it prints for a terminal."""
     from tasks import telemetry
     from tasks.command import Invocation
@@ -255,7 +262,7 @@ def _run(command: StageCommand[Any, _Files], settings: Any, files: _Files, cell:
     telemetry.switch_off()
     with _private_folder() as work, contextlib.redirect_stdout(io.StringIO()):
         resources = ResourceSettings(threads=threads or available_cores(), parallel_stages=1, work_folder=work)
-        return Invocation(command, settings, files, cell, resources).run().measured
+        return Invocation(command, settings, files, cell, resources).run()
 
 
 def _settings(command: StageCommand[Any, Any], given: Any, settings: Mapping[str, Any]) -> Any:

@@ -9,10 +9,8 @@ and becomes what is compared; what else stands there stays.
 """
 
 import shutil
-from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from tasks.errors import CorpusError, ParameterError
 from tasks.options import Argument, Command, Options
@@ -20,22 +18,15 @@ from tasks.options import Argument, Command, Options
 if TYPE_CHECKING:
     from tasks.corpora.division import DivisionTally
     from tasks.corpora.languages import Languages
-    from tasks.corpora.sources.document import Source
     from tasks.corpora.sources.text_files import FilesCorpus
 
 SUMMARY = "begin an experiment on your own text: look at it, version it, write params.yaml"
 
-_LOOKED_AT = 2000
-"""Texts that tell how lines and documents are meant."""
 _FEWEST_SENTENCES = 30
 _FEW_SENTENCES = 2000
 """Below it intervals are wide."""
 _MOST_TRAINED = 20_000
 """Sentences that are trained on, for the experiment to end within an hour or two."""
-_TEXT_FIELDS = ("text", "body", "content", "message", "sentence", "utterance")
-_DOCUMENT_FIELDS = ("document", "thread", "thread_id", "conversation", "conversation_id", "dialogue_id", "session_id")
-_FEWEST_FILES = 10
-"""Plain text files of a folder from which on each is a document."""
 _KNOWN_LANGUAGE = 0.8
 """Share of English words above which a technique that knows English alone is compared."""
 _MINUTES, _MINUTES_A_THOUSAND = 6.0, 1.0
@@ -57,18 +48,22 @@ def run(options: InitOptions) -> None:
     """Look, version, write."""
     from flows.add_command import add
     from flows.graph.graph import project_folder
+    from tasks.corpora.sources.detection import detected
     from tasks.files.atomic_file import atomic_writer
     from tasks.parameters.cells_file import write_cells
     from tasks.parameters.parameter_file import DEFAULT_PATH
+    from tasks.parameters.problems import problem_of_name
     from tasks.profiles.profile import checked, refuse_lost_changes, with_sections
 
+    for problem in problem_of_name(options.name):
+        raise ParameterError(problem)
     root = project_folder()
     file = root / DEFAULT_PATH
     base = file.read_text(encoding="utf-8")
     if not options.force:
         refuse_lost_changes(file)
     given = Path(options.text).expanduser()
-    settings = _settings(given)
+    settings = detected(given)
     tally, languages = _looked_at(settings)
     target = _target(root, options.name, given)
     settings = settings.model_copy(update={"source": target.relative_to(root).as_posix()})
@@ -82,61 +77,6 @@ def run(options: InitOptions) -> None:
         stream.write(text)
     write_cells(parameters, root)
     print("\n".join(_said(options.name, settings, tally, languages)))
-
-
-def _settings(given: Path) -> "FilesCorpus":
-    """How the text is to be read: which fields hold it, and what is a document."""
-    from tasks.corpora.sources.text_files import FilesCorpus
-
-    found: dict[str, Any] = {"kind": "files", "source": str(given)}
-    files = [Path(path) for path in FilesCorpus(**found).open().files]
-    if (fields := _fields(files[0])) is not None:
-        texts = [field for field in _TEXT_FIELDS if field in fields]
-        if not texts:
-            raise CorpusError(
-                f"{str(files[0])!r} has the fields {', '.join(sorted(fields))}, and none is called "
-                f"{', '.join(_TEXT_FIELDS)}: rename the one that holds the text"
-            )
-        found["text_field"] = texts[0]
-        found["document_field"] = next((field for field in _DOCUMENT_FIELDS if field in fields), None)
-    elif len([path for path in files if path.suffix in (".txt", ".text")]) >= _FEWEST_FILES:
-        found["documents"] = "files"
-    settings = FilesCorpus(**found)
-    return settings.model_copy(update={"split": _holds_several_sentences(settings.open())})
-
-
-def _fields(path: Path) -> set[str] | None:
-    """The fields of the first record, where a file has such."""
-    import json
-
-    from tasks.corpora.text_lines import read_lines
-
-    if path.suffix == ".parquet":
-        import pyarrow.parquet
-
-        return set(pyarrow.parquet.read_schema(path).names)
-    if path.suffix not in (".jsonl", ".ndjson"):
-        return None
-    try:
-        first = json.loads(next((line for line in read_lines(path) if line.strip()), "{}"))
-    except ValueError:
-        first = None
-    if not isinstance(first, dict):
-        raise CorpusError(f"{str(path)!r}: the first line is no JSON object; give one record a line")
-    return set(first)
-
-
-def _holds_several_sentences(source: "Source") -> bool:
-    from tasks.corpora.sentences import split_sentences
-
-    texts = list(islice(_texts(source), _LOOKED_AT))
-    return sum(len(split_sentences(text)) for text in texts) > 2 * len(texts)
-
-
-def _texts(source: "Source") -> Iterator[str]:
-    for part in source.parts:
-        for document in source.documents(part):
-            yield from document.texts
 
 
 def _looked_at(settings: "FilesCorpus") -> "tuple[DivisionTally, Languages]":

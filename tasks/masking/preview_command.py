@@ -71,10 +71,11 @@ def preview(settings: TechniqueSettings, files: PreviewFiles, cell: Cell, resour
     terminal.write_counts(counts)
     if files.html:
         from tasks.files.atomic_file import atomic_writer
-        from tasks.masking.preview_page import preview_page
+        from tasks.masking.preview_page import Previewed, preview_page
 
         with atomic_writer(files.html, private=True) as stream:
-            stream.write(preview_page(str(cell.technique), shown, counts, notes, all_words=files.all_words))
+            previewed = Previewed(str(cell.technique), shown, counts, notes)
+            stream.write(preview_page(previewed.title, [previewed], all_words=files.all_words))
         print(f"{files.html}: holds the private text; mode 0600, for your eyes alone", file=sys.stderr)
     return Report()
 

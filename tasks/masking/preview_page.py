@@ -3,7 +3,8 @@
 The reason of a word shows when the mouse is over it and when it has the keyboard's focus; Escape puts it away.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tasks.corpora.masked_text import CLASSES
@@ -14,10 +15,31 @@ from tasks.page_templates import page_environment
 _FOLDER = Path(__file__).parent
 
 
-def preview_page(
-    title: str, lines: Sequence[PreviewedLine], counts: PreviewCounts, notes: Sequence[str], *, all_words: bool
-) -> str:
-    """The page; ``notes`` say what the technique goes by, ``all_words`` gives kept words their reasons too."""
+@dataclass(frozen=True)
+class Previewed:
+    """What one technique makes of a text."""
+
+    title: str
+    lines: Sequence[PreviewedLine]
+    counts: PreviewCounts
+    notes: Sequence[str] = ()
+    """What the technique goes by, and warnings."""
+    fills: Mapping[int, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    """By the number of a line, what each way of filling makes of it."""
+
+    @property
+    def classes(self) -> list[tuple[str, int]]:
+        """The classes of masked words, with their numbers."""
+        return [(label, self.counts.labels[label]) for label in CLASSES if self.counts.labels[label]]
+
+    @property
+    def reasons(self) -> list[tuple[str, str, str, int]]:
+        """Why words are masked, the most frequent reason first."""
+        return counted_reasons(self.counts)
+
+
+def preview_page(title: str, techniques: Sequence[Previewed], notes: Sequence[str] = (), *, all_words: bool) -> str:
+    """The page; ``notes`` are about the text itself, ``all_words`` gives kept words their reasons too."""
     from markupsafe import Markup
 
     environment = page_environment(_FOLDER)
@@ -26,11 +48,8 @@ def preview_page(
     return environment.get_template("preview_page.html").render(
         style=Markup((_FOLDER / "preview_page.css").read_text(encoding="utf-8")),
         title=title,
-        lines=lines,
-        counts=counts,
+        techniques=techniques,
         notes=notes,
         all_words=all_words,
-        classes=[(label, counts.labels[label]) for label in CLASSES if counts.labels[label]],
         colours={label: f"c{index}" for index, label in enumerate(CLASSES)},
-        reasons=counted_reasons(counts),
     )

@@ -28,6 +28,13 @@ def problems_of(parameters: "Parameters") -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def problem_of_name(name: str) -> list[str]:
+    """What is wrong with the characters of a name; empty where nothing is."""
+    if name.replace("_", "").isalnum() and name.isascii():
+        return []
+    return [f"{name!r}: a name in params.yaml has letters, digits and underscores only"]
+
+
 def _characters(parameters: "Parameters") -> Iterator[str]:
     """Names are parts of file names and of the commands of stages."""
     speech, gold_sets = parameters.speech, parameters.masking_evaluation.gold_sets
@@ -43,8 +50,7 @@ def _characters(parameters: "Parameters") -> Iterator[str]:
         speech.nbest,
     )
     for name in (name for section in sections for name in section):
-        if not name.replace("_", "").isalnum() or not name.isascii():
-            yield f"{name!r}: a name in params.yaml has letters, digits and underscores only"
+        yield from problem_of_name(name)
     for name in parameters.filling:
         if name in _REFERENCES:
             yield (

@@ -20,7 +20,7 @@ DEFAULT_PROFILE = "default"
 FOLDER = "profiles"
 
 _SECTION = re.compile(r"^([A-Za-z_]\w*):", re.MULTILINE)
-_KEY = re.compile(r"^  ([A-Za-z_]\w*):", re.MULTILINE)
+_KEY = re.compile(r"^  (\w+):", re.MULTILINE)
 
 
 def profile_names(root: str | Path = ".") -> list[str]:

@@ -1,0 +1,90 @@
+"""Mask and fill the first sentences of your own text in three ways each, and show them on a page with the reasons.
+
+Nothing has to be set up: it uses what the package ships, and needs no params.yaml. Three techniques mask: a list of
+common words, a conditional random field, and spaCy. What they mask is filled by surrogates and by a small masked
+language model. The page shows the raw text, so it is readable for you alone (mode 0600).
+
+    palimpsest try mail.txt
+"""
+
+import contextlib
+import io
+import sys
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from tasks.errors import CorpusError
+from tasks.options import WRITE, Argument, Command, Options
+
+if TYPE_CHECKING:
+    from tasks.masking.preview_page import Previewed
+
+SUMMARY = "mask and fill some of your own text, and show it on a page: nothing to set up"
+
+_TECHNIQUES = ("allow_list", "crf", "spacy")
+_METHODS = ("surrogate",)
+_SENTENCES, _SHOWN = 1000, 20
+
+
+class TryOptions(Options):
+    """The text, and where the page goes."""
+
+    text: Annotated[str, Argument(positional=True, metavar="FILE")]
+    """your text: plain text, mail, JSON lines or Parquet, a file or a folder"""
+    output: Annotated[str, WRITE] = "try.html"
+    """the page"""
+
+
+def run(options: TryOptions) -> None:
+    """Read, mask, fill, and write the page."""
+    from tasks.corpora.cleaning import normalise
+    from tasks.corpora.languages import language_shares
+    from tasks.corpora.sources.detection import detected, texts_of
+    from tasks.files.atomic_file import atomic_writer
+    from tasks.masking.preview_page import preview_page
+
+    texts = texts_of(detected(Path(options.text).expanduser()).open())
+    sentences = list(islice((sentence for text in texts if (sentence := normalise(text))), _SENTENCES))
+    if not sentences:
+        raise CorpusError(f"{options.text!r} holds no text; it needs at least one sentence")
+    spoken = ", ".join(f"{share:.0%} {name}" for name, share in language_shares(sentences).languages.items())
+    note = f"The first {len(sentences):,} sentences; language: {spoken or 'not told'}."
+    print(note)
+    found = [_previewed(name, sentences) for name in _TECHNIQUES]
+    with atomic_writer(options.output, private=True) as stream:
+        stream.write(preview_page(Path(options.text).name, found, [note], all_words=False))
+    print(f"{options.output}: open it in a browser. It shows raw private text; mode 0600, for your eyes alone.")
+    print("Next: 'palimpsest init NAME FILE' compares ways to mask and to fill all of it, and says which to use.")
+
+
+def _previewed(name: str, sentences: Sequence[str]) -> "Previewed":
+    """One technique on all sentences, and each way of filling on those that are shown."""
+    import palimpsest
+    from tasks.masking.preview import PreviewCounts, preview_lines
+    from tasks.masking.preview_page import Previewed
+    from tasks.masking.techniques import AnyTechnique, settings_named
+    from tasks.settings.checks import check_settings
+
+    settings = check_settings(AnyTechnique, settings_named(name), f"technique {name}")
+    technique = settings.build(None, 1)
+    counts = PreviewCounts()
+    shown = list(islice(preview_lines(technique, sentences, settings.markers, counts), len(sentences)))
+    step = max(1, len(shown) // _SHOWN)
+    chosen = [line for line in shown if line.number % step == 0 and not line.characters_left_out][:_SHOWN]
+    fills: dict[int, list[tuple[str, str]]] = {line.number: [] for line in chosen}
+    with contextlib.redirect_stderr(io.StringIO()):
+        masked = palimpsest.mask([sentences[line.number - 1] for line in chosen], settings)
+        for method in _METHODS:
+            for line, filled in zip(chosen, palimpsest.fill(masked, method), strict=True):
+                fills[line.number].append((method.replace("_", "-"), filled))
+    share = counts.masked_fraction or 0.0
+    classes = ", ".join(f"{label} {number:,}" for label, number in counts.labels.most_common(4))
+    print(f"{name:<12} masks {share:6.1%} of {counts.words:,} words ({classes or 'none'})")
+    for warning in masked.warnings:
+        print(f"palimpsest: warning: {name}: {warning}", file=sys.stderr)
+    return Previewed(name, chosen, counts, [*technique.announcements(), *masked.warnings], fills)
+
+
+COMMAND = Command(TryOptions, run)

@@ -1,0 +1,149 @@
+"""``palimpsest init``: an experiment on somebody's own text from one command, planned as README says."""
+
+import json
+import random
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from scratch_project import CHECKOUT
+
+from tasks.cli import main
+
+WORDS = (
+    "we they the meeting report on Tuesday send pay call Ottilie Kowalczyk Rotterdam about invoice from later".split()
+)
+GERMAN = "wir haben gestern mit Frau Brandt in Leipzig über die Rechnung und den Vertrag gesprochen".split()
+
+
+def sentences(count, words=WORDS, seed=1):
+    """Made-up lines, all different."""
+    chance = random.Random(seed)
+    return [" ".join([*chance.choices(words, k=9), f"number {line}."]).capitalize() for line in range(count)]
+
+
+def plain(folder: Path, count: int) -> Path:
+    path = folder / "own text.txt"
+    path.write_text("\n".join(sentences(count)) + "\n", encoding="utf-8")
+    return path
+
+
+def mail(folder: Path, count: int) -> Path:
+    """A folder of messages, every third in German."""
+    place = folder / "inbox"
+    place.mkdir()
+    for number in range(count):
+        words = GERMAN if number % 3 == 0 else WORDS
+        body = " ".join(sentences(4, words, seed=number))
+        content = f"From: ada@example.org\nContent-Type: text/plain; charset=utf-8\n\n{body}\n\n> quoted\n"
+        (place / f"{number}.eml").write_bytes(content.encode())
+    return place
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A clone of this project with what is not committed yet."""
+    folder = tmp_path / "a clone"
+    subprocess.run(["git", "clone", "--quiet", str(CHECKOUT), str(folder)], check=True)
+    changed = subprocess.run(
+        ["git", "ls-files", "--modified", "--others", "--exclude-standard", "-z"],
+        cwd=CHECKOUT, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    for name in filter(None, changed.split("\0")):
+        if (CHECKOUT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(CHECKOUT / name, folder / name)
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    subprocess.run([*git, "add", "--all"], cwd=folder, check=True)
+    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "--message", "state"], cwd=folder, check=True)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("count", "test", "trained"), [(300, 45, 225), (1300, 195, 975), (30_000, 2000, 20_000)], ids=str
+)
+def test_a_text_of_any_size_is_planned(clone, tmp_path, capsys, count, test, trained):
+    assert main(["init", "mail", str(plain(tmp_path, count))]) == 0
+    said = capsys.readouterr().out
+    assert f"mail: {count:,} different sentences" in said
+    assert f"{trained:,} sentences to adapt on" in said
+    assert f"{test:,} to measure with" in said
+    assert ("so few sentences" in said) == (count < 2000)
+    raw = clone / "data" / "raw" / "mail.txt"
+    assert stat.S_IMODE(raw.stat().st_mode) == 0o600
+    assert yaml.safe_load((clone / "data" / "raw" / "mail.txt.dvc").read_text())["outs"][0]["push"] is False
+    assert main(["plan"]) == 0
+    planned = capsys.readouterr().out
+    assert "fill@mail-allow_list-surrogate-1" in planned
+    assert "chat" not in planned
+    assert "speech" not in planned
+
+
+def test_mail_in_two_languages_is_read_by_message_and_warned_of(clone, tmp_path, capsys):
+    assert main(["init", "inbox", str(mail(tmp_path, 30))]) == 0
+    said = capsys.readouterr().out
+    assert "120 different sentences in 30 documents" in said
+    assert "left out: 30 quoted" in said
+    assert "% de" in said
+    assert "The entity tagger is left out" in said
+    parameters = yaml.safe_load((clone / "params.yaml").read_text())
+    assert "entity_tagger" not in parameters["compare"]["techniques"]
+    assert main(["plan"]) == 0
+
+
+def test_records_are_read_by_their_fields_and_a_second_corpus_is_compared_in_its_place(clone, tmp_path, capsys):
+    rows = [{"body": line, "thread": number // 4} for number, line in enumerate(sentences(120))]
+    (tmp_path / "tickets.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert main(["init", "mail", str(plain(tmp_path, 60))]) == 0
+    assert main(["init", "tickets", str(tmp_path / "tickets.jsonl")]) == 1
+    assert "has changes that git has not got" in capsys.readouterr().err
+    assert main(["init", "tickets", str(tmp_path / "tickets.jsonl"), "--force"]) == 0
+    assert "in 30 documents" in capsys.readouterr().out
+    parameters = yaml.safe_load((clone / "params.yaml").read_text())
+    assert parameters["compare"]["datasets"] == ["tickets"]
+    assert {"chat", "mail", "tickets"} == set(parameters["corpora"])
+    assert parameters["corpora"]["tickets"]["text_field"] == "body"
+    assert parameters["corpora"]["tickets"]["document_field"] == "thread"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("mail", "One line.\n", "1 different sentences are too few"),
+        ("mail", "\n".join(sentences(20)), "has 20 different sentences"),
+        ("ma il", "\n".join(sentences(40)), "letters, digits and underscores only"),
+        ("mail", None, "does not exist"),
+        ("mail", '{"subject": 1}\n', "none is called text, body"),
+    ],
+)
+def test_what_cannot_be_compared_leaves_everything_as_it_was(clone, tmp_path, capsys, name, content, message):
+    path = tmp_path / ("x.jsonl" if content and content.startswith("{") else "x.txt")
+    if content is not None:
+        path.write_text(content)
+    assert main(["init", name, str(path)]) == 1
+    assert message in capsys.readouterr().err
+    assert subprocess.run(["git", "status", "--porcelain"], capture_output=True, text=True).stdout == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("count", "minutes"), [(300, 12), (1300, 12), (20_000, 60)])
+def test_the_steps_of_readme_end_in_a_verdict(clone, tmp_path, count, minutes):
+    """Init, run, read; minutes on two quiet cores, from a clone whose environment is there."""
+    path = tmp_path / "mail.txt"
+    source = CHECKOUT.parent / "shared" / "data" / "text" / "reddit" / "train.txt"
+    lines = source.read_text(encoding="utf-8").splitlines() if source.exists() else sentences(count)
+    path.write_text("\n".join(lines[:count]) + "\n", encoding="utf-8")
+    started = time.monotonic()
+    for step in (["init", "mail", str(path)], ["run"]):
+        done = subprocess.run([sys.executable, "-m", "tasks.cli", *step], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert "Verdict for mail: " in done.stdout
+    assert "Verdict for mail: " in (clone / "results" / "verdict.txt").read_text(encoding="utf-8")
+    assert time.monotonic() - started < 60 * minutes
