@@ -3,8 +3,9 @@
 The rule has two steps. A technique decides what stands in clear, so the one that leaves the fewest labelled private
 words unmasked is taken (without labelled text, the one that masks most); quality does not enter, since masking less
 always measures better. Among what can be adapted on under that technique, fills and the masked text itself
-(Baseline1), the lowest perplexity over known words is taken (over all words ``<unk>`` distorts it), and what a paired
-interval does not tell apart from it is named beside it. The numbers are of the test text that the choice is made by.
+(Baseline1), those are kept that a paired interval does not tell apart from the lowest perplexity over known words (over
+all words ``<unk>`` distorts it), and of these the lowest over all words is taken. The numbers are of the test text that
+the choice is made by.
 """
 
 import shlex
@@ -17,7 +18,7 @@ from typing import Any
 from tasks.language_model.settings import EvaluationSettings
 from tasks.records.cell import Cell
 from tasks.records.cells import fill_report, training_report
-from tasks.results.findings.findings_comparison import PERPLEXITIES, Comparison, Condition, Experiment
+from tasks.results.findings.findings_comparison import PERPLEXITIES, Comparison, Condition, Experiment, Outcome
 from tasks.results.report_index import ReportIndex
 from tasks.results.titles import technique_name
 
@@ -35,19 +36,17 @@ class Verdict:
     cell: Cell
     use: str
     """``Log-linear, minilm, on what the allow list masks``."""
-    why: Sequence[str]
-    against: Sequence[str]
-    where: Sequence[tuple[str, str]]
+    sections: Mapping[str, Sequence[str]]
+    """Why, what speaks against it, how sure it is, and what else there is: each a heading with its sentences."""
+    where: Mapping[str, str]
     """What lies where, and the command that lets it leave."""
 
     def lines(self) -> list[str]:
         """As a terminal shows it."""
-        return [
-            f"Verdict for {self.dataset}: {self.use}.",
-            *(f"  + {sentence}" for sentence in self.why),
-            *(f"  - {sentence}" for sentence in self.against),
-            *(f"  {name}: {place}" for name, place in self.where),
-        ]
+        found = [f"Verdict for {self.dataset}: {self.use}."]
+        for heading, sentences in self.sections.items():
+            found += [f"  {heading}", *(f"    {sentence}" for sentence in sentences)]
+        return [*found, *(f"  {name}: {place}" for name, place in self.where.items())]
 
 
 def verdicts(all_rows: Sequence[Mapping[str, Any]], index: ReportIndex, scores: str | Path | None) -> list[Verdict]:
@@ -73,21 +72,29 @@ class _Choice:
         self._known = all(experiment.number(each, PERPLEXITIES[True]) is not None for each in every)
 
     def verdict(self) -> Verdict:
-        ranked = {name: self._ranked(name, known=self._known) for name in self._techniques}
-        technique = self._techniques[0]
-        best = ranked[technique][0]
+        technique, *others = self._techniques
+        best = self._chosen(technique)
         seed = next(iter(self._experiment.by_condition[best]))
         cell = Cell(best.dataset, best.technique, best.method, best.filler, seed)
-        others = [self._beside(name, ranked[name][0], best) for name in self._techniques[1:]]
-        against = [*self._against(best, ranked[technique]), *others, *self._warnings(best)]
+        sections = {
+            "Why": [self._why_technique(technique), *self._why_fill(best)],
+            "What speaks against it": self._against(best),
+            "How sure": self._warnings(best),
+            "Instead": [self._beside(name, self._chosen(name)) for name in others],
+        }
         return Verdict(
             self._dataset,
             cell,
             f"{best.label} {'of' if best.is_filled else 'on'} what the {technique_name(technique)} masks",
-            [self._why_technique(technique), *self._why_fill(best, ranked[technique])],
-            against,
+            {heading: sentences for heading, sentences in sections.items() if sentences},
             self._where(cell),
         )
+
+    def _chosen(self, technique: str) -> Condition:
+        """Of what a paired interval does not tell apart from the lowest over known words, the lowest over all."""
+        lowest, *others = self._ranked(technique, known=self._known)
+        alike = [lowest, *(other for other in others if self._way(lowest, other) == "open")]
+        return next(each for each in self._ranked(technique, known=False) if each in alike)
 
     @cached_property
     def _techniques(self) -> list[str]:
@@ -118,9 +125,10 @@ class _Choice:
         assert number is not None, "candidates without a number are not ranked"
         return number
 
-    def _ratio(self, first: Condition, second: Condition, *, known: bool | None = None) -> Comparison | None:
+    def _way(self, first: Condition, second: Condition, known: bool | None = None) -> Outcome:
+        """Whether a paired interval says that the first is below the second (``for``), above it, or neither."""
         compared = self._experiment.compare(first, second, "below", known=self._known if known is None else known)
-        return compared if isinstance(compared, Comparison) else None
+        return compared.outcome if isinstance(compared, Comparison) else "open"
 
     def _why_technique(self, technique: str) -> str:
         shares = [(name, self._found(name)) for name in self._techniques]
@@ -141,45 +149,49 @@ class _Choice:
         found = [report["measured"]["gold_set"] for report in self._reports.values() if report["stage"] == _MISSED]
         return [f"{name}, made up" if name == "templates" else name for name in dict.fromkeys(found)]
 
-    def _why_fill(self, best: Condition, ranked: Sequence[Condition]) -> list[str]:
-        words = "known words" if self._known else "all words"
-        said = f"{best.label} has the lowest perplexity over {words}, {self._number(best):.1f}"
+    def _why_fill(self, best: Condition) -> list[str]:
+        others = [each for each in self._ranked(str(best.technique), known=self._known) if each != best]
+        below = [other for other in others if self._way(best, other) == "for"]
+        alike = [other for other in others if self._way(best, other) == "open"]
+        said = (
+            f"{best.label} has a perplexity of {self._number(best):.1f} over {'known' if self._known else 'all'} words"
+        )
         if "oracle" in self._references:
             said += f" (adapted on the raw text: {self._number(self._references['oracle']):.1f})"
-        ratios = {other: self._ratio(best, other) for other in ranked[1:]}
-        apart = [other for other, ratio in ratios.items() if ratio is not None and ratio.outcome == "for"]
-        alike = [other for other in ratios if other not in apart]
-        sentences = [f"{said}."]
-        if apart:
-            sentences.append(f"By paired intervals it is below {_names(apart)}.")
-        if alike:
+        sentences = [f"{said}{f', below {_names(below)} by paired intervals' if below else ''}."]
+        if alike and self._known:
+            sentences.append(
+                f"Not told apart there: {_names(alike)}. Of these it is lowest over all words, "
+                f"{self._number(best, False):.1f}."
+            )
+        elif alike:
             sentences.append(f"Not told apart from it: {_names(alike)}; any of these would do as well.")
         if best.is_filled and best.filler is None:
             sentences.append("It needs no language model to fill.")
         return sentences
 
-    def _against(self, best: Condition, ranked: Sequence[Condition]) -> list[str]:
+    def _against(self, best: Condition) -> list[str]:
         said = []
         pretrained = self._references.get("pretrained")
-        for known in (True, False) if self._known and pretrained else (False,) if pretrained else ():
-            words = "known words" if known else "all words"
-            ratio = self._ratio(best, pretrained, known=known) if pretrained else None
-            if ratio is None or ratio.outcome == "for" or pretrained is None:
+        for known in (True, False) if self._known else (False,):
+            way = self._way(best, pretrained, known) if pretrained is not None else "for"
+            if pretrained is None or way == "for":
                 continue
-            numbers = f"{self._number(best, known):.1f} against {self._number(pretrained, known):.1f} over {words}"
+            numbers = f"{self._number(best, known):.1f} against {self._number(pretrained, known):.1f}"
             worse = "made the model worse than not adapting it"
             no_better = "does not make the model better than not adapting it, as far as the interval tells"
-            said.append(f"Adapting on it {worse if ratio.outcome == 'against' else no_better}: {numbers}.")
-        if self._known:
-            lowest = self._ranked(str(best.technique), known=False)[0]
-            ratio = self._ratio(best, lowest, known=False) if lowest != best else None
-            if ratio is not None and ratio.outcome == "against":
-                said.append(
-                    f"Over all words, where <unk> counts as a word, {lowest.label} is lower: "
-                    f"{self._number(lowest, False):.1f} against {self._number(best, False):.1f}."
-                )
+            words = "known words" if known else "all words"
+            said.append(f"Adapting on it {worse if way == 'against' else no_better}: {numbers} over {words}.")
+        lowest = self._ranked(str(best.technique), known=False)[0]
+        if lowest != best and self._way(best, lowest, known=False) == "against":
+            said.append(
+                f"Over all words, where <unk> counts as a word, {lowest.label} is lower: "
+                f"{self._number(lowest, False):.1f} against {self._number(best, False):.1f}."
+            )
         if not best.is_filled:
-            said.append("No fill is lower than leaving the markers in; a release is of a fill.")
+            said.append(
+                "No fill is better than leaving the markers in; what 'palimpsest release' lets leave is a fill."
+            )
         found = self._found(str(best.technique))
         if found is not None and found < 1:
             said.append(
@@ -189,15 +201,12 @@ class _Choice:
         said.append("How many masked words a strong attacker guesses has not been measured.")
         return said
 
-    def _beside(self, technique: str, other: Condition, best: Condition) -> str:
-        ratio = self._ratio(other, best)
-        found = self._found(technique)
+    def _beside(self, technique: str, other: Condition) -> str:
+        found, masked = self._found(technique), self._masked(technique)
         clear = f", and leaves {1 - found:.1%} of the labelled private words in clear" if found is not None else ""
-        told = " (not told apart)" if ratio is not None and ratio.outcome == "open" else ""
-        masked = self._masked(technique)
         share = f" {masked:.1%} of the words" if masked is not None else ""
         name = technique_name(technique)
-        return f"The {name} masks{share}{clear}: there {other.label} is lowest, {self._number(other):.1f}{told}."
+        return f"The {name} masks{share}{clear}; {other.label} on it has {self._number(other):.1f}."
 
     def _warnings(self, best: Condition) -> list[str]:
         rows = list(self._experiment.by_condition[best].values())
@@ -229,15 +238,14 @@ class _Choice:
         )
         return next(found, None)
 
-    def _where(self, cell: Cell) -> list[tuple[str, str]]:
+    def _where(self, cell: Cell) -> dict[str, str]:
         fill, model = self._report(fill_report(cell)), self._report(training_report(cell))
-        found = [
-            (name, next(iter(report["outputs"]), "")) for name, report in (("text", fill), ("model", model)) if report
-        ]
-        if fill is None:
-            return found
-        release = shlex.join(["palimpsest", "release", cell.path, "--name", f"{cell.dataset}_1"])
-        return [*found, ("to let it leave", release)]
+        found = {
+            name: next(iter(report["outputs"]), "") for name, report in (("text", fill), ("model", model)) if report
+        }
+        if fill is not None:
+            found["to let it leave"] = shlex.join(["palimpsest", "release", cell.path, "--name", f"{cell.dataset}_1"])
+        return found
 
     def _report(self, path: Any) -> Mapping[str, Any] | None:
         return None if path is None else self._reports.get(path.with_suffix("").as_posix())
@@ -252,14 +260,10 @@ def leaders(experiment: Experiment, dataset: str, *, known: bool) -> dict[str, t
         mine = [each for each in filled if each.technique == technique]
         mine = [each for each in mine if not experiment.follows_other_protocol(each)]
         best = experiment.ranking(mine, PERPLEXITIES[known]).best
-        if best is not None and all(_is_below(experiment, best, other, known) for other in mine if other != best):
+        compared = [experiment.compare(best, other, "below", known=known) for other in mine if best and other != best]
+        if best is not None and all(isinstance(each, Comparison) and each.outcome == "for" for each in compared):
             found[technique] = best.method, best.filler
     return found
-
-
-def _is_below(experiment: Experiment, best: Condition, other: Condition, known: bool) -> bool:
-    compared = experiment.compare(best, other, "below", known=known)
-    return isinstance(compared, Comparison) and compared.outcome == "for"
 
 
 def _names(conditions: Sequence[Condition]) -> str:

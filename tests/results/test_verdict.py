@@ -90,9 +90,11 @@ def test_the_most_careful_technique_and_its_lowest_fill_with_those_that_are_alik
     text = made.text()
     assert text.startswith("Verdict for mail: Surrogate of what the allow list masks.")
     assert "masks 20.0% of the words and 95.0% of the private words of the labelled text (templates, made up)" in text
-    assert "Surrogate has the lowest perplexity over known words, 148.4 (adapted on the raw text: 54.6)." in text
-    assert "it is below Top-K, minilm and Baseline1" in text
-    assert "Not told apart from it: Log-linear, minilm; any of these would do as well." in text
+    assert (
+        "Surrogate has a perplexity of 148.4 over known words (adapted on the raw text: 54.6), below Top-K, minilm and "
+        "Baseline1 by paired intervals." in text
+    )
+    assert "Not told apart there: Log-linear, minilm. Of these it is lowest over all words, 148.4." in text
     assert "It needs no language model to fill." in text
     assert "The entity tagger masks 2.0% of the words, and leaves 40.0% of the labelled private words in clear" in text
     assert "Few test sentences (60)" in text
@@ -118,21 +120,28 @@ def test_adapting_that_makes_the_model_worse_is_a_sentence(made):
     )
 
 
-def test_another_fill_that_is_lower_over_all_words_is_said(made):
+def test_of_those_not_told_apart_the_lowest_over_all_words_is_used(made):
     made.rows = [row for row in made.rows if row["method"] != "surrogate"]
     made.cell("allow_list", "surrogate", 4.99, more=0.6)
-    assert "Over all words, where <unk> counts as a word, Log-linear, minilm is lower: 149.9 against" in made.text()
+    assert made.said().use.startswith("Log-linear, minilm")
+
+
+def test_a_fill_that_is_lower_over_all_words_alone_is_said(made):
+    made.rows = [row for row in made.rows if row["method"] not in ("surrogate", "log_linear")]
+    made.cell("allow_list", "surrogate", 4.9, more=0.9)
+    assert made.said().use.startswith("Surrogate")
+    assert "where <unk> counts as a word, Top-K, minilm is lower: 221.4 against 330.3." in made.text()
 
 
 def test_where_the_text_and_the_model_lie(made):
     cell = {"dataset": "mail", "technique": "allow_list", "method": "surrogate", "filler": None, "seed": 1}
     made.report("fill/mail/allow_list/surrogate-1", "fill", {}, cell=cell, outputs={"data/obfuscated/x.txt": "0"})
     made.report("adapt/mail/allow_list/surrogate-1", "adapt", {}, cell=cell, outputs={"models/adapted/x": "0"})
-    assert made.said().where == [
-        ("text", "data/obfuscated/x.txt"),
-        ("model", "models/adapted/x"),
-        ("to let it leave", "palimpsest release mail/allow_list/surrogate-1 --name mail_1"),
-    ]
+    assert made.said().where == {
+        "text": "data/obfuscated/x.txt",
+        "model": "models/adapted/x",
+        "to let it leave": "palimpsest release mail/allow_list/surrogate-1 --name mail_1",
+    }
 
 
 def test_only_what_is_told_apart_from_every_other_fill_leads(made):
