@@ -29,6 +29,8 @@ _MOST_TRAINED = 20_000
 """Sentences that are trained on, for the experiment to end within an hour or two."""
 _KNOWN_LANGUAGE = 0.8
 """Share of English words above which a technique that knows English alone is compared."""
+_SHIPPED = "shipped_crf"
+"""Technique that the default does not compare: its tagger is not made by the graph."""
 _MINUTES, _MINUTES_A_THOUSAND = 6.0, 1.0
 """What the default comparison takes on two cores, whatever the text, and for each thousand sentences trained on."""
 
@@ -68,7 +70,7 @@ def run(options: InitOptions) -> None:
     target = _target(root, options.name, given)
     settings = settings.model_copy(update={"source": target.relative_to(root).as_posix()})
     text = _INTRODUCTION + with_sections(
-        base, _sections(options.name, settings, tally, languages), ("compare", "corpora")
+        base, _sections(options.name, settings, tally, languages), ("compare", "corpora", "masking")
     )
     parameters = checked(text, f"init {options.name}")
     _copy(given, target, replace=options.force)
@@ -157,13 +159,17 @@ compare:
   gold_sets: [templates]
 
 corpora:
-{indented}"""
+{indented}
+masking:
+  # The conditional random field that palimpsest ships.
+  {_SHIPPED}: {{kind: entity_tagger, tagger: {{kind: crf}}}}
+"""
 
 
 def _techniques(languages: "Languages") -> list[str]:
-    """Those of the default; what finds names in English alone is left out where much of the text is none."""
+    """A list and two taggers, which are left out where much of the text is not the English that they know."""
     known = languages.languages.get("en", 0) + languages.languages.get("und", 0) >= _KNOWN_LANGUAGE
-    return ["allow_list", "vocabulary_threshold", *(["entity_tagger"] if known else [])]
+    return ["allow_list", *(["entity_tagger", _SHIPPED] if known else ["vocabulary_threshold"])]
 
 
 def _said(name: str, settings: "FilesCorpus", tally: "DivisionTally", languages: "Languages") -> list[str]:
@@ -184,9 +190,9 @@ def _said(name: str, settings: "FilesCorpus", tally: "DivisionTally", languages:
         lines.append(f"{parts['train'] - trained:,} more are left out: cleaning.train_sentences in params.yaml")
     if total < _FEW_SENTENCES:
         lines.append("warning: so few sentences tell only large differences apart; look at the intervals")
-    if "entity_tagger" not in _techniques(languages):
+    if _SHIPPED not in _techniques(languages):
         lines.append(
-            "warning: much of it is not English. The entity tagger is left out: it knows English names alone. The word "
+            "warning: much of it is not English. The taggers are left out: they know English names alone. The word "
             "lists are English too, and mask nearly every word of another language"
         )
     return [

@@ -35,7 +35,7 @@ class Verdict:
     dataset: str
     cell: Cell
     use: str
-    """``Log-linear, minilm, on what the allow list masks``."""
+    """``mask by the allow list, fill by Log-linear, minilm``."""
     sections: Mapping[str, Sequence[str]]
     """Why, what speaks against it, how sure it is, and what else there is: each a heading with its sentences."""
     where: Mapping[str, str]
@@ -85,7 +85,8 @@ class _Choice:
         return Verdict(
             self._dataset,
             cell,
-            f"{best.label} {'of' if best.is_filled else 'on'} what the {technique_name(technique)} masks",
+            f"mask by the {technique_name(technique)}, "
+            + (f"fill by {best.label}" if best.is_filled else f"leave the markers in ({best.label})"),
             {heading: sentences for heading, sentences in sections.items() if sentences},
             self._where(cell),
         )

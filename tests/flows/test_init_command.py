@@ -92,7 +92,7 @@ def test_mail_in_two_languages_is_read_by_message_and_warned_of(clone, tmp_path,
     assert "120 different sentences in 30 documents" in said
     assert "left out: 30 quoted" in said
     assert "% de" in said
-    assert "The entity tagger is left out" in said
+    assert "The taggers are left out" in said
     parameters = yaml.safe_load((clone / "params.yaml").read_text())
     assert "entity_tagger" not in parameters["compare"]["techniques"]
     assert main(["plan"]) == 0

@@ -88,7 +88,7 @@ def test_the_most_careful_technique_and_its_lowest_fill_with_those_that_are_alik
     made.recall("allow_list", 0.95)
     made.recall("entity_tagger", 0.6)
     text = made.text()
-    assert text.startswith("Verdict for mail: Surrogate of what the allow list masks.")
+    assert text.startswith("Verdict for mail: mask by the allow list, fill by Surrogate.")
     assert "masks 20.0% of the words and 95.0% of the private words of the labelled text (templates, made up)" in text
     assert (
         "Surrogate has a perplexity of 148.4 over known words (adapted on the raw text: 54.6), below Top-K, minilm and "
@@ -104,7 +104,7 @@ def test_the_most_careful_technique_and_its_lowest_fill_with_those_that_are_alik
 def test_a_technique_that_masks_little_wins_only_where_it_misses_least(made):
     made.recall("allow_list", 0.8)
     made.recall("entity_tagger", 0.9)
-    assert made.said().use == "Top-K, minilm of what the entity tagger masks"
+    assert made.said().use == "mask by the entity tagger, fill by Top-K, minilm"
 
 
 def test_without_labelled_text_the_one_that_masks_most_is_named_and_that_nothing_says_what_it_misses(made):
@@ -123,13 +123,13 @@ def test_adapting_that_makes_the_model_worse_is_a_sentence(made):
 def test_of_those_not_told_apart_the_lowest_over_all_words_is_used(made):
     made.rows = [row for row in made.rows if row["method"] != "surrogate"]
     made.cell("allow_list", "surrogate", 4.99, more=0.6)
-    assert made.said().use.startswith("Log-linear, minilm")
+    assert made.said().use.endswith("fill by Log-linear, minilm")
 
 
 def test_a_fill_that_is_lower_over_all_words_alone_is_said(made):
     made.rows = [row for row in made.rows if row["method"] not in ("surrogate", "log_linear")]
     made.cell("allow_list", "surrogate", 4.9, more=0.9)
-    assert made.said().use.startswith("Surrogate")
+    assert made.said().use.endswith("fill by Surrogate")
     assert "where <unk> counts as a word, Top-K, minilm is lower: 221.4 against 330.3." in made.text()
 
 
