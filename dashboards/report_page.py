@@ -42,6 +42,7 @@ def report_page(all_rows: Sequence[Mapping[str, Any]], index: ReportIndex, score
 
     ``scores``: the folder of the per-sentence scores, by which the paper's claims are judged.
     """
+    index = index.of_datasets({row["dataset"] for row in all_rows})
     environment = page_environment(_FOLDER)
     # The panels escape their texts themselves.
     environment.filters["drawing"] = Markup

@@ -33,6 +33,8 @@ def run(options: AddOptions) -> int:
     from flows.graph.graph import project_folder
 
     root = project_folder()
+    # A clone has none; without it, the 'mv' that a refusal suggests would make a file of that name.
+    (root / RAW).mkdir(parents=True, exist_ok=True)
     names = [_name_below(root, text) for text in options.text]
     add(root, names)
     known = _sources_of(root)

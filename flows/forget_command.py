@@ -3,8 +3,8 @@
 Goes: what dvc.yaml makes of the corpus, in this and in earlier comparisons, with tables and pages of all corpora (the
 next run makes them without it); copies in DVC's cache that no other corpus has; its entries in dvc.lock and in DVC's
 cache of runs; DVC experiments that hold it; MLflow runs, files and registered models; logs, unfinished work, noisy
-counts and releases. The raw text stays, unless --source is given, and DVC no longer tracks it. Key and ledger stay:
-what has left has left.
+counts and releases; entries of dvc.lock and uncommitted changes that were kept with numbers ('palimpsest restore'). The
+raw text stays, unless --source is given, and DVC no longer tracks it. Key and ledger stay: what has left has left.
 
     palimpsest forget mail         say what would be removed
     palimpsest forget mail --yes   remove it

@@ -48,8 +48,9 @@ class PlanOptions(SelectionOptions):
 
 
 def run(options: PlanOptions) -> int:
-    """Print the plan."""
+    """Print the plan; 1 where a run of it would be refused, since something is missing."""
     from flows.checkout.checked_parameters import checked_resources, known_to_be_valid
+    from flows.runs.missing import missing_text, missing_things
 
     selection = options.selection
     root = project_folder()
@@ -58,6 +59,7 @@ def run(options: PlanOptions) -> int:
         resources = checked_resources(root)
     with open_repository(root) as repository:
         plan = make_plan(repository, selection)
+        missing = missing_things(plan, root)
     if resources is not None:
         from flows.runs.step_settings import check_step_names
 
@@ -68,10 +70,13 @@ def run(options: PlanOptions) -> int:
     if options.json_:
         counts = {action.value: count for action, count in plan.counts().items()}
         stages = [stage.as_dict() for stage in plan.stages.values()]
-        print(json.dumps({"stages": stages, "counts": counts}, indent=2, ensure_ascii=False))
+        document = {"stages": stages, "counts": counts, "missing": [finding.as_dict() for finding in missing]}
+        print(json.dumps(document, indent=2, ensure_ascii=False))
     else:
-        print("\n".join(plan_lines(plan)))
-    return 0
+        print("\n".join(plan_lines(plan)), flush=True)
+    if missing:
+        print(f"palimpsest: error: {missing_text(missing)}", file=sys.stderr)
+    return int(bool(missing))
 
 
 def plan_lines(plan: Plan) -> list[str]:

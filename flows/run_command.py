@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from flows.graph.plan import Plan, enumeration
 from flows.plan_command import SelectionOptions
 from flows.runs.result_files import REPORT_PAGE, SUMMARY_TABLE, is_of_this_run, makers_of
-from flows.stages.executor import Finish, Outcome, State
+from flows.stages.executor import UNFINISHED, Finish, Outcome, State
 from tasks.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -100,7 +100,10 @@ def run(options: RunOptions) -> int:
                 finish.warning = close_abandoned_records(root)
         else:
             from flows.prefect_flow.driver import drive
+            from flows.runs.missing import refuse_missing
 
+            if not options.join:
+                refuse_missing(plan, root)
             resources = resources or _resources(root)
             jobs = options.jobs or resources.parallel_stages
             time_left = TimeLeft(plan.graph, jobs, load_durations(root))
@@ -137,14 +140,22 @@ def run(options: RunOptions) -> int:
             time_left.save(root)
     if finish.warning is not None:
         print(f"palimpsest: warning: {finish.warning}", file=sys.stderr)
+    failed = count_states(finish.outcomes)[State.FAILED]
+    # Last of all, so that it is what one sees.
+    if not options.json_:
+        print("".join(f"{line}\n" for line in failure_lines(finish.outcomes)), end="", flush=True)
     if finish.signal is not None:
         print("palimpsest: stopped; finished stages are kept, run it again to go on", file=sys.stderr)
         status = 128 + finish.signal
     elif finish.cancelled:
         print("palimpsest: cancelled in Prefect; finished stages are kept, run it again to go on", file=sys.stderr)
         status = 128 + signal.SIGTERM
+    elif failed:
+        said = f"{failed} of {len(finish.outcomes)} stages failed; put right what is said of them, then run it again"
+        print(f"palimpsest: {said}: finished stages are kept", file=sys.stderr)
+        status = 1
     else:
-        status = int(any(outcome.state is State.FAILED for outcome in finish.outcomes.values()))
+        status = 0
     if finish.abandoned:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -168,20 +179,36 @@ def short_plan(plan: Plan, shown: int = 12) -> list[str]:
 
 
 def final_lines(outcomes: dict[str, Outcome], seconds: float) -> list[str]:
-    """The state of every stage: one line each where something was done or went wrong, and the counts."""
+    """One line for each stage of which something was made, and the counts of all states."""
     from flows.runs.run_progress import clock
 
-    shown = [outcome for outcome in outcomes.values() if outcome.state is not State.UNCHANGED]
-    width = max((len(outcome.name) for outcome in shown), default=0)
-    lines = [""] if shown else []
-    for outcome in shown:
-        took = clock(outcome.seconds) if outcome.log else ""
-        tries = f" ({outcome.attempts} tries)" if outcome.attempts > 1 else ""
-        lines.append(f"{outcome.state:<9}  {outcome.name:<{width}}  {took:>7}  {outcome.error or ''}{tries}".rstrip())
-        if outcome.state is State.FAILED and outcome.log:
-            lines.append(f"{'':<9}  output: {outcome.log}")
+    made = [outcome for outcome in outcomes.values() if outcome.state in (State.RAN, State.RESTORED)]
+    width = max((len(outcome.name) for outcome in made), default=0)
+    lines = [""] if made else []
+    for outcome in made:
+        tries = f"  ({outcome.attempts} tries)" if outcome.attempts > 1 else ""
+        lines.append(f"{outcome.state:<9}  {outcome.name:<{width}}  {clock(outcome.seconds):>7}{tries}")
     counts = ", ".join(f"{count} {state}" for state, count in count_states(outcomes).items() if count)
     return [*lines, "", f"{counts}; {clock(seconds)}"]
+
+
+def failure_lines(outcomes: dict[str, Outcome]) -> list[str]:
+    """What did not get done and why: each failed stage with its reason and what to do, all skipped ones in one line."""
+    failed = [outcome for outcome in outcomes.values() if outcome.state is State.FAILED]
+    skipped = [outcome for outcome in outcomes.values() if outcome.state is State.SKIPPED]
+    lines = []
+    for outcome in failed:
+        tries = f" ({outcome.attempts} tries)" if outcome.attempts > 1 else ""
+        lines += ["", f"FAILED {outcome.name}{tries}", f"  {outcome.error}"]
+        if outcome.log:
+            lines.append(f"  what it printed: {outcome.log}")
+    if skipped:
+        # What a stage lacks stands above; other reasons, such as a run that was stopped, do not.
+        others = {str(outcome.error) for outcome in skipped if not str(outcome.error).endswith(UNFINISHED)}
+        reasons = "; ".join(sorted(others)) or "what they need failed"
+        names = enumeration(outcome.name for outcome in skipped)
+        lines += ["", f"{len(skipped)} skipped ({reasons}): {names}"]
+    return lines
 
 
 def count_states(outcomes: dict[str, Outcome]) -> dict[State, int]:

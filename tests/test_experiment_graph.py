@@ -126,3 +126,11 @@ def test_not_even_one_whose_name_fits_nothing_comes_before_the_check(tmp_path, t
     }
     cells = (ROOT / "cells.yaml").read_text(encoding="utf-8").replace("chat", "another")
     test_no_stage_comes_before_the_check_of_the_parameters(upstream_in(tmp_path, yaml.safe_dump(document), cells))
+
+
+def test_a_corpus_that_is_not_compared_has_no_stage(tmp_path):
+    document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    document["corpora"]["mail"] = {"kind": "files", "source": "data/raw/mail.txt"}
+    stages = {stage.name for stage in upstream_in(tmp_path, yaml.safe_dump(document))}
+    assert "corpus@chat" in stages
+    assert [name for name in stages if "mail" in name] == []

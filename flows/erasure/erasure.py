@@ -5,6 +5,7 @@ rest lies goes last: objects of the cache before the records that name them.
 """
 
 import hashlib
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -114,7 +115,8 @@ def find_erasure(name: str, repository: "Repo", graph: Graph, tracking_uri: str)
         *(file for file, record in data if _of_data(record, paths, sources)),
         *_state_of_runs(root, name, nodes, paths),
         *_counts_of([root / place for place in paths], left),
-        *(path for kind in ("lineage", "releases") for one in releases for path in (private_home() / kind).glob(one)),
+        *(path for one in releases for path in (private_home() / "releases").glob(one)),
+        *_lineage_of(name, paths),
     ]
     erasure.runs = [file for file, record in runs if paths.touches(record)]
     erasure.stages = [stage for stage, record in locked.items() if paths.touches(record)]
@@ -182,6 +184,18 @@ def _state_of_runs(root: Path, name: str, nodes: Iterable[Record], paths: Corpus
     for folder in (*state.glob("fills/*-*"), *state.glob("checkpoints/*-*")):
         if folder.name.partition("-")[0] not in kept:
             yield folder
+
+
+def _lineage_of(name: str, paths: CorpusPaths) -> Iterator[Path]:
+    """What was kept with numbers so that they can be made again: entries of the lock that have files of the corpus, and
+    uncommitted changes that name it."""
+    kept = private_home() / "lineage"
+    for file in sorted(kept.glob("*.json")):
+        if any(map(paths.touches, lock_records(file.read_text(encoding="utf-8")).values())):
+            yield file
+    for file in sorted(kept.glob("*.patch")):
+        if re.search(rf"\b{re.escape(name)}\b", file.read_text(encoding="utf-8", errors="replace")):
+            yield file
 
 
 def _counts_of(places: Iterable[Path], releases: Iterable[Release]) -> Iterator[Path]:

@@ -25,11 +25,12 @@ class Kind(StrEnum):
     ALWAYS = "always"
 
 
+NOT_IN_CACHE = "is not in DVC's cache"
 _WORDS = {
     "deleted": "is missing",
     "modified": "changed",
     "new": "is new",
-    "not in cache": "is not in DVC's cache",
+    "not in cache": NOT_IN_CACHE,
     "update available": "has a newer version",
 }
 

@@ -21,6 +21,7 @@ from flows.graph.graph import open_repository, project_folder
 from flows.graph.selection import Selection, parse_only
 from flows.prefect_flow.abandoned_flow_run import note_flow_run
 from flows.prefect_flow.worker_folder import FOLDER_VARIABLE
+from flows.runs.missing import refuse_missing
 from flows.runs.preparation import plan_after_repair
 from flows.runs.recorded_experiment import check_recordable, record_experiment
 from flows.runs.run_session import make_session, prepare
@@ -67,6 +68,8 @@ def deployed_session(
                 yield None
                 return
             logger.info("new data: %s", ", ".join(changed))
+        if role is not Role.JOIN:
+            refuse_missing(plan, root)
         close_private_folders(root)
         outcomes: dict[str, Outcome] = {}
         try:

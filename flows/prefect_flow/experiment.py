@@ -27,7 +27,7 @@ from flows.runs.session import Session, open_session, session_open
 from flows.sharing.role import Alone, Role, Sharing
 from flows.sharing.shared_run import LOOK_SECONDS
 from flows.sharing.shared_session import shared_session
-from flows.stages.executor import STOPPED, Outcome, State
+from flows.stages.executor import STOPPED, UNFINISHED, Outcome, State
 from tasks.errors import StageError
 
 Choice = Annotated[str, Field(pattern=r"^[^=\s]+=[^=\s]+$", examples=["technique=entity_tagger,allow_list"])]
@@ -124,9 +124,10 @@ def _work(session: Session, role: Role) -> Any:
         artifacts.show_results()
     if session.cancelled:
         return Cancelled(message="stages that were finished are kept; run it again to go on")
-    failed = [name for name, outcome in session.outcomes.items() if outcome.state is State.FAILED]
+    failed = [one for one in session.outcomes.values() if one.state is State.FAILED]
     if failed:
-        raise StageError(f"{len(failed)} of {len(session.outcomes)} stages failed: {enumeration(failed)}")
+        reasons = enumeration(f"{one.name} ({one.error})" for one in failed)
+        raise StageError(f"{len(failed)} of {len(session.outcomes)} stages failed: {reasons}")
     states = [outcome.state for outcome in session.outcomes.values()]
     return {state.value: states.count(state) for state in State}
 
@@ -234,7 +235,7 @@ class Scheduler:
         upstream = [self._session.outcomes[above] for above in self._graph.nodes[name].upstream]
         lost = [outcome.name for outcome in upstream if outcome.state in (State.FAILED, State.SKIPPED)]
         if lost:
-            return Outcome(name, State.SKIPPED, error=f"{enumeration(lost)} did not finish")
+            return Outcome(name, State.SKIPPED, error=f"{enumeration(lost)} {UNFINISHED}")
         planned = self._session.plan.stages[name]
         if planned.action is Action.UNCHANGED:
             return Outcome(name, State.UNCHANGED)

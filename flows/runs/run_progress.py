@@ -11,7 +11,7 @@ from flows.stages.executor import Outcome, State
 
 
 class Lines:
-    """One line on standard error per stage that DVC was asked about; nothing for the others."""
+    """One line on standard error per stage that DVC was asked about, with the reason where it failed."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -22,9 +22,10 @@ class Lines:
         if outcome is None:
             return
         self._ended += 1
-        if outcome.log is not None or outcome.state in (State.FAILED, State.SKIPPED):
+        if outcome.log is not None or outcome.state is State.FAILED:
             line = f"[{self._ended}/{self._total}] {outcome.state:<9}  {name}  {clock(outcome.seconds)}"
-            print(line, file=sys.stderr, flush=True)
+            reason = f"  {outcome.error}" if outcome.state is State.FAILED else ""
+            print(line + reason, file=sys.stderr, flush=True)
 
     def __enter__(self) -> "Lines":
         return self
@@ -34,7 +35,10 @@ class Lines:
 
 
 class Bar:
-    """One bar: stages done of all, the names of those that run, time so far and time left."""
+    """One bar: stages done of all, the names of those that run, time so far and time left.
+
+    A stage that failed is a line above it, with the reason.
+    """
 
     def __init__(self, total: int, time_left: TimeLeft) -> None:
         from rich.console import Console
@@ -71,6 +75,8 @@ class Bar:
                 self._failed += outcome.state is State.FAILED
                 self._time_left.end(outcome)
                 self._progress.advance(self._bar)
+        if outcome is not None and outcome.state is State.FAILED:
+            self._progress.console.print(f"failed  {name}  {outcome.error}", markup=False, highlight=False)
         self._show()
 
     def _show(self) -> None:

@@ -28,6 +28,8 @@ LOCK_PATIENCE_SECONDS = 120.0
 
 
 STOPPED = "the run was stopped"
+UNFINISHED = "did not finish"
+"""End of the reason of a stage that was skipped since others before it failed."""
 
 
 class State(StrEnum):
@@ -148,7 +150,7 @@ class Executor:
             if self._stopped.is_set():
                 return self._failed(name, started, "stopped before it had finished", log)
             if deadline is not None and time.monotonic() >= deadline:
-                reason = f"it was stopped after {limit:g} seconds, its limit under resources.time_limits"
+                reason = f"it was stopped after {limit:g} seconds, its limit; raise it under resources.time_limits"
                 return self._failed(name, started, reason, log)
             if status == SUPERVISOR_ENDED:
                 return self._failed(name, started, "the process that starts the stages was killed", log)
@@ -242,7 +244,10 @@ def reason_of(text: str, status: int, name: str) -> str:
         if ended:
             code = int(ended[1])
             if code == -signal.SIGKILL or code == 128 + signal.SIGKILL:
-                return "its command was killed (SIGKILL), as the system does when memory runs out"
+                return (
+                    "its command was killed (SIGKILL), as the system does when memory runs out; lower "
+                    "resources.parallel_stages, or take smaller models"
+                )
             if code < 0:
                 return f"its command was killed by {_signal_name(-code)}"
             return f"its command ended with status {code}"

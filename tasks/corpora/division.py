@@ -90,6 +90,11 @@ def divided(
             tally.part_documents[part] += 1
 
 
+def check_divisible(source: Source, settings: CleaningSettings, name: str) -> None:
+    """Raise the ``CorpusError`` that ``divide`` would; the source is read once, and nothing is written."""
+    _assign(_survey(source, settings), settings, name)
+
+
 @dataclass
 class _Survey:
     """What the first pass finds: for each document the number of its group, and for each group part and sentences.

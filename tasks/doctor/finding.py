@@ -1,5 +1,6 @@
 """What one check of ``palimpsest doctor`` found."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -23,3 +24,19 @@ class Finding:
     def as_dict(self) -> dict[str, Any]:
         """For ``--json``."""
         return asdict(self)
+
+    @property
+    def text(self) -> str:
+        """In one line, with the remedy."""
+        return f"{self.name}: {self.detail}" + (f"; {self.remedy}" if self.remedy else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing to look for."""
+
+    key: str
+    """Key path in ``params.yaml``; who has no stage that reads it needs not look."""
+    look: Callable[[], Finding]
+    source: str | None = None
+    """File or folder that it is about: who has no stage that reads it needs not look either."""

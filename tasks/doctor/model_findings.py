@@ -4,10 +4,11 @@ import importlib.util
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tasks.doctor.finding import Finding
+from tasks.doctor.finding import Check, Finding
 from tasks.doctor.size_units import bytes_text
 from tasks.errors import ModelError
 from tasks.model_source import PACKAGE_PREFIX, locate_model
@@ -63,9 +64,9 @@ def _taggers(key: str, settings: Any) -> Iterator[NeededModel]:
         yield NeededModel(f"{key}.tagger.model", kind, tagger.model)
 
 
-def model_findings(parameters: Parameters, root: Path) -> list[Finding]:
-    """One finding for each model that is needed."""
-    return [_finding(needed, root) for needed in needed_models(parameters)]
+def model_checks(parameters: Parameters, root: Path) -> list[Check]:
+    """One check for each model that is needed."""
+    return [Check(needed.key, partial(_finding, needed, root)) for needed in needed_models(parameters)]
 
 
 def _finding(needed: NeededModel, root: Path) -> Finding:

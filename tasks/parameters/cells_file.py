@@ -72,7 +72,7 @@ def check_cells(parameters: Parameters, folder: Path) -> None:
     """``ParameterError`` where ``cells.yaml`` in a project's folder is not that of the parameters."""
     path = folder / CELLS_FILE
     if not path.exists() or path.read_text(encoding="utf-8") != cells_text(parameters):
-        state = "is older than 'compare' in params.yaml" if path.exists() else "does not exist"
+        state = "is older than params.yaml" if path.exists() else "does not exist"
         raise ParameterError(f"{CELLS_FILE} {state}; 'palimpsest cells' writes it anew")
 
 
@@ -83,6 +83,8 @@ def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str
     with_words = [cell for cell in expected_cells(compare) if cell.dataset in compare.speech_datasets]
     with_lists = [cell for cell in expected_cells(compare) if cell.dataset in compare.rescored_datasets]
     return {
+        # Of those that are compared alone: params.yaml may describe others.
+        "corpus": {name: _corpus(name, parameters) for name in compare.datasets},
         "mask": dict(_masked(parameters)),
         "train_filler": parameters.pretrained_fillers(),
         "tune_filler": {cell_key(cell): _tuned(cell, parameters) for cell in tunings(parameters)},
@@ -101,6 +103,10 @@ def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str
 def _named(cell: Cell) -> Entry:
     dimensions = {name: value for name, value in cell.as_dict().items() if value is not None}
     return {"cell": dimensions, "path": cell.path}
+
+
+def _corpus(name: str, parameters: Parameters) -> Entry:
+    return {"cell": {"dataset": name}, "source": parameters.corpora[name].source}
 
 
 def _masked(parameters: Parameters) -> Iterator[tuple[str, Entry]]:

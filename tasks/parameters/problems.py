@@ -21,6 +21,7 @@ def problems_of(parameters: "Parameters") -> list[str]:
     found = [
         *_characters(parameters),
         *_dimensions(parameters),
+        *_sources(parameters),
         *_tunings(parameters),
         *(problem for place in range(len(parameters.compare.fills)) for problem in _fills(place, parameters)),
         *_twice(parameters),
@@ -62,6 +63,18 @@ def _characters(parameters: "Parameters") -> Iterator[str]:
             yield f"tuned_fillers: a filler {name!r} is in 'fillers' already; name this one otherwise"
 
 
+def _sources(parameters: "Parameters") -> Iterator[str]:
+    sources = {"generic": parameters.generic.source}
+    sources |= {f"corpora.{name}": corpus.source for name, corpus in parameters.corpora.items()}
+    sources |= {
+        f"masking_evaluation.gold_sets.{name}": gold.source
+        for name, gold in parameters.masking_evaluation.gold_sets.items()
+    }
+    for key, source in sources.items():
+        if "://" in source:
+            yield f"{key}.source: {source!r} is a URL, and a source is a path: fetch it, and give the file or folder"
+
+
 def _dimensions(parameters: "Parameters") -> Iterator[str]:
     compare = parameters.compare
     gold_sets = parameters.masking_evaluation.gold_sets
@@ -69,15 +82,22 @@ def _dimensions(parameters: "Parameters") -> Iterator[str]:
         ("datasets", compare.datasets, "corpora", parameters.corpora),
         ("techniques", compare.techniques, "masking", parameters.masking),
         ("speech_datasets", compare.speech_datasets, "speech.corpora", parameters.speech.corpora),
-        ("speech_datasets", compare.speech_datasets, "compare.datasets", compare.datasets),
         ("rescored_datasets", compare.rescored_datasets, "speech.nbest", parameters.speech.nbest),
-        ("rescored_datasets", compare.rescored_datasets, "compare.datasets", compare.datasets),
         ("taggers", compare.taggers, "taggers", parameters.taggers),
         ("detectors", compare.detectors, "masking", parameters.masking),
         ("gold_sets", compare.gold_sets, "masking_evaluation.gold_sets", gold_sets),
     ]
     for dimension, names, section, allowed in dimensions:
         yield from _unknown(f"compare.{dimension}", names, section, allowed)
+    for dimension in ("speech_datasets", "rescored_datasets"):
+        names = getattr(compare, dimension)
+        for name in (name for name in names if name not in compare.datasets):
+            left = ", ".join(name for name in names if name in compare.datasets)
+            yield (
+                f"compare.{dimension}: {name!r} is not one of compare.datasets ({', '.join(compare.datasets)}); "
+                f"write 'compare.{dimension}: [{left}]'"
+                + (" and 'compare.recognisers: []'" if not left and compare.recognisers else "")
+            )
     for name in compare.rescored_datasets:
         if name in compare.speech_datasets:
             yield (

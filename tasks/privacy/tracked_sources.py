@@ -30,6 +30,11 @@ def sent_by_push(source: str | Path, root: Path) -> str | None:
     return None
 
 
+def is_tracked(source: str | Path, root: Path) -> bool:
+    """Whether DVC tracks a file or folder in the checkout, a folder above it or a part of it."""
+    return any(True for _ in _files_about((root / source).absolute(), root.absolute()))
+
+
 def _files_about(place: Path, root: Path) -> Iterator[Path]:
     for path in (place, *place.parents):
         if path == root:

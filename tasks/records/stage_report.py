@@ -12,7 +12,6 @@ import json
 import os
 import platform
 import resource
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from tasks.errors import CorpusError
 from tasks.files.atomic_file import atomic_writer, refuse_folder
 from tasks.files.clone_key import clone_key, key_id
 from tasks.files.paths_apart import refuse_shared_paths
+from tasks.records.code_state import code_state
 
 REPORT_VERSION = 1
 _REPORTED_PACKAGES = ("palimpsest", "torch", "lightning", "transformers", "spacy", "numpy", "dvc")
@@ -100,6 +100,8 @@ def recorded_stage(
         seed=seed,
         inputs={str(path): content_hash(path) for path in inputs if hashing and not is_stream(path)},
     )
+    # Before the work: whoever edits parameters or code meanwhile changes the next run.
+    code = code_state() if hashing else None
     started = datetime.now(UTC)
     clock, processor = time.perf_counter(), time.process_time()
     yield report
@@ -120,7 +122,7 @@ def recorded_stage(
         "outputs": report.outputs,
         "hash_key": key_id(),
         "command": ["palimpsest", *sys.argv[1:]],
-        "code": code_state(),
+        "code": code,
         # Set by Prefect where a flow run is a process of its own, and by whoever starts a stage for a flow run.
         "flow_run": os.environ.get("PREFECT__FLOW_RUN_ID"),
         "environment": environment(),
@@ -187,22 +189,6 @@ def peak_memory_bytes() -> int:
     except OSError:
         pass
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-@cache
-def code_state() -> dict[str, Any]:
-    """Commit of the checkout and whether tracked files differ from it; ``None`` outside a git checkout."""
-    folder = Path(__file__).parent
-
-    def git(*arguments: str) -> str | None:
-        try:
-            result = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=30)
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        return result.stdout.strip() if result.returncode == 0 else None
-
-    changes = git("status", "--porcelain", "--untracked-files=no", "--", ":(top)", ":(top,exclude)dvc.lock")
-    return {"commit": git("rev-parse", "HEAD"), "dirty": None if changes is None else bool(changes)}
 
 
 @cache

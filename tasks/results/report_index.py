@@ -1,6 +1,7 @@
 """All reports of an experiment, and which of them made which file: the chain from a number back to its sources."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -13,6 +14,8 @@ from tasks.records.stage_report import read_report
 
 REPORTS = "results/reports"
 """Where the reports of the stages of an experiment lie."""
+
+PRIVATE_CORPORA = Path("data/private/corpora")
 
 _SAME, _INSIDE, _CHANGED, _OTHER_KEY = "same", "inside", "changed", "other_key"
 
@@ -45,6 +48,13 @@ class ReportIndex:
             for path in sorted(self.folder.rglob("*.json"))
         }
         self._makers = {output: name for name, report in self.reports.items() for output in report["outputs"]}
+
+    def of_datasets(self, datasets: Collection[str]) -> "ReportIndex":
+        """Without reports of other private corpora: those of an earlier comparison lie there still."""
+        others = [name for name, report in self.reports.items() if _dataset(report) not in (None, *datasets)]
+        rest = copy(self)
+        rest.reports = {name: report for name, report in self.reports.items() if name not in others}
+        return rest
 
     def cells(self) -> dict[str, str]:
         """Paths of all cells that were evaluated, with the name of their report: of perplexity where there is one.
@@ -109,6 +119,14 @@ class ReportIndex:
 
         visit(name)
         return [*reversed(finished)]
+
+
+def _dataset(report: Mapping[str, Any]) -> str | None:
+    """The private corpus that a report is of; ``None`` for generic text and what is made of it."""
+    if report["stage"] == "corpora":
+        places = (Path(path) for path in report["outputs"])
+        return next((path.name for path in places if path.parent == PRIVATE_CORPORA), None)
+    return report["cell"].get("dataset")
 
 
 def cell_of_report(report: Mapping[str, Any]) -> Cell:

@@ -289,6 +289,19 @@ def test_detectors_have_a_section_once_they_were_evaluated(experiment_folder, tm
     assert "Zyxwq" not in page.raw
 
 
+def test_corpora_of_an_earlier_comparison_are_not_spoken_of(copy, monkeypatch):
+    reports = copy / "results" / "reports"
+    for name in ("corpora/chat.json", "fill/chat/allow_list/minilm-top_k-1.json"):
+        document = json.loads((reports / name).read_text(encoding="utf-8").replace("chat", "formerly"))
+        other = reports / name.replace("chat", "formerly")
+        other.parent.mkdir(parents=True, exist_ok=True)
+        other.write_text(json.dumps(document | {"warnings": ["this is said of it"]}), encoding="utf-8")
+    page = render(copy, monkeypatch)
+    assert "formerly" not in page.raw
+    assert "this is said of it" not in page.raw
+    assert "generic is" in page.text
+
+
 def test_masked_words_and_frequencies_have_tables(page):
     text = page.text
     assert "Perplexity on chat over the known words that the technique would mask" in text

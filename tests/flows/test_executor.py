@@ -57,7 +57,11 @@ def test_a_failed_command_shows_our_error_line_and_nothing_else(project: Project
     ("command", "error"),
     [
         ("echo private words >&2; exit 3", "its command ended with status 3"),
-        ("kill -9 $$", "its command was killed (SIGKILL), as the system does when memory runs out"),
+        (
+            "kill -9 $$",
+            "its command was killed (SIGKILL), as the system does when memory runs out; "
+            "lower resources.parallel_stages, or take smaller models",
+        ),
         ("kill -15 $$", "its command was killed by SIGTERM"),
         ("'true'", "output 'raw.txt' does not exist"),
     ],
@@ -194,7 +198,7 @@ def test_a_stage_is_stopped_at_its_limit_with_what_it_started(project: Project) 
         assert 4 <= time.monotonic() - started < 20
         assert (project.folder / "begun").exists()
         assert (failed.state, failed.may_pass) == (State.FAILED, False)
-        assert failed.error == "it was stopped after 4 seconds, its limit under resources.time_limits"
+        assert failed.error == "it was stopped after 4 seconds, its limit; raise it under resources.time_limits"
     assert not (project.folder / "raw.txt").exists()
 
 

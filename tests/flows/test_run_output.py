@@ -12,10 +12,10 @@ from flows.graph.plan import Action, Plan, PlannedStage
 from flows.graph.selection import Selection
 from flows.prefect_flow import prefect_api
 from flows.prefect_flow.driver import _explained
-from flows.run_command import as_json, final_lines, result_lines, short_plan
+from flows.run_command import as_json, failure_lines, final_lines, result_lines, short_plan
 from flows.runs.run_progress import Bar, Lines
 from flows.runs.time_left import TimeLeft
-from flows.stages.executor import Outcome, State
+from flows.stages.executor import STOPPED, Outcome, State
 from tasks.errors import ResourceError
 from tasks.results.summary.summary_document import main_tables
 
@@ -48,19 +48,33 @@ def test_the_short_plan_is_short() -> None:
     assert short_plan(plan, shown=12)[-1] == "  and 8 more reasons; 'palimpsest plan' has all"
 
 
-def test_the_table_lists_what_was_done_and_counts_the_rest() -> None:
+def test_what_failed_stands_last_and_what_was_skipped_is_one_line() -> None:
     outcomes = {
         "raw": Outcome("raw", State.UNCHANGED),
         "mask@a": Outcome("mask@a", State.RAN, 65.0, log="a.log"),
-        "mask@b": Outcome("mask@b", State.FAILED, 1.0, "no such file", ".palimpsest/logs/b.log"),
-        "table": Outcome("table", State.SKIPPED, error="mask@b did not finish"),
+        "mask@b": Outcome(
+            "mask@b", State.FAILED, 1.0, "no such list 'x'; name another", ".palimpsest/logs/b.log", attempts=2
+        ),
     }
+    skipped = {
+        f"fill@{number}": Outcome(f"fill@{number}", State.SKIPPED, error="mask@b did not finish")
+        for number in range(43)
+    }
+    assert failure_lines(outcomes) == [
+        "",
+        "FAILED mask@b (2 tries)",
+        "  no such list 'x'; name another",
+        "  what it printed: .palimpsest/logs/b.log",
+    ]
+    assert failure_lines(outcomes | skipped)[-1] == (
+        "43 skipped (what they need failed): fill@0, fill@1, fill@2 and 40 more"
+    )
+    stopped = {"table": Outcome("table", State.SKIPPED, error=STOPPED)}
+    assert failure_lines(stopped) == ["", "1 skipped (the run was stopped): table"]
+    outcomes["table"] = Outcome("table", State.SKIPPED, error="mask@b did not finish")
     assert final_lines(outcomes, 70.0) == [
         "",
         "ran        mask@a     1:05",
-        "failed     mask@b     0:01  no such file",
-        "           output: .palimpsest/logs/b.log",
-        "skipped    table            mask@b did not finish",
         "",
         "1 ran, 1 unchanged, 1 failed, 1 skipped; 1:10",
     ]
@@ -102,10 +116,11 @@ def test_without_a_terminal_each_ended_stage_is_a_line(capsys: pytest.CaptureFix
         lines("raw", Outcome("raw", State.UNCHANGED))
         lines("mask@a", None)
         lines("mask@a", Outcome("mask@a", State.RAN, 65.0, log="a.log"))
+        lines("mask@b", Outcome("mask@b", State.FAILED, 1.0, "no such list 'x'"))
         lines("table", Outcome("table", State.SKIPPED))
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == "[2/3] ran        mask@a  1:05\n[3/3] skipped    table  0:00\n"
+    assert captured.err == "[2/3] ran        mask@a  1:05\n[3/3] failed     mask@b  0:01  no such list 'x'\n"
 
 
 def test_the_bar_names_what_runs_and_what_failed() -> None:
@@ -118,7 +133,9 @@ def test_the_bar_names_what_runs_and_what_failed() -> None:
         assert task.description == "fill@0, fill@1"
         # Six more stages as long as the known one, two at a time: a bit less than 7 * 30 / 2 seconds.
         assert task.fields["clocks"] in ("0:00, about 1:45 left", "0:00, about 1:44 left")
-        bar("fill@0", Outcome("fill@0", State.FAILED))
+        with bar._progress.console.capture() as shown:
+            bar("fill@0", Outcome("fill@0", State.FAILED, error="no such list '[x]'"))
+        assert "failed  fill@0  no such list '[x]'\n" in shown.get()
         assert task.description == "1 failed; fill@1"
         assert task.completed == 1
 

@@ -72,6 +72,17 @@ TUNED = {"filler": "minilm_tuned", "methods": ["top_1"]}
         ("compare.baselines", ["baseline2"], "compare.baselines.0: Input should be 'baseline0' or 'baseline1'"),
         ("compare.seeds", [1, 1], "compare.seeds: a name stands twice in [1, 1]"),
         (
+            "compare.datasets",
+            ["mail"],
+            "compare.speech_datasets: 'chat' is not one of compare.datasets (mail); "
+            "write 'compare.speech_datasets: []' and 'compare.recognisers: []'",
+        ),
+        (
+            "corpora.chat.source",
+            "https://x.org/a",
+            "corpora.chat.source: 'https://x.org/a' is a URL, and a source is a",
+        ),
+        (
             "compare.fills.0.filler",
             "minlm",
             "compare.fills.0.filler: 'minlm' is no key of 'fillers' or 'tuned_fillers'",

@@ -4,6 +4,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import tracked_state
@@ -13,6 +14,7 @@ from tasks.cli import main
 from tasks.records.cell import Cell
 from tasks.results.origin.lock_entries import LockEntries, lock_text
 
+ROOT = Path(__file__).parents[2]
 TOP_K = Cell("chat", "allow_list", "top_k", "minilm", 1)
 REPORT = f"results/reports/perplexity/{TOP_K.path}.json"
 
@@ -151,8 +153,99 @@ def test_a_state_comes_back_from_the_store_after_everything_has_changed(tracked,
     assert (tracked / "source.txt").exists()
     assert main(["restore", identifier, "--folder", str(tmp_path / "again")]) == 0
     said = capsys.readouterr().out
-    assert "cannot be brought back: changes that were not committed" in said
+    assert "cannot be brought back: changes that were not committed when the number was made and are not" in said
     assert "not in the cache, its stage makes it anew: model.txt" in said
     shutil.rmtree(tracked / "data" / "private" / "lineage")
     assert main(["restore", identifier, "--folder", str(tmp_path / "elsewhere")]) == 0
     assert "is not here; the clone that published it has it" in capsys.readouterr().out
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A checkout of the code that runs, with a small private corpus under DVC and parameters that are not committed."""
+    folder = tmp_path / "a checkout"
+    names = run("git", "ls-files", "--cached", "--others", "--exclude-standard", folder=ROOT).splitlines()
+    for name in (name for name in names if (ROOT / name).is_file() and not name.startswith(("tests/", "docs/"))):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, folder / name)
+    run("git", "init", "-q", folder=folder)
+    run("git", "add", "-A", folder=folder)
+    run("git", "commit", "-q", "-m", "A state", folder=folder)
+    (folder / "data" / "raw").mkdir()
+    (folder / "data" / "raw" / "mail.txt").write_text("".join(f"This is mail {n}.\n" for n in range(60)))
+    parameters = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
+    parameters["compare"] |= {"datasets": ["mail"], "speech_datasets": [], "recognisers": []}
+    cleaning = {"valid_sentences": 10, "test_sentences": 10}
+    parameters["corpora"]["mail"] = {"kind": "files", "source": "data/raw/mail.txt", "cleaning": cleaning}
+    (folder / "params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
+    palimpsest(folder, "add", "data/raw/mail.txt")
+    palimpsest(folder, "cells")
+    return folder
+
+
+def palimpsest(folder, *arguments):
+    return run("env", f"PYTHONPATH={folder}", sys.executable, "-m", "tasks.cli", *arguments, folder=folder)
+
+
+def set_test_sentences(folder, count):
+    parameters = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
+    parameters["corpora"]["mail"]["cleaning"]["test_sentences"] = count
+    (folder / "params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
+
+
+def corpus_report(folder):
+    return json.loads((folder / "results/reports/corpora/mail.json").read_text(encoding="utf-8"))
+
+
+def test_what_is_printed_makes_a_number_of_uncommitted_parameters_again(checkout):
+    """The stage is in no commit; since then parameters, the text and the lock have changed."""
+    repro = ["env", f"PYTHONPATH={checkout}", sys.executable, "-m", "dvc", "repro", "-q", "corpus@mail"]
+    run(*repro, folder=checkout)
+    first = corpus_report(checkout)
+    assert (first["code"]["dirty"], first["measured"]["sentences"]) == (True, {"train": 40, "valid": 10, "test": 10})
+    (kept,) = (checkout / "data/private/lineage").iterdir()
+    assert kept.name == f"{first['code']['changes']}.patch"
+    assert (stat.S_IMODE(kept.stat().st_mode), stat.S_IMODE(kept.parent.stat().st_mode)) == (0o600, 0o700)
+    again = json.loads(palimpsest(checkout, "where-from", "corpus@mail", "--json"))["again"]
+    assert again == "palimpsest restore corpus@mail"
+    said = palimpsest(checkout, *again.split()[1:])
+    command = said.splitlines()[-1].removeprefix("make again: ")
+    then = checkout.with_name(f"{checkout.name}-{first['code']['changes'][:10]}")
+    assert corpus_report(then) == first
+    assert (then / "data/raw/mail.txt").exists()
+
+    # Even with nothing in the cache of what the stage made.
+    shutil.rmtree(then / "data/private/corpora")
+    shutil.rmtree(checkout / ".dvc/cache/runs")
+    for output in json.loads(palimpsest(checkout, "restore", "corpus@mail", "--folder", "../other", "--json"))[
+        "restored"
+    ]:
+        assert (checkout.parent / "other" / output).exists()
+    set_test_sentences(checkout, 20)
+    (checkout / "data/raw/mail.txt").write_text("".join(f"This is another mail {n}.\n" for n in range(80)))
+    run("bash", "-c", command.replace("dvc repro", f"{sys.executable} -m dvc repro --force"), folder=checkout)
+    second = corpus_report(then)
+    assert second["started"] != first["started"] or second["wall_seconds"] != first["wall_seconds"]
+    for name in ("measured", "parameters", "inputs", "outputs", "code"):
+        assert second[name] == first[name]
+
+
+def test_a_restore_that_fails_leaves_nothing_behind(checkout):
+    run("env", f"PYTHONPATH={checkout}", sys.executable, "-m", "dvc", "repro", "-q", "corpus@mail", folder=checkout)
+    (kept,) = (checkout / "data/private/lineage").iterdir()
+    patch = kept.read_bytes()
+    kept.write_bytes(b"no patch")
+    program = ["env", f"PYTHONPATH={checkout}", sys.executable, "-m", "tasks.cli", "restore", "corpus@mail"]
+    for _ in range(2):
+        failed = subprocess.run([*program, "--folder", "../then"], cwd=checkout, capture_output=True, text=True)
+        assert (failed.returncode, failed.stderr.count("\n")) == (1, 1)
+        assert "git apply" in failed.stderr
+        assert not (checkout.parent / "then").exists()
+    kept.write_bytes(patch)
+    assert "with its uncommitted changes" in palimpsest(checkout, "restore", "corpus@mail", "--folder", "../then")
+    # Where they are in another clone, the commit alone has no such stage.
+    kept.unlink()
+    failed = subprocess.run([*program, "--folder", "../elsewhere"], cwd=checkout, capture_output=True, text=True)
+    assert failed.returncode == 1
+    assert "cannot be brought back: changes that were not committed when the number was made: " in failed.stderr
+    assert not (checkout.parent / "elsewhere").exists()

@@ -16,15 +16,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from tasks.errors import CorpusError, ParameterError
+from tasks.errors import CorpusError, ParameterError, ResourceError
 from tasks.options import WRITE, Argument, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH
+from tasks.records.code_state import kept_changes
 from tasks.results.origin.lock_entries import LockEntries, agrees, kept_entries, kept_lock, lock_digest, read_lock
 from tasks.results.origin.restored_state import (
     RestoredState,
+    apply_changes,
     bring_back,
     check_commit,
-    check_out_here,
+    checked_out_here,
     git,
     new_worktree,
 )
@@ -62,20 +64,36 @@ def run(options: RestoreOptions) -> None:
             f"inputs are listed by 'palimpsest where-from {shlex.quote(options.run)}'"
         )
     check_commit(commit)
+    patch, lost = _changes(origin)
     # Read before anything is checked out: in place, the lock of this state would be gone.
     lock, entries = _entries(origin)
-    if options.in_place:
-        check_out_here(commit)
-        folder = Path()
-    else:
-        root = Path(git("rev-parse", "--show-toplevel").strip())
-        folder = Path(options.folder or root.with_name(f"{root.name}-{commit[:10]}"))
-        new_worktree(commit, folder)
-    state = bring_back(folder, entries, pull=options.pull, replace=not options.in_place)
+    root = Path(git("rev-parse", "--show-toplevel").strip())
+    folder = Path(options.folder or root.with_name(f"{root.name}-{(origin['changes'] or commit)[:10]}"))
+    with checked_out_here(commit) if options.in_place else new_worktree(commit, folder) as place:
+        if patch is not None:
+            apply_changes(patch, place)
+        try:
+            state = bring_back(place, entries, pull=options.pull, replace=not options.in_place)
+        except ResourceError as error:
+            if lost is None:
+                raise
+            # Its stages are in no commit.
+            raise CorpusError(f"{origin['name']!r} cannot be brought back: {lost}") from error
     if options.json_:
         print(json.dumps(_document(origin, lock, state), indent=2))
     else:
-        print("\n".join(_lines(origin, lock, entries, state)))
+        print("\n".join(_lines(origin, lost, lock, entries, state)))
+
+
+def _changes(origin: Mapping[str, Any]) -> tuple[Path | None, str | None]:
+    """The uncommitted changes that the number was made with, and why they cannot be brought back, if so."""
+    if not origin["dirty"]:
+        return None, None
+    lost = "changes that were not committed when the number was made"
+    if not origin["changes"]:
+        return None, f"{lost} and are not recorded; 'palimpsest run' makes it of what is here now, and records that"
+    patch = kept_changes(origin["changes"])
+    return (patch, None) if patch.exists() else (None, f"{lost}: {str(patch)!r} is in the clone that made it")
 
 
 def _entries(origin: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
@@ -100,8 +118,9 @@ def _document(origin: Mapping[str, Any], lock: str | None, state: RestoredState)
         "key": origin["key"],
         "commit": origin["commit"],
         "dirty": origin["dirty"],
+        "changes": origin["changes"],
         "dvc_lock": lock,
-        "folder": str(state.folder.absolute()),
+        "folder": str(state.folder.resolve()),
         "changed_parameters": state.changed_parameters,
         "restored": state.restored,
         "missing": state.missing,
@@ -112,16 +131,18 @@ def _document(origin: Mapping[str, Any], lock: str | None, state: RestoredState)
 
 def _again(origin: Mapping[str, Any], state: RestoredState) -> str:
     """The worktree's own code goes first: the installed command is that of another checkout."""
-    folder = shlex.quote(str(state.folder.absolute()))
+    folder = shlex.quote(str(state.folder.resolve()))
     return f"cd {folder} && PYTHONPATH={folder} dvc repro --pull {shlex.quote(origin['stage'])}"
 
 
 def _lines(
-    origin: Mapping[str, Any], lock: str | None, entries: Mapping[str, Any], state: RestoredState
+    origin: Mapping[str, Any], lost: str | None, lock: str | None, entries: Mapping[str, Any], state: RestoredState
 ) -> Iterator[str]:
-    yield f"{origin['key'] or origin['name']}: commit {origin['commit'][:10]} in {state.folder.absolute()}"
-    if origin["dirty"]:
-        yield "cannot be brought back: changes that were not committed when the number was made; its code may differ"
+    yield f"{origin['key'] or origin['name']}: commit {origin['commit'][:10]} in {state.folder.resolve()}"
+    if lost:
+        yield f"cannot be brought back: {lost}"
+    elif origin["changes"]:
+        yield f"with its uncommitted changes: {kept_changes(origin['changes'])}"
     if entries:
         yield f"dvc.lock {lock}: {len(entries)} stages"
     else:

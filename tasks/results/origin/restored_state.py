@@ -5,11 +5,13 @@ Code comes from git, in a worktree of its own. Parameters and the hashes of all 
 """
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,26 +60,53 @@ def check_commit(commit: str) -> None:
         ) from None
 
 
-def new_worktree(commit: str, folder: Path) -> None:
-    """Check the commit out into a new folder, which shares the repository and DVC's cache with this one."""
+@contextmanager
+def new_worktree(commit: str, folder: Path) -> Iterator[Path]:
+    """The commit in a new folder, which shares the repository and DVC's cache with this one; gone again where the block
+    fails."""
     if folder.exists():
         raise CorpusError(f"{str(folder)!r} exists; name another folder with --folder")
-    git("worktree", "add", "--detach", str(folder), commit)
+    try:
+        git("worktree", "add", "--detach", str(folder), commit)
+        _use_this_cache(folder)
+        yield folder
+    except BaseException:
+        with suppress(CorpusError):
+            git("worktree", "remove", "--force", str(folder))
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _use_this_cache(folder: Path) -> None:
     local = Path(".dvc", "config.local")
     if local.exists() and (folder / ".dvc").is_dir():
         shutil.copy2(local, folder / ".dvc" / "config.local")
     _dvc(["config", "--local", "cache.dir", dvc_cache()], folder)
 
 
-def check_out_here(commit: str) -> None:
-    """Check the commit out in this checkout; ``CorpusError`` where tracked files have changes that would be lost."""
+@contextmanager
+def checked_out_here(commit: str) -> Iterator[Path]:
+    """The commit in this checkout, which is put back where the block fails; ``CorpusError`` where tracked files have
+    changes that would be lost."""
     changes = git("status", "--porcelain", "--untracked-files=no").splitlines()
     if changes:
         raise CorpusError(
             f"this checkout has {len(changes)} changed files that are not committed, {changes[0][3:]!r} among them; "
             "commit them, or leave out --in-place and get a folder of its own"
         )
+    before = git("rev-parse", "--abbrev-ref", "HEAD").strip()
+    before = git("rev-parse", "HEAD").strip() if before == "HEAD" else before
     git("checkout", "--detach", commit)
+    try:
+        yield Path()
+    except BaseException:
+        git("checkout", "--force", before)
+        raise
+
+
+def apply_changes(patch: Path, folder: Path) -> None:
+    """Bring back uncommitted changes that were kept with a number."""
+    git("apply", "--whitespace=nowarn", str(patch.absolute()), folder=folder)
 
 
 def dvc_cache() -> str:
@@ -98,7 +127,7 @@ def bring_back(folder: Path, entries: Mapping[str, Any], *, pull: bool, replace:
     made = [out["path"] for entry in entries.values() for out in entry.get("outs", ())]
     needed = [dependency["path"] for entry in entries.values() for dependency in entry.get("deps", ())]
     sources = [path for path in dict.fromkeys(needed) if not any(_holds(out, path) for out in made)]
-    targets = [*entries, *(f"{path}.dvc" for path in sources if (folder / f"{path}.dvc").exists())]
+    targets = [*entries, *_added_sources(folder, sources, entries)]
     if targets:
         if pull:
             _dvc(["fetch", *targets], folder, may_fail=True)
@@ -108,6 +137,23 @@ def bring_back(folder: Path, entries: Mapping[str, Any], *, pull: bool, replace:
     state.missing = [out["path"] for out in outs if not _is_there(folder, out)]
     state.sources = [path for path in sources if not (folder / path).exists()]
     return state
+
+
+def _added_sources(folder: Path, sources: Sequence[str], entries: Mapping[str, Any]) -> Iterator[str]:
+    """The ``.dvc`` files of sources that are not there; written for the version that the stages read, where DVC's cache
+    has it, since such a file may have been of another version, or in no commit."""
+    recorded = {entry["path"]: entry for stage in entries.values() for entry in stage.get("deps", ())}
+    cache = Path(dvc_cache())
+    for path in sources:
+        file = folder / f"{path}.dvc"
+        digest = str(recorded[path].get("md5", ""))
+        if not (folder / path).exists() and (cache / "files" / "md5" / digest[:2] / digest[2:]).is_file():
+            output = {key: recorded[path][key] for key in ("hash", "md5", "size", "nfiles") if key in recorded[path]}
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_writer(file) as stream:
+                json.dump({"outs": [{**output, "path": file.stem, "push": False}]}, stream)
+        if file.exists():
+            yield f"{path}.dvc"
 
 
 def _is_there(folder: Path, out: Mapping[str, Any]) -> bool:

@@ -1,6 +1,8 @@
 """What MLflow knows of a run whose reports are there no longer: a run of an earlier state."""
 
 import re
+import shlex
+from collections.abc import Mapping
 from typing import Any
 
 from tasks.errors import CorpusError
@@ -14,6 +16,18 @@ from tasks.results.tracking.tracking_store import (
     locked_store,
     shown_uri,
 )
+
+
+def again(code: Mapping[str, Any], stage: str, name: str) -> str:
+    """What to type for a number anew; ``name`` is one that 'palimpsest restore' takes."""
+    repro = f"dvc repro {shlex.quote(stage)}"
+    if not code["commit"]:
+        return repro
+    if not code["dirty"]:
+        return f"git checkout {code['commit']} && {repro}"
+    if code.get("changes"):
+        return f"palimpsest restore {shlex.quote(name)}"
+    return "not as it was: its uncommitted changes are not recorded; 'palimpsest run' makes it of what is here now"
 
 
 def is_run_id(name: str) -> bool:
@@ -59,8 +73,12 @@ def _open(settings: TrackingSettings) -> TrackingStore:
 def _describe(run: Any) -> dict[str, Any]:
     tags = run.data.tags
     key = tags.get(KEY_TAG) or tags[RETIRED_KEY_TAG]
-    commit, stage = tags.get("commit"), tags.get("dvc_stage")
-    again = f"dvc repro {stage}" if stage else None
+    stage = tags.get("dvc_stage")
+    code = {
+        "commit": tags.get("commit"),
+        "dirty": {"true": True, "false": False}.get(tags.get("dirty", "")),
+        "changes": tags.get("changes"),
+    }
     return {
         "name": cell_path_of(key),
         "cell": cell_path_of(key),
@@ -68,11 +86,10 @@ def _describe(run: Any) -> dict[str, Any]:
         "run_id": run.info.run_id,
         "note": "a run of an earlier state: the reports are of another one; this is what MLflow holds",
         "stage": stage,
-        "commit": commit,
-        "dirty": {"true": True, "false": False}.get(tags.get("dirty", "")),
+        **code,
         "dvc_lock": tags.get("dvc_lock"),
         "flow_run": tags.get("flow_run"),
-        "again": f"git checkout {commit} && {again}" if commit and again else again,
+        "again": again(code, stage, run.info.run_id) if stage else None,
         "measured": dict(run.data.metrics),
         "parameters": dict(run.data.params),
         "inputs": [

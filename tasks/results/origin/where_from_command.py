@@ -20,8 +20,9 @@ from typing import Annotated, Any
 from tasks.errors import CorpusError
 from tasks.options import Argument, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
+from tasks.records.code_state import kept_changes
 from tasks.results.origin.lock_entries import LockEntries, agrees, lock_digest, read_lock
-from tasks.results.origin.tracked_origin import is_run_id, tracked_origin, tracked_origin_of_key
+from tasks.results.origin.tracked_origin import again, is_run_id, tracked_origin, tracked_origin_of_key
 from tasks.results.report_index import REPORTS, Link, ReportIndex
 from tasks.results.tracking.run_record import flat
 from tasks.spelling import nearest
@@ -87,9 +88,10 @@ def _origin(name: str, index: ReportIndex) -> dict[str, Any]:
         "stage": stage,
         "commit": report["code"]["commit"],
         "dirty": report["code"]["dirty"],
+        "changes": report["code"].get("changes"),
         "dvc_lock": _lock_digest(index.folder / f"{name}.json", stage),
         "flow_run": report.get("flow_run"),
-        "again": _again(report["code"]["commit"], stage),
+        "again": again(report["code"], stage, stage),
         "measured": {name: value for name, value in report["measured"].items() if not isinstance(value, list | dict)},
         "chain": [_step(step, index) for step in index.chain(name)],
     }
@@ -101,11 +103,6 @@ def _lock_digest(report: Path, stage: str) -> str | None:
     return lock_digest(lock.chain(stage)) if agrees(lock, report) else None
 
 
-def _again(commit: str | None, stage: str) -> str:
-    repro = f"dvc repro {shlex.quote(stage)}"
-    return f"git checkout {commit} && {repro}" if commit else repro
-
-
 def _step(name: str, index: ReportIndex) -> dict[str, Any]:
     report = index.reports[name]
     return {
@@ -114,6 +111,7 @@ def _step(name: str, index: ReportIndex) -> dict[str, Any]:
         "report": str(index.folder / f"{name}.json"),
         "commit": report["code"]["commit"],
         "dirty": report["code"]["dirty"],
+        "changes": report["code"].get("changes"),
         "command": shlex.join(report["command"]),
         "parameters": report["parameters"],
         "seed": report["seed"],
@@ -178,7 +176,11 @@ def _lines(origin: Mapping[str, Any]) -> Iterator[str]:
 def _commit(code: Mapping[str, Any]) -> str:
     if code["commit"] is None:
         return "not recorded (no git checkout)"
-    return str(code["commit"]) + (" with uncommitted changes" if code["dirty"] else "")
+    if not code["dirty"]:
+        return str(code["commit"])
+    if not code["changes"]:
+        return f"{code['commit']} with uncommitted changes, which are not recorded"
+    return f"{code['commit']} with uncommitted changes: {kept_changes(code['changes'])}"
 
 
 def _machines(chain: list[Mapping[str, Any]]) -> Iterator[str]:

@@ -136,6 +136,9 @@ def _state_tags(
     if code["commit"]:
         tags |= {"commit": code["commit"], "mlflow.source.git.commit": code["commit"]}
         tags["dirty"] = str(bool(code["dirty"])).lower()
+        if code.get("changes"):
+            # Keyed digits, which name a file of this clone and say nothing of what is in it.
+            tags["changes"] = code["changes"]
     if cell.method != NO_LANGUAGE_MODEL:
         tags["model"] = ", ".join(training["outputs"])
     if evaluation.get("flow_run"):
