@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from flows.graph.plan import Plan, enumeration
 from flows.plan_command import SelectionOptions
-from flows.runs.result_files import REPORT_PAGE, SUMMARY_TABLE, is_of_this_run, makers_of
+from flows.runs.result_files import REPORT_PAGE, SUMMARY_TABLE, VERDICT, is_of_this_run, makers_of
 from flows.stages.executor import UNFINISHED, Finish, Outcome, State
 from tasks.errors import ParameterError
 
@@ -227,12 +227,12 @@ def as_json(outcomes: dict[str, Outcome], seconds: float) -> dict[str, object]:
 
 
 def result_lines(plan: Plan, outcomes: dict[str, Outcome]) -> list[str]:
-    """The table of results and the path of the report page, where the stages that make them are done.
+    """The table of results, the path of the report page and the verdict, where the stages that make them are done.
 
     A file that is there although its stage did not get that far belongs to an earlier run, and is not shown as new.
     """
     lines = []
-    for path in (SUMMARY_TABLE, REPORT_PAGE):
+    for path in (SUMMARY_TABLE, REPORT_PAGE, VERDICT):
         if not makers_of(path, plan) or not path.exists():
             continue
         if not is_of_this_run(path, plan, outcomes):
@@ -241,8 +241,10 @@ def result_lines(plan: Plan, outcomes: dict[str, Outcome]) -> list[str]:
             from tasks.results.summary.summary_document import main_tables
 
             lines += ["", *main_tables(path.read_text(encoding="utf-8").strip()), "", f"more tables: {path}"]
-        else:
+        elif path == REPORT_PAGE:
             lines += ["", f"report page: {path.absolute()}"]
+        else:
+            lines += ["", *path.read_text(encoding="utf-8").splitlines()]
     return lines
 
 

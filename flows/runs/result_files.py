@@ -8,6 +8,7 @@ from flows.stages.executor import Outcome, State
 
 SUMMARY_TABLE = Path("results/summary.md")
 REPORT_PAGE = Path("results/report.html")
+VERDICT = Path("results/verdict.txt")
 
 
 def makers_of(path: Path, plan: Plan) -> list[str]:

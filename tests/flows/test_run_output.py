@@ -25,7 +25,7 @@ def made_plan(count: int = 5) -> Plan:
     change = Change(Kind.PARAMETER, "filling.top_k.k", "parameter filling.top_k.k changed from 10 to 5")
     names = [f"fill@{number}" for number in range(count)]
     nodes = {name: Node(name, "true", (), (), (), ()) for name in names}
-    outputs = ("results/summary.md", "results/report.html")
+    outputs = ("results/summary.md", "results/report.html", "results/verdict.txt")
     nodes |= {"table": Node("table", "true", (), (), outputs, tuple(names)), "raw": Node("raw", "true", (), (), (), ())}
     stages = {name: PlannedStage(name, Action.RUN, (change,), (), False) for name in names}
     stages["table"] = PlannedStage("table", Action.PERHAPS, (), tuple(names), False)
@@ -93,6 +93,7 @@ def test_results_are_shown_only_where_this_run_stands_behind_them(
     Path("results").mkdir()
     Path("results/summary.md").write_text("| a |\n", encoding="utf-8")
     Path("results/report.html").write_text("page", encoding="utf-8")
+    Path("results/verdict.txt").write_text("Verdict for mail: leave it.\n", encoding="utf-8")
     assert result_lines(plan, done) == [
         "",
         "| a |",
@@ -100,6 +101,8 @@ def test_results_are_shown_only_where_this_run_stands_behind_them(
         "more tables: results/summary.md",
         "",
         f"report page: {tmp_path / 'results' / 'report.html'}",
+        "",
+        "Verdict for mail: leave it.",
     ]
     skipped = {"table": Outcome("table", State.SKIPPED)}
     assert result_lines(plan, skipped) == [
@@ -107,6 +110,8 @@ def test_results_are_shown_only_where_this_run_stands_behind_them(
         "results/summary.md is of an earlier run",
         "",
         "results/report.html is of an earlier run",
+        "",
+        "results/verdict.txt is of an earlier run",
     ]
     assert result_lines(Plan(plan.graph.select(Selection(["raw"])), plan.stages), {}) == []
 
