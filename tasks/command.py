@@ -23,8 +23,7 @@ from tasks.settings.checks import as_plain, check_settings
 from tasks.settings.overrides import of_kind, put_setting, setting_lines, with_overrides
 from tasks.settings.resources import ResourceSettings
 from tasks.settings.seeds import check_seed
-from tasks.threads import available_cores
-from tasks.training.ranks.plan import is_first_process
+from tasks.threads import available_cores, is_first_process
 
 _RESOURCES = "resources."
 _DIMENSIONS = {

@@ -1,8 +1,17 @@
-"""How many threads a command uses."""
+"""How many threads a command uses, and whether it is one of several processes."""
 
 import os
+from collections.abc import Mapping
+
+TORCHRUN_VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+"""What torchrun, and this package where it starts the processes itself, tells each of them."""
 
 
 def available_cores() -> int:
     """Processor cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether this process writes: it is alone, or the first of those that work together."""
+    return any(name not in environment for name in TORCHRUN_VARIABLES) or environment["RANK"] == "0"

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from tasks.results.origin.lock_entries import LOCK_FILE
+from tasks.results.origin.lock_entries import LOCK_FILE, stages_of
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -26,9 +26,8 @@ class Record:
     """MD5 by path; of a folder with ``.dir`` at its end."""
 
 
-def lock_records(text: str) -> dict[str, Record]:
-    """The records of a ``dvc.lock`` by the names of their stages; none of one that was cut off."""
-    stages = (_load(text) or {}).get("stages") or {}
+def lock_records(stages: Mapping[str, Any]) -> dict[str, Record]:
+    """The records of the stages of a ``dvc.lock``."""
     return {name: _record(entry, "") for name, entry in stages.items()}
 
 
@@ -57,7 +56,7 @@ def git_records(root: Path) -> Iterator[Record]:
         path = path.removeprefix(above)
         text = _git(root, "cat-file", "blob", blob)
         if path == LOCK_FILE:
-            yield from lock_records(text).values()
+            yield from lock_records(stages_of(text)).values()
         elif path.endswith(".dvc"):
             yield _record(_load(text) or {}, Path(path).parent.as_posix())
 
@@ -65,7 +64,7 @@ def git_records(root: Path) -> Iterator[Record]:
 def experiments(root: Path) -> Iterator[tuple[str, dict[str, Record]]]:
     """The git references of DVC's experiments, each with the records of its ``dvc.lock``."""
     for reference in _git(root, "for-each-ref", "--format=%(refname)", "refs/exps").split():
-        yield reference, lock_records(_git(root, "cat-file", "blob", f"{reference}:{LOCK_FILE}"))
+        yield reference, lock_records(stages_of(_git(root, "cat-file", "blob", f"{reference}:{LOCK_FILE}")))
 
 
 def remove_reference(root: Path, reference: str) -> None:

@@ -19,7 +19,6 @@ from flows.checkout.run_lock import STATE_FOLDER
 from flows.erasure.cached_objects import CachedObjects
 from flows.erasure.corpus_paths import CorpusPaths, paths_of
 from flows.erasure.dvc_records import (
-    LOCK_FILE,
     Record,
     data_records,
     experiments,
@@ -32,6 +31,7 @@ from flows.graph.graph import Graph
 from flows.graph.private_sources import sources_below
 from tasks.files.clone_key import private_home
 from tasks.privacy.ledger import Release, of_corpus, read_ledger
+from tasks.results.origin.lock_entries import LOCK_FILE, read_lock, stages_of
 from tasks.results.tracking.forgotten_runs import TrackedCorpus, forget_runs, tracked_corpus
 
 if TYPE_CHECKING:
@@ -97,8 +97,7 @@ class Erasure:
 def find_erasure(name: str, repository: "Repo", graph: Graph, tracking_uri: str) -> Erasure:
     """What there is of a corpus. Only with DVC's lock."""
     root = Path(repository.root_dir)
-    lock = root / LOCK_FILE
-    locked = lock_records(lock.read_text(encoding="utf-8")) if lock.exists() else {}
+    locked = lock_records(read_lock(root))
     nodes = [Record(node.dependencies, dict.fromkeys(node.outputs)) for node in graph.nodes.values()]
     paths = paths_of(name, root)
     left = of_corpus(read_ledger(), name)
@@ -191,7 +190,7 @@ def _lineage_of(name: str, paths: CorpusPaths) -> Iterator[Path]:
     uncommitted changes that name it."""
     kept = private_home() / "lineage"
     for file in sorted(kept.glob("*.json")):
-        if any(map(paths.touches, lock_records(file.read_text(encoding="utf-8")).values())):
+        if any(map(paths.touches, lock_records(stages_of(file.read_text(encoding="utf-8"))).values())):
             yield file
     for file in sorted(kept.glob("*.patch")):
         if re.search(rf"\b{re.escape(name)}\b", file.read_text(encoding="utf-8", errors="replace")):

@@ -12,8 +12,9 @@ from tasks.options import WRITE_FOLDER
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report, StageReport
 from tasks.settings.resources import ResourceSettings
+from tasks.threads import is_first_process
 from tasks.training.checkpoints import DEFAULT_WORK_FOLDER
-from tasks.training.ranks.plan import RankPlan, is_first_process, plan_ranks
+from tasks.training.ranks.plan import RankPlan, plan_ranks
 
 if TYPE_CHECKING:
     from tasks.training.checkpoints import CheckpointStore

@@ -101,6 +101,10 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write(folder / f"results/reports/fill/{name}/earlier.json", json.dumps({"counts": series}))
         write(folder / f"data/private/counts/{series}/batch.npz", name)
     write(folder / "releases/first/text.txt", CANARIES[0])
+    for name in ("mail", "notes"):
+        write(folder / f"data/private/lineage/{name}.patch", f"+  {name}: {{source: data/raw/{name}.txt}}")
+        stages = {f"corpus@{name}": {"outs": [{"path": f"data/private/corpora/{name}", "md5": "0"}]}}
+        write(folder / f"data/private/lineage/{name}.json", json.dumps({"stages": stages}))
     with chdir(folder):
         append_to_ledger(Release("first", "", "mail/crf/u-1", "mail", "crf", "", "", 1, None, None, None, None))
     track(folder)
@@ -179,6 +183,8 @@ def test_a_corpus_is_forgotten_and_the_other_is_not(lived: Path) -> None:
     ]
     assert "data/private/ledger.jsonl" in left
     assert [name for name in left if "/counts/" in name] == ["data/private/counts/3d4e5f/batch.npz"]
+    kept = [f"data/private/lineage/notes.{kind}" for kind in ("json", "patch")]
+    assert [name for name in left if "/lineage/" in name and Path(name).stem in ("mail", "notes")] == kept
     assert experiments(lived) == ""
     with sqlite3.connect(lived / "mlflow.db") as store:
         tables = [row[0] for row in store.execute("select name from sqlite_master where type = 'table'")]

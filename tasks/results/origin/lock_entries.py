@@ -22,14 +22,19 @@ LOCK_FILE = "dvc.lock"
 
 def read_lock(folder: str | Path = ".") -> dict[str, Any]:
     """The stages of a checkout's ``dvc.lock`` by name; empty where there is none."""
+    path = Path(folder) / LOCK_FILE
+    return stages_of(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def stages_of(text: str) -> dict[str, Any]:
+    """The stages of the text of a ``dvc.lock`` by name; none of one that was cut off."""
     import yaml
 
-    path = Path(folder) / LOCK_FILE
-    if not path.exists():
+    try:
+        document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError:
         return {}
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    document = yaml.load(path.read_text(encoding="utf-8"), Loader=loader) or {}
-    return dict(document.get("stages") or {})
+    return dict(document.get("stages") or {}) if isinstance(document, dict) else {}
 
 
 class LockEntries:

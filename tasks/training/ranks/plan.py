@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tasks.errors import ParameterError, ResourceError
-from tasks.threads import available_cores
+from tasks.threads import TORCHRUN_VARIABLES, available_cores
 
 Strategy = Literal["single", "ddp", "fsdp"]
-TORCHRUN_VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
-"""What torchrun, and this package where it starts the processes itself, tells each of them."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +32,6 @@ class RankPlan:
     def is_first(self) -> bool:
         """Whether this process logs and writes."""
         return self.rank == 0
-
-
-def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether this process writes: it is alone, or the first of those that work together."""
-    return any(name not in environment for name in TORCHRUN_VARIABLES) or environment["RANK"] == "0"
 
 
 def plan_ranks(
