@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SUMMARY = "mask and fill some of your own text, and show it on a page: nothing to set up"
 
 _TECHNIQUES = ("allow_list", "crf", "spacy")
-_METHODS = ("surrogate",)
+_METHODS = ("surrogate", "top_k")
 _SENTENCES, _SHOWN = 1000, 20
 
 

@@ -1,0 +1,45 @@
+"""``palimpsest try``: three techniques, each with two fills, from what ships and without params.yaml."""
+
+import stat
+
+import pytest
+
+from tasks.cli import main
+
+TEXT = [
+    "Dear Ottilie Farnham, the parcel for Zyxwquill is still in Rotterdam.",
+    "We met at the station on Tuesday and talked about the invoice.",
+    "",
+    "Please call me again at 5 tomorrow.",
+]
+
+
+def test_a_text_is_masked_and_filled_on_a_page_for_its_owner_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mail.txt").write_text("\n".join(TEXT) + "\n", encoding="utf-8")
+
+    assert main(["try", "mail.txt"]) == 0
+
+    said = capsys.readouterr()
+    assert "The first 3 sentences; language: " in said.out
+    page = (tmp_path / "try.html").read_text(encoding="utf-8")
+    assert stat.S_IMODE((tmp_path / "try.html").stat().st_mode) == 0o600
+    for technique in ("allow_list", "crf", "spacy"):
+        assert f"{technique:<12} masks " in said.out
+        assert f"What {technique} would mask" in page
+    # Every technique has three lines, each with what two methods make of it.
+    assert page.count('class="filled"') == 3 * 3 * 2
+    assert ">Zyxwquill<" in page
+    assert "not on the list of" in page
+    assert "Zyxwquill" not in said.out + said.err
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["mail.txt", "try.html"]
+
+
+@pytest.mark.parametrize(("content", "message"), [(None, "does not exist"), ("\n \n", "holds no text")])
+def test_what_cannot_be_tried_is_refused(tmp_path, monkeypatch, capsys, content, message):
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        (tmp_path / "mail.txt").write_text(content)
+    assert main(["try", "mail.txt"]) == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "try.html").exists()
