@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from flows.graph.plan import Plan, enumeration
 from flows.plan_command import SelectionOptions
 from flows.runs.result_files import REPORT_PAGE, SUMMARY_TABLE, VERDICT, is_of_this_run, makers_of
-from flows.stages.executor import UNFINISHED, Finish, Outcome, State
+from flows.stages.executor import INTERRUPTED, UNFINISHED, Finish, Outcome, State
 from tasks.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def run(options: RunOptions) -> int:
             print(json.dumps(as_json(finish.outcomes, time.monotonic() - started), indent=2, ensure_ascii=False))
         else:
             print("\n".join(final_lines(finish.outcomes, time.monotonic() - started)))
-            print("\n".join(result_lines(plan, finish.outcomes)))
+            print("".join(f"{line}\n" for line in result_lines(plan, finish.outcomes)), end="")
         if recorded is not None:
             said = f"recorded as the DVC experiment {recorded!r}; params.yaml is as before. 'dvc exp apply {recorded}'"
             print(f"palimpsest: {said} brings it back, 'dvc exp show' compares", file=sys.stderr)
@@ -193,15 +193,18 @@ def final_lines(outcomes: dict[str, Outcome], seconds: float) -> list[str]:
 
 
 def failure_lines(outcomes: dict[str, Outcome]) -> list[str]:
-    """What did not get done and why: each failed stage with its reason and what to do, all skipped ones in one line."""
+    """What did not get done and why: each failed stage with its reason, all skipped ones in one line."""
     failed = [outcome for outcome in outcomes.values() if outcome.state is State.FAILED]
+    interrupted = [outcome.name for outcome in failed if outcome.error == INTERRUPTED]
     skipped = [outcome for outcome in outcomes.values() if outcome.state is State.SKIPPED]
     lines = []
-    for outcome in failed:
+    for outcome in (outcome for outcome in failed if outcome.error != INTERRUPTED):
         tries = f" ({outcome.attempts} tries)" if outcome.attempts > 1 else ""
         lines += ["", f"FAILED {outcome.name}{tries}", f"  {outcome.error}"]
         if outcome.log:
             lines.append(f"  what it printed: {outcome.log}")
+    if interrupted:
+        lines += ["", f"{len(interrupted)} {INTERRUPTED}: {enumeration(interrupted)}"]
     if skipped:
         # What a stage lacks stands above; other reasons, such as a run that was stopped, do not.
         others = {str(outcome.error) for outcome in skipped if not str(outcome.error).endswith(UNFINISHED)}

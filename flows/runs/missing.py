@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
 def missing_things(plan: Plan, root: Path) -> "list[Finding]":
     """What the stages lack that will run and are not in DVC's cache; to be called in the project's folder."""
+    stages = (stage for stage in plan.stages.values() if stage.action is Action.RUN and not stage.restorable)
+    computed = [plan.graph.nodes[stage.name] for stage in stages if stage.name != CHECK_OF_PARAMETERS]
+    if not computed:
+        # Before the settings of every step are imported, which takes longer than all else where nothing is to be done.
+        return []
     from tasks.doctor.checks import checks
     from tasks.doctor.finding import Finding
     from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
 
-    stages = (stage for stage in plan.stages.values() if stage.action is Action.RUN and not stage.restorable)
-    computed = [plan.graph.nodes[stage.name] for stage in stages if stage.name != CHECK_OF_PARAMETERS]
-    if not computed:
-        return []
     inputs = dict(_missing_inputs(computed, plan))
     findings, told = [], set[str]()
     for check in checks(read_parameters(root / DEFAULT_PATH), root):

@@ -68,11 +68,6 @@ class TimeLeft:
 
 
 def load_durations(folder: Path) -> dict[str, float]:
-    """Seconds of stages in earlier runs of this checkout, by name; empty where none are kept or the file is damaged."""
-    try:
-        durations = json.loads((folder / FILE).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return {}
-    if not isinstance(durations, dict):
-        return {}
-    return {str(name): float(seconds) for name, seconds in durations.items() if isinstance(seconds, int | float)}
+    """Seconds of stages in earlier runs of this checkout, by name; empty where none are kept."""
+    path = folder / FILE
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}

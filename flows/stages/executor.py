@@ -28,6 +28,7 @@ LOCK_PATIENCE_SECONDS = 120.0
 
 
 STOPPED = "the run was stopped"
+INTERRUPTED = "stopped before it had finished"
 UNFINISHED = "did not finish"
 """End of the reason of a stage that was skipped since others before it failed."""
 
@@ -148,7 +149,7 @@ class Executor:
                     continue
                 return Outcome(name, state, time.monotonic() - started, log=self._relative(log))
             if self._stopped.is_set():
-                return self._failed(name, started, "stopped before it had finished", log)
+                return self._failed(name, started, INTERRUPTED, log)
             if deadline is not None and time.monotonic() >= deadline:
                 reason = f"it was stopped after {limit:g} seconds, its limit; raise it under resources.time_limits"
                 return self._failed(name, started, reason, log)

@@ -39,7 +39,6 @@ def run(options: DoctorOptions) -> int:
     from tasks.doctor.machine import this_machine
     from tasks.doctor.machine_findings import machine_findings
     from tasks.doctor.package_findings import package_findings
-    from tasks.doctor.text_sizes import text_sizes
     from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
     from tasks.profiles.profile import read_profile
 
@@ -48,7 +47,7 @@ def run(options: DoctorOptions) -> int:
     findings = [
         *(check.look() for check in checks(parameters, root)),
         *package_findings(parameters),
-        *machine_findings(parameters, text_sizes(parameters, root), this_machine(root), root),
+        *machine_findings(parameters, this_machine(root), root),
     ]
     missing = [finding for finding in findings if finding.state == "missing"]
     if options.json_:

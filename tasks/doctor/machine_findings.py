@@ -3,11 +3,12 @@
 from collections import Counter
 from pathlib import Path
 
+from tasks.corpora.settings import CorpusSettings
 from tasks.doctor.finding import Finding
 from tasks.doctor.machine import Machine
 from tasks.doctor.parameter_counts import hub_parameters, transformer_parameters
 from tasks.doctor.size_units import bytes_text
-from tasks.doctor.text_sizes import TextSize
+from tasks.errors import CorpusError
 from tasks.parameters.cells_file import tunings
 from tasks.parameters.parameter_file import Parameters, first_base
 from tasks.records.cells import NO_LANGUAGE_MODEL, PRETRAINED, expected_cells, is_filled
@@ -17,19 +18,31 @@ _TRAINING_BYTES, _FLOAT_BYTES, _HALF_BYTES = 16, 4, 2
 """A parameter with its gradient and AdamW's two moments; a weight in float32, and in bfloat16."""
 _ACTIVATION_BYTES_PER_TOKEN = 60
 """Times layers and width: what the backward pass keeps of a token."""
-_MEMORY_PER_SENTENCE = 120
-_BYTES_PER_WORD = 6
+_BYTES_PER_SENTENCE = 90
+_MEMORY_PER_BYTE = 2.2
+"""Of text, in memory: 120 bytes a sentence and 5 a word, of which there is one to 6 bytes."""
 _LARGEST_WITHOUT_GPU = 1_000_000_000
 
 
-def machine_findings(parameters: Parameters, sizes: dict[str, TextSize], machine: Machine, root: Path) -> list[Finding]:
+def machine_findings(parameters: Parameters, machine: Machine, root: Path) -> list[Finding]:
     """Cores, GPUs, their memory, main memory and disk."""
+    sizes = {name: _text_bytes(parameters.corpora[name], root) for name in parameters.compare.datasets}
     return [
         _cores(parameters, machine),
         *_gpus(parameters, machine, root),
         _memory(parameters, sizes, machine, root),
         _disk(parameters, sizes, machine, root),
     ]
+
+
+def _text_bytes(settings: CorpusSettings, root: Path) -> int:
+    """Bytes of a corpus: of its files, or of as many sentences as it may have; 0 where its files are not there."""
+    try:
+        source = settings.model_copy(update={"source": str(root / settings.source)}).open()
+    except CorpusError:
+        return 0
+    size, sentences = sum(Path(file).stat().st_size for file in source.files), settings.cleaning.train_sentences
+    return size if sentences is None else min(size, sentences * _BYTES_PER_SENTENCE)
 
 
 def _cores(parameters: Parameters, machine: Machine) -> Finding:
@@ -89,7 +102,7 @@ def _filler_sizes(parameters: Parameters, root: Path) -> dict[str, int]:
     return {name: size for name, size in sizes.items() if size}
 
 
-def _memory(parameters: Parameters, sizes: dict[str, TextSize], machine: Machine, root: Path) -> Finding:
+def _memory(parameters: Parameters, sizes: dict[str, int], machine: Machine, root: Path) -> Finding:
     largest = max(_filler_sizes(parameters, root).values(), default=0)
     model: float
     if machine.gpus:
@@ -97,7 +110,7 @@ def _memory(parameters: Parameters, sizes: dict[str, TextSize], machine: Machine
         model = max(_HALF_BYTES * largest, _FLOAT_BYTES * transformer_parameters(parameters.language_model))
     else:
         model = max(1.2 * _FLOAT_BYTES * largest, _training_memory(parameters))
-    text = max(_MEMORY_PER_SENTENCE * size.sentences + 5 * size.words for size in sizes.values())
+    text = _MEMORY_PER_BYTE * max(_text_bytes(parameters.generic, root), *sizes.values())
     needed = parameters.resources.parallel_stages * (_BASE_MEMORY + max(model, text))
     detail = f"{bytes_text(machine.memory_bytes)}, about {bytes_text(needed)} needed"
     if needed <= machine.memory_bytes:
@@ -106,7 +119,7 @@ def _memory(parameters: Parameters, sizes: dict[str, TextSize], machine: Machine
     return Finding("machine", "memory", "missing", detail, remedy)
 
 
-def _disk(parameters: Parameters, sizes: dict[str, TextSize], machine: Machine, root: Path) -> Finding:
+def _disk(parameters: Parameters, sizes: dict[str, int], machine: Machine, root: Path) -> Finding:
     """Language models, fillers, and masked and filled text."""
     compare = parameters.compare
     cells = expected_cells(compare)
@@ -117,7 +130,7 @@ def _disk(parameters: Parameters, sizes: dict[str, TextSize], machine: Machine, 
     bases = [first_base(str(cell.filler), parameters.tuned_fillers) for cell in tunings(parameters)]
     tuned = _HALF_BYTES * sum(fillers.get(base, 0) for base in bases)
     filled = [str(cell.dataset) for cell in cells if is_filled(cell)]
-    text = sum(_BYTES_PER_WORD * sizes[dataset].words for dataset in (*masked, *filled))
+    text = sum(sizes[dataset] for dataset in (*masked, *filled))
     needed = adapted * model + tuned + sum(_HALF_BYTES * size for size in fillers.values()) + text
     detail = (
         f"{bytes_text(machine.disk_bytes)} free, about {bytes_text(needed)} needed ({adapted:,} language models, "
