@@ -27,10 +27,15 @@ def locate_model(model: str) -> str:
         return str(_inside_package(model))
     if Path(model).is_dir():
         return model
-    if model.startswith((".", "/", "~")) or model.count("/") > 1:
+    if is_path(model):
         raise ModelError(f"model folder {model!r} does not exist; give a folder, a hub name or package:NAME/FOLDER")
     _go_offline_without_hub()
     return model
+
+
+def is_path(model: str) -> bool:
+    """Whether a model's name can only be that of a folder here."""
+    return model.startswith((".", "/", "~", PACKAGE_PREFIX)) or model.count("/") > 1
 
 
 def _go_offline_without_hub() -> None:

@@ -12,9 +12,9 @@ from tasks.filling.filled_corpus import CorpusFiller
 from tasks.filling.fillers.filler_folder import is_causal, refuse_misfit
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, fill_secret
-from tasks.filling.masked_sentence import Casing, usual_forms
+from tasks.filling.masked_sentence import Casing, small_words, usual_forms
 from tasks.filling.restoration import GenericWords
-from tasks.filling.settings import ClassAware, FillingMethod
+from tasks.filling.settings import SHIPPED_FILLER, ClassAware, FillingMethod
 from tasks.privacy.settings import ReleaseSettings
 from tasks.records.cell import Cell
 from tasks.torch_setup import set_up_torch
@@ -114,6 +114,8 @@ class FillContext:
         counts = like.word_counts if like else None
         if counts is None and files.word_counts:
             counts = WordFrequencies.read(files.word_counts, letters=method.counts_masked_words)
+        elif counts is None and (method.needs_word_counts or files.filler == SHIPPED_FILLER):
+            counts = WordFrequencies.published(letters=method.counts_masked_words)
         return cls(
             method,
             files,
@@ -179,8 +181,10 @@ class FillContext:
         return usual_forms(zip(counts.words, counts.counts.tolist(), strict=True)) if counts else {}
 
     def casing(self, *, is_cased: bool) -> Casing:
-        """How the words of a filler are written that has capitals, or has none."""
-        return Casing(self.usual_forms, filler_is_cased=is_cased)
+        """How the words of a filler are written that knows capitals from its sentences, or does not."""
+        counts = self.word_counts
+        small = small_words(zip(counts.words, counts.counts.tolist(), strict=True)) if counts and is_cased else set()
+        return Casing(self.usual_forms, filler_is_cased=is_cased, small=small)
 
     @cached_property
     def candidates(self) -> "CandidateWords":

@@ -1,8 +1,9 @@
 """Fill the markers of masked text with words.
 
 Reads text with [MASK] (or class markers such as [PERSON]), one sentence a line, and writes the same lines with
-one word in the place of each marker. Everything else in a line stays as it is. What a filler writes is not meant
-to be the masked word but a substitute of its kind.
+one word in the place of each marker. Everything else in a line stays as it is, but for an article, which is agreed with
+the fill behind it ("an apple"). What a filler writes is not meant to be the masked word but a substitute of its kind:
+where a word stood, a word in letters, and never a strong word or a slur.
 
 Kept words are those that the masking technique never masks (--kept-words, written by 'palimpsest mask').
 
@@ -16,6 +17,7 @@ only the sidecar tells: without chance, filling again without the sidecar would 
 which.
 
 Examples:
+  palimpsest fill --input masked.txt --output filled.txt --method top_k
   palimpsest fill --input masked.txt --output filled.txt --filler bert-base-uncased --method top_k
   palimpsest fill --input masked.txt --output filled.txt --filler bert-base-uncased --method top_k --set k=5
 """
@@ -28,7 +30,7 @@ from typing import Annotated
 
 from tasks.command import Invocation, StageCommand, StageFiles
 from tasks.filling.methods import METHODS_HELP, AnyMethod, settings_named
-from tasks.filling.settings import FillingMethod
+from tasks.filling.settings import SHIPPED_FILLER, FillingMethod
 from tasks.options import READ, READ_MODEL, READ_STREAM, WRITE_STREAM
 from tasks.privacy.settings import ReleaseSettings
 from tasks.records.cell import Cell
@@ -47,13 +49,15 @@ class FillFiles(StageFiles):
     output: Annotated[str, WRITE_STREAM]
     """where the filled text goes"""
     filler: Annotated[str | None, READ_MODEL] = None
-    """masked or causal language model: hub name, folder, or package:NAME/FOLDER; not for methods without a filler"""
+    """masked or causal language model: hub name, folder, or package:NAME/FOLDER; not for methods without a filler
+    (default: MiniLM with a head and an update that come with palimpsest)"""
     filler_name: str | None = None
     """name of the filler in the report (default: --filler)"""
     kept_words: Annotated[str | None, READ] = None
     """words that were never masked, one a line; empty: no list"""
     word_counts: Annotated[str | None, READ] = None
-    """word<TAB>count of generic text: what unigram draws from, and how words are usually written"""
+    """word<TAB>count of generic text: what unigram draws from, and how words are usually written (default: the
+    published list of the package wordfreq, for methods that draw by frequency and for the default filler)"""
     sidecar: Annotated[str | None, READ] = None
     """private record of what was masked: the report then counts fills that are the masked word"""
     documents: Annotated[str | None, READ] = None
@@ -68,13 +72,15 @@ class FillFiles(StageFiles):
     """share the work among so many GPUs, or 'auto': all there are; without a GPU so many processes"""
 
     def read_by(self, method: FillingMethod) -> "FillFiles":
-        """Without those that the method does not read: a graph gives all methods the same files."""
+        """Without those that the method does not read, since a graph gives all methods the same files; and with the
+        filler that comes with palimpsest, where the method uses one and none is given."""
         read = {
             "documents": method.reads_documents,
             "tuning_text": method.reads_tuning_text,
             "generic_text": method.has_domain_prior,
         }
-        return self.model_copy(update={name: None for name, is_read in read.items() if not is_read})
+        given = self.model_copy(update={name: None for name, is_read in read.items() if not is_read})
+        return given.model_copy(update={"filler": SHIPPED_FILLER}) if method.uses_filler and not self.filler else given
 
 
 @dataclass(frozen=True)
@@ -136,10 +142,14 @@ def check_files(settings: FillingMethod, files: FillFiles) -> None:
     """``ParameterError`` where a file is missing that the method needs, or one is given that it cannot use."""
     from tasks.corpora.text_lines import refuse_stream
     from tasks.files.atomic_file import refuse_folder
+    from tasks.model_source import is_path, locate_model
 
     # Not after hours, when everything is filled.
     refuse_folder(files.output)
     settings.check(files)
+    if files.filler and is_path(files.filler):
+        # Before the libraries are loaded, which takes seconds.
+        locate_model(files.filler)
     if settings.copies > 1:
         refuse_stream(files.input, f"copies={settings.copies} reads it {settings.copies} times")
 

@@ -1,4 +1,4 @@
-"""From masked lines to filled lines: in shards, in the order of the lines, each line checked.
+"""From masked lines to filled lines: in shards, in the order of the lines, articles agreed, each line checked.
 
 Lines are taken in shards of a fixed size, counted from the start of the corpus: memory does not grow with the corpus,
 and what stands in a shard, and so in a batch, does not depend on how the work is divided among devices or runs.
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError
+from tasks.filling.agreement import agreed
 from tasks.filling.choice import ForbiddenOriginals, originals_of_slots, with_spans
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence, check_unchanged, read_masked_line
@@ -230,7 +231,8 @@ class CorpusFiller:
         """Fill a shard; ``advance`` is called with the number of slots just filled.
 
         Raises ``CorpusError`` where a record of the sidecar is of another text, and ``RuntimeError`` where a line's
-        unmasked text would have changed, or a fill would be an original though that is forbidden.
+        unmasked text would have changed (but for articles, see ``agreement``), or a fill would be an original though
+        that is forbidden.
         """
         tally = FillingTally(self.kept, Restoration(self.generic, self.copies) if shard.records is not None else None)
         counts, seconds = self._counts(), self.filler.forward_seconds or 0.0
@@ -240,7 +242,8 @@ class CorpusFiller:
         filled_lines = []
         for line, sentence, fills in zip(shard.lines, sentences, self.filler.fill(sentences, advance), strict=True):
             words = self.casing.write(sentence.texts, [fill.word for fill in fills])
-            filled = sentence.filled(words)
+            texts, words = agreed(sentence, words, articles_among_fills=self.originals is None)
+            filled = replace(sentence, texts=tuple(texts)).filled(words)
             check_unchanged(line, filled, sentence, words)
             if self.originals is not None and any(
                 fold(word) in forbidden for word, forbidden in zip(words, originals_of_slots(sentence), strict=True)

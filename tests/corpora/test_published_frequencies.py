@@ -2,13 +2,13 @@
 
 from tasks.corpora.sources.published_frequencies import blend_counts, published_frequencies
 
-COUNTS = {"the": 6, "London": 3, "london": 1}
+COUNTS = {"the": 6, "Nice": 3, "nice": 1}
 
 
 def test_at_half_the_published_words_weigh_as_much_as_the_text():
-    blended = blend_counts(COUNTS, {"the": 0.5, "yeah": 0.3, "london": 0.2}, 0.5)
-    # ten words counted: the published list stands for ten more, 5 "the", 3 "yeah", 2 "london"
-    assert blended == {"the": 11, "London": 5, "london": 1, "yeah": 3}
+    blended = blend_counts(COUNTS, {"the": 0.1, "yeah": 0.5, "nice": 0.4}, 0.5)
+    # ten words counted: the published list stands for ten more, 1 "the", 5 "yeah", 4 "nice", of which one is small
+    assert blended == {"the": 7, "Nice": 6, "nice": 2, "yeah": 5}
 
 
 def test_share_nothing_and_share_all():

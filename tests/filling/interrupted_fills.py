@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+from made_up_words import made_up_words
+
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 
 SHARD_LINES = 20
@@ -43,7 +45,7 @@ sys.exit(main(sys.argv[1:]))
 
 def write_corpus(folder: Path) -> None:
     """Masked text of ``SHARDS`` shards with its sidecar, and word counts."""
-    words = [f"word{index}" for index in range(50)]
+    words = made_up_words(50)
     (folder / "word_counts.tsv").write_text("".join(f"{w}\t{60 - i}\n" for i, w in enumerate(words)))
     dice = random.Random(7)
     lines, spans = [], []

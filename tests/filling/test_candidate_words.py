@@ -6,7 +6,7 @@ from tasks.filling.masked_lm.candidate_words import candidate_words, continues_w
 
 
 def test_a_word_may_stand_for_a_marker():
-    for word in ["Chicago", "1996", "a", "I", "7", "café", "o'clock", "5pm"]:
+    for word in ["Chicago", "1996", "a", "I", "7", "café", "o'clock", "5pm", "हिन्दी"]:
         assert is_word(word)
 
 
@@ -28,6 +28,9 @@ def test_what_is_no_word_may_not():
         "th",
         "²",
         "000",
+        "b\u0324",
+        "shit",
+        "Fucking",
     ]:
         assert not is_word(piece)
 

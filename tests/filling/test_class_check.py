@@ -20,15 +20,16 @@ from tasks.filling.surrogates.class_check import (
 from tasks.filling.surrogates.values import SurrogateValues
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
 
-CITIES = [f"City{index}" for index in range(25)]
-PEOPLE = [f"Person{index}" for index in range(25)]
+LETTERS = "abcdefghijklmnopqrstuvwxy"
+CITIES = [f"City{letter}" for letter in LETTERS]
+PEOPLE = [f"Person{letter}" for letter in LETTERS]
 COMMON = ["the", "house", "runs"]
 WORDS = [*COMMON, *CITIES, *PEOPLE]
 VALUES = SurrogateValues()
 
 
 class ByPrefix(Tagger):
-    """Knows every City and Person by its first letters, and that no sentence about a bank has a City7."""
+    """Knows every City and Person by its first letters, and that no sentence about a bank has a Cityh."""
 
     name = "prefix"
     entity_types = ["GPE", "ORDINAL", "PERSON"]  # noqa: RUF012
@@ -38,7 +39,7 @@ class ByPrefix(Tagger):
             spans = []
             for word in dict.fromkeys(line.replace(".", " ").split()):
                 label = {"City": "GPE", "Pers": "PERSON", "1st": "ORDINAL"}.get(word[:4])
-                if label and not ("bank" in line and word == "City7"):
+                if label and not ("bank" in line and word == "Cityh"):
                     spans.append(EntitySpan(line.index(word), line.index(word) + len(word), label))
             yield line, spans
 
@@ -135,19 +136,19 @@ def test_labels_of_markers_and_of_the_sidecar():
 
 
 def test_the_best_word_of_the_class_is_taken():
-    filler = checked("the", "City3", "Person4")
-    assert fills(filler, "Yes, {PERSON:Tom} is in {LOCATION:Bonn} so {MASK:it} is") == [["Person4", "City3", "the"]]
+    filler = checked("the", "Cityd", "Persone")
+    assert fills(filler, "Yes, {PERSON:Tom} is in {LOCATION:Bonn} so {MASK:it} is") == [["Persone", "Cityd", "the"]]
     assert filler.counts == {
         "class_slots": 2, "class_matches_first": 2, "class_matches": 2, "class_redraws": 0, "class_surrogates": 0,
     }  # fmt: skip
 
 
 def test_a_wrong_fill_is_drawn_again_and_the_others_are_held():
-    filler = checked("City7", "City9", "Person1")
+    filler = checked("Cityh", "Cityj", "Personb")
     found = fills(
         filler, "The bank of {PERSON:Tom} in {LOCATION:Bonn}", "Go to {LOCATION:Bonn}", "nothing here", "Be {MASK:x}"
     )
-    assert found == [["Person1", "City9"], ["City7"], [], ["City7"]]
+    assert found == [["Personb", "Cityj"], ["Cityh"], [], ["Cityh"]]
     assert filler.counts["class_matches_first"] == 2
     assert (filler.counts["class_matches"], filler.counts["class_redraws"]) == (3, 1)
     assert filler._filler.calls == 4 + 1
@@ -186,14 +187,14 @@ def test_forbidden_candidates_stay_forbidden():
     place = Place(1, 0)
     choice.begin({place: "LOCATION"})
     scores = -np.arange(len(WORDS), dtype=np.float32)[None]
-    assert WORDS[choice.choose(scores, [place]).candidates[0]] == "City0"
-    assert WORDS[choice.choose(scores, [place], [np.array([WORDS.index("City0")])]).candidates[0]] == "City1"
-    choice.refuse(place, "City0")
-    assert WORDS[choice.choose(scores, [place]).candidates[0]] == "City1"
-    choice.hold(place, "City5")
-    assert WORDS[choice.choose(scores, [place]).candidates[0]] == "City5"
-    choice.refuse(place, "City5")
-    assert WORDS[choice.choose(scores, [place]).candidates[0]] == "City1"
+    assert WORDS[choice.choose(scores, [place]).candidates[0]] == "Citya"
+    assert WORDS[choice.choose(scores, [place], [np.array([WORDS.index("Citya")])]).candidates[0]] == "Cityb"
+    choice.refuse(place, "Citya")
+    assert WORDS[choice.choose(scores, [place]).candidates[0]] == "Cityb"
+    choice.hold(place, "Cityf")
+    assert WORDS[choice.choose(scores, [place]).candidates[0]] == "Cityf"
+    choice.refuse(place, "Cityf")
+    assert WORDS[choice.choose(scores, [place]).candidates[0]] == "Cityb"
 
 
 def test_a_class_of_few_words_does_not_restrict():

@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from made_up_words import made_up_words
 from scipy.stats import chisquare
 
 import tasks.filling.frequencies.counted_frequencies as counted_frequencies_module
@@ -131,14 +132,13 @@ def test_what_is_known_of_the_private_text_is_the_total_of_each_group() -> None:
 
 
 def test_words_without_a_count_share_what_is_left_as_public_text_has_them() -> None:
-    many = WordFrequencies.of(
-        [("queue", 40), ("spectral", 10), ("digits", 15), *((f"word{n}", 1) for n in range(2000))]
-    )
+    rare = [(word, 1) for word in made_up_words(2000)]
+    many = WordFrequencies.of([("queue", 40), ("spectral", 10), ("digits", 15), *rare])
     lines = [line("digits")] * 50
     found = shares(counted_frequencies(many, KEPT, lines, NoisyCounts(epsilon=64.0), KEY))
     assert found["digits"] > 0.8
-    assert found["queue"] > 2 * found["spectral"] > 4 * found["word1"] > 0
-    assert found["word1"] == found["word2"]
+    assert found["queue"] > 2 * found["spectral"] > 4 * found["wordb"] > 0
+    assert found["wordb"] == found["wordc"]
 
 
 def test_a_line_adds_so_many_words_and_no_more() -> None:

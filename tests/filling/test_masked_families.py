@@ -30,7 +30,7 @@ LINES = [
     "unlikely [MASK] (and dogs) sat on [MASK]",
     "cat [MASK]!",
     "in Paris, Rome or [MASK] it ran, and [MASK] (the [MASK] cat) sat",
-    "is it a [MASK]? it likes [MASK]; Tom's dog ran and the [MASK] ran in Rome.",
+    "is it the [MASK]? it likes [MASK]; Tom's dog ran and the [MASK] ran in Rome.",
 ]
 
 

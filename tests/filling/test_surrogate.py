@@ -1,6 +1,7 @@
 import json
 import re
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencie
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import MaskedSentence, Slot
 from tasks.filling.methods.surrogate import SurrogateFiller
+from tasks.filling.surrogates.figures import like
 from tasks.filling.surrogates.values import SurrogateValues, gender_of_text
 
 MONTHS = "January February March April May June July August September October November December".split()
@@ -217,6 +219,46 @@ def test_without_any_class_words_are_drawn_by_frequency_in_the_form_of_the_origi
     assert unknown == small | capital
     assert words("in {MASK:1984}", by=by)[0].isdigit()
     assert by.counts["surrogates_by_frequency"] == 138
+
+
+def test_a_word_without_a_class_gets_one_of_its_ending():
+    plain = [f"gar{first}{second}en" for first in "bcdfgklmnp" for second in "bcdfgklmnpt"]
+    endings = {"": "", "s": "s", "ed": "ed", "ing": "ing", "ly": "ly"}
+    counts = [(f"{word}{ending}", 1) for word in plain for ending in endings]
+    by = filler(frequencies=WordFrequencies.of([*counts, ("Kovacs", 900), ("o'clock", 900)]))
+    for original, ending in [
+        *(("dog", ""), ("thing", ""), ("bus", ""), ("glass", ""), ("need", ""), ("fly", "")),
+        *(("dogs", "s"), ("walked", "ed"), ("walking", "ing"), ("quickly", "ly")),
+    ]:
+        found = {words(f"{{MASK:{original}}} ran", number, by=by)[0] for number in range(1, 20)}
+        assert found <= {like(original, f"{word}{ending}") for word in plain}
+        assert len(found) > 10
+    # The original is as likely as any other of its ending, so that many draws do not tell it.
+    assert {words("my {MASK:garbben} ran", number, by=by)[0] for number in range(1, 2000)} == set(plain)
+    # Too few words have an apostrophe: any is written.
+    assert len({words("my {MASK:ma'am} ran", number, by=by)[0] for number in range(1, 20)}) > 5
+
+
+def test_signs_are_for_signs_and_no_class_has_a_strong_word():
+    strong = WordFrequencies(("shit", "garden"), np.array([3, 1]))
+    for text, form in [
+        ("{MASK:@tommy}", r"@\w+"),
+        ("{MASK:U.S}", r"[A-Z]\.[A-Z]"),
+        ("{MASK:AT&T}", r"[A-Z]{2}&[A-Z]"),
+        ("{MASK:www.foo.com}", r"www\.[a-z0-9-]+(\.[a-z]+)+"),
+        ("{MASK:dog}", "garden"),
+        ("{PERSON:tom}", r"[a-z']+"),
+    ]:
+        for number in range(1, 20):
+            assert re.fullmatch(form, words(f"see {text}", number, by=filler(frequencies=strong))[0])
+
+
+def test_names_of_mixed_case_are_written_as_names_are_and_am_is_no_capital():
+    for number in range(1, 20):
+        assert all(word[0].isupper() for word in words("{PERSON:Poli} {PERSON:sci} came", number))
+        assert all(word.islower() for word in words("So {PERSON:bruce} {PERSON:lee} came", number))
+        assert not words("at 12 {DATE:AM}", number)[0].isupper()
+        assert all(map(str.isupper, words("SHE CAME AT {DATE:AM} WITH {PERSON:tom}", number)))
 
 
 def test_letters_beside_figures_and_letters_beyond_ascii_change_too():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from made_up_words import made_up_words
 
 from flows import release_command
 from tasks.cli import command_parser, main
@@ -20,7 +21,7 @@ ROOT = Path(__file__).parent.parent.parent
 CANARIES = ("Zyxwquill", "Vexmorthané")
 """Words that every technique here masks."""
 LISTED = "we met in the office on a and then called him chicago about his house"
-WORDS = [*(f"word{number}" for number in range(1, 200)), *dict.fromkeys(LISTED.split())]
+WORDS = [*made_up_words(199), *dict.fromkeys(LISTED.split())]
 LINES = [f"We met {name} in Chicago and called him about his house." for name in CANARIES * 15]
 TECHNIQUES = {
     "words": {"kind": "allow_list", "path": "words.txt"},

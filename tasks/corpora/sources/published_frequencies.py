@@ -6,8 +6,13 @@ encyclopedia, subtitles, news, books, web pages and social media as one frequenc
 """
 
 from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
 
 from tasks.corpora.words import fold, words_of
+
+_CAPITALS = Path(__file__).parent / "capitals.txt"
+_MOST_WORDS, _PER_WORDS = 100_000, 10**9
 
 
 def published_frequencies() -> dict[str, float]:
@@ -25,21 +30,38 @@ def published_frequencies() -> dict[str, float]:
     }
 
 
+def published_counts() -> list[tuple[str, int]]:
+    """The 100,000 most frequent of these words with their counts in a billion words, where a user gives no counts.
+
+    The published list is all lower case. ``capitals.txt`` has the words that the demo's generic text (SQuAD paragraphs,
+    CC BY-SA 4.0) has three times or more and, as ``usual_forms`` of its word counts finds, hardly ever in lower case.
+    """
+    capitals = {fold(word): word for word in _CAPITALS.read_text(encoding="utf-8").split()}
+    frequencies = islice(published_frequencies().items(), _MOST_WORDS)
+    return [(capitals.get(word, word), round(frequency * _PER_WORDS)) for word, frequency in frequencies]
+
+
 def blend_counts(counts: Mapping[str, int], frequencies: Mapping[str, float], share: float) -> dict[str, int]:
     """Counts in which ``share`` of the weight is the published frequencies', and the rest the text's own.
 
     With ``n`` words counted, a word gets ``count * (1 - share) + n * share * frequency``, times ``1 / (1 - share)``
     below a share of 1, so that the text's own counts stay as they are; rounded, and left out at 0. A published word
-    is added to the spelling that the text has most often (``london`` to ``London``), or stands as it is.
+    is divided among its spellings as the text has them (``london`` all to ``London``, ``nice`` to ``nice`` and the
+    ``Nice`` of titles), so that how a word is usually written is what the text says; or stands as it is.
     """
     total = sum(counts.values())
-    spelling: dict[str, str] = {}
-    for word in sorted(counts, key=lambda word: (-counts[word], word)):
-        spelling.setdefault(fold(word), word)
+    spellings: dict[str, list[str]] = {}
+    for word in counts:
+        spellings.setdefault(fold(word), []).append(word)
     own, published = (1.0, share / (1 - share)) if share < 1 else (0.0, 1.0)
     blended = {word: count * own for word, count in counts.items()}
     for word, frequency in frequencies.items():
-        written = spelling.get(fold(word), word)
-        blended[written] = blended.get(written, 0.0) + total * published * frequency
+        written = spellings.get(fold(word))
+        if written is None:
+            blended[word] = blended.get(word, 0.0) + total * published * frequency
+            continue
+        occurrences = sum(counts[each] for each in written)
+        for each in written:
+            blended[each] += total * published * frequency * counts[each] / occurrences
     rounded = {word: round(count) for word, count in blended.items()}
     return {word: count for word, count in rounded.items() if count > 0}

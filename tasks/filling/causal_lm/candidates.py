@@ -25,6 +25,7 @@ import torch
 
 from tasks.filling.causal_lm.language_model import CausalWords
 from tasks.filling.causal_lm.rows import CausalRows, length_groups
+from tasks.filling.fill_words import Wanted
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 
@@ -42,6 +43,7 @@ class SlotContext:
     spaced: bool
     following: list[int]
     """Pieces of the known words behind it."""
+    want: Wanted = "either"
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from tasks.filling.causal_lm.language_model import (
 )
 from tasks.filling.causal_lm.rows import CausalRows, ForwardClock, joined, length_groups
 from tasks.filling.choice import ChoiceWithoutOriginals, ForbiddenOriginals, HidingChoice
+from tasks.filling.fill_words import fits, unwanted, wanted
 from tasks.filling.filled_corpus import BuiltFiller
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
@@ -72,7 +73,8 @@ class _Progress:
         index = len(self.fills)
         sentence = self.encoded.sentence
         place = Place(sentence.number, sentence.slots[index].first_marker)
-        return SlotContext(place, self.encoded.spaced[index], self.encoded.following[index])
+        want = wanted(sentence, index)
+        return SlotContext(place, self.encoded.spaced[index], self.encoded.following[index], want)
 
     @property
     def done(self) -> bool:
@@ -106,6 +108,7 @@ class ConstrainedFiller:
         """Whether it writes capital letters."""
         self.candidate_count = len(words.candidates)
         """Words of one piece; words of several come on top."""
+        self._unwanted = unwanted(words.candidates.words)
         self._windowed_slots = 0
         self._most_kept_pieces = max(_KEPT_PIECES, _KEPT_BYTES // language_model.bytes_per_piece)
         self._halving = BatchHalving(language_model.name)
@@ -217,6 +220,7 @@ class ConstrainedFiller:
 
     def _choose(self, candidates: list[Candidate], slot: SlotContext, scores: np.ndarray) -> tuple[Candidate, bool]:
         """A candidate by the method, and whether it is a fallback."""
+        candidates = [candidate for candidate in candidates if fits(candidate.word, slot.want)]
         if self._originals is not None:
             return self._hiding(candidates, slot, scores, self._originals)
         return self._by_method(candidates, slot) if candidates else (self._last_resort(slot, scores), True)
@@ -255,6 +259,8 @@ class ConstrainedFiller:
         """All of them by the ``(V,)`` scores of their pieces, the likeliest first."""
         whole = self._words.whole[slot.spaced]
         entries = np.flatnonzero(whole >= 0)
+        fitting = entries[~np.isin(whole[entries], self._unwanted[slot.want])]
+        entries = fitting if fitting.size else entries
         if not entries.size:
             raise ModelError(
                 f"line {slot.place.line}: filler {self._language_model.name!r} has no word that may stand at a marker"

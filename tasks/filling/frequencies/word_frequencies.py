@@ -44,8 +44,11 @@ from tasks.corpora.text_lines import read_lines
 from tasks.corpora.word_counts import read_word_counts
 from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
+from tasks.filling.fill_words import is_latin
 from tasks.filling.masked_lm.candidate_words import is_letter, is_word
 from tasks.filling.masked_sentence import read_masked_line
+
+_NEARLY_ALL = 0.9
 
 
 class KeptWords:
@@ -88,10 +91,14 @@ class WordFrequencies:
 
     @classmethod
     def of(cls, counts: Iterable[tuple[str, int]], *, letters: bool = False) -> "WordFrequencies":
-        """Take the words of a word list, and with ``letters`` single letters too."""
+        """Take the words of a word list, and with ``letters`` single letters too. Of a list that is nearly all in the
+        Latin script, words of other scripts are left out: a fill of them is a riddle to the readers of that text."""
         kept = [
             (word, count) for word, count in counts if count > 0 and (is_word(word) or (letters and is_letter(word)))
         ]
+        latin = [is_latin(word) for word, _ in kept]
+        if sum(latin) >= _NEARLY_ALL * len(kept):
+            kept = [entry for entry, keep in zip(kept, latin, strict=True) if keep]
         numbers = np.array([count for _, count in kept], dtype=np.int64)
         return cls(tuple(word for word, _ in kept), numbers)
 
@@ -104,6 +111,13 @@ class WordFrequencies:
                 f"word counts {str(path)!r} hold no word; 'palimpsest count-words' makes them from a text"
             )
         return frequencies
+
+    @classmethod
+    def published(cls, *, letters: bool = False) -> "WordFrequencies":
+        """Those of the published list of English words, where a user has no counts."""
+        from tasks.corpora.sources.published_frequencies import published_counts
+
+        return cls.of(published_counts(), letters=letters)
 
     def folded(self) -> set[str]:
         """The words, folded."""

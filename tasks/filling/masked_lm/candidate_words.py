@@ -10,6 +10,7 @@ A vocabulary of pieces holds much that is no word. These entries are never writt
   typographic forms (``ﬁ``); but a letter from a to z may stand where the word list has it, which it does only where
   masked words are counted (people spell, and meetings speak of *p* and *m*);
 - digits that begin with a zero: ``000`` is what tokenizers leave of ``1,000``;
+- strong words and slurs, and letters from a to z with marks on them (``fill_words``);
 - debris of contractions: ``didn``, ``ll``, ``ve``: pieces that tokenizers make by cutting at the apostrophe;
 - with a word list (``--word-counts``), what never stands alone in that text, where the entry is likely to be the mere
   beginning of words: any entry of a vocabulary with space signs (``Ġconf``), and entries of WordPiece of up to
@@ -28,6 +29,7 @@ import numpy as np
 
 from tasks.corpora.words import fold, word_spans
 from tasks.errors import ModelError
+from tasks.filling.fill_words import has_stray_mark, is_strong
 
 SENTENCE_PIECE_SIGN = "▁"
 _SPACE_SIGNS = ("Ġ", SENTENCE_PIECE_SIGN)
@@ -118,14 +120,14 @@ def is_word(text: str) -> bool:
     """Whether a text may stand for one marker, by the rules above."""
     if len(text) > 1 and text.isascii() and text.isalpha():
         # Most words; the rules below say the same of them.
-        return text.lower() not in _DEBRIS
+        return text.lower() not in _DEBRIS and not is_strong(text)
     if word_spans(text) != [(0, len(text))] or not unicodedata.is_normalized("NFKC", text):
         return False
     if len(text) == 1:
         return text in _SINGLE_CHARACTER_WORDS
     if text.isdigit() and text[0] == "0":
         return False
-    return fold(text) not in _DEBRIS
+    return fold(text) not in _DEBRIS and not is_strong(text) and not has_stray_mark(text)
 
 
 def _word_of(piece: str, sign: str | None, tokenizer: Any) -> str | None:

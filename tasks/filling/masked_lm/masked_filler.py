@@ -31,6 +31,7 @@ import numpy as np
 
 from tasks.errors import ModelError
 from tasks.filling.choice import Choice, ChoiceWithoutOriginals, HidingChoice
+from tasks.filling.fill_words import unwanted, wanted
 from tasks.filling.filled_corpus import BuiltFiller
 from tasks.filling.marker_randomness import Place
 from tasks.filling.masked_lm.candidate_words import CandidateWords
@@ -164,6 +165,7 @@ class MaskedFiller:
         self._order = ORDERS[order]()
         device = model.model.device
         self._spaced, self._glued = (torch.from_numpy(e).to(device) for e in (candidates.spaced, candidates.glued))
+        self._unwanted = unwanted(candidates.words)
         self._allowed: torch.Tensor | None = None
         if allowed is not None and allowed.any():
             self._allowed = torch.from_numpy(np.flatnonzero(allowed)).to(device)
@@ -239,7 +241,8 @@ class MaskedFiller:
         if len(settled) < len(asked):
             scores = scores[settled]
         places = [Place(state.sentence.number, state.sentence.slots[slot].first_marker) for state, slot in asked]
-        chosen = self._choice.choose(scores.cpu().numpy(), [places[index] for index in settled])
+        none = [self._unwanted[wanted(asked[index][0].sentence, asked[index][1])] for index in settled]
+        chosen = self._choice.choose(scores.cpu().numpy(), [places[index] for index in settled], none)
         for index, candidate, fallback in zip(
             settled, chosen.candidates.tolist(), chosen.fallbacks.tolist(), strict=True
         ):

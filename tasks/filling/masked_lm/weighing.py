@@ -28,6 +28,7 @@ from tasks.corpora.words import fold
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.choice import ForbiddenOriginals
 from tasks.filling.context import FillContext
+from tasks.filling.fill_words import wanted
 from tasks.filling.filled_corpus import Filler
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
@@ -305,10 +306,11 @@ class BeyondVocabulary:
         """The words beyond the vocabulary, by the index of their slot."""
         if self._beyond is None:
             return {}
-        places = [Place(sentence.number, slot.first_marker) for slot in sentence.slots]
+        words = [index for index in range(len(sentence.slots)) if wanted(sentence, index) != "figure"]
+        places = {index: Place(sentence.number, sentence.slots[index].first_marker) for index in words}
         return {
             index: self._beyond.draw(place)
-            for index, place in enumerate(places)
+            for index, place in places.items()
             if self._randomness.at(place, stream=_DECISION).random() < self.share
         }
 

@@ -2,14 +2,15 @@
 
 A marker's class decides the pool: a name for ``[PERSON]``, a place for ``[LOCATION]``, other figures for figures. Where
 the masked text has ``[MASK]``, the sidecar's label is the class; a word that has none there either (list techniques) is
-drawn by its frequency, as by ``unigram``. With the sidecar a surrogate follows its original: the same gender by the
-first name, else by the pronouns of the line; the same kind of place; figures, capitals and initials where it has some;
-and markers that stand side by side get one name of as many words, first name first. It may be the original itself, by
-chance: what is drawn depends on the form of the original (its gender, kind, group, block of years) and not on which
-word of that form it is. So many surrogates of one original tell its form, and nothing else. Were it left out, each
-would rule one word out: 18 surrogates of a year told it in seven of ten cases (decision 0044). Without the sidecar the
-class alone decides. Every fill is one word, and none is on the list of kept words where another one is found in so many
-attempts; where none is, it counts as a fallback.
+drawn by its frequency among the words of its form (its ending: -s, -ed, -ing, -ly or none; capitals as it has them).
+With the sidecar a surrogate follows its original: the same gender by the first name, else by the pronouns of the line;
+the same kind of place; figures, capitals and initials where it has some; and markers that stand side by side get one
+name of as many words, first name first. It may be the original itself, by chance: what is drawn depends on the form of
+the original (its gender, kind, group, block of years) and not on which word of that form it is. So many surrogates of
+one original tell its form, and nothing else. Were it left out, each would rule one word out: 18 surrogates of a year
+told it in seven of ten cases (decision 0044). Without the sidecar the class alone decides. Every fill is one word, and
+none is on the list of kept words where another one is found in so many attempts; where none is, it counts as a
+fallback.
 
 The same original gets the same surrogate within a line, within the line's document where that is known, or within the
 corpus. For a line nothing but the place decides what is drawn. For a document or the corpus it is drawn by an HMAC
@@ -51,6 +52,7 @@ class Surrogate(FillingMethod):
 
     title: ClassVar[str] = "Surrogate"
     sentence: ClassVar[str] = "Made-up values of the marker’s class, without a model; not in the paper."
+    needs_word_counts: ClassVar[bool] = True
     kind: Literal["surrogate"]
     consistent_within: Literal["line", "document", "corpus"] = "line"
     """Where the same original gets the same surrogate. ``document`` and ``corpus``: everybody sees which places speak

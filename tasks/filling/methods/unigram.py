@@ -7,6 +7,7 @@ merely giving words off the list their share of the text back.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tasks.corpora.words import fold
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from tasks.filling.choice import ForbiddenOriginals
     from tasks.filling.context import FillContext
+    from tasks.filling.fill_words import Wanted
     from tasks.filling.filled_corpus import BuiltFiller
     from tasks.filling.frequencies.word_frequencies import WordFrequencies
     from tasks.filling.marker_randomness import MarkerRandomness, Place
@@ -39,14 +41,13 @@ class Unigram(CountingMethod):
     masked words (see ``counted_frequencies``; needs the sidecar)."""
 
     def build(self, context: FillContext) -> BuiltFiller:
-        """A draw by frequency, written as the word counts write the word."""
+        """A draw by frequency, written as the word counts usually write the word."""
         from tasks.filling.filled_corpus import BuiltFiller
-        from tasks.filling.masked_sentence import Casing
 
         allowed = context.kept.off_list(context.frequencies.words)
         frequencies = context.learned.frequencies or context.frequencies
         filler = UnigramFiller(frequencies, allowed, context.randomness, context.originals)
-        return BuiltFiller(filler, Casing({}, filler_is_cased=True))
+        return BuiltFiller(filler, context.casing(is_cased=False))
 
 
 class UnigramFiller:
@@ -66,55 +67,83 @@ class UnigramFiller:
         randomness of a place."""
         import numpy as np
 
+        from tasks.filling.fill_words import unwanted
+
         allowed = np.flatnonzero(off_list)
         if allowed.size == 0:
             raise CorpusError("every word of the word counts is on the list of kept words: nothing to draw")
+        words = [frequencies.words[index] for index in allowed]
+        self._draws = {
+            name: _Draws(
+                [words[index] for index in np.delete(np.arange(len(words)), none)],
+                np.delete(frequencies.counts[allowed], none),
+            )
+            for name, none in unwanted(words).items()
+        }
         self.forward_seconds: float | None = None
         """There is no model."""
         self.candidate_count = len(allowed)
         """How many words there are to choose from."""
-        self._words = [frequencies.words[index] for index in allowed]
         self._randomness, self._stream = randomness, stream
         self._originals = originals
-        self._counts = frequencies.counts[allowed]
-        self._folded = {fold(word) for word in self._words} if originals is not None else set()
-        self._cumulated: dict[float, np.ndarray] = {1.0: np.cumsum(self._counts)}
-        """By the largest probability that a word may have."""
 
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot."""
+        from tasks.filling.fill_words import wanted
         from tasks.filling.marker_randomness import Place
 
         fills = []
         for sentence in sentences:
-            fills.append([self.draw(Place(sentence.number, slot.first_marker)) for slot in sentence.slots])
+            fills.append(
+                [
+                    self.draw(Place(sentence.number, slot.first_marker), wanted(sentence, index))
+                    for index, slot in enumerate(sentence.slots)
+                ]
+            )
             advance(len(sentence.slots))
         return fills
 
-    def draw(self, place: Place) -> Fill:
+    def draw(self, place: Place, want: Wanted = "word") -> Fill:
         """The fill of one slot; ``CorpusError`` names its line where every word is forbidden there."""
         from tasks.filling.masked_sentence import Fill
 
         generator = self._randomness.at(place, stream=self._stream)
+        draws = self._draws[want]
         if self._originals is None:
-            return Fill(self._ticket(generator, 1.0))
+            return Fill(draws.ticket(generator, 1.0))
         most = self._originals.most(place)
-        word = self._ticket(generator, most)
-        forbidden = self._originals.at(place) & self._folded
+        word = draws.ticket(generator, most)
+        forbidden = self._originals.at(place) & draws.folded
         if forbidden:
             self._originals.note(place, would_restore=fold(word) in forbidden)
-        if forbidden >= self._folded:
+        if forbidden >= draws.folded:
             raise CorpusError(f"line {place.line}: every word that may be drawn is forbidden there: nothing to draw")
         # Drawing again until it is another word is a draw from the distribution without the forbidden ones.
         while fold(word) in forbidden:
-            word = self._ticket(generator, most)
+            word = draws.ticket(generator, most)
         return Fill(word)
 
-    def _ticket(self, generator: np.random.Generator, most: float) -> str:
+
+class _Draws:
+    """Words with their counts, to be drawn by these."""
+
+    def __init__(self, words: Sequence[str], counts: np.ndarray) -> None:
+        self._words, self._counts = words, counts
+        self._cumulated: dict[float, np.ndarray] = {}
+        """By the largest probability that a word may have."""
+
+    @cached_property
+    def folded(self) -> set[str]:
+        """The words, folded."""
+        return set(map(fold, self._words))
+
+    def ticket(self, generator: np.random.Generator, most: float) -> str:
+        """A word; none has a larger probability than ``most``."""
         import numpy as np
 
         if most not in self._cumulated:
-            self._cumulated[most] = np.cumsum(_held_down(self._counts, self._words, most))
+            counts = self._counts if most >= 1 else _held_down(self._counts, self._words, most)
+            self._cumulated[most] = np.cumsum(counts)
         cumulated = self._cumulated[most]
         return self._words[int(np.searchsorted(cumulated, generator.integers(cumulated[-1]), side="right"))]
 

@@ -152,10 +152,13 @@ class ChoiceOfClass:
     def choose(self, scores: np.ndarray, places: Sequence[Place], forbidden: Forbidden | None = None) -> Chosen:
         """Choose from ``(B, W)`` scores; ``forbidden`` is what else must not be chosen."""
         masks = [self._mask(place) for place in places]
-        if forbidden is not None:
-            masks = [mask.copy() for mask in masks]
-            for mask, others in zip(masks, forbidden, strict=True):
-                mask[others] = True
+        for row, others in enumerate(forbidden or ()):
+            masks[row] = masks[row].copy()
+            masks[row][others] = True
+            if masks[row].all():
+                # None of the class is left.
+                masks[row] = self._none.copy()
+                masks[row][others] = True
         return self._choice.choose(scores, places, masks)
 
     def _mask(self, place: Place) -> np.ndarray:

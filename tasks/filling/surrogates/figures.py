@@ -32,9 +32,10 @@ _PARTS_OF_LETTERS = ("Mn", "Mc", "Me", "Cf")
 
 
 def like(original: str, word: str) -> str:
-    """The word in the case of the original: all small, all capitals, or beginning with a capital."""
+    """The word in the case of the original: all small, all capitals, or beginning with a capital. AM and PM are always
+    written so, and say nothing of another word."""
     letters = [character for character in original if character.isalpha()]
-    if not letters:
+    if not letters or (_HALF_OF_DAY.match(original) and original.isupper()):
         return word
     if all(character.islower() for character in letters):
         return same_word(word, word.lower())

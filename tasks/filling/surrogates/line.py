@@ -1,12 +1,16 @@
 """The slots of a line as surrogates see them: with their class and originals, and those that are one thing together.
 
-Words by frequency for markers without any class, in the form of the word that they stand for.
+Words by frequency for markers without any class, in the form of the word that they stand for: figures for figures, an
+address for an address, and for a word one of its ending (-s, -ed, -ing, -ly, an apostrophe inside, or none of these),
+in lower case or with a capital as that is. So a reader of the text is told this form, and no more of the word: of all
+words of the form, the word itself among them, each is as likely as it is frequent (decision 0044).
 
 The surrogates of one line: what stands for what in it, and what must not be written there.
 """
 
 import hmac
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,9 +23,10 @@ from tasks.corpora.masked_text import MASK
 from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
 from tasks.filling.choice import original_words, spans_of_slots
+from tasks.filling.fill_words import is_strong
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
-from tasks.filling.masked_sentence import Casing, MaskedSentence, starts_sentence, usual_forms
+from tasks.filling.masked_sentence import Casing, MaskedSentence, all_capitals, same_word, starts_sentence, usual_forms
 from tasks.filling.surrogates.figures import (
     YEARS,
     figure,
@@ -83,21 +88,42 @@ def runs_of(sentence: MaskedSentence, marked: Sequence[MarkedSlot]) -> list[list
     return runs
 
 
+_ENDINGS = (
+    ("'", re.compile(r"\w['’]\w")),
+    ("ing", re.compile(r"[aeiouy].*ing$")),
+    ("ed", re.compile(r"[aeiouy].*[^e]ed$")),
+    ("ly", re.compile(r"...ly$")),
+    ("s", re.compile(r"..[^siu'’]s$")),
+)
+_SHOUTED = 5
+"""A word of so many capitals, in a line with small letters, is taken for a shouted one, a shorter one for a short name.
+"""
+_FEWEST_OF_FORM = 100
+"""Of a form that fewer words have, words of any form are written."""
+_SIGNS = re.compile(r"[@#/.&_]")
+_INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])+|[^\W\d_]+(?:&[^\W\d_]+)+")
+Shape = Literal["small", "capital"]
+
+
+def ending_of(word: str) -> str:
+    """The ending that a word shares with words of its form: ``s``, ``ed``, ``ing``, ``ly``, an apostrophe, or nothing.
+
+    It goes by the letters alone: ``thing`` has no ending, since no vowel is before it, and ``news`` has one.
+    """
+    folded = fold(word)
+    return next((ending for ending, pattern in _ENDINGS if pattern.search(folded)), "")
+
+
 class WordsByFrequency:
-    """Words off the list of kept words: all, those in small letters, those with a capital."""
+    """Words off the list of kept words, by shape and ending: all, those in small letters, those with a capital."""
 
     def __init__(self, frequencies: WordFrequencies, off_list: np.ndarray | None) -> None:
         """``off_list``: ``(W,)`` booleans over the words of ``frequencies``; ``CorpusError`` where none is true."""
-        allowed = np.ones(len(frequencies.words), dtype=bool) if off_list is None else off_list
-        small = np.array([word == word.lower() for word in frequencies.words])
-        self._frequencies, self._words = frequencies, frequencies.words
-        self._pools: dict[str | None, tuple[np.ndarray, np.ndarray]] = {}
-        for shape, chosen in ((None, allowed), ("small", allowed & small), ("capital", allowed & ~small)):
-            indices = np.flatnonzero(chosen)
-            if indices.size:
-                self._pools[shape] = (indices, np.cumsum(frequencies.counts[indices]))
-        if not self._pools:
+        self._allowed = np.ones(len(frequencies.words), dtype=bool) if off_list is None else off_list
+        if not self._allowed.any():
             raise CorpusError("every word of the word counts is on the list of kept words: nothing to draw")
+        self._frequencies, self._words = frequencies, frequencies.words
+        self._pools: dict[tuple[Shape | None, str | None], tuple[np.ndarray, np.ndarray]] = {}
 
     @cached_property
     def _forms(self) -> tuple[set[str], dict[str, str]]:
@@ -105,21 +131,50 @@ class WordsByFrequency:
         counts = self._frequencies.counts.tolist()
         return self._frequencies.folded(), usual_forms(zip(self._frequencies.words, counts, strict=True))
 
-    def usual_shape(self, folded: str) -> Literal["small", "capital"] | None:
+    @cached_property
+    def _has_capital(self) -> np.ndarray:
+        """``(W,)`` booleans: whether a word is nearly always written with a capital."""
+        return np.array([fold(word) in self._forms[1] for word in self._words], dtype=bool)
+
+    @cached_property
+    def _endings(self) -> np.ndarray:
+        """``(W,)`` the ending of each word."""
+        return np.array([ending_of(word) for word in self._words])
+
+    def usual_shape(self, folded: str) -> Shape | None:
         """How a folded word is usually written; ``None`` for an unknown one. The same for all its spellings."""
         known, capital = self._forms
         return "capital" if folded in capital else "small" if folded in known else None
 
-    def draw(self, random_numbers: random.Random, shape: Literal["small", "capital"] | None) -> str:
-        """A word of the shape; of any, where there is none of it."""
-        indices, cumulated = self._pools.get(shape) or self._pools[None]
+    def draw(self, random_numbers: random.Random, shape: Shape | None, ending: str | None = None) -> str:
+        """A word of the shape and the ending, as it is usually written; of any, where there are too few of these."""
+        indices, cumulated = self._pool(shape, ending)
         ticket = random_numbers.randrange(int(cumulated[-1]))
-        return self._words[int(indices[np.searchsorted(cumulated, ticket, side="right")])]
+        word = self._words[int(indices[np.searchsorted(cumulated, ticket, side="right")])]
+        return self._forms[1].get(fold(word), same_word(word, word.lower()))
+
+    def _pool(self, shape: Shape | None, ending: str | None) -> tuple[np.ndarray, np.ndarray]:
+        """Indices of the words, and their counts cumulated."""
+        if (shape, ending) not in self._pools:
+            chosen = self._allowed
+            if shape is not None:
+                chosen = chosen & (self._has_capital == (shape == "capital"))
+            if ending is not None:
+                chosen = chosen & (self._endings == ending)
+            indices = np.flatnonzero(chosen)
+            wider = None if ending is None and shape is None else (shape if ending is not None else None, None)
+            fewest = _FEWEST_OF_FORM if ending is not None else 1
+            if indices.size < fewest and wider is not None:
+                self._pools[shape, ending] = self._pool(*wider)
+            else:
+                self._pools[shape, ending] = (indices, np.cumsum(self._frequencies.counts[indices]))
+        return self._pools[shape, ending]
 
 
 _ATTEMPTS, _LAST_ATTEMPTS = 60, 8
 _AS_THEY_ARE = ("CONTACT", "IDENTIFIER")
 """Classes whose words are not cased as the line is."""
+_NAMES = ("PERSON", "LOCATION", "ORGANISATION", "GROUP", "WORK", "MISCELLANEOUS")
 _TITLES = ("mr", "mrs", "ms", "miss", "dr", "prof", "sir", "madam")
 _CASING = Casing({}, filler_is_cased=True)
 
@@ -180,7 +235,7 @@ class SurrogateLine:
             sources.counts["surrogates_repeated"] += len(slots)
             # Beyond the line it is drawn anew, by the original: what is known may be what a merged marker got instead.
             if not self.beyond_line:
-                return self._cased_as([*known], slots)
+                return self._cased_as([*known], slots, run)
         random_numbers = self._random(slots, originals if whole else ())
         words = make(random_numbers)
         on_list: list[str] | None = None
@@ -201,7 +256,7 @@ class SurrogateLine:
                     # Part of a name may come again alone. Elsewhere it may stand in a line without the whole name.
                     self._known.setdefault((label, original), (word,))
         self._taken.update(map(fold, words))
-        return self._cased_as(words, slots)
+        return self._cased_as(words, slots, run)
 
     @cached_property
     def _years(self) -> int | None:
@@ -254,9 +309,11 @@ class SurrogateLine:
             form += random_numbers.choice("ae") if form.isalpha() else "1"
         return word
 
-    def _cased_as(self, words: list[str], slots: Sequence[MarkedSlot]) -> list[str]:
-        """Words in the case of their originals, or of the line."""
+    def _cased_as(self, words: list[str], slots: Sequence[MarkedSlot], run: Sequence[MarkedSlot]) -> list[str]:
+        """Words in the case of their originals, or of the line. Of a name with small and with capital words
+        (``Poli sci``) the small ones are written as their surrogates are."""
         texts = self._sentence.texts
+        is_mixed = len({(slot.written or "")[:1].islower() for slot in run if slot.written}) > 1
         cased = []
         for word, slot in zip(words, slots, strict=True):
             changed = slot.label == "IDENTIFIER" or any(map(str.isdigit, slot.written or ""))
@@ -265,8 +322,13 @@ class SurrogateLine:
                 cased.append(like_each(slot.written, word))
             elif slot.label in _AS_THEY_ARE:
                 cased.append(word)
+            elif slot.written is not None and all_capitals(texts):
+                cased.append(same_word(word, word.upper()))
             elif slot.written is not None:
-                cased.append(like(slot.written, word))
+                as_drawn = is_mixed and slot.label in _NAMES and slot.written[:1].islower()
+                # ``LA`` does not make ``YOUTUBE``.
+                as_drawn |= slot.label == MASK and slot.written.isupper() and 1 < len(slot.written) < _SHOUTED
+                cased.append(word if as_drawn else like(slot.written, word))
             else:
                 around = ["x"] * len(self._sentence.slots)
                 around[slot.index] = word
@@ -329,20 +391,27 @@ class SurrogateLine:
             if is_figure(original):
                 return other_figures(original, random_numbers)
             return other_characters(original, random_numbers, letters=True)
+        if original is not None and _SIGNS.search(original):
+            if _INITIALS.fullmatch(original):
+                return other_characters(original, random_numbers, letters=True)
+            return self._sources.values.contact(random_numbers, original, "")
         by_frequency = self._sources.by_frequency
         if by_frequency is None:
             raise CorpusError(
                 f"line {self._sentence.number}: a marker has no class, so its surrogate is drawn by frequency; give "
                 "--word-counts ('palimpsest count-words' makes them), or a text masked by classes"
             )
-        shape: Literal["small", "capital"] | None = None
-        if original is not None and self.beyond_line:
-            shape = by_frequency.usual_shape(original)
-        elif original is not None and not starts_sentence(self._sentence.texts, slot.index):
-            shape = "small" if original == original.lower() else "capital"
-        return by_frequency.draw(random_numbers, shape)
+        if original is None:
+            return by_frequency.draw(random_numbers, None)
+        # As it is usually written: ``utah`` is a name wherever somebody types in lower case.
+        shape = by_frequency.usual_shape(fold(original))
+        if not self.beyond_line:
+            starts = starts_sentence(self._sentence.texts[slot.index], first=slot.index == 0)
+            is_name = original[:1].isupper() and not original[1:].isupper()
+            shape = "capital" if is_name and (shape is None or not starts) else shape or "small"
+        return by_frequency.draw(random_numbers, shape, None if shape == "capital" else ending_of(original))
 
 
 def _is_allowed(word: str, slot: MarkedSlot) -> bool:
-    """Whether a word may stand in a slot: it is one, and not forbidden there."""
-    return is_one_word(word) and fold(word) not in slot.forbidden
+    """Whether a word may stand in a slot: it is one, no strong one, and not forbidden there."""
+    return is_one_word(word) and not is_strong(word) and fold(word) not in slot.forbidden
