@@ -63,7 +63,8 @@ class Lines:
     def __iter__(self) -> Iterator[str]:
         from tasks.corpora.text_lines import read_lines
 
-        return read_lines(self.path)
+        # A generator of its own, so that the folder lasts as long as somebody reads.
+        yield from read_lines(self.path)
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def _previewed(name: str, sentences: Sequence[str]) -> "Previewed":
     print(f"{name:<12} masks {share:6.1%} of {counts.words:,} words ({classes or 'none'})")
     for warning in masked.warnings:
         print(f"palimpsest: warning: {name}: {warning}", file=sys.stderr)
-    return Previewed(name, chosen, counts, [*technique.announcements(), *masked.warnings], fills)
+    return Previewed(name.replace("_", " "), chosen, counts, [*technique.announcements(), *masked.warnings], fills)
 
 
 COMMAND = Command(TryOptions, run)

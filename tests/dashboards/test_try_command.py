@@ -26,7 +26,7 @@ def test_a_text_is_masked_and_filled_on_a_page_for_its_owner_alone(tmp_path, mon
     assert stat.S_IMODE((tmp_path / "try.html").stat().st_mode) == 0o600
     for technique in ("allow_list", "crf", "spacy"):
         assert f"{technique:<12} masks " in said.out
-        assert f"What {technique} would mask" in page
+        assert f"What {technique.replace('_', ' ')} would mask" in page
     # Every technique has three lines, each with what two methods make of it.
     assert page.count('class="filled"') == 3 * 3 * 2
     assert ">Zyxwquill<" in page
