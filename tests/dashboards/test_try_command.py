@@ -30,7 +30,7 @@ def test_a_text_is_masked_and_filled_on_a_page_for_its_owner_alone(tmp_path, mon
     # Every technique has three lines, each with what two methods make of it.
     assert page.count('class="filled"') == 3 * 3 * 2
     assert ">Zyxwquill<" in page
-    assert "not on the list of" in page
+    assert "not on the allow list of 5,000 words" in page
     assert "Zyxwquill" not in said.out + said.err
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["mail.txt", "try.html"]
 
