@@ -10,6 +10,7 @@ language model. The page shows the raw text, so it is readable for you alone (mo
 import contextlib
 import io
 import sys
+import tempfile
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -74,7 +75,8 @@ def _previewed(name: str, sentences: Sequence[str]) -> "Previewed":
     step = max(1, len(shown) // _SHOWN)
     chosen = [line for line in shown if line.number % step == 0 and not line.characters_left_out][:_SHOWN]
     fills: dict[int, list[tuple[str, str]]] = {line.number: [] for line in chosen}
-    with contextlib.redirect_stderr(io.StringIO()):
+    # Stages keep a key of theirs where they run.
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stderr(io.StringIO()):
         masked = palimpsest.mask([sentences[line.number - 1] for line in chosen], settings)
         for method in _METHODS:
             for line, filled in zip(chosen, palimpsest.fill(masked, method), strict=True):
