@@ -169,7 +169,7 @@ def adapt(
     *,
     valid: Text | None = None,
     generic_text: Text | None = None,
-    markers: MarkerUse | None = None,
+    markers: MarkerUse = "none",
     seed: int | None = None,
     threads: int | None = None,
     **settings: Any,
@@ -187,7 +187,7 @@ def adapt(
         place = Path(name)
         files = AdaptFiles(
             model=_path(model),
-            text=_file(text, place, "text.txt"),
+            input=_file(text, place, "text.txt"),
             valid=_file(valid, place, "valid.txt"),
             generic_text=_file(generic_text, place, "generic.txt"),
             markers=markers,
@@ -202,13 +202,13 @@ def perplexity(
     text: Text,
     *,
     word_counts: PathLike | None = None,
-    sidecars: PathLike | None = None,
+    sidecar: PathLike | None = None,
     threads: int | None = None,
     **settings: Any,
 ) -> Measured:
     """How well a language model predicts a text: ``perplexity`` with its interval, and what stands beside it.
 
-    ``sidecars``: folder with a sidecar of the text for each technique, whose masked words are then measured apart.
+    ``sidecar``: that of the text, or a folder with one for each technique; masked words are then measured apart.
     """
     from tasks.language_model.perplexity_command import COMMAND, PerplexityFiles
     from tasks.records.cell import Cell
@@ -216,9 +216,9 @@ def perplexity(
     with _private_folder() as name:
         files = PerplexityFiles(
             model=_path(model),
-            text=_file(text, Path(name), "text.txt"),
+            input=_file(text, Path(name), "text.txt"),
             word_counts=_path(word_counts),
-            sidecars=_path(sidecars),
+            sidecar=_path(sidecar),
         )
         return _run(COMMAND, _settings(COMMAND, {}, settings), files, Cell(), threads).measured
 

@@ -115,12 +115,8 @@ def internal_error(error: BaseException) -> int:
     return 70
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run one command; returns the exit status (0 done, 1 user error, 2 wrong usage, 70 defect)."""
-    telemetry.switch_off()
-    # Memory holds private text: a crash must not write it to the disk.
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    arguments = sys.argv[1:] if argv is None else argv
+def _carry_out(arguments: list[str]) -> int:
+    """Do what is asked for; returns the exit status."""
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         _print_overview()
         return 0
@@ -130,30 +126,50 @@ def main(argv: list[str] | None = None) -> int:
 
         print(f"palimpsest {version('palimpsest')}")
         return 0
-    try:
-        if "DVC_STAGE" in os.environ:
-            # Whoever started DVC. An experiment of DVC's own has another root than the folder it works in.
-            for checkout in {os.getcwd(), os.environ["DVC_ROOT"]}:
-                close_private_folders(Path(checkout))
-        module = load_command(name)
-        if module is None:
-            from tasks.spelling import nearest
+    if "DVC_STAGE" in os.environ:
+        # Whoever started DVC. An experiment of DVC's own has another root than the folder it works in.
+        for checkout in {os.getcwd(), os.environ["DVC_ROOT"]}:
+            close_private_folders(Path(checkout))
+    module = load_command(name)
+    if module is None:
+        from tasks.spelling import nearest
 
-            known = [*COMMANDS, *plugin_commands()]
-            return _fail(f"unknown command {name!r}{nearest(name, known)}; 'palimpsest --help' lists them")
-        done = module.COMMAND.parse(command_parser(name, module).parse_args(rest)).run()
-        return done if isinstance(done, int) else 0
+        known = [*COMMANDS, *plugin_commands()]
+        return _fail(f"unknown command {name!r}{nearest(name, known)}; 'palimpsest --help' lists them")
+    done = module.COMMAND.parse(command_parser(name, module).parse_args(rest)).run()
+    return done if isinstance(done, int) else 0
+
+
+def _close_output() -> None:
+    """Nobody takes what is still to be said on standard output, and Python must not try it at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; returns the exit status (0 done, 1 user error, 2 wrong usage, 70 defect)."""
+    telemetry.switch_off()
+    # Memory holds private text: a crash must not write it to the disk.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        try:
+            return _carry_out(sys.argv[1:] if argv is None else argv)
+        finally:
+            if sys.stdout is not None:
+                # Whether its reader is still there, and its disk not full, is known here at the latest.
+                sys.stdout.flush()
     except PalimpsestError as error:
         return _fail(str(error))
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except BrokenPipeError:
-        # The reader of our standard output has gone: nothing is left to say, and Python must not try again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_output()
         return 128 + signal.SIGPIPE
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return _fail(f"the disk is full while writing {error.filename!r}; free some space and run it again")
+            if error.filename is None:
+                _close_output()
+            target = "standard output" if error.filename is None else repr(error.filename)
+            return _fail(f"the disk is full while writing {target}; free some space and run it again")
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             return _fail(f"no permission for {error.filename!r}: {error.strerror}")
         if isinstance(error, FileNotFoundError) and error.filename is not None:

@@ -6,33 +6,29 @@ that no output is an input, and the test that holds ``dvc.yaml`` against the cod
 """
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from string import Formatter
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
 from tasks.errors import ParameterError
-from tasks.files.paths_apart import refuse_shared_paths
+from tasks.files.paths_apart import refuse_shared_paths, refuse_unwritable, without_empty_folders
 from tasks.options import READ, WRITE, Options, add_options, make_parser, option_of, options_from
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report, StageReport, recorded_stage
 from tasks.settings.checks import as_plain, check_settings
-from tasks.settings.overrides import of_kind, put_setting, setting_lines, with_overrides
+from tasks.settings.overrides import of_kind, setting_lines, with_overrides
 from tasks.settings.resources import ResourceSettings
 from tasks.settings.seeds import check_seed
+from tasks.spelling import nearest
 from tasks.threads import available_cores, is_first_process
 
 _RESOURCES = "resources."
-_DIMENSIONS = {
-    "dataset": "name of the private corpus",
-    "technique": "masking technique",
-    "filler": "name of the filler",
-    "method": "filling method or baseline",
-    "seed": "seed of every draw",
-}
+_DIMENSIONS = {"technique": "masking technique", "method": "filling method", "seed": "seed of every draw"}
 
 
 class StageFiles(Options):
@@ -79,8 +75,10 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
     parts: tuple[str, ...] = ()
     """The keys below a single section that the stage depends on, ``{kind}`` for that of the kind; all where this is
     empty. The section's keys that ``settings`` has no field for are left out."""
-    cell: tuple[str, ...] = ("dataset",)
-    """Dimensions that options name."""
+    cell: tuple[str, ...] = ()
+    """Dimensions of the cell that are options of their own, since the work depends on them."""
+    labels: tuple[str, ...] = ()
+    """Those that ``--cell`` says: they stand in the report and change nothing else."""
     seed: int | None = 1
     """The cell's seed where no option says it."""
     named_settings: Callable[[str | None], dict[str, object]] = settings_by_kind
@@ -91,8 +89,6 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
     """The cell by what the files and the name say of it, beside the options."""
     inputs_of: Callable[[AnySettings, AnyFiles], list[str]] | None = None
     """What is read with these settings and named in the report, where that is not just what is given."""
-    shortcuts: Mapping[str, str] = field(default_factory=dict)
-    """Settings that are typed so often that they are options too, with the help of each."""
     defaults: Callable[[AnyFiles], dict[str, object]] = own_defaults
     """What the files say of the settings, where there is no parameter file."""
     unused: Callable[[AnyFiles], Sequence[str]] = nothing_more
@@ -135,8 +131,6 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
             parser.add_argument(
                 option_of(self.named_by), metavar="NAME", help=f"with --params: its settings are {shown}"
             )
-        for name, text in self.shortcuts.items():
-            parser.add_argument(option_of(name), help=text)
         common = parser.add_argument_group("common to all stages")
         common.add_argument("--params", metavar="FILE", help="read the settings from a params.yaml")
         common.add_argument(
@@ -153,6 +147,9 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         threads = "every core" if self.every_core else "1"
         common.add_argument("--threads", type=int, help=f"threads (default: resources.threads, else {threads})")
         common.add_argument("--report", metavar="FILE", help="write what was measured, numbers only")
+        if self.labels:
+            known = ", ".join(self.labels)
+            common.add_argument("--cell", metavar="KEY=VALUE[,...]", default="", help=f"labels of the report: {known}")
         return parser
 
     def parse(self, arguments: argparse.Namespace) -> "Invocation[AnySettings, AnyFiles]":
@@ -160,7 +157,8 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         name = getattr(arguments, self.named_by) if self.named_by else None
         if arguments.params and self.named_by and not name:
             raise ParameterError(f"--params needs {option_of(self.named_by)}: which settings of {arguments.params!r}?")
-        cell = Cell(**{dimension: getattr(arguments, dimension) for dimension in self.cell})
+        given = {dimension: getattr(arguments, dimension) for dimension in self.cell}
+        cell = Cell(**given, **(labels_of(arguments.cell, self.labels) if self.labels else {}))
         if self.cell_of_name and name:
             cell = self.cell_of_name(name)
         check_seed(cell.seed)
@@ -213,9 +211,6 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         elif "" in paths:
             found = {"": self.defaults(files)}
         values: dict[str, Any] = dict(found.get("", found))
-        for shortcut in sorted(self.shortcuts, key=lambda option: option != "kind"):
-            if getattr(arguments, shortcut) is not None:
-                put_setting(values, [shortcut], getattr(arguments, shortcut))
         if self.parts:
             values = of_kind(values, overrides, self.settings)
         checked: AnySettings = check_settings(self.settings, with_overrides(values, overrides), where)
@@ -275,7 +270,14 @@ class Invocation(Generic[AnySettings, AnyFiles]):
             files=[name for role in roles for name in role.files],
             replaced=any(role.replaced for role in roles),
         )
-        return self.command.carry_out(self)
+        self.files.refuse_unwritable()
+        if self.report:
+            refuse_unwritable("--report", self.report, is_folder=False)
+        with without_empty_folders(path for _, path in self.files.written()):
+            found = self.command.carry_out(self)
+        for warning in found.warnings if is_first_process() else ():
+            print(f"warning: {warning}", file=sys.stderr)
+        return found
 
     @contextmanager
     def recorded(self) -> Iterator[StageReport]:
@@ -290,6 +292,20 @@ class Invocation(Generic[AnySettings, AnyFiles]):
             outputs=[path for _, path in self.files.written()],
         ) as recorded:
             yield recorded
+
+
+def labels_of(text: str, known: Sequence[str]) -> dict[str, Any]:
+    """``dataset=mail,seed=1`` as dimensions; ``ParameterError`` where it has another form or an unknown key."""
+    found: dict[str, Any] = {}
+    for part in filter(None, text.split(",")):
+        key, sign, value = part.partition("=")
+        is_number = value.isascii() and value.isdecimal()
+        if not sign or not value or (key == "seed" and not is_number) or key in found:
+            raise ParameterError(f"--cell {part!r} is not of the form KEY=VALUE, such as dataset=mail, each key once")
+        if key not in known:
+            raise ParameterError(f"--cell: no label {key!r}{nearest(key, known)}; allowed: {', '.join(known)}")
+        found[key] = int(value) if key == "seed" else value
+    return found
 
 
 def _said(section: object, path: str) -> dict[str, Any]:

@@ -8,11 +8,18 @@ import argparse
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar, get_args, get_origin
+from typing import Generic, NoReturn, TypeVar, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from tasks.files.paths_apart import STANDARD_NAMES, STANDARD_STREAM, refuse_shared_paths, refuse_stream_option
+from tasks.files.paths_apart import (
+    STANDARD_NAMES,
+    STANDARD_STREAM,
+    refuse_no_path,
+    refuse_shared_paths,
+    refuse_stream_option,
+    refuse_unwritable,
+)
 from tasks.settings.base import Settings
 from tasks.settings.checks import check_settings
 
@@ -65,6 +72,14 @@ class Options(Settings):
         """What is written, in the same form."""
         return self._with(writes=True)
 
+    def refuse_unwritable(self) -> None:
+        """Raise ``ParameterError`` where an output cannot be written; nothing is left behind."""
+        roles = self.roles()
+        for name, role in roles.items():
+            value = getattr(self, name)
+            if role.writes and value:
+                refuse_unwritable(option_of(name), value, is_folder=role.replaced or bool(role.files))
+
     def _with(self, writes: bool) -> list[tuple[str, str]]:
         pairs = []
         for name, role in self.roles().items():
@@ -87,9 +102,17 @@ def option_of(name: str) -> str:
     return f"--{name.rstrip('_').replace('_', '-')}"
 
 
+class OneLineParser(argparse.ArgumentParser):
+    """A parser whose errors are one line, as all errors of the command line are."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with status 2."""
+        self.exit(2, f"palimpsest: error: {message}; '{self.prog} --help' lists the options\n")
+
+
 def make_parser(prog: str, description: str | None, epilog: str = "") -> argparse.ArgumentParser:
     """The parser of a command, without options yet."""
-    return argparse.ArgumentParser(
+    return OneLineParser(
         prog=prog,
         description=description,
         epilog=epilog,
@@ -152,11 +175,12 @@ def options_from(
     given = {name: getattr(arguments, name) for name in options.model_fields}
     for name, role in {**(others or {}), **options.roles()}.items():
         value = getattr(arguments, name)
+        for path in [value] if isinstance(value, str) else value or []:
+            refuse_no_path(option_of(name), path)
+            if not role.stream:
+                refuse_stream_option(option_of(name), path, is_read=not role.writes)
         if role.stream and value in STANDARD_NAMES:
             given[name] = STANDARD_STREAM
-        elif not role.stream:
-            for path in [value] if isinstance(value, str) else value or []:
-                refuse_stream_option(option_of(name), path, is_read=not role.writes)
     checked: AnyOptions = check_settings(options, given, "options")
     return checked
 
@@ -197,4 +221,5 @@ class Call(Generic[AnyOptions]):
     def run(self) -> int | None:
         """Do it; ``ParameterError`` where an output is an input or another output."""
         refuse_shared_paths(self.options.read(), self.options.written())
+        self.options.refuse_unwritable()
         return self.command.carry_out(self.options)

@@ -43,11 +43,7 @@ WORD_ERRORS = {"no_language_model": 180, "pretrained": 150, "oracle": 120}
 RESTORED = {"top_1": 0.081, "top_k": 0.034, "sample": 0.012, "unigram": 0.0007}
 
 
-FEW = {
-    "techniques": ["allow_list"],
-    "baselines": ["baseline1"],
-    "fills": [{"filler": "minilm", "methods": ["top_k"]}],
-}
+FEW = {"techniques": ["allow_list"], "baselines": ["baseline1"], "fills": [{"filler": "minilm", "methods": ["top_k"]}]}
 """Changes of ``compare`` that leave four cells: pretrained, Oracle, Baseline1 and Top-K."""
 
 

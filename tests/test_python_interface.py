@@ -30,7 +30,7 @@ def model(tmp_path):
     options = ["--word-counts", str(tmp_path / "counts.tsv"), "--output", str(tmp_path / "vocabulary.txt")]
     (tmp_path / "counts.tsv").write_text(COUNTS)
     assert main(["vocabulary", *options, "--set", "minimum_count=1"]) == 0
-    options = ["--vocabulary", str(tmp_path / "vocabulary.txt"), "--text", str(tmp_path / "generic.txt")]
+    options = ["--vocabulary", str(tmp_path / "vocabulary.txt"), "--input", str(tmp_path / "generic.txt")]
     options += ["--valid", str(tmp_path / "generic.txt"), "--output", str(tmp_path / "ngram")]
     assert main(["pretrain", "--set", "kind=ngram", *options]) == 0
     return tmp_path / "ngram"
@@ -75,7 +75,7 @@ def test_adapting_lowers_the_perplexity_that_the_command_prints(tmp_path, model,
     before = palimpsest.perplexity(model, test, bootstrap_samples=100)
     assert capsys.readouterr().out == ""
     (tmp_path / "test.txt").write_text("\n".join(test) + "\n")
-    said = ["--model", str(model), "--text", str(tmp_path / "test.txt"), "--set", "bootstrap_samples=100", "--json"]
+    said = ["--model", str(model), "--input", str(tmp_path / "test.txt"), "--set", "bootstrap_samples=100", "--json"]
     assert main(["perplexity", *said]) == 0
     assert json.loads(capsys.readouterr().out).items() <= before.items()
     adapted = palimpsest.adapt(model, test * 10, tmp_path / "adapted", valid=test)
@@ -101,7 +101,7 @@ def test_lists_are_rescored(model):
     [
         (lambda: palimpsest.mask(["one\ntwo"]), "sentence 1 has a line end in it; give one sentence each"),
         (lambda: palimpsest.mask([{"sentence": "x"}]), "sentence 1 is of type NoneType; give strings, or rows"),
-        (lambda: palimpsest.mask("nowhere.txt"), "corpus file 'nowhere.txt' does not exist"),
+        (lambda: palimpsest.mask("nowhere.txt"), "text file 'nowhere.txt' does not exist"),
         (lambda: palimpsest.mask(LINES, "allow_lists"), "allow_list"),
         (lambda: palimpsest.fill(LINES, "unigram", kk=1), "kk: unknown key"),
         (lambda: palimpsest.fill(LINES, Unigram(kind="unigram"), k=1), "k beside an object with settings of fill"),

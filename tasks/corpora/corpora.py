@@ -7,7 +7,7 @@ for the document of each line of train.txt. Every text that is left out is count
 
 Examples:
   palimpsest corpora --source mail.jsonl --set text_field=body --set document_field=thread --private --output data/mail
-  palimpsest corpora --kind wikitext --source wikitext-103-v1.zip --output data/generic
+  palimpsest corpora --set kind=wikitext --set source=wikitext-103-v1.zip --output data/generic
   palimpsest corpora --params params.yaml --section corpora.chat --private --output data/private/corpora/chat
 """
 
@@ -80,9 +80,7 @@ COMMAND = StageCommand(
     settings=AnyCorpus,
     files=CorporaFiles,
     section="{section}",
-    cell=(),
     cell_of_name=lambda section: Cell(dataset=section.removeprefix("corpora.")),
     named_settings=lambda section: {"kind": "files"},
     files_of_settings=lambda settings: [settings.source],
-    shortcuts={"source": "a .txt, .jsonl or .parquet file, or a folder of such", "kind": "form of the source"},
 )

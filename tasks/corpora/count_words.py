@@ -40,7 +40,7 @@ def count_words(settings: WordCountSettings, files: CountWordsFiles, cell: Cell,
 
     counts = count_lines(read_lines(files.input))
     if not counts:
-        raise CorpusError(f"corpus file {files.input!r} holds no word; it needs at least one sentence")
+        raise CorpusError(f"text {files.input!r} holds no word; it needs at least one sentence")
     words, different = sum(counts.values()), len(counts)
     written: dict[str, int] = counts
     if settings.published_share:
@@ -56,5 +56,4 @@ COMMAND = StageCommand(
     settings=WordCountSettings,
     files=CountWordsFiles,
     section="word_counts",
-    cell=(),
 )

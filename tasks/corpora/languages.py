@@ -24,6 +24,8 @@ UNDETERMINED = "und"
 
 _ENOUGH_BYTES, _FEWEST_BYTES = 160, 16
 """UTF-8 bytes that are told apart well, and fewer than which nothing is told."""
+_LONGEST = 2000
+"""Characters of a line that are looked at."""
 _RARE = 0.05
 """Share of the words below which a language is taken for an error."""
 _WITHOUT_SPACES = {"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"}
@@ -61,22 +63,46 @@ def _shares(words: Counter[str]) -> dict[str, float]:
     return {name: count / total for name, count in words.most_common()}
 
 
+class LineSample:
+    """Some of the lines that are not blank, drawn evenly (reservoir sampling, Vitter 1985, algorithm R)."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._seen, self._chance = most, 0, random.Random(1)
+        self._kept: list[tuple[int, str]] = []
+
+    def take(self, line: str) -> None:
+        """Pass on to one more line."""
+        if not line or line.isspace():
+            return
+        if self._seen < self._most:
+            self._kept.append((self._seen, line))
+        elif (place := self._chance.randrange(self._seen + 1)) < self._most:
+            self._kept[place] = (self._seen, line)
+        self._seen += 1
+
+    @property
+    def lines(self) -> list[str]:
+        """Those drawn so far, in their order."""
+        return [line for _, line in sorted(self._kept)]
+
+    @property
+    def words(self) -> int:
+        """How many words they have."""
+        return sum(sum(_words_by_script(line[:_LONGEST]).values()) for _, line in self._kept)
+
+
 def _sample(lines: Iterable[str], most: int) -> list[str]:
-    """Lines that are not blank, in their order (reservoir sampling, Vitter 1985, algorithm R)."""
-    chance = random.Random(1)
-    kept: list[tuple[int, str]] = []
-    for number, line in enumerate(line for line in lines if not line.isspace() and line):
-        if number < most:
-            kept.append((number, line))
-        elif (place := chance.randrange(number + 1)) < most:
-            kept[place] = (number, line)
-    return [line for _, line in sorted(kept)]
+    sample = LineSample(most)
+    for line in lines:
+        sample.take(line)
+    return sample.lines
 
 
 def _stretches(lines: Iterable[str]) -> Iterator[tuple[str, Counter[str]]]:
     """Lines, joined while they are short and of one script, each with its words by script."""
     joined, words, script, size = "", Counter[str](), "", 0
     for line in lines:
+        line = line[:_LONGEST]
         of_line = _words_by_script(line)
         if not of_line:
             continue

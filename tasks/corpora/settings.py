@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import Field, model_validator
 
-from tasks.settings.base import Settings, refuse_out_of_order
+from tasks.settings.base import Settings, SourcePath, refuse_out_of_order
 from tasks.settings.seeds import Seed
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class CorpusSettings(Settings):
     """
 
     kind: str
-    source: str
+    source: SourcePath
     """Where the text is: a file or folder."""
     cleaning: CleaningSettings = CleaningSettings()
     """Which of its sentences come in."""

@@ -68,13 +68,13 @@ def write_sidecar(path: str | Path, lines: Iterable[Sequence[MaskedSpan]]) -> No
 
 def read_sidecar(path: str | Path) -> Iterator[list[MaskedSpan]]:
     """Yield the spans of every line; ``CorpusError`` names the line that does not follow the format."""
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(read_lines(path, "sidecar"), start=1):
         try:
             record = json.loads(line)
             if record["line"] != number:
                 raise ValueError
             spans = [_checked_span(span) for span in record["spans"]]
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             wrong = f": {error}" if isinstance(error, _WrongField) else ""
             raise CorpusError(f"{str(path)!r}: line {number} is not a sidecar record of line {number}{wrong}") from None
         yield spans

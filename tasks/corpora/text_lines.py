@@ -36,9 +36,10 @@ def refuse_stream(path: str | Path, why: str) -> None:
         )
 
 
-def read_lines(path: str | Path) -> Iterator[str]:
+def read_lines(path: str | Path, what: str = "text file") -> Iterator[str]:
     """Yield each line without its line end (``\\n`` or ``\\r\\n``); a leading byte order mark is removed.
 
+    ``what`` is what errors call the file: ``word list``, ``sidecar``.
     Raises ``CorpusError`` where the file is missing, is a folder, or holds a line that is not UTF-8 (naming file, line
     and byte; the text itself is never quoted).
     """
@@ -46,9 +47,9 @@ def read_lines(path: str | Path) -> Iterator[str]:
         yield from decode_lines(sys.stdin.buffer, "standard input")
         return
     if not Path(path).exists():
-        raise CorpusError(f"corpus file {str(path)!r} does not exist; give the path of a UTF-8 text file")
+        raise CorpusError(f"{what} {str(path)!r} does not exist; give the path of a UTF-8 text file")
     if Path(path).is_dir():
-        raise CorpusError(f"{str(path)!r} is a folder; give the path of a UTF-8 text file")
+        raise CorpusError(f"{what} {str(path)!r} is a folder; give the path of a UTF-8 text file")
     with open(path, "rb") as stream:
         yield from decode_lines(stream, str(path))
 
@@ -98,18 +99,38 @@ def read_corpus(path: str | Path) -> list[str]:
     """
     lines = list(read_lines(path))
     if not any(line.strip() for line in lines):
-        raise CorpusError(f"corpus file {str(path)!r} is empty; it needs at least one sentence")
+        raise empty_text(path)
     return lines
+
+
+def empty_text(path: str | Path) -> CorpusError:
+    """What is said of a text without a sentence."""
+    name = "standard input" if str(path) == STANDARD_STREAM else f"text {str(path)!r}"
+    return CorpusError(f"{name} is empty; it needs at least one sentence")
+
+
+def refuse_empty(path: str | Path) -> None:
+    """Raise ``CorpusError`` where no line has a character that is no white space; reads up to the first that has."""
+    if not any(line.strip() for line in read_lines(path)):
+        raise empty_text(path)
+
+
+def standard_output() -> IO[str]:
+    """Where ``-`` writes; ``CorpusError`` where whoever started the command has closed it."""
+    if sys.stdout is None:
+        raise CorpusError("standard output is closed; open it, or name a file for the output")
+    return sys.stdout
 
 
 @contextmanager
 def line_writer(path: str | Path, *, private: bool = False) -> Iterator[IO[str]]:
     """A text stream to ``path`` (complete or not there at all), or to standard output, a pipe or a device."""
     if str(path) == STANDARD_STREAM:
+        output = standard_output()
         # Text mode would fail on surrogates and translate line ends by locale.
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
-        yield sys.stdout
-        sys.stdout.flush()
+        output.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[attr-defined]
+        yield output
+        output.flush()
         return
     with atomic_writer(path, private=private) as stream:
         yield stream

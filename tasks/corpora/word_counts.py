@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from tasks.corpora.numbers import whole_number
 from tasks.corpora.text_lines import line_writer, read_lines
 from tasks.corpora.words import words_of
 from tasks.errors import CorpusError
@@ -48,10 +49,12 @@ def write_word_counts(path: str | Path, counts: Mapping[str, int]) -> None:
 
 def read_word_counts(path: str | Path) -> Iterator[tuple[str, int]]:
     """Yield word and count in the order of the file; ``CorpusError`` names the line that is none."""
-    for number, line in enumerate(read_lines(path), start=1):
-        word, tab, count = line.rpartition("\t")
-        if not (tab and word and count.isascii() and count.isdecimal()):
+    for number, line in enumerate(read_lines(path, "file of word counts"), start=1):
+        word, tab, digits = line.rpartition("\t")
+        count = whole_number(digits)
+        if not (tab and word) or count is None:
             raise CorpusError(
-                f"{str(path)!r}: line {number} is not 'word<TAB>count'; 'palimpsest count-words' writes such files"
+                f"{str(path)!r}: line {number} is not 'word<TAB>count' with a count of at most 18 digits; 'palimpsest "
+                "count-words' writes such files"
             )
-        yield word, int(count)
+        yield word, count

@@ -124,15 +124,22 @@ def _with_marks_as_letters(chunk: str) -> str:
     """The same length, with marks and format characters behind a letter or digit replaced by a letter.
 
     Python's ``\\w`` knows no combining marks, and would divide words of scripts that write vowels with them. Behind an
-    emoji they stay what they are, or a variation selector would be a word.
+    emoji they stay what they are, or a variation selector would be a word. So do format characters at the end of a
+    word: what ends a stretch of another direction would be masked with it, and its beginning stay.
     """
     characters = list(chunk)
     inside = False
+    waiting: list[int] = []
     for position, character in enumerate(characters):
-        if character.isalnum():
+        category = "" if character.isalnum() else unicodedata.category(character)
+        if category == "Cf" and inside:
+            waiting.append(position)
+        elif not category or (inside and category in ("Mn", "Mc", "Me")):
+            for before in (*waiting, *([position] if category else [])):
+                characters[before] = "x"
             inside = True
-        elif inside and unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf"):
-            characters[position] = "x"
+            waiting.clear()
         else:
             inside = False
+            waiting.clear()
     return "".join(characters)

@@ -3,16 +3,21 @@
 Which options of a command are paths, their roles say (``tasks.options``).
 """
 
+import errno
 import os
-from collections.abc import Iterable, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from tasks.errors import ParameterError
-from tasks.files.atomic_file import is_pipe_or_device
+from tasks.files.atomic_file import is_pipe_or_device, refuse_folder
 
 STANDARD_STREAM = "-"
 STANDARD_NAMES = ("/dev/stdin", "/dev/stdout")
 """Other names of it."""
+_LONGEST_NAME = 255
+"""Bytes of the name of a file, on every usual system."""
 _LOST = "what is there would be lost; name another path"
 
 Named = tuple[str, str | Path]
@@ -55,6 +60,56 @@ def refuse_stream_option(name: str, path: str, *, is_read: bool) -> None:
     """Raise ``ParameterError`` where an option that takes no stream is to write to ``-``, or to read one or a pipe."""
     if path == STANDARD_STREAM or (is_read and is_pipe_or_device(path)):
         raise ParameterError(f"{name} {path!r} is a stream, and this option takes none; give the path of a file")
+
+
+def refuse_no_path(name: str, path: str) -> None:
+    """Raise ``ParameterError`` for what can be no path: nothing, or what the system takes for none."""
+    longest = max(len(os.fsencode(part)) for part in path.split("/"))
+    if not path or "\0" in path or longest > _LONGEST_NAME:
+        shown = path if len(path) <= _LONGEST_NAME else f"{path[:40]}..."
+        raise ParameterError(f"{name} {shown!r} is no path; give that of a file or folder")
+
+
+def refuse_unwritable(name: str, path: str | Path, *, is_folder: bool) -> None:
+    """Raise ``ParameterError`` where nothing can be written at a path, before hours of work end there.
+
+    What is made on the way is removed again. A full disk raises ``OSError`` as the writing itself would.
+    """
+    if str(path) == STANDARD_STREAM or is_pipe_or_device(path):
+        return
+    if not is_folder:
+        refuse_folder(path)
+    elif os.path.isfile(path):
+        raise ParameterError(f"{name} {str(path)!r} is a file; name a folder")
+    folder = Path(path).resolve().parent
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    made: list[Path] = []
+    try:
+        for ancestor in reversed(missing):
+            ancestor.mkdir(mode=0o700)
+            made.append(ancestor)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise ParameterError(f"{name} {str(path)!r} cannot be written: {error.strerror}; name another path") from None
+    finally:
+        for ancestor in reversed(made):
+            ancestor.rmdir()
+
+
+@contextmanager
+def without_empty_folders(written: Iterable[str | Path]) -> Iterator[None]:
+    """Remove folders that the block made for its outputs and left empty, since it failed."""
+    absent = [Path(path) for path in written if not os.path.exists(path)]
+    try:
+        yield
+    except BaseException:
+        for folder in absent:
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
+        raise
 
 
 def _resolved(path: str | Path) -> Path:

@@ -6,12 +6,13 @@ every method fills them, with the same settings, lists, filler and learned weigh
 only text that anybody may read. A filler that was fine-tuned on one technique's text fills what that technique masks.
 
 examples:
-  palimpsest examples --params params.yaml --dataset chat --masked data/private/masked/chat/train \\
-    --techniques allow_list entity_tagger --filler models/fillers/minilm --methods top_1 top_k --controls unigram \\
+  palimpsest examples --params params.yaml --cell dataset=chat,filler=minilm --masked data/private/masked/chat/train \\
+    --technique allow_list entity_tagger --filler models/fillers/minilm --method top_1 top_k --controls unigram \\
     --word-counts data/word_counts.tsv --tuning-text data/generic/valid.txt --generic-text data/generic/train.txt \\
     --report results/reports/examples/chat/minilm.json
-  palimpsest examples --params params.yaml --dataset chat --masked data/private/masked/chat/train \\
-    --technique allow_list --filler models/tuned_fillers/chat/allow_list/minilm_tuned --methods top_k \\
+  palimpsest examples --params params.yaml --cell dataset=chat,technique=allow_list --method top_k \\
+    --masked data/private/masked/chat/train --technique allow_list \\
+    --filler models/tuned_fillers/chat/allow_list/minilm_tuned \\
     --word-counts data/word_counts.tsv --tuning-text data/generic/valid.txt --generic-text data/generic/train.txt \\
     --report results/reports/examples/chat/allow_list/minilm_tuned.json
 """
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from tasks.command import Invocation, StageCommand, StageFiles
+from tasks.command import Invocation, StageCommand, StageFiles, labels_of
 from tasks.errors import ParameterError
 from tasks.filling.fill import FillFiles
 from tasks.filling.fillers.filler_folder import model_folders
@@ -50,8 +51,6 @@ class ExamplesFiles(StageFiles):
     """masked text of the private corpus, with a folder for each technique"""
     filler: Annotated[str, READ_MODEL]
     """filler, as for 'palimpsest fill'"""
-    filler_name: str | None = None
-    """name of the filler (default: --filler)"""
     word_counts: Annotated[str, READ]
     """as for 'palimpsest fill'"""
     tuning_text: Annotated[str, READ]
@@ -60,9 +59,9 @@ class ExamplesFiles(StageFiles):
     """as for 'palimpsest fill'"""
     sentences: Annotated[str | None, READ] = None
     """sentences of your own, one a line, that anybody may read (default: some that come with palimpsest)"""
-    techniques: list[str] = Field(default_factory=list)
-    """mask by each of these; without it by --technique, on whose text the filler was tuned"""
-    methods: list[str]
+    technique: list[str]
+    """mask by each of these; by one alone with a filler that was tuned on its text, which --cell then names too"""
+    method: list[str]
     """fill by each of these"""
     controls: list[str] = Field(default_factory=list)
     """and by these, without the filler"""
@@ -142,19 +141,13 @@ class ExamplesCommand(StageCommand[ExamplesSettings, ExamplesFiles]):
             raise ParameterError(
                 "examples have the settings of an experiment; give --params with its file, and no --set"
             )
-        if bool(arguments.technique) == bool(files.techniques):
-            raise ParameterError(
-                "give --technique NAME, or --techniques NAME NAME ...: one of the two says how to mask"
-            )
-        names = {
-            "masking": files.techniques or [arguments.technique],
-            "filling": [*files.methods, *files.controls],
-        }
+        names = {"masking": files.technique, "filling": [*files.method, *files.controls]}
         read = read_sections(params, [f"{section}.{name}" for section in names for name in names[section]])
         masking, filling = (
             {name: read[f"{section}.{name}"] for name in names[section]} for section in ("masking", "filling")
         )
-        cell = Cell(arguments.dataset, arguments.technique, None, files.filler_name or files.filler, arguments.seed)
+        said = Cell(seed=arguments.seed, **labels_of(arguments.cell, self.labels))
+        cell = replace(said, filler=said.filler or files.filler)
         settings = ExamplesSettings(techniques=masking, methods=filling)
         resources = self._resources(arguments, [])
         return Invocation(self, settings, files, cell, resources, params, arguments.report, ["filling", "masking"])
@@ -171,6 +164,7 @@ COMMAND = ExamplesCommand(
     settings=ExamplesSettings,
     files=ExamplesFiles,
     section="filling",
-    cell=("dataset", "technique", "seed"),
+    cell=("seed",),
+    labels=("dataset", "technique", "filler"),
     inputs_of=_inputs,
 )

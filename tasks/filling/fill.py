@@ -51,8 +51,6 @@ class FillFiles(StageFiles):
     filler: Annotated[str | None, READ_MODEL] = None
     """masked or causal language model: hub name, folder, or package:NAME/FOLDER; not for methods without a filler
     (default: MiniLM with a head and an update that come with palimpsest)"""
-    filler_name: str | None = None
-    """name of the filler in the report (default: --filler)"""
     kept_words: Annotated[str | None, READ] = None
     """words that were never masked, one a line; empty: no list"""
     word_counts: Annotated[str | None, READ] = None
@@ -68,6 +66,8 @@ class FillFiles(StageFiles):
     generic_text: Annotated[str | None, READ] = None
     """generic text that says, with the words that were not masked, how frequent words are in the private domain; read
     with prior=domain and prior=counted alone"""
+    allow_unmasked: bool = False
+    """copy a text without any marker, which is refused otherwise: it may be the private one"""
     devices: str = "1"
     """share the work among so many GPUs, or 'auto': all there are; without a GPU so many processes"""
 
@@ -127,11 +127,12 @@ def fill(
     else:
         # Only then: a run that ends before its report is written can still be resumed.
         frame.later.append(done.remove)
-    for warning in report.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+    fallbacks = f"{tally.fallbacks:,} {settings.fallbacks}"
+    if "off-list" in fallbacks and not context.kept:
+        fallbacks = "no kept words: the off-list rule is off"
     print(
         f"filled {tally.fills:,} places ({tally.markers:,} markers) in {tally.lines:,} lines with {len(tally.words):,} "
-        f"different words in {done.seconds:.1f} s; {tally.fallbacks:,} {settings.fallbacks}"
+        f"different words in {done.seconds:.1f} s; {fallbacks}"
         + (f"; {done.resumed_shards:,} of {done.shards:,} shards were finished before" if done.resumed_shards else ""),
         file=sys.stderr,
     )
@@ -203,7 +204,7 @@ def _inputs(settings: FillingMethod, files: FillFiles) -> list[str]:
 
 
 def _cell(files: FillFiles, _: str | None, cell: Cell) -> Cell:
-    return Cell(cell.dataset, cell.technique, cell.method, files.filler_name or files.filler, cell.seed)
+    return Cell(cell.dataset, cell.technique, cell.method, cell.filler or files.filler, cell.seed)
 
 
 COMMAND = FillCommand(
@@ -212,7 +213,8 @@ COMMAND = FillCommand(
     settings=AnyMethod,
     files=FillFiles,
     section="filling.{method}",
-    cell=("dataset", "technique", "method", "seed"),
+    cell=("method", "seed"),
+    labels=("dataset", "technique", "filler"),
     named_settings=settings_named,
     cell_of=_cell,
     inputs_of=_inputs,

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from tasks.corpora.sidecar import read_sidecar
-from tasks.corpora.text_lines import is_stream, read_lines, write_lines
+from tasks.corpora.text_lines import empty_text, is_stream, read_lines, write_lines
 from tasks.errors import CorpusError
 from tasks.files.atomic_file import atomic_writer
 from tasks.files.clone_key import clone_key
 from tasks.files.work_folder import LOCK, WorkFolder
 from tasks.filling.context import FillContext
-from tasks.filling.fill import DEFAULT_WORK_FOLDER
+from tasks.filling.fill import DEFAULT_WORK_FOLDER, FillFiles
 from tasks.filling.filled_corpus import CorpusFiller, FilledShard, FillingTally, Shard, read_copies, read_shards
 from tasks.filling.fillers.filler_folder import base_of
 from tasks.filling.restoration import Restoration, Rounding
@@ -192,19 +192,24 @@ def fill_corpus(
                 for filled in results:
                     done.counted(filled)
                 lines = done.store.lines(done.shards)
-            write_lines(files.output, _masked(lines, done, files.input), private=True)
+            write_lines(files.output, _masked(lines, done, files), private=True)
         on_failure.pop_all()
     done.seconds = time.perf_counter() - started
     return done
 
 
-def _masked(lines: Iterable[str], done: FilledCorpus, name: str) -> Iterator[str]:
+def _masked(lines: Iterable[str], done: FilledCorpus, files: FillFiles) -> Iterator[str]:
     """The lines; ``CorpusError`` at their end where nothing in them was masked, so that no raw text becomes a fill."""
-    yield from lines
-    if not done.tally.markers:
+    is_empty = True
+    for line in lines:
+        is_empty = is_empty and not line.strip()
+        yield line
+    if is_empty:
+        raise empty_text(files.input)
+    if not done.tally.markers and not files.allow_unmasked:
         raise CorpusError(
-            f"{name!r} has no marker such as [MASK], so filling would copy it as it is; give a text that "
-            "'palimpsest mask' wrote"
+            f"{files.input!r} has no marker such as [MASK], so filling would copy it as it is; give a text that "
+            "'palimpsest mask' wrote, or --allow-unmasked where nothing in it is private"
         )
 
 

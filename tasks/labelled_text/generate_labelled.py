@@ -132,6 +132,5 @@ COMMAND = StageCommand(
     settings=LabelledTextSettings,
     files=GenerateLabelledFiles,
     section="labelled_text",
-    cell=(),
     files_of_settings=_files_of,
 )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tasks.corpora.json_line import NoJson, read_json_line
 from tasks.corpora.text_lines import line_writer, read_lines
 from tasks.errors import CorpusError
 
@@ -59,7 +60,7 @@ def read_labelled(path: str | Path) -> Iterator[LabelledLine]:
     bad: list[tuple[int, str]] = []
     bad_lines = lines = 0
     blank: list[int] = []
-    for number, raw in enumerate(read_lines(path), start=1):
+    for number, raw in enumerate(read_lines(path, "labelled file"), start=1):
         if not raw.strip():
             blank.append(number)
             continue
@@ -87,6 +88,17 @@ def read_labelled(path: str | Path) -> Iterator[LabelledLine]:
         raise CorpusError(f"labelled file {name!r} is empty; it needs at least one line")
 
 
+def overlap_warnings(lines: Iterable[LabelledLine]) -> list[str]:
+    """What a reader must know of spans that share characters; nothing where none do."""
+    shared = 0
+    for line in lines:
+        end = 0
+        for span in sorted(line.spans, key=lambda span: span.start):
+            shared += span.start < end
+            end = max(end, span.end)
+    return [f"{shared:,} spans overlap another one, and each counts for itself"] if shared else []
+
+
 def write_labelled(path: str | Path, lines: Iterable[LabelledLine], *, private: bool = False) -> int:
     """Write labelled lines to a file and return how many; ``number`` is not written: it is the line's."""
     count = 0
@@ -108,9 +120,9 @@ def write_labelled(path: str | Path, lines: Iterable[LabelledLine], *, private: 
 def _parse(raw: str, number: int) -> tuple[LabelledLine | None, str]:
     """The line, or ``None`` and the reason why it is none."""
     try:
-        record = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None, "is not JSON"
+        record = read_json_line(raw)
+    except NoJson as error:
+        return None, str(error)
     if not isinstance(record, dict):
         return None, "is not a JSON object"
     missing = [key for key in ("text", "spans") if key not in record]

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from tasks.labelled_text.labels import LABEL_CLASSES
-from tasks.settings.base import Settings
+from tasks.settings.base import Settings, SourcePath
 from tasks.settings.seeds import Seed
 from tasks.spelling import nearest
 
@@ -13,7 +13,7 @@ from tasks.spelling import nearest
 class LearnFrom(Settings):
     """A labelled corpus whose sentences become templates."""
 
-    source: str
+    source: SourcePath
     """A labelled file: JSON lines ``{"text", "spans"}``."""
     labels: dict[str, str] = Field(default_factory=dict)
     """Label of the corpus to kind of slot, for labels that are not known, or known as something else."""

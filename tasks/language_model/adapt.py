@@ -2,21 +2,21 @@
 
 The text is plain (raw or filled), or masked. In masked text a marker such as [MASK] is either a token that the model
 learns to predict like any word (--markers token, the paper's Baseline0), or is read but never predicted
-(--markers ignore, Baseline1). In an experiment --method says which: baseline0 and baseline1 are the two, every other
-method has plain text.
+(--markers ignore, Baseline1).
 
 What is done depends on the kind of the model: a Transformer is trained on; a causal language model of Hugging Face's
 gets an update of low rank (LoRA), or is trained in full with causal_lm.adaptation.lora=null; an n-gram model is mixed
 with one of the text, by the weight under which the validation text is most probable.
 
 examples:
-  palimpsest adapt --model models/pretrained --text filled.txt --output models/adapted
-  palimpsest adapt --model models/pretrained --text filled.txt --output models/adapted --set adaptation.epochs=2
-  palimpsest adapt --model gpt2 --text filled.txt --output models/adapted --set causal_lm.adaptation.epochs=3
+  palimpsest adapt --model models/pretrained --input filled.txt --output models/adapted
+  palimpsest adapt --model models/pretrained --input filled.txt --output models/adapted --set adaptation.epochs=2
+  palimpsest adapt --model gpt2 --input filled.txt --output models/adapted --set causal_lm.adaptation.epochs=3
 """
 
 from typing import TYPE_CHECKING, Annotated
 
+from tasks.corpora.text_lines import refuse_empty
 from tasks.errors import ModelError
 from tasks.language_model.model_folder import kind_of_model
 from tasks.language_model.settings import (
@@ -25,7 +25,6 @@ from tasks.language_model.settings import (
     MarkerUse,
     NgramAdaptation,
     TransformerAdaptation,
-    marker_use_of,
 )
 from tasks.options import READ, READ_MODEL
 from tasks.records.cell import Cell
@@ -47,14 +46,14 @@ class AdaptFiles(TrainedFolder):
 
     model: Annotated[str, READ_MODEL]
     """model to begin with: a folder, or a causal language model by its hub name or as package:NAME/FOLDER"""
-    text: Annotated[str, READ]
+    input: Annotated[str, READ]
     """text to train on, one sentence a line"""
     valid: Annotated[str | None, READ] = None
     """plain text to measure progress on; a result depends on it with patience, and in an n-gram model's weight"""
     generic_text: Annotated[str | None, READ] = None
     """generic text that is mixed in where generic_share is above 0, one sentence a line"""
-    markers: MarkerUse | None = None
-    """how markers in the text are treated: none (the text is plain), token or ignore; without it as --method says"""
+    markers: MarkerUse = "none"
+    """how markers in the text are treated: none (the text is plain), token or ignore"""
 
 
 def adapt(
@@ -74,6 +73,7 @@ def adapt(
             f"model {files.model!r} is of kind {kind!r}, and language_model.kind is {settings.kind!r}; run "
             "'palimpsest pretrain' again, or mend the setting"
         )
+    refuse_empty(files.input)
     frame = frame or TrainingFrame()
     match settings:
         case NgramAdaptation():
@@ -106,9 +106,9 @@ def _adapt_transformer(
         name="adapt",
         settings=adaptation.model_copy(update={"seed": seed}),
         build=build,
-        text=files.text,
+        text=files.input,
         valid=files.valid,
-        markers=files.markers or marker_use_of(cell.method),
+        markers=files.markers,
         generic_text=files.generic_text if adaptation.generic_share else None,
         generic_share=adaptation.generic_share,
     )
@@ -128,7 +128,8 @@ COMMAND = TrainingCommand(
     files=AdaptFiles,
     section="language_model",
     parts=("adaptation", "kind", "{kind}"),
-    cell=("dataset", "technique", "filler", "method", "seed"),
+    cell=("seed",),
+    labels=("dataset", "technique", "filler", "method"),
     seed=None,
     defaults=kind_of_files,
     every_core=True,

@@ -1,6 +1,5 @@
 """A text as token ids: what the model is trained and tested on."""
 
-import sys
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -111,8 +110,9 @@ def encode_text(path: str | Path, vocabulary: Vocabulary, markers: MarkerUse = "
 
 
 def warn_of_markers(report: Report, marker_like: int) -> None:
-    """Say, in the report and to the user, that a text which was read as plain holds strings that look like markers."""
+    """Say that a text which was read as plain holds strings that look like markers."""
     if marker_like:
-        found = f"the text holds {marker_like} marker-like strings such as [MASK] and was read as plain text"
-        report.warn(f"{found}, where they are ordinary words")
-        print(f"warning: {found}; for masked text give --markers token or --markers ignore", file=sys.stderr)
+        report.warn(
+            f"the text holds {marker_like} marker-like strings such as [MASK] and was read as plain text, where they "
+            "are ordinary words; for masked text give --markers token or --markers ignore"
+        )

@@ -7,10 +7,10 @@ rare ones. The signature in the output names the protocol (docs/perplexity.md): 
 not compare.
 
 examples:
-  palimpsest perplexity --model models/adapted --text test.txt --json
+  palimpsest perplexity --model models/adapted --input test.txt --json
   palimpsest mask --technique allow_list --input test.txt --output masked.txt --sidecar sidecars/allow_list.jsonl
-  palimpsest perplexity --model models/adapted --text test.txt --sidecars sidecars --word-counts counts.tsv
-  torchrun --nproc-per-node 2 -m tasks.cli perplexity --model models/adapted --text test.txt
+  palimpsest perplexity --model models/adapted --input test.txt --sidecar sidecars --word-counts counts.tsv
+  torchrun --nproc-per-node 2 -m tasks.cli perplexity --model models/adapted --input test.txt
 """
 
 import json
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 
 SUMMARY = "measure how well a language model predicts a text"
+_MUCH = 0.3
+"""Share of unknown words that a reader must know of."""
 
 
 class PerplexityFiles(StageFiles):
@@ -38,10 +40,10 @@ class PerplexityFiles(StageFiles):
     model: Annotated[str, READ_MODEL]
     """model folder, made by the pretrain or adapt command, or a causal language model by its hub name or as
     package:NAME/FOLDER"""
-    text: Annotated[str, READ]
+    input: Annotated[str, READ]
     """text to predict, one sentence a line"""
-    sidecars: Annotated[str | None, READ] = None
-    """folder with a sidecar of the text for each technique, TECHNIQUE.jsonl: what it masks is measured apart"""
+    sidecar: Annotated[str | None, READ] = None
+    """sidecar of the text, or folder with one for each technique, TECHNIQUE.jsonl: what it masks is measured apart"""
     word_counts: Annotated[str | None, READ] = None
     """counts of generic words: what is frequent there is measured apart"""
     scores: Annotated[str | None, WRITE] = None
@@ -55,6 +57,9 @@ def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell,
 
     Raises ``ModelError`` where the model cannot be read, ``CorpusError`` where the text or its sidecars cannot.
     """
+    from tasks.corpora.text_lines import refuse_empty
+
+    refuse_empty(files.input)
     from tasks.language_model.evaluation.perplexity import measure_perplexity, word_ranks
     from tasks.language_model.evaluation.reference_text import read_reference_text, sidecars_in
     from tasks.language_model.evaluation.sentence_scores import write_scores
@@ -62,12 +67,12 @@ def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell,
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(resources.threads)
-    sidecars = sidecars_in(files.sidecars) if files.sidecars else {}
+    sidecars = sidecars_in(files.sidecar) if files.sidecar else {}
     ranks = word_ranks(files.word_counts) if files.word_counts else None
     report = Report(seed=settings.seed)
     with _ranks_of_torchrun(resources.threads) as plan:
-        text = read_reference_text(files.text, sidecars)
-        scores, protocol = open_language_model(files.model).score_text(files.text, settings.markers)
+        text = read_reference_text(files.input, sidecars)
+        scores, protocol = open_language_model(files.model).score_text(files.input, settings.markers)
     if not plan.is_first:
         return report
     measured, sentences = measure_perplexity(scores, text, settings, protocol.signature, ranks)
@@ -77,6 +82,11 @@ def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell,
         print(json.dumps(measured, allow_nan=False))
     else:
         print("\n".join([_first_line(measured), *_further_lines(measured)]))
+    if measured["oov_rate"] > _MUCH:
+        report.warn(
+            f"{measured['oov_rate']:.1%} of the words are unknown to the model, and count as one word that is easy to "
+            "predict: the perplexity is too low to be compared; see that over known words"
+        )
     return report.measure(**measured, threads=resources.threads)
 
 
@@ -105,7 +115,7 @@ def _ranks_of_torchrun(threads: int) -> "Iterator[RankPlan]":
 def _shown(measured: dict, name: str = "perplexity") -> str:
     value, interval = measured[name], measured[f"{name}_ci"]
     if value is None:
-        return "undefined"
+        return "none"
     return f"{value:,.2f}" + (f" [{interval[0]:,.2f}, {interval[1]:,.2f}]" if interval else "")
 
 
@@ -134,7 +144,7 @@ COMMAND = StageCommand(
     settings=EvaluationSettings,
     files=PerplexityFiles,
     section="evaluation",
-    cell=("dataset", "technique", "filler", "method", "seed"),
+    labels=("dataset", "technique", "filler", "method", "seed"),
     seed=None,
     every_core=True,
 )

@@ -8,13 +8,14 @@ file. Kind causal_lm takes a causal language model of Hugging Face's as it comes
 and no text is needed.
 
 examples:
-  palimpsest pretrain --text generic.txt --valid held-out.txt --vocabulary vocabulary.txt --output models/pretrained
-  palimpsest pretrain --set kind=ngram --text generic.txt --vocabulary vocabulary.txt --output models/ngram
+  palimpsest pretrain --input generic.txt --valid held-out.txt --vocabulary vocabulary.txt --output models/pretrained
+  palimpsest pretrain --set kind=ngram --input generic.txt --vocabulary vocabulary.txt --output models/ngram
   palimpsest pretrain --set kind=causal_lm --set causal_lm.model=gpt2 --output models/gpt2
 """
 
 from typing import TYPE_CHECKING, Annotated
 
+from tasks.corpora.text_lines import refuse_empty
 from tasks.errors import ParameterError
 from tasks.language_model.settings import CausalPretraining, NgramPretraining, PretrainSettings, TransformerPretraining
 from tasks.options import READ
@@ -35,7 +36,7 @@ AnyPretraining = TransformerPretraining | NgramPretraining | CausalPretraining
 class PretrainFiles(TrainedFolder):
     """What pretraining reads and writes."""
 
-    text: Annotated[str | None, READ] = None
+    input: Annotated[str | None, READ] = None
     """text to train on, one sentence a line; kind causal_lm reads none"""
     vocabulary: Annotated[str | None, READ] = None
     """vocabulary file, made by the vocabulary command; kind causal_lm has its own"""
@@ -58,9 +59,10 @@ def pretrain(
         from tasks.language_model.causal_lm.stages import pretrain as pretrain_causal_lm
 
         return pretrain_causal_lm(settings.causal_lm, files, resources)
-    text, vocabulary_path = files.text, files.vocabulary
+    text, vocabulary_path = files.input, files.vocabulary
     if text is None or vocabulary_path is None:
-        raise ParameterError(f"a model of kind {settings.kind!r} learns from a text; give --text and --vocabulary")
+        raise ParameterError(f"a model of kind {settings.kind!r} learns from a text; give --input and --vocabulary")
+    refuse_empty(text)
     if isinstance(settings, NgramPretraining):
         from tasks.language_model.ngram.stages import pretrain as pretrain_ngram
 
@@ -94,7 +96,6 @@ COMMAND = TrainingCommand(
     files=PretrainFiles,
     section="language_model",
     parts=("architecture", "pretraining", "kind", "{kind}"),
-    cell=(),
     defaults=usual_kind,
     every_core=True,
     ranks=ranks_of_transformer,

@@ -235,15 +235,10 @@ AdaptSettings = Annotated[
 ]
 
 
-def marker_use_of(method: str | None) -> MarkerUse:
-    """How a method of the experiment treats markers: the baselines train on masked text, all others on plain text."""
-    return {"baseline0": "token", "baseline1": "ignore"}.get(method or "", "none")  # type: ignore[return-value]
-
-
 class EvaluationSettings(Settings):
     """``evaluation`` in ``params.yaml``."""
 
-    bootstrap_samples: int = Field(default=1000, ge=100)
+    bootstrap_samples: int = Field(default=1000, ge=100, le=100_000)
     """Resamples of the test sentences for the confidence interval."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Level of the confidence interval."""

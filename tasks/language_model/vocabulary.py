@@ -57,7 +57,7 @@ def count_words(path: str | Path) -> Counter[str]:
     for line in read_lines(path):
         counts.update(normalise(line))
     if not counts:
-        raise CorpusError(f"corpus file {str(path)!r} holds no word; a vocabulary needs generic text")
+        raise CorpusError(f"text {str(path)!r} holds no word; a vocabulary needs generic text")
     return counts
 
 

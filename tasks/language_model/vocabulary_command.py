@@ -5,7 +5,7 @@ on public text only: the file goes wherever a model goes.
 
 example:
   palimpsest vocabulary --word-counts data/word_counts.tsv --output models/vocabulary.txt
-  palimpsest vocabulary --text data/generic/train.txt --output models/vocabulary.txt
+  palimpsest vocabulary --input data/generic/train.txt --output models/vocabulary.txt
 """
 
 import sys
@@ -25,7 +25,7 @@ SUMMARY = "build the word vocabulary of the language models"
 class VocabularyFiles(StageFiles):
     """What the vocabulary is built of, and where it goes."""
 
-    text: Annotated[str | None, READ] = None
+    input: Annotated[str | None, READ] = None
     """generic text, one sentence a line"""
     word_counts: Annotated[str | None, READ] = None
     """word counts of generic text, as 'palimpsest count-words' writes them, in place of the text"""
@@ -40,12 +40,12 @@ def vocabulary(settings: VocabularySettings, files: VocabularyFiles, cell: Cell,
     """
     from tasks.language_model.vocabulary import SPECIAL_TOKENS, build_vocabulary, count_words, counts_of_words
 
-    if files.text is not None and files.word_counts is None:
-        counts = count_words(files.text)
-    elif files.word_counts is not None and files.text is None:
+    if files.input is not None and files.word_counts is None:
+        counts = count_words(files.input)
+    elif files.word_counts is not None and files.input is None:
         counts = counts_of_words(files.word_counts)
     else:
-        raise ParameterError("give --text or --word-counts, and not both")
+        raise ParameterError("give --input or --word-counts, and not both")
     built = build_vocabulary(counts, settings.size, settings.minimum_count)
     built.write(files.output)
     words = sum(counts.values())
@@ -71,5 +71,4 @@ COMMAND = StageCommand(
     settings=VocabularySettings,
     files=VocabularyFiles,
     section="language_model.vocabulary",
-    cell=(),
 )

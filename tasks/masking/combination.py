@@ -85,6 +85,9 @@ class CombinedTechniques(Technique):
         self._needed = {"union": 1, "intersection": len(parts), "majority": len(parts) // 2 + 1}[rule]
         self.kept_words = _never_masked(self._parts, self._needed)
         self._found = [0] * len(parts)
+        # Of the parts that know their languages, those that all of them know.
+        known = [set(part.languages) for part in parts if part.languages]
+        self.languages = tuple(sorted(set.intersection(*known))) if known else ()
         self._agreements: Counter[int] = Counter()
 
     def findings(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding]]]:

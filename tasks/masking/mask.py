@@ -1,7 +1,8 @@
 """Mask the private words of a text.
 
 Every masked word becomes a marker, [MASK] or its class such as [PERSON]; everything else, punctuation and white space
-included, stays as it is, and so do the number and order of the lines. A marker that the text itself contains is
+included, stays as it is, and so do the number and order of the lines. Line ends become line feeds, the last line gets
+one, and a byte order mark goes. A marker that the text itself contains is
 escaped ([\\MASK]) and comes back as it was when the text is filled. 'palimpsest preview' shows what would be masked,
 and why.
 
@@ -21,7 +22,6 @@ from contextlib import nullcontext
 from typing import Annotated
 
 from tasks.command import StageCommand, StageFiles
-from tasks.errors import CorpusError
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking.techniques import TECHNIQUES_HELP, AnyTechnique, settings_named
 from tasks.options import READ, READ_STREAM, WRITE, WRITE_STREAM
@@ -30,6 +30,8 @@ from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 
 SUMMARY = "mask the private words of a text"
+_MUCH = 0.5
+"""Share of masked words that a reader must know of."""
 
 
 class MaskFiles(StageFiles):
@@ -53,7 +55,8 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
     Raises ``CorpusError`` where the text has no sentence, ``ModelError`` where a tagger's model is not there.
     """
     from tasks.corpora.sidecar import sidecar_line
-    from tasks.corpora.text_lines import line_writer, read_lines, write_lines
+    from tasks.corpora.text_lines import empty_text, line_writer, read_lines, write_lines
+    from tasks.corpora.watched_text import WatchedText
     from tasks.masking.technique import MaskingTally
 
     technique = settings.build(files.word_counts, resources.threads)
@@ -66,14 +69,16 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
         line_writer(files.output, private=True) as output,
         line_writer(files.sidecar, private=True) if files.sidecar else nullcontext() as sidecar,
     ):
-        lines = _with_progress(read_lines(files.input))
-        masked = technique.mask(lines, markers.style, tally, with_spans=sidecar is not None, merge=markers.merge)
+        text = WatchedText(read_lines(files.input))
+        masked = technique.mask(
+            _with_progress(text), markers.style, tally, with_spans=sidecar is not None, merge=markers.merge
+        )
         for number, (line, spans) in enumerate(masked, start=1):
             output.write(line + "\n")
             if sidecar is not None:
                 sidecar.write(sidecar_line(number, spans))
         if tally.lines == tally.empty_lines:
-            raise CorpusError(f"corpus file {files.input!r} is empty; it needs at least one sentence")
+            raise empty_text(files.input)
     seconds = time.perf_counter() - clock
     kept_words = technique.kept_words
     if files.kept_words:
@@ -84,7 +89,13 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
         f"in {tally.lines:,} lines; {tally.words / seconds:,.0f} words/s",
         file=sys.stderr,
     )
-    return Report().measure(
+    report = Report(warnings=text.warnings(technique.name, technique.languages))
+    if tally.masked_words > _MUCH * tally.words:
+        report.warn(
+            f"{share} of the words are masked, more than half: what is left says little, and a fill of it is mostly "
+            "made up; a technique that finds less, or a longer list of words to keep, may do"
+        )
+    return report.measure(
         lines=tally.lines,
         empty_lines=tally.empty_lines,
         masked_lines=tally.masked_lines,
@@ -115,7 +126,8 @@ COMMAND = StageCommand(
     settings=AnyTechnique,
     files=MaskFiles,
     section="masking.{technique}",
-    cell=("dataset", "technique"),
+    cell=("technique",),
+    labels=("dataset",),
     named_settings=settings_named,
     files_of_settings=lambda settings: settings.files,
     epilog=TECHNIQUES_HELP,

@@ -8,10 +8,10 @@ The output is the private text itself, and so is the page of --html: it is one f
 its owner alone (mode 0600). Nothing else is written. 'palimpsest mask --help' explains the techniques.
 
 Examples:
-  palimpsest preview --technique allow_list mail.txt
-  palimpsest preview --technique spacy --lines 200 --html preview.html mail.txt
-  palimpsest preview --technique allow_list --set path=our_words.txt --all-words mail.txt
-  palimpsest preview --params params.yaml --technique entity_tagger mail.txt
+  palimpsest preview --technique allow_list --input mail.txt
+  palimpsest preview --technique spacy --lines 200 --html preview.html --input mail.txt
+  palimpsest preview --technique allow_list --set path=our_words.txt --all-words --input mail.txt
+  palimpsest preview --params params.yaml --technique entity_tagger --input mail.txt
 """
 
 import sys
@@ -21,10 +21,9 @@ from typing import Annotated
 from pydantic import Field
 
 from tasks.command import StageCommand, StageFiles
-from tasks.errors import CorpusError
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking.techniques import TECHNIQUES_HELP, AnyTechnique, settings_named
-from tasks.options import READ, WRITE, Role
+from tasks.options import READ, READ_STREAM, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
@@ -35,7 +34,7 @@ SUMMARY = "show what a technique would mask, and why"
 class PreviewFiles(StageFiles):
     """What a preview reads and writes, and how much it shows."""
 
-    file: Annotated[str, Role(writes=False, stream=True, positional=True)]
+    input: Annotated[str, READ_STREAM]
     """text, one sentence a line"""
     word_counts: Annotated[str | None, READ] = None
     """counts of generic text's words; vocabulary_threshold alone reads them"""
@@ -49,7 +48,8 @@ class PreviewFiles(StageFiles):
 
 def preview(settings: TechniqueSettings, files: PreviewFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Show the first lines of a text as a technique sees them; errors as of ``mask``."""
-    from tasks.corpora.text_lines import read_lines
+    from tasks.corpora.text_lines import empty_text, read_lines, standard_output
+    from tasks.corpora.watched_text import WatchedText
     from tasks.masking.preview import PreviewCounts, preview_lines
     from tasks.masking.preview_terminal import TerminalPreview
 
@@ -58,16 +58,18 @@ def preview(settings: TechniqueSettings, files: PreviewFiles, cell: Cell, resour
     for note in notes:
         print(note, file=sys.stderr)
     # A corpus may hold what the terminal's encoding does not.
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    terminal = TerminalPreview(sys.stdout, all_words=files.all_words)
+    output = standard_output()
+    output.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]
+    terminal = TerminalPreview(output, all_words=files.all_words)
     counts = PreviewCounts()
     shown = []
-    for line in preview_lines(technique, islice(read_lines(files.file), files.lines), settings.markers, counts):
+    text = WatchedText(islice(read_lines(files.input), files.lines))
+    for line in preview_lines(technique, text, settings.markers, counts):
         terminal.write_line(line)
         if files.html:
             shown.append(line)
     if counts.lines == counts.empty_lines:
-        raise CorpusError(f"corpus file {files.file!r} is empty; it needs at least one sentence")
+        raise empty_text(files.input)
     terminal.write_counts(counts)
     if files.html:
         from tasks.files.atomic_file import atomic_writer
@@ -77,7 +79,7 @@ def preview(settings: TechniqueSettings, files: PreviewFiles, cell: Cell, resour
             previewed = Previewed(str(cell.technique), shown, counts, notes)
             stream.write(preview_page(previewed.title, [previewed], all_words=files.all_words))
         print(f"{files.html}: holds the private text; mode 0600, for your eyes alone", file=sys.stderr)
-    return Report()
+    return Report(warnings=text.warnings(technique.name, technique.languages))
 
 
 COMMAND = StageCommand(

@@ -29,7 +29,12 @@ class TerminalPreview:
         """``all_words``: kept words get a row as well."""
         from rich.console import Console
 
-        self._console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
+        class PlainConsole(Console):
+            def on_broken_pipe(self) -> None:
+                """Rich would exit with status 1; the command line says what a closed pipe means, for all commands."""
+                raise BrokenPipeError
+
+        self._console = PlainConsole(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
         self._all_words = all_words
 
     def write_line(self, line: PreviewedLine) -> None:

@@ -78,6 +78,8 @@ class Technique(ABC):
 
     name: str
     """Kind of the technique, or kind and model of its tagger: the source of its findings."""
+    languages: tuple[str, ...] = ()
+    """The languages (ISO 639-1) of text that it is made for; empty where nobody knows, as of a list of the user's."""
     kept_words: frozenset[str] | None = None
     """Folded words that are never masked, for techniques that go by a list; ``None`` for the others."""
 

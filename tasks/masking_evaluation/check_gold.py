@@ -4,8 +4,8 @@ All bad lines are named at once, with their numbers and the reason, and no text.
 label has, which class of marker it stands for, and which labels no mapping knows.
 
 Examples:
-  palimpsest check-gold --source mail-labelled.jsonl
-  palimpsest check-gold --source data/raw/mail-labelled.jsonl --output data/private/gold/mail.jsonl
+  palimpsest check-gold --set source=mail-labelled.jsonl
+  palimpsest check-gold --set source=data/raw/mail-labelled.jsonl --output data/private/gold/mail.jsonl
 """
 
 import sys
@@ -31,7 +31,7 @@ class CheckGoldFiles(StageFiles):
 
 def check_gold(settings: GoldSet, files: CheckGoldFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Check and count; ``CorpusError`` names all bad lines."""
-    from tasks.labelled_text.labelled_lines import LabelledLine, read_labelled, write_labelled
+    from tasks.labelled_text.labelled_lines import LabelledLine, overlap_warnings, read_labelled, write_labelled
     from tasks.masking_evaluation.label_classes import label_mapping
 
     mapping = label_mapping(settings.labels, "labels")
@@ -47,7 +47,7 @@ def check_gold(settings: GoldSet, files: CheckGoldFiles, cell: Cell, resources: 
         "label_mapping": mapping.in_force(labels),
         "unmapped_labels": mapping.unmapped(labels),
     }
-    report = Report().measure(**measured)
+    report = Report(warnings=overlap_warnings(lines)).measure(**measured)
     if measured["unmapped_labels"]:
         report.warn(f"labels without a class: {', '.join(measured['unmapped_labels'])}")
     print(f"{settings.source}: {measured['lines']:,} lines, {measured['spans']:,} spans", file=sys.stderr)
@@ -63,8 +63,6 @@ COMMAND = StageCommand(
     settings=GoldSet,
     files=CheckGoldFiles,
     section="masking_evaluation.gold_sets.{gold_set}",
-    cell=(),
     named_settings=lambda name: {},
     files_of_settings=lambda settings: [settings.source],
-    shortcuts={"source": "labelled file: JSON lines with 'text' and 'spans'"},
 )

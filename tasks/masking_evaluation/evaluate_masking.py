@@ -20,7 +20,6 @@ examples:
 """
 
 import json
-import sys
 import time
 from typing import Annotated, Any
 
@@ -72,6 +71,7 @@ def evaluate_masking(
 
     Raises ``ParameterError`` where no gold is given, ``CorpusError`` that names all bad lines of a labelled file.
     """
+    from tasks.labelled_text.labelled_lines import overlap_warnings
     from tasks.masking_evaluation.error_file import write_errors
     from tasks.masking_evaluation.evaluation import (
         MaskingTime,
@@ -110,9 +110,7 @@ def evaluate_masking(
         "in_force": technique.in_force(),
     }
     report = Report(seed=settings.evaluation.seed).measure(**measured)
-    for warning in _warnings(measured):
-        report.warn(warning)
-        print(f"palimpsest: warning: {warning}", file=sys.stderr)
+    report.warnings += [*_warnings(measured), *overlap_warnings(line for file in gold for line in file.lines)]
     if files.json_:
         print(json.dumps(measured, allow_nan=False))
     else:

@@ -33,6 +33,8 @@ from tasks.records.cells import (
 CELLS_FILE = "cells.yaml"
 MODELS, MODELS_OF_RAW_TEXT = "models/adapted", "data/private/models"
 """Where adapted models lie, and where those that were trained on raw text do."""
+MARKER_USES = {"baseline0": "token", "baseline1": "ignore"}
+"""How an adaptation on masked text treats its markers; all others have plain text."""
 _HEAD = """\
 # The cells of the experiment by step, for dvc.yaml. 'palimpsest cells' writes this from params.yaml, as 'palimpsest
 # plan' and 'palimpsest run' do before they read the graph: change `compare` there and nothing here.
@@ -100,9 +102,10 @@ def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str
     }
 
 
-def _named(cell: Cell) -> Entry:
+def _named(cell: Cell, *typed: str) -> Entry:
+    """What names a cell; ``typed`` are the dimensions that are options of their own, and so no labels."""
     dimensions = {name: value for name, value in cell.as_dict().items() if value is not None}
-    return {"cell": dimensions, "path": cell.path}
+    return {"cell": dimensions, "labels": cell.labels(*typed), "path": cell.path}
 
 
 def _corpus(name: str, parameters: Parameters) -> Entry:
@@ -167,7 +170,7 @@ def tunings(parameters: Parameters) -> list[Cell]:
 
 def _tuned(cell: Cell, parameters: Parameters) -> Entry:
     base = str(parameters.tuned_fillers[str(cell.filler)].base)
-    return _named(cell) | {
+    return _named(cell, "filler") | {
         "filler": _filler_folder(base, cell, parameters),
         "masked": _masked_text(cell),
         "documents": "data/word_counts.tsv",
@@ -176,8 +179,8 @@ def _tuned(cell: Cell, parameters: Parameters) -> Entry:
 
 def _fill(cell: Cell, parameters: Parameters) -> Entry:
     folder = _filler_folder(cell.filler, cell, parameters) if cell.filler else None
-    return _named(cell) | {
-        "options": {"filler": folder, "filler-name": cell.filler} if folder else {},
+    return _named(cell, "method", "seed") | {
+        "options": {"filler": folder} if folder else {},
         "filler": folder or "data/word_counts.tsv",
         "masked": _masked_text(cell),
         "documents": f"data/private/corpora/{cell.dataset}/train.documents",
@@ -202,14 +205,14 @@ def _examples(parameters: Parameters) -> Iterator[tuple[Cell, Entry]]:
             alike = all(by_technique.get(technique) == first for technique in compare.techniques)
             options: dict[str | None, Entry]
             if alike and filler in parameters.fillers:
-                words: Entry = {"techniques": compare.techniques, "methods": first, "controls": controls}
+                words: Entry = {"technique": compare.techniques, "method": first, "controls": controls}
                 options = {None: {name: value for name, value in words.items() if value}}
             else:
-                options = {name: {"technique": name, "methods": found} for name, found in by_technique.items()}
+                options = {name: {"technique": name, "method": found} for name, found in by_technique.items()}
             for only, words in options.items():
                 cell = Cell(dataset=dataset, technique=only, filler=filler)
                 folder = _filler_folder(filler, cell, parameters)
-                words |= {"filler": folder, "filler-name": filler, "seed": compare.seeds[0]}
+                words |= {"filler": folder, "seed": compare.seeds[0]}
                 yield cell, _named(cell) | {"options": words, "filler": folder}
 
 
@@ -230,7 +233,9 @@ def _training_text(cell: Cell) -> str:
 
 
 def _adapted(cell: Cell) -> Entry:
-    return _named(cell) | {"text": _training_text(cell), "model": _model(cell)}
+    markers = MARKER_USES.get(str(cell.method))
+    options = {"markers": markers} if markers else {}
+    return _named(cell, "seed") | {"options": options, "text": _training_text(cell), "model": _model(cell)}
 
 
 def _brought(section: str, datasets: list[str], found: Any) -> Iterator[tuple[str, Entry]]:

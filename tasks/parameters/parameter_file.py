@@ -33,6 +33,9 @@ from tasks.speech.settings import SpeechSection
 from tasks.spelling import nearest
 from tasks.tagger_training.settings import TaggerTrainingSettings
 
+TAB = "\t"
+_MERGE = "tag:yaml.org,2002:merge"
+"""Tag of the key ``<<``, whose value's keys are taken over and may be said anew."""
 DEFAULT_PATH = "params.yaml"
 AMBIENT_SECTIONS = ("release", "resources", "tracking")
 """Sections that every stage may read and none depends on."""
@@ -131,15 +134,26 @@ def _load(path: str | Path) -> Any:
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ParameterError(f"{str(path)!r} does not exist; run in the project's folder or name the file") from None
+    except IsADirectoryError:
+        raise ParameterError(f"{str(path)!r} is a folder; name the file") from None
     except UnicodeDecodeError as error:
         raise ParameterError(f"{str(path)!r} is not UTF-8 (byte {error.start + 1})") from None
     try:
         document = yaml.load(text, Loader=_UniqueKeyLoader)
     except yaml.YAMLError as error:
-        raise ParameterError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+        raise ParameterError(f"{path} is not YAML: {_said(error)}") from None
+    except RecursionError:
+        raise ParameterError(f"{path} is not YAML that can be read: it is nested too deeply") from None
     if not isinstance(document, dict):
         raise ParameterError(f"{path} must hold sections such as 'masking:', not {type(document).__name__}")
     return document
+
+
+def _said(error: yaml.YAMLError) -> str:
+    """Line, column and problem, without the text that stands there."""
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or "it cannot be read"
+    place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    return f"{place}{problem}{'; indent with spaces' if repr(TAB) in problem else ''}"
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):
@@ -148,6 +162,8 @@ class _UniqueKeyLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
         seen = set()
         for key_node, _ in node.value:
+            if key_node.tag == _MERGE:
+                continue
             key = self.construct_object(key_node, deep=True)
             if key in seen:
                 raise yaml.constructor.ConstructorError(

@@ -1,6 +1,7 @@
 """What is wrong with ``params.yaml`` as a whole: names that are not there, stand twice or are none, fillers that cannot
 be made, and methods that do not fit their filler. Which single values are allowed the sections know themselves."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -31,9 +32,9 @@ def problems_of(parameters: "Parameters") -> list[str]:
 
 def problem_of_name(name: str) -> list[str]:
     """What is wrong with the characters of a name; empty where nothing is."""
-    if name.replace("_", "").isalnum() and name.isascii():
+    if re.fullmatch(r"[A-Za-z0-9_]{1,60}", name):
         return []
-    return [f"{name!r}: a name in params.yaml has letters, digits and underscores only"]
+    return [f"{name[:80]!r}: a name in params.yaml has letters, digits and underscores only, at most 60"]
 
 
 def _characters(parameters: "Parameters") -> Iterator[str]:

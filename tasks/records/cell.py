@@ -21,6 +21,11 @@ class Cell:
         name = "-".join(str(part) for part in (self.filler, self.method, self.seed) if part is not None)
         return "/".join(part for part in (self.dataset, self.technique, name) if part is not None)
 
+    def labels(self, *left_out: str) -> str:
+        """The dimensions that it has, as ``--cell`` takes them: ``dataset=chat,technique=allow_list``."""
+        found = {name: value for name, value in self.as_dict().items() if value is not None and name not in left_out}
+        return ",".join(f"{name}={value}" for name, value in found.items())
+
     def as_dict(self) -> dict[str, Any]:
         """All five dimensions by name."""
         return asdict(self)

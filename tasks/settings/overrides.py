@@ -78,31 +78,53 @@ def _fields_of(values: Mapping[str, Any], model: type[Settings]) -> dict[str, An
 
 
 def setting_lines(kind: Any) -> list[str]:
-    """What ``--set`` takes: each key with the text that stands under its field, and its default."""
-    lines = [line for model in _models(kind) for line in _lines_of(model, "")]
+    """What ``--set`` takes: each key with the text that stands under its field, and its default.
+
+    Of several kinds, first what all of them know, and below each kind what it alone knows.
+    """
+    lines = _lines_of(_models(kind), "", "  ")
     return ["", "settings (--set KEY=VALUE):", *lines] if lines else []
 
 
-def _lines_of(model: type[Settings], prefix: str) -> list[str]:
-    named = model.model_fields.get("kind")
-    lines = []
+def _lines_of(models: Sequence[type[Settings]], prefix: str, indent: str) -> list[str]:
+    if not models:
+        return []
+    if len(models) == 1 and not prefix:
+        return _fields_lines(models[0], [], prefix, indent)
+    shared = [
+        name
+        for name, info in models[0].model_fields.items()
+        if name != "kind" and all(repr(model.model_fields.get(name)) == repr(info) for model in models)
+    ]
+    lines = _fields_lines(models[0], [name for name in models[0].model_fields if name not in shared], prefix, indent)
+    for model in models:
+        named = "kind" in model.model_fields
+        lines += [f"{indent}{prefix}kind={kind_of(model)}"] if named else []
+        lines += _fields_lines(model, shared, prefix, indent + "  " if named else indent)
+    return lines
+
+
+def _fields_lines(model: type[Settings], left_out: Sequence[str], prefix: str, indent: str) -> list[str]:
+    """The keys of one class: plain ones first, then those below."""
+    plain, nested = [], []
     for name, info in model.model_fields.items():
-        if info is named:
+        if name == "kind" or name in left_out:
             continue
         below = _models(info.annotation)
         if below and get_origin(info.annotation) is not list:
-            lines += [line for inner in below for line in _lines_of(inner, f"{prefix}{name}.")]
+            nested += _lines_of(below, f"{prefix}{name}.", indent)
         else:
-            lines += _explained(f"{prefix}{name}", info)
-    return [f"  {prefix}kind={kind_of(model)}", *lines] if named else lines
+            plain += _explained(f"{prefix}{name}", info, indent)
+    return plain + nested
 
 
-def _explained(key: str, info: FieldInfo) -> list[str]:
+def _explained(key: str, info: FieldInfo, indent: str) -> list[str]:
     """One setting: its key, what it is, and its default, in lines of at most 110 columns."""
     text = " ".join((info.description or "").replace("``", "'").split())
     if not info.is_required():
         text += f" (default: {_shown(info.get_default(call_default_factory=True))})"
-    return textwrap.wrap(text, 110, initial_indent=f"    {key}  ", subsequent_indent=" " * 8) or [f"    {key}"]
+    first, following = f"{indent}{key}  ", f"{indent}    "
+    return textwrap.wrap(text, 110, initial_indent=first, subsequent_indent=following) or [first.rstrip()]
 
 
 def _shown(value: object) -> str:

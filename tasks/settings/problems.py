@@ -1,6 +1,7 @@
 """What is wrong with settings, in words for whoever wrote them."""
 
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -34,6 +35,8 @@ def describe_problems(error: ValidationError, where: str | Path, kind: Any) -> s
                 value = problem["input"]
                 shown = f" (got {value!r})" if not isinstance(value, dict | list) else ""
                 text = f"{path}: {problem['msg']}{shown}"
+                if problem["type"] == "string_type" and isinstance(value, bool | int | float | date):
+                    text += "; YAML reads it as something else than text (no, off and on as truth values): put quotes"
                 expected = problem.get("ctx", {}).get("expected_tags") or problem.get("ctx", {}).get("expected")
                 if isinstance(value, str) and isinstance(expected, str):
                     options = [option.strip(" '") for option in expected.replace(" or ", ",").split(",")]

@@ -1,14 +1,14 @@
 """Train a tagger of private words on labelled text, and test it on a part that it has not seen.
 
 Labelled text is JSON lines, {"text": "...", "spans": [{"start": 0, "end": 4, "label": "PERSON"}]}, such as 'palimpsest
-generate-labelled' writes. --kind crf trains a conditional random field (fast, small), --kind spacy trains the
+generate-labelled' writes. --set kind=crf trains a conditional random field (fast, small), --set kind=spacy trains the
 recogniser of a spaCy pipeline further, or a new one with --set base=null. The result is the folder that
 'palimpsest mask --technique crf --set tagger.model=FOLDER' (or --technique spacy) takes.
 
 Examples:
   palimpsest generate-labelled --set sentences=20000 --output labelled
-  palimpsest train-tagger --kind crf --labelled labelled --output models/taggers/crf
-  palimpsest train-tagger --kind spacy --labelled labelled --rehearsal-text generic.txt --output models/taggers/own
+  palimpsest train-tagger --set kind=crf --labelled labelled --output models/taggers/crf
+  palimpsest train-tagger --set kind=spacy --labelled labelled --rehearsal-text generic.txt --output models/taggers/own
 """
 
 import sys
@@ -75,8 +75,6 @@ def train_tagger(
     report.measure(training_seconds=round(time.perf_counter() - started, 3))
     report.measure(**held_out_scores(settings.kind, files.output, parts["test"], class_of))
     _say(files.output, report.measured)
-    for warning in report.warnings:
-        print(f"palimpsest: warning: {warning}", file=sys.stderr)
     return report
 
 
@@ -115,9 +113,9 @@ def _say(output: str, measured: dict[str, Any]) -> None:
 
 
 def _of_kind(name: str | None) -> dict[str, object]:
-    """Without a parameter file ``--kind`` says it all."""
+    """Without a parameter file ``kind`` says it all."""
     if name:
-        raise ParameterError(f"--tagger {name!r} is a name in a parameter file; add --params FILE, or give --kind")
+        raise ParameterError(f"--tagger {name!r} is a name in a parameter file; add --params, or give --set kind=crf")
     return {}
 
 
@@ -127,7 +125,5 @@ COMMAND = StageCommand(
     settings=TaggerTrainingSettings,
     files=TrainTaggerFiles,
     section="taggers.{tagger}",
-    cell=(),
     named_settings=_of_kind,
-    shortcuts={"kind": "crf or spacy"},
 )

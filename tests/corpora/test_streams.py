@@ -12,9 +12,7 @@ from stage_commands import settings
 
 from tasks.cli import main
 from tasks.corpora.text_lines import is_stream
-from tasks.errors import ParameterError
 from tasks.filling import filled_corpus
-from tasks.records.stage_report import recorded_stage
 
 MASKED = "the [MASK] sat\n" * 7
 COUNTS = "the\t90\ndog\t3\n"
@@ -102,18 +100,3 @@ def test_what_learns_from_its_input_reads_a_pipe_once(folder):
         assert fill("--input", path, "--output", "out.txt", *options) == 0
     assert fill("--input", "masked.txt", "--output", "whole.txt", *options) == 0
     assert (folder / "out.txt").read_bytes() == (folder / "whole.txt").read_bytes()
-
-
-@pytest.mark.parametrize("command", ["fill", "mask", "count-words"])
-def test_a_folder_as_output_is_one_line(folder, capsys, command):
-    options = {"fill": ["--method", "unigram", "--word-counts", "counts.tsv"], "mask": ["--technique", "allow_list"]}
-    assert main([command, "--input", "masked.txt", "--output", ".", *options.get(command, [])]) == 1
-    error = capsys.readouterr().err
-    assert "cannot write to '.': it is a folder; give the path of a file" in error
-    assert error.count("\n") == 1
-    assert sorted(path.name for path in folder.iterdir()) == ["counts.tsv", "masked.txt"]
-
-
-def test_a_folder_as_report_is_refused_before_the_work(folder):
-    with pytest.raises(ParameterError, match="is a folder"), recorded_stage("x", folder):
-        pytest.fail("the work has begun")

@@ -54,7 +54,7 @@ def test_source_can_be_read_twice(tmp_path):
     ("name", "content", "options", "message"),
     [
         ("a.txt", b"ok\n\xff\xfe\n", {}, "line 2: byte 1 .0xff. is not UTF-8"),
-        ("a.jsonl", b'{"text": "a"}\n{"text"\n', {}, "line 2, column 8 is not JSON"),
+        ("a.jsonl", b'{"text": "a"}\n{"text"\n', {}, "line 2 is not JSON .column 8."),
         ("a.jsonl", b'{"text": "a"}\n{"body": "secret"}\n', {}, "line 2 has no text field 'text'"),
         ("a.jsonl", b'{"text": 5}\n', {}, "line 1 has no text field 'text'"),
         ("a.jsonl", b'{"text": "a"}\n', {"document_field": "id"}, "line 1 has no field 'id'"),

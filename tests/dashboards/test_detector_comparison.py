@@ -178,7 +178,7 @@ def real_reports(tmp_path):
         target = str(tmp_path / "reports" / f"{name}.json")
         command = ["evaluate-masking", "--technique", "allow_list", *options, "--gold", str(gold), "--report", target]
         assert main(command) == 0
-    command = ["mask", "--technique", "allow_list", "--input", str(tmp_path / "text.txt"), "--dataset", "tiny"]
+    command = ["mask", "--technique", "allow_list", "--input", str(tmp_path / "text.txt"), "--cell", "dataset=tiny"]
     command += ["--output", str(tmp_path / "masked.txt"), "--report", str(tmp_path / "reports" / "mask.json")]
     assert main(command) == 0
     return tmp_path / "reports"

@@ -93,13 +93,7 @@ def length(
 
 @pytest.mark.parametrize("number", range(MOMENTS))
 def test_a_killed_worker(
-    template: Path,
-    make_place: MakePlace,
-    prefect: Server,
-    deployed: str,
-    length: float,
-    trial: Trial,
-    number: int,
+    template: Path, make_place: MakePlace, prefect: Server, deployed: str, length: float, trial: Trial, number: int
 ) -> None:
     place = make_place(template, PREFECT_API_URL=f"{prefect.address}/api")
     after = moment("worker", number, length)

@@ -68,13 +68,7 @@ def growth(
 
 @pytest.mark.parametrize("number", range(MOMENTS))
 def test_a_full_disk(
-    template: Path,
-    shared_home: dict[str, str],
-    tmp_path: Path,
-    prefect: Server,
-    growth: int,
-    trial: Trial,
-    number: int,
+    template: Path, shared_home: dict[str, str], tmp_path: Path, prefect: Server, growth: int, trial: Trial, number: int
 ) -> None:
     """The checkout lies on a disk that fills up somewhere in the run; then space is made."""
     disk = tmp_path / "a disk"

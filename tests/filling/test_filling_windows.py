@@ -4,12 +4,7 @@ from hypothesis import strategies as st
 from tasks.filling.masked_lm.masked_language_model import Frame, window_batches
 
 
-@given(
-    st.lists(st.booleans(), min_size=1, max_size=400),
-    st.integers(1, 60),
-    st.integers(0, 2),
-    st.integers(0, 2),
-)
+@given(st.lists(st.booleans(), min_size=1, max_size=400), st.integers(1, 60), st.integers(0, 2), st.integers(0, 2))
 def test_windows_show_every_marker_once_with_text_on_either_side(markers, room, before, behind):
     pieces = [-index - 1 if marker else index + 1 for index, marker in enumerate(markers)]
     positions = [index for index, marker in enumerate(markers) if marker]

@@ -210,13 +210,7 @@ def test_a_sentence_that_is_longer_than_the_model_takes_is_cut(corpus, base):
 
 def test_a_second_round_starts_from_the_first_and_fills_with_it(corpus, base, capsys):
     assert tune(base, "tiny_tuned", *TUNING, "--report", "1.json") == 0
-    options = [
-        *keys("text=filled", "method.kind=top_1"),
-        "--kept-words",
-        "kept_words.txt",
-        "--report",
-        "2.json",
-    ]
+    options = [*keys("text=filled", "method.kind=top_1"), "--kept-words", "kept_words.txt", "--report", "2.json"]
     assert tune("tiny_tuned", "tiny_tuned_round_2", *options, *keys("steps=3")) == 0
     first, second = measured(corpus / "1.json"), measured(corpus / "2.json")
     # The same words are guessed in every round, so a round begins where the one before has ended.
@@ -244,15 +238,7 @@ def test_the_filled_text_of_a_killed_tuning_goes_with_other_stale_work(corpus, b
         "tune_filler.fill = fill\n"
         "main(sys.argv[1:])\n"
     )
-    options = [
-        "--base",
-        base,
-        "--input",
-        "masked.txt",
-        *keys("text=filled", "method.kind=top_1"),
-        "--output",
-        "killed",
-    ]
+    options = ["--base", base, "--input", "masked.txt", *keys("text=filled", "method.kind=top_1"), "--output", "killed"]
     options += [*keys("minimum_sentences=20")]
     command = [sys.executable, "-c", killed, "tune-filler", *map(str, options)]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
@@ -268,12 +254,7 @@ def test_the_filled_text_of_a_killed_tuning_goes_with_other_stale_work(corpus, b
 
 def test_filling_without_a_model_needs_no_model(corpus, base):
     (corpus / "counts.tsv").write_text("mat\t5\n", encoding="utf-8")
-    options = [
-        *keys("text=filled", "method.kind=unigram"),
-        "--word-counts",
-        "counts.tsv",
-        *keys("steps=2"),
-    ]
+    options = [*keys("text=filled", "method.kind=unigram"), "--word-counts", "counts.tsv", *keys("steps=2")]
     assert tune(base, "tiny_tuned", *options, "--report", "report.json") == 0
     assert measured(corpus / "report.json")["distinct_fills"] == 1
 
@@ -310,15 +291,7 @@ def test_the_report_of_a_tuning_has_all_that_the_fill_says(corpus, llama):
 
 def test_a_graph_gives_all_tunings_the_same_options(corpus, base):
     write_parameters()
-    given = [
-        "--kept-words",
-        "kept_words.txt",
-        "--params",
-        "params.yaml",
-        "--filler",
-        "minilm_tuned",
-        *keys("steps=1"),
-    ]
+    given = ["--kept-words", "kept_words.txt", "--params", "params.yaml", "--filler", "minilm_tuned", *keys("steps=1")]
     assert tune(base, "tuned", *given, "--report", "report.json") == 0
     inputs = json.loads((corpus / "report.json").read_text(encoding="utf-8"))["inputs"]
     assert set(inputs) == {base, "masked.txt"}
@@ -414,17 +387,14 @@ def test_a_line_that_stands_everywhere_is_held_out_everywhere():
         (["--base", "{base}", *keys("text=filled")], "needs a method that fills"),
         (["--base", "{base}", *keys("method.kind=top_1")], "text 'unmasked' fills nothing"),
         (["--base", "{base}", *keys("text=filled", "method.kind=top_2")], "method"),
-        (
-            ["--base", "{base}", *keys("text=filled", "method.kind=free")],
-            "'free' needs a causal language model",
-        ),
+        (["--base", "{base}", *keys("text=filled", "method.kind=free")], "'free' needs a causal language model"),
         (["--base", "{base}", *keys("held_out_share=0")], "held_out_share"),
         (["--base", "{base}", *keys("steps=0")], "steps"),
         (["--base", "{base}", *keys("learning_rate=1.0e+30")], "the loss is no number"),
         (["--base", "{base}", "--threads", "0"], "--threads 0"),
         (["--base", "{base}", "--params", "params.yaml"], "--params needs --filler"),
         (["--base", "{base}", "--output", "{base}"], "which is read; what is there would be lost"),
-        (["--base", "{base}", "--output", "empty.txt"], "exists and is no filler"),
+        (["--base", "{base}", "--output", "empty.txt"], "is a file; name a folder"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_nothing_is_written(corpus, base, llama, capsys, options, message):

@@ -186,7 +186,7 @@ def test_what_has_left_is_reckoned_with(corpus, capsys, monkeypatch):
         corpus / "sidecar.jsonl",
         *settings("prior=counted"),
     ]
-    options += ["--dataset", "mail"]
+    options += ["--cell", "dataset=mail"]
     assert fill(corpus, "unigram", *options) == 0
     first = measured(corpus)
     append_to_ledger(released(first))

@@ -66,10 +66,7 @@ def test_a_section_that_has_only_defaults_can_be_overridden(project: Project) ->
 )
 def test_what_is_not_allowed_is_told_with_its_key_path(project: Project, texts: list[str], message: str) -> None:
     before = project.read("params.yaml")
-    with (
-        pytest.raises(ParameterError, match=message) as error,
-        overridden(project.folder, parse_overrides(texts)),
-    ):
+    with pytest.raises(ParameterError, match=message) as error, overridden(project.folder, parse_overrides(texts)):
         pytest.fail("nothing may start")
     assert "\n" not in str(error.value)
     assert project.read("params.yaml") == before

@@ -179,8 +179,7 @@ def test_a_changed_value_is_followed_to_its_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "text"),
-    [(["a"], "a"), (list("abcd"), "a, b, c, d"), (list("abcde"), "a, b, c and 2 more")],
+    ("names", "text"), [(["a"], "a"), (list("abcd"), "a, b, c, d"), (list("abcde"), "a, b, c and 2 more")]
 )
 def test_enumeration(names: list[str], text: str) -> None:
     assert enumeration(names) == text

@@ -155,29 +155,6 @@ def test_learned_text_is_private_and_holds_no_labelled_value(tmp_path):
     assert b"quuxville" not in everything.lower()
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (["--set", "templates=[]"], "no templates"),
-        (["--set", "templates=[gone.txt]"], "'gone.txt' does not exist"),
-        (["--set", "learn_from=[{source: gold.jsonl, labels: {PERR: PERSON}}]"], "(did you mean 'PER'?)"),
-        (["--write-templates", "t.txt"], "name a labelled file under learn_from"),
-        (["--set", "sentences=0"], "greater than or equal to 1 (got 0)"),
-        (["--set", "unlabelled=[USERNAME]"], "'USERNAME' (did you mean 'USER_NAME'?)"),
-        (["--set", "templates=[one.txt]"], "no template falls into the"),
-    ],
-)
-def test_user_errors_are_one_line(tmp_path, monkeypatch, capsys, options, says):
-    monkeypatch.chdir(tmp_path)
-    write_labelled("gold.jsonl", [LabelledLine("Ada", (LabelledSpan(0, 3, "PER"),), 1)])
-    (tmp_path / "one.txt").write_text("only {CITY}\n")
-    assert main(["generate-labelled", "--output", "out", *options]) == 1
-    error = capsys.readouterr().err
-    assert says in error
-    assert error.count("\n") == 1
-    assert not (tmp_path / "out/train.jsonl").exists()
-
-
 def test_settings_refuse_what_leaves_nothing_to_train_on():
     with pytest.raises(ValueError, match="leave nothing to train on"):
         LabelledTextSettings(valid_share=0.5, test_share=0.5)

@@ -24,8 +24,8 @@ def fill_with_pretrained(folder: Path, sentences: int, last: Sequence[str] = ())
     for name, count in (("text", sentences), ("valid", 50)):
         lines = [" ".join(draw.choices(_WORDS, k=draw.randint(2, 9))) for _ in range(count)]
         (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in [*lines, *last]), encoding="utf-8")
-    assert main(["vocabulary", "--text", str(folder / "text.txt"), "--output", str(folder / "vocabulary.txt")]) == 0
-    options = ["--text", str(folder / "valid.txt"), "--vocabulary", str(folder / "vocabulary.txt"), *SMALL]
+    assert main(["vocabulary", "--input", str(folder / "text.txt"), "--output", str(folder / "vocabulary.txt")]) == 0
+    options = ["--input", str(folder / "valid.txt"), "--vocabulary", str(folder / "vocabulary.txt"), *SMALL]
     work = str(folder / "work")
     assert (
         main(["pretrain", *options, "--output", str(folder / "pretrained"), "--set", f"resources.work_folder={work}"])

@@ -65,13 +65,13 @@ def pretrained(tmp_path_factory: pytest.TempPathFactory, texts: Path) -> Path:
 
 
 def adapt(pretrained: Path, text: Path, output: Path, *options: str) -> int:
-    command = ["adapt", "--model", str(pretrained / "pretrained"), "--text", str(text), "--output", str(output)]
+    command = ["adapt", "--model", str(pretrained / "pretrained"), "--input", str(text), "--output", str(output)]
     return main([*command, *TRAINING, *options])
 
 
 def perplexity(model: Path | str, text: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict:
     capsys.readouterr()
-    assert main(["perplexity", "--model", str(model), "--text", str(text), "--json", "--threads", "1", *options]) == 0
+    assert main(["perplexity", "--model", str(model), "--input", str(text), "--json", "--threads", "1", *options]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -176,10 +176,10 @@ def test_a_marker_is_a_token_that_baseline0_predicts_and_baseline1_does_not(
     pretrained: Path, texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], full: bool
 ) -> None:
     kept = {}
-    for method in ("baseline0", "baseline1"):
+    for method, use in (("baseline0", "token"), ("baseline1", "ignore")):
         options = [
-            "--method",
-            method,
+            "--markers",
+            use,
             "--set",
             "causal_lm.adaptation.epochs=30",
             "--report",
@@ -192,13 +192,7 @@ def test_a_marker_is_a_token_that_baseline0_predicts_and_baseline1_does_not(
             for rule in ("in_vocabulary", "renormalised")
         ]
         kept[method] = found[0]["perplexity"] / found[1]["perplexity"]
-        assert (
-            read_report(tmp_path / f"{method}.json")["measured"]["marker_use"]
-            == {
-                "baseline0": "token",
-                "baseline1": "ignore",
-            }[method]
-        )
+        assert read_report(tmp_path / f"{method}.json")["measured"]["marker_use"] == use
     # So tiny an update learns little of it; all weights find a marker likely where one sentence in two begins with it.
     assert kept["baseline0"] > (1.15 if full else 1.01) > 1.005 > kept["baseline1"] >= 1
     causal, record = load(tmp_path / "baseline0")
@@ -261,7 +255,7 @@ def test_an_update_is_not_put_upon_an_update(
     pretrained: Path, texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert adapt(pretrained, texts / "private.txt", tmp_path / "first", "--set", "causal_lm.adaptation.epochs=1") == 0
-    command = ["adapt", "--model", str(tmp_path / "first"), "--text", str(texts / "plain.txt"), *TRAINING]
+    command = ["adapt", "--model", str(tmp_path / "first"), "--input", str(texts / "plain.txt"), *TRAINING]
     assert main([*command, "--output", str(tmp_path / "second")]) == 1
     assert "has an update of low rank already" in capsys.readouterr().err
     assert main([*command, "--output", str(tmp_path / "second"), *FULL]) == 0
@@ -273,7 +267,7 @@ def test_another_base_is_found_out(texts: Path, tmp_path: Path, capsys: pytest.C
     assert main([*command, "--output", str(tmp_path / "model")]) == 0
     save_random_llama(tmp_path / "base", seed=1)
     capsys.readouterr()
-    assert main(["perplexity", "--model", str(tmp_path / "model"), "--text", str(texts / "plain.txt")]) == 1
+    assert main(["perplexity", "--model", str(tmp_path / "model"), "--input", str(texts / "plain.txt")]) == 1
     error = capsys.readouterr().err
     assert "was made from model" in error
     assert error.count("\n") == 1
@@ -317,7 +311,7 @@ def test_a_model_as_it_comes_is_measured_and_adapted_without_a_pretraining(
     monkeypatch.syspath_prepend(tmp_path)
     text = texts / "private.txt"
     expected = perplexity(pretrained / "pretrained", text, capsys)
-    command = ["adapt", "--text", str(text), *TRAINING, "--set", "causal_lm.adaptation.epochs=1"]
+    command = ["adapt", "--input", str(text), *TRAINING, "--set", "causal_lm.adaptation.epochs=1"]
     assert main([*command, "--model", str(pretrained / "pretrained"), "--output", str(tmp_path / "adapted")]) == 0
     for name, model in (("of_folder", str(pretrained / "base")), ("of_package", "package:a_package/base")):
         measured = perplexity(model, text, capsys)

@@ -75,7 +75,7 @@ def test_a_share_needs_a_text() -> None:
 def test_a_transformer_is_adapted_to_both(tmp_path: Path, generic: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text, vocabulary, report = (str(tmp_path / name) for name in ("text.txt", "vocabulary.txt", "report.json"))
     Path(text).write_text("a b\na b b b\n" * 30, encoding="utf-8")  # 240 targets
-    assert main(["vocabulary", "--text", str(generic), "--output", vocabulary, "--set", "size=30"]) == 0
+    assert main(["vocabulary", "--input", str(generic), "--output", vocabulary, "--set", "size=30"]) == 0
     small = [
         *settings(
             "architecture.layers=1", "architecture.heads=2", "architecture.width=8", "architecture.maximum_tokens=16"
@@ -85,7 +85,7 @@ def test_a_transformer_is_adapted_to_both(tmp_path: Path, generic: Path, capsys:
     ]
     command = [
         "pretrain",
-        "--text",
+        "--input",
         str(generic),
         "--vocabulary",
         vocabulary,
@@ -94,7 +94,7 @@ def test_a_transformer_is_adapted_to_both(tmp_path: Path, generic: Path, capsys:
         "pretraining.epochs=0.1",
     ]
     assert main([*command, "--output", str(tmp_path / "pretrained")]) == 0
-    command = ["adapt", "--model", str(tmp_path / "pretrained"), "--text", text, "--output", str(tmp_path / "adapted")]
+    command = ["adapt", "--model", str(tmp_path / "pretrained"), "--input", text, "--output", str(tmp_path / "adapted")]
     options = [*settings("adaptation.generic_share=0.25", "adaptation.epochs=2"), "--threads", "1", "--report", report]
     assert main([*command, *options, "--generic-text", str(generic)]) == 0
     document = read_report(report)

@@ -68,7 +68,7 @@ def test_where_only_a_transformer_will_do_another_kind_is_refused(tmp_path: Path
 
 def test_a_model_of_another_kind_than_the_parameters_ask_for_is_refused(tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text('{"kind": "causal_lm"}', encoding="utf-8")
-    arguments = ["--model", str(tmp_path), "--text", "text.txt", "--output", "model"]
+    arguments = ["--model", str(tmp_path), "--input", "text.txt", "--output", "model"]
     parser = COMMAND.parser("adapt", None)
     with pytest.raises(ModelError, match=r"is of kind 'causal_lm', and language_model\.kind is 'transformer'"):
         COMMAND.parse(parser.parse_args([*arguments, "--params", str(ROOT / "params.yaml")])).run()

@@ -30,22 +30,22 @@ def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, lines in (("generic", GENERIC), ("private", PRIVATE), ("masked", MASKED), ("valid", VALID)):
         write(folder / f"{name}.txt", lines)
     text, vocabulary = str(folder / "generic.txt"), str(folder / "vocabulary.txt")
-    assert main(["vocabulary", "--text", text, "--output", vocabulary, "--set", "size=100"]) == 0
+    assert main(["vocabulary", "--input", text, "--output", vocabulary, "--set", "size=100"]) == 0
     options = ["--valid", str(folder / "valid.txt"), "--report", str(folder / "pretrained.json")]
-    command = ["pretrain", "--set", "kind=ngram", "--vocabulary", vocabulary, "--text", text, *options]
+    command = ["pretrain", "--set", "kind=ngram", "--vocabulary", vocabulary, "--input", text, *options]
     assert main([*command, "--output", str(folder / "pretrained")]) == 0
     return folder
 
 
 def adapt(pretrained: Path, text: str, output: Path, *options: str, valid: bool = True) -> int:
-    command = ["adapt", "--model", str(pretrained / "pretrained"), "--text", str(pretrained / f"{text}.txt")]
+    command = ["adapt", "--model", str(pretrained / "pretrained"), "--input", str(pretrained / f"{text}.txt")]
     command += ["--valid", str(pretrained / "valid.txt")] if valid else []
     return main([*command, "--output", str(output), *options])
 
 
 def perplexity(model: Path, text: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict:
     capsys.readouterr()
-    command = ["perplexity", "--model", str(model), "--text", str(text), "--json", "--threads", "1", *options]
+    command = ["perplexity", "--model", str(model), "--input", str(text), "--json", "--threads", "1", *options]
     assert main(command) == 0
     return json.loads(capsys.readouterr().out)
 
@@ -54,10 +54,7 @@ def test_pretraining_reports_what_it_counted(pretrained: Path) -> None:
     document = read_report(pretrained / "pretrained.json")
     measured = document["measured"]
     assert document["stage"] == "pretrain"
-    assert document["parameters"] == {
-        "kind": "ngram",
-        "ngram": {"order": 3, "generic_weight": None},
-    }
+    assert document["parameters"] == {"kind": "ngram", "ngram": {"order": 3, "generic_weight": None}}
     assert (measured["sentences"], measured["words"], measured["tokens"]) == (120, 600, 720)
     # The pairs of the first sentence with its start and end, and what is new in each of the other three.
     assert measured["ngrams"]["2"] == 7 + 6 + 3 + 2
@@ -68,7 +65,7 @@ def test_an_adaptation_is_better_than_either_model_alone_and_its_owners_alone(
     pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report = tmp_path / "adapt.json"
-    options = ["--method", "oracle", "--seed", "3", "--report", str(report)]
+    options = ["--cell", "method=oracle", "--seed", "3", "--report", str(report)]
     assert adapt(pretrained, "private", tmp_path / "mixed", *options) == 0
     assert (tmp_path / "mixed").stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "mixed").iterdir()} == {0o600}
@@ -93,7 +90,7 @@ def test_a_second_adaptation_keeps_the_models_of_the_first(
     pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert adapt(pretrained, "private", tmp_path / "first", "--set", "ngram.generic_weight=0.5") == 0
-    command = ["adapt", "--model", str(tmp_path / "first"), "--text", str(pretrained / "generic.txt")]
+    command = ["adapt", "--model", str(tmp_path / "first"), "--input", str(pretrained / "generic.txt")]
     assert main([*command, "--output", str(tmp_path / "second"), "--set", "ngram.generic_weight=0.2"]) == 0
     mixture, _ = load(tmp_path / "second")
     assert mixture.weights == pytest.approx([0.1, 0.1, 0.8])
@@ -104,8 +101,8 @@ def test_baselines_differ_in_whether_the_marker_is_predicted(
     pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = {}
-    for method in ("baseline0", "baseline1"):
-        assert adapt(pretrained, "masked", tmp_path / method, "--method", method) == 0
+    for method, use in (("baseline0", "token"), ("baseline1", "ignore")):
+        assert adapt(pretrained, "masked", tmp_path / method, "--markers", use) == 0
         text = pretrained / "private.txt"
         found[method] = [
             perplexity(tmp_path / method, text, capsys, "--set", f"markers={rule}")
@@ -128,7 +125,7 @@ def test_a_damaged_folder_is_found_out(pretrained: Path, tmp_path: Path, capsys:
     with open(output / "adapted.arpa", "a", encoding="utf-8") as stream:
         stream.write("\n")
     capsys.readouterr()
-    assert main(["perplexity", "--model", str(output), "--text", str(pretrained / "valid.txt")]) == 1
+    assert main(["perplexity", "--model", str(output), "--input", str(pretrained / "valid.txt")]) == 1
     error = capsys.readouterr().err
     assert "adapted.arpa' is damaged or belongs to another model" in error
     assert error.count("\n") == 1
@@ -160,7 +157,7 @@ def test_the_parameter_file_says_the_kind_and_a_model_of_another_kind_is_refused
     document["language_model"] |= {"kind": "ngram", "ngram": {"order": 2, "generic_weight": None}}
     Path(params).write_text(yaml.safe_dump(document), encoding="utf-8")
     assert adapt(pretrained, "private", tmp_path / "model", "--params", params) == 0
-    texts = ["--text", str(pretrained / "generic.txt"), "--vocabulary", str(pretrained / "vocabulary.txt")]
+    texts = ["--input", str(pretrained / "generic.txt"), "--vocabulary", str(pretrained / "vocabulary.txt")]
     assert main(["pretrain", "--params", params, *texts, "--output", str(tmp_path / "bigram")]) == 0
     assert [model.order for model in load(tmp_path / "model")[0].models] == [3, 2]
     assert [model.order for model in load(tmp_path / "bigram")[0].models] == [2]
@@ -169,10 +166,7 @@ def test_the_parameter_file_says_the_kind_and_a_model_of_another_kind_is_refused
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            ["--set", "adaptation.learning_rate=0.1"],
-            "adaptation: unknown key; allowed: kind, ngram",
-        ),
+        (["--set", "adaptation.learning_rate=0.1"], "adaptation: unknown key; allowed: kind, ngram"),
         (["--set", "causal_lm.adaptation.lora=null"], "causal_lm: unknown key"),
     ],
 )

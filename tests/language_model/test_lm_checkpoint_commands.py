@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def adapt_options(folder: Path, name: str, *more: str) -> list[str]:
     texts = [
-        "--text",
+        "--input",
         str(folder / "text.txt"),
         "--valid",
         str(folder / "valid.txt"),
@@ -71,7 +71,6 @@ def wait_for_checkpoint(folder: Path, process: subprocess.Popen[str]) -> None:
         ),
         (["--set", "resources.devices=5000"], "devices is 5000 and this machine has"),
         (["--set", "resources.devices=0"], "devices: Input should be greater than or equal to 1 (got 0)"),
-        (["--set", "adaptation.patience=1", "--valid", ""], "patience is 1 and there is no valid text"),
         (
             ["--set", "resources.resume_from=nowhere.json"],
             "checkpoint 'nowhere.json' does not exist; give a file step-N.checkpoint",

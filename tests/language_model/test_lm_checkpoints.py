@@ -329,10 +329,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(runs: Callable[..., Any], tmp_
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert "the checkpoint of step 8 cannot be written" in str(full.value)
     assert "the last good checkpoint is" in str(full.value)
-    assert {path.name for path in folder_of(tmp_path).iterdir()} == {
-        "lock",
-        "step-00000004.checkpoint",
-    }
+    assert {path.name for path in folder_of(tmp_path).iterdir()} == {"lock", "step-00000004.checkpoint"}
     resumed, second = runs()
     assert second.resumed_step == 4
     assert second.curve == record.curve

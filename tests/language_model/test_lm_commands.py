@@ -32,8 +32,8 @@ def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pretrained")
     text = write(folder / "generic.txt", GENERIC)
     vocabulary = str(folder / "vocabulary.txt")
-    assert main(["vocabulary", "--text", text, "--output", vocabulary, "--set", "size=100"]) == 0
-    command = ["pretrain", "--vocabulary", vocabulary, "--text", text, "--valid", text, *SMALL]
+    assert main(["vocabulary", "--input", text, "--output", vocabulary, "--set", "size=100"]) == 0
+    command = ["pretrain", "--vocabulary", vocabulary, "--input", text, "--valid", text, *SMALL]
     report = ["--report", str(folder / "pretrained.json"), "--output", str(folder / "pretrained")]
     training = [*settings("pretraining.epochs=2", "pretraining.batch_tokens=64")]
     assert main([*command, *training, *report]) == 0
@@ -42,13 +42,13 @@ def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def adapt(pretrained: Path, text: str, output: Path, *options: str) -> int:
     model = str(pretrained / "pretrained")
-    return main(["adapt", "--model", model, "--text", text, "--output", str(output), "--threads", "1", *options])
+    return main(["adapt", "--model", model, "--input", text, "--output", str(output), "--threads", "1", *options])
 
 
 def test_vocabulary_imports_no_torch(tmp_path: Path) -> None:
     code = "import sys; from tasks.cli import main; status = main(); sys.exit(status or 'torch' in sys.modules)"
     text = write(tmp_path / "text.txt", ["the cat", "the dog"])
-    options = ["--text", text, "--output", str(tmp_path / "vocabulary.txt"), "--set", "minimum_count=1"]
+    options = ["--input", text, "--output", str(tmp_path / "vocabulary.txt"), "--set", "minimum_count=1"]
     finished = subprocess.run([sys.executable, "-c", code, "vocabulary", *options], capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
     assert (tmp_path / "vocabulary.txt").read_text(encoding="utf-8").splitlines()[-3:] == ["the", "cat", "dog"]
@@ -79,9 +79,9 @@ def test_a_seed_out_of_bounds_is_refused_before_anything_is_read(
 ) -> None:
     nowhere = str(tmp_path / "absent")
     commands: dict[str, list[str]] = {
-        "adapt": ["--model", nowhere, "--text", nowhere, "--output", nowhere, "--seed"],
-        "pretrain": ["--vocabulary", nowhere, "--text", nowhere, "--output", nowhere, "--set"],
-        "perplexity": ["--model", nowhere, "--text", nowhere, "--set"],
+        "adapt": ["--model", nowhere, "--input", nowhere, "--output", nowhere, "--seed"],
+        "pretrain": ["--vocabulary", nowhere, "--input", nowhere, "--output", nowhere, "--set"],
+        "perplexity": ["--model", nowhere, "--input", nowhere, "--set"],
     }
     for command, options in commands.items():
         said = str(seed) if command == "adapt" else f"{'pretraining.' * (command == 'pretrain')}seed={seed}"
@@ -96,9 +96,7 @@ def test_adaptation_lowers_the_perplexity_of_its_text(
     pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = write(tmp_path / "text.txt", PRIVATE)
-    options = [
-        *settings("adaptation.epochs=4", "adaptation.batch_tokens=64", "adaptation.learning_rate=0.01"),
-    ]
+    options = [*settings("adaptation.epochs=4", "adaptation.batch_tokens=64", "adaptation.learning_rate=0.01")]
     assert adapt(pretrained, text, tmp_path / "private", *options) == 0
     assert (tmp_path / "private").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "private" / "model.safetensors").stat().st_mode & 0o777 == 0o600
@@ -106,7 +104,7 @@ def test_adaptation_lowers_the_perplexity_of_its_text(
     perplexities = []
     for model in (pretrained / "pretrained", tmp_path / "private"):
         scores = tmp_path / "scores.tsv"
-        command = ["perplexity", "--model", str(model), "--text", text, "--json", "--scores", str(scores)]
+        command = ["perplexity", "--model", str(model), "--input", text, "--json", "--scores", str(scores)]
         assert main([*command, "--threads", "1"]) == 0
         values = json.loads(capsys.readouterr().out)
         perplexities.append(values["perplexity"])
@@ -119,28 +117,20 @@ def test_adaptation_lowers_the_perplexity_of_its_text(
     assert perplexities[1] < 0.5 * perplexities[0]
 
 
-def test_the_method_says_how_markers_are_treated(
-    pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_markers_are_treated_as_asked(pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = write(tmp_path / "masked.txt", MASKED)
-    expected = {"baseline0": ("token", 120, 640), "baseline1": ("ignore", 120, 520), "top_k": ("none", 0, 640)}
-    for method, (use, markers, targets) in expected.items():
-        report = tmp_path / f"{method}.json"
-        assert adapt(pretrained, text, tmp_path / method, "--method", method, "--report", str(report)) == 0
+    expected = {"token": (120, 640), "ignore": (120, 520), "none": (0, 640)}
+    for use, (markers, targets) in expected.items():
+        report = tmp_path / f"{use}.json"
+        options = ["--markers", use, "--cell", "method=top_k", "--report", str(report)]
+        assert adapt(pretrained, text, tmp_path / use, *options) == 0
         document = read_report(report)
         measured = document["measured"]
         assert (measured["marker_use"], measured["markers"]) == (use, markers)
         assert measured["tokens"] == 1 * targets
-        assert document["cell"]["method"] == method
+        assert document["cell"]["method"] == "top_k"
         warned = "120 marker-like strings" in capsys.readouterr().err
-        assert warned == (method == "top_k") == bool(document["warnings"])
-
-
-def test_an_option_overrides_the_method(pretrained: Path, tmp_path: Path) -> None:
-    text, report = write(tmp_path / "masked.txt", MASKED), tmp_path / "report.json"
-    options = ["--markers", "ignore", "--method", "baseline0", "--report", str(report)]
-    assert adapt(pretrained, text, tmp_path / "model", *options) == 0
-    assert read_report(report)["measured"]["marker_use"] == "ignore"
+        assert warned == (use == "none") == bool(document["warnings"])
 
 
 def test_reports_and_messages_hold_no_word_of_the_text(
@@ -148,33 +138,13 @@ def test_reports_and_messages_hold_no_word_of_the_text(
 ) -> None:
     text = write(tmp_path / "text.txt", ["xylophonecanary the cat"] * 20)
     assert adapt(pretrained, text, tmp_path / "model", "--report", str(tmp_path / "adapt.json")) == 0
-    command = ["perplexity", "--model", str(tmp_path / "model"), "--text", text, "--threads", "1"]
+    command = ["perplexity", "--model", str(tmp_path / "model"), "--input", text, "--threads", "1"]
     outputs = ["--scores", str(tmp_path / "scores.tsv"), "--report", str(tmp_path / "perplexity.json")]
     assert main([*command, *outputs]) == 0
     shown = capsys.readouterr()
     written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path.name != "text.txt"]
     assert b"xylophonecanary" not in b"".join(written)
     assert "xylophonecanary" not in shown.out + shown.err
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--set", "adaptation.epochs=0"], "epochs: Input should be greater than 0 (got 0)"),
-        (["--threads", "0"], "--threads 0 is not allowed; give 1 or more"),
-        (["--model", "./nowhere"], "model folder 'nowhere' does not exist"),
-        (["--text", "nowhere.txt"], "corpus file 'nowhere.txt' does not exist"),
-    ],
-)
-def test_what_a_user_gets_wrong_is_one_line(
-    pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
-) -> None:
-    text = write(tmp_path / "text.txt", PRIVATE)
-    assert adapt(pretrained, text, tmp_path / "model", *options) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-    assert not (tmp_path / "model").exists()
 
 
 def test_an_empty_text_leaves_the_earlier_model(
@@ -205,8 +175,8 @@ def test_settings_come_from_the_parameter_file_and_options_override(
     options = [
         "--params",
         params,
-        "--method",
-        "oracle",
+        "--cell",
+        "method=oracle",
         "--seed",
         "5",
         "--set",

@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def options(folder: Path, name: str, *more: str) -> list[str]:
     texts = [
-        "--text",
+        "--input",
         str(folder / "text.txt"),
         "--valid",
         str(folder / "valid.txt"),
@@ -61,7 +61,7 @@ def start(arguments: list[str], *before: str) -> subprocess.Popen[str]:
 
 def perplexity(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> float:
     capsys.readouterr()
-    command = ["perplexity", "--model", str(folder / name), "--text", str(folder / "valid.txt"), "--json"]
+    command = ["perplexity", "--model", str(folder / name), "--input", str(folder / "valid.txt"), "--json"]
     assert main([*command, "--threads", "1"]) == 0
     return float(json.loads(capsys.readouterr().out)["perplexity"])
 
@@ -72,7 +72,7 @@ def test_two_devices_one_run_and_the_same_perplexity(
     document = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text(encoding="utf-8"))
     document["tracking"] |= {"uri": f"sqlite:///{tmp_path}/mlflow.db", "live": True, "log_every_steps": 5}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
-    cell = ["--params", str(tmp_path / "params.yaml"), "--dataset", "chat", "--method", "oracle", "--seed", "1"]
+    cell = ["--params", str(tmp_path / "params.yaml"), "--cell", "dataset=chat,method=oracle", "--seed", "1"]
     shown = {}
     for name, devices in (("one", "1"), ("two", "2")):
         process = start(
@@ -118,7 +118,7 @@ def test_torchrun_starts_the_ranks(folder: Path) -> None:
 
 def test_processes_of_torchrun_score_one_text_together(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, text = str(folder / "pretrained"), str(folder / "valid.txt")
-    command = ["perplexity", "--model", model, "--text", text, "--threads", "1"]
+    command = ["perplexity", "--model", model, "--input", text, "--threads", "1"]
     assert main([*command, "--json"]) == 0
     alone = json.loads(capsys.readouterr().out)
     written = ["--report", str(folder / "scored.json"), "--scores", str(folder / "scored.tsv"), "--json"]

@@ -32,11 +32,7 @@ def _fail(endings: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("endings", "kind", "message"),
     [
-        (
-            {"0": "lost", "1": "defect"},
-            StageError,
-            "rank 1 of 2 ended with exit status 70; its own message",
-        ),
+        ({"0": "lost", "1": "defect"}, StageError, "rank 1 of 2 ended with exit status 70; its own message"),
         ({"0": "disk", "1": "lost"}, OSError, "No space left on device"),
         ({"0": "lost", "1": "killed"}, ResourceError, "rank 1 of 2 was ended by SIGKILL"),
         ({"0": "waits", "1": "lost"}, LostRankError, "rank 1 lost the connection"),

@@ -31,9 +31,7 @@ def next_token(model: TransformerLanguageModel, tokens: list[int]) -> torch.Tens
 
 
 def test_a_model_learns_what_the_text_repeats(
-    encoded: Callable[..., EncodedText],
-    small_model: Callable[..., TransformerLanguageModel],
-    vocabulary: Vocabulary,
+    encoded: Callable[..., EncodedText], small_model: Callable[..., TransformerLanguageModel], vocabulary: Vocabulary
 ) -> None:
     model = small_model()
     text = encoded(["a b c d"] * 400)
@@ -70,9 +68,7 @@ def test_the_curve_is_logged_as_it_grows(
 
 
 def test_baseline1_never_learns_to_predict_a_marker_and_baseline0_does(
-    encoded: Callable[..., EncodedText],
-    small_model: Callable[..., TransformerLanguageModel],
-    vocabulary: Vocabulary,
+    encoded: Callable[..., EncodedText], small_model: Callable[..., TransformerLanguageModel], vocabulary: Vocabulary
 ) -> None:
     lines = ["a [MASK] b"] * 600
     a, b = vocabulary.ids["a"], vocabulary.ids["b"]

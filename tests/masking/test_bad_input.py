@@ -78,7 +78,7 @@ def test_previewing_them_does_not_steer_the_terminal(tmp_path, capsys, name):
     text = tmp_path / "text.txt"
     text.write_bytes("".join(f"{line}\n" for line in LINES).encode())
     options = ["--lines", "99", "--all-words", "--html", str(tmp_path / "page.html")]
-    assert main(["preview", *TECHNIQUES[name], *options, str(text)]) == 0
+    assert main(["preview", *TECHNIQUES[name], *options, "--input", str(text)]) == 0
     for output in (capsys.readouterr().out, (tmp_path / "page.html").read_text(encoding="utf-8")):
         assert not {character for character in output if character < " "} - {"\n", "\t"}
         assert not set("\x7f\x85\u2028\u2029\u202e\u2066") & set(output)
@@ -102,31 +102,6 @@ def test_lists_with_duplicates_blank_lines_mixed_case_and_a_byte_order_mark(tmp_
     files = ["--input", str(tmp_path / "text.txt"), "--output", "-", "--set", f"path={tmp_path / 'vocabulary.txt'}"]
     assert main(["mask", *TECHNIQUES["vocabulary_threshold"], *files, "--set", "kept_words=2"]) == 0
     assert capsys.readouterr().out == "the end [MASK] [MASK] [MASK]\n"
-
-
-@pytest.mark.parametrize(
-    ("technique", "option", "content", "message"),
-    [
-        ("allow_list", "--set=path=", b"\n\n", "is empty; it needs one word a line"),
-        ("allow_list", "--set=path=", b"fine\n\xff\n", "line 2: byte 1 (0xff) is not UTF-8"),
-        ("vocabulary_threshold", "--set=path=", b"\n", "is empty; it needs one word a line"),
-        ("vocabulary_threshold", "--set=path=", b"a\nb\nB\n", "kept_words: 3 is more than the 2 words"),
-        ("vocabulary_threshold", "--word-counts=", b"a\t1\nb\n", "line 2 is not 'word<TAB>count'"),
-        ("vocabulary_threshold", "--word-counts=", b"a\t1\n", "kept_words: 3 is more than the 1 words"),
-    ],
-)
-def test_lists_that_cannot_be_used(tmp_path, capsys, technique, option, content, message):
-    (tmp_path / "list.txt").write_bytes(content)
-    (tmp_path / "text.txt").write_text("the end\n")
-    arguments = ["--technique", technique, f"{option}{tmp_path / 'list.txt'}"]
-    if technique == "vocabulary_threshold":
-        arguments += ["--set", "kept_words=3"]
-    arguments += ["--input", tmp_path / "text.txt", "--output", tmp_path / "masked.txt"]
-    assert main(["mask", *map(str, arguments)]) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-    assert not (tmp_path / "masked.txt").exists()
 
 
 LONG_LINES = {

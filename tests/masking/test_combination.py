@@ -43,8 +43,7 @@ def found(rule, *parts, line=LINE):
 
 
 @pytest.mark.parametrize(
-    ("rule", "words"),
-    [("union", "Tom saw Ann 5 cats"), ("intersection", "Ann"), ("majority", "Tom Ann 5")],
+    ("rule", "words"), [("union", "Tom saw Ann 5 cats"), ("intersection", "Ann"), ("majority", "Tom Ann 5")]
 )
 def test_rules(rule, words):
     parts = [Finds("a", "Tom Ann 5"), Finds("b", "Ann 5 cats"), Finds("c", "saw Tom Ann")]

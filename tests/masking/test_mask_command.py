@@ -39,7 +39,7 @@ def test_all_outputs(tmp_path, text):
         "--output",
         masked,
     ]
-    arguments += ["--sidecar", sidecar, "--kept-words", kept, "--report", report, "--dataset", "chat"]
+    arguments += ["--sidecar", sidecar, "--kept-words", kept, "--report", report, "--cell", "dataset=chat"]
     assert mask(*arguments) == 0
     assert masked.read_text(encoding="utf-8") == MASKED
     assert [[span.original for span in spans] for spans in read_sidecar(sidecar)] == [
@@ -80,55 +80,6 @@ def test_entity_tagger(tmp_path):
     assert measured["entity_types"]["GPE"] == "LOCATION"
     assert measured["entities"]["PERSON"] == 1
     assert measured["kept_words"] is None
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "is empty"),
-        (b"\n \n", "is empty"),
-        (b"fine\nsecret \xe9 text\n", "line 2: byte 8 (0xe9) is not UTF-8"),
-    ],
-)
-def test_bad_text_leaves_the_earlier_output(tmp_path, capsys, content, message):
-    (tmp_path / "text.txt").write_bytes(content)
-    for name in ("masked.txt", "sidecar.jsonl"):
-        (tmp_path / name).write_text("earlier")
-    outputs = ["--output", tmp_path / "masked.txt", "--sidecar", tmp_path / "sidecar.jsonl"]
-    assert mask("--technique", "allow_list", "--input", tmp_path / "text.txt", *outputs) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-    assert "secret" not in error
-    assert {(tmp_path / name).read_text() for name in ("masked.txt", "sidecar.jsonl")} == {"earlier"}
-    assert len(list(tmp_path.iterdir())) == 3
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--technique", "alow_list"], "'alow_list' is none (did you mean 'allow_list'?)"),
-        (
-            ["--technique", "allow_list", "--set", "model=x"],
-            "options: model: unknown key; allowed: kind, markers, path",
-        ),
-        (["--technique", "allow_list", "--set", "path=nowhere.txt"], "'nowhere.txt' does not exist"),
-        (["--technique", "allow_list", "--set", "path"], "--set: 'path' is not of the form KEY=VALUE"),
-        (UNION, "options: parts: is missing"),
-        ([*UNION, "--set", "parts=[{kind: allow_lst}, {kind: entity_tagger}]"], "(did you mean 'allow_list'?)"),
-        (["--technique", "vocabulary_threshold", "--set", "kept_words=0"], "options: kept_words"),
-        (
-            ["--technique", "entity_tagger", "--set", "tagger.model=no_such_model", "--set", "tagger.kind=spacy"],
-            "'no_such_model' is neither an installed package",
-        ),
-        (["--technique", "entity_tagger", "--set", "tagger.kind=transformers"], "options: tagger.model: is missing"),
-        (["--technique", "x", "--params", "nowhere.yaml"], "'nowhere.yaml' does not exist"),
-    ],
-)
-def test_bad_options(tmp_path, text, capsys, arguments, message):
-    assert mask("--input", text, "--output", tmp_path / "masked.txt", *arguments) == 1
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "masked.txt").exists()
 
 
 def test_settings_from_params_and_options_over_them(tmp_path, text):

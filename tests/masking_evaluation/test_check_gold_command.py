@@ -12,7 +12,7 @@ LINES = """{"text": "Tom is here", "spans": [{"start": 0, "end": 3, "label": "PE
 def test_labels_are_counted_and_the_file_is_copied_for_its_owner_alone(tmp_path, capsys):
     gold, copy, report = tmp_path / "gold.jsonl", tmp_path / "private" / "gold.jsonl", tmp_path / "report.json"
     gold.write_text(LINES)
-    assert main(["check-gold", "--source", str(gold), "--output", str(copy), "--report", str(report)]) == 0
+    assert main(["check-gold", "--set", f"source={gold}", "--output", str(copy), "--report", str(report)]) == 0
     assert [json.loads(line) for line in copy.read_text().splitlines()] == list(map(json.loads, LINES.splitlines()))
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     measured = json.loads(report.read_text())["measured"]
@@ -31,7 +31,7 @@ def test_bad_lines_are_all_named_without_their_text(tmp_path, capsys):
         + "Zoe\n"
         + '{"text": "Zoe", "spans": [{"start": 2, "end": 1, "label": "PER"}]}\n'
     )
-    assert main(["check-gold", "--source", str(gold)]) == 1
+    assert main(["check-gold", "--set", f"source={gold}"]) == 1
     error = capsys.readouterr().err
     assert all(f"line {number}" in error for number in (4, 5, 6))
     assert "Zoe" not in error

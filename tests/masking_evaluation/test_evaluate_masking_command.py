@@ -179,24 +179,6 @@ def test_the_stage_reads_gold_set_and_technique_from_the_parameters(evaluate, go
     assert "(did you mean 'named'?)" in error
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ([], "no labelled file is given; use --gold FILE, or --params with --gold-set NAME"),
-        (["--gold", "a.jsonl", "--gold", "a.jsonl"], "a file stands twice"),
-        (["--gold", "nowhere.jsonl"], "'nowhere.jsonl' does not exist"),
-        (["--gold-set", "x"], "--gold-set 'x' is no key of 'masking_evaluation.gold_sets'"),
-        (["--gold", "a.jsonl", *labels("{x: NOBODY}")], "'NOBODY' is no class"),
-        (["--gold", "a.jsonl", "--set", "evaluation.confidence=2"], "options: evaluation.confidence"),
-        (["--gold", "a.jsonl", "--set", "evaluation.bootstrap_samples=5"], "options: evaluation.bootstrap_samples"),
-    ],
-)
-def test_bad_options(evaluate, arguments, says):
-    _, error = evaluate(*arguments, status=1)
-    assert says in error
-    assert error.count("\n") == 1
-
-
 def test_gold_that_does_not_fit_its_text_names_the_lines(evaluate, tmp_path):
     gold_file(tmp_path / "bad.jsonl", [("Ann", [(0, 9, "PER")]), ("fine", []), ("Bob", [(2, 2, "PER")])])
     _, error = evaluate("--gold", tmp_path / "bad.jsonl", status=1)

@@ -64,8 +64,7 @@ def test_a_finding_that_is_no_word_is_a_defect_of_the_technique():
 
 
 @pytest.mark.parametrize(
-    ("found", "says"),
-    [([], "0 lines of 1"), ([("Ann Li", [])], "line 1: the technique gave back another line")],
+    ("found", "says"), [([], "0 lines of 1"), ([("Ann Li", [])], "line 1: the technique gave back another line")]
 )
 def test_a_technique_that_loses_lines_is_an_error(found, says):
     line, _ = marked("Ann Lee")

@@ -118,12 +118,7 @@ def test_lines_of_one_document_are_judged_together():
 
 
 def test_over_masking_counts_lines_without_private_words_alone():
-    assert over_masking(judged(*LINES)) == {
-        "masked_share": fraction("1/6"),
-        "lines": 2,
-        "words": 6,
-        "masked_words": 1,
-    }
+    assert over_masking(judged(*LINES)) == {"masked_share": fraction("1/6"), "lines": 2, "words": 6, "masked_words": 1}
     assert over_masking(judged(LINES[0]))["masked_share"] is None
 
 

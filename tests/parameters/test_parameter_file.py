@@ -270,29 +270,6 @@ def test_methods_that_a_filler_never_runs_are_refused(filler, method, says, docu
         assert says in problems_of(document, tmp_path)
 
 
-def test_equal_keys_are_an_error(tmp_path):
-    path = tmp_path / "params.yaml"
-    path.write_text("compare: {}\ncompare: {}\n", encoding="utf-8")
-    with pytest.raises(ParameterError, match="the key 'compare' stands twice"):
-        read_parameters(path)
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [(b"a: [", "is not YAML"), (b"- 1\n", "must hold sections"), (b"\xff\xfe", "is not UTF-8")],
-)
-def test_a_file_that_is_no_parameter_file(content, says, tmp_path):
-    path = tmp_path / "params.yaml"
-    path.write_bytes(content)
-    with pytest.raises(ParameterError, match=says):
-        read_parameters(path)
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(ParameterError, match=r"'.*absent\.yaml' does not exist"):
-        read_parameters(tmp_path / "absent.yaml")
-
-
 def test_sections_are_checked_as_part_of_the_whole_file(document, tmp_path):
     broken = copy.deepcopy(document)
     broken["evaluation"]["confidence"] = 2.0

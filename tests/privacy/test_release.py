@@ -71,11 +71,12 @@ def template(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch, chdir(folder):
         for technique in TECHNIQUES:
             masked, sidecar = f"data/masked/chat/{technique}", f"data/private/sidecars/chat/{technique}/train.jsonl"
-            cell = ["--params", "params.yaml", "--dataset", "chat", "--technique", technique]
+            cell = ["--params", "params.yaml", "--cell", f"dataset=chat,technique={technique}"]
             text = ["--input", "data/private/corpora/chat/train.txt", "--output", f"{masked}/train.txt"]
             report = ["--report", f"results/reports/mask/chat/{technique}.json"]
             kept = ["--kept-words", f"{masked}/kept_words.txt"]
-            run(patch, "mask", *cell, *text, *kept, "--sidecar", sidecar, *report)
+            named = ["--params", "params.yaml", "--technique", technique, "--cell", "dataset=chat"]
+            run(patch, "mask", *named, *text, *kept, "--sidecar", sidecar, *report)
             for method in METHODS:
                 text = [
                     "--input",
@@ -96,7 +97,7 @@ def adapt(patch, folder):
     model, text = "models/adapted/chat/union/unigram-1", "data/obfuscated/chat/union/unigram-1.txt"
     (folder / model).mkdir(parents=True)
     (folder / model / "settings.json").write_text("{}", encoding="utf-8")
-    patch.setattr(sys, "argv", ["palimpsest", "adapt", "--model", "m", "--text", text, "--output", model])
+    patch.setattr(sys, "argv", ["palimpsest", "adapt", "--model", "m", "--input", text, "--output", model])
     with recorded_stage("adapt", "results/reports/adapt/chat/union/unigram-1.json", inputs=[text], outputs=[model]):
         pass
 

@@ -4,13 +4,7 @@ import pytest
 
 from tasks.language_model.settings import EvaluationSettings
 from tasks.results.findings.findings_beyond import Gap, Share, beyond
-from tasks.results.findings.findings_claims import (
-    CONFIRMED,
-    CONTRADICTED,
-    NOT_CONFIRMED,
-    NOT_TESTED,
-    findings,
-)
+from tasks.results.findings.findings_claims import CONFIRMED, CONTRADICTED, NOT_CONFIRMED, NOT_TESTED, findings
 from tasks.results.findings.findings_comparison import Comparison, Experiment
 
 EVALUATION = EvaluationSettings()
@@ -402,8 +396,7 @@ def test_restoration_beside_guessing_is_judged_by_its_interval():
 
 
 @pytest.mark.parametrize(
-    ("interval", "goal"),
-    [((0.1, 0.2), "for"), ((0.15, 0.25), "open"), ((0.21, 0.4), "against"), (None, None)],
+    ("interval", "goal"), [((0.1, 0.2), "for"), ((0.15, 0.25), "open"), ((0.21, 0.4), "against"), (None, None)]
 )
 def test_the_goal_is_judged_by_the_interval(interval, goal):
     assert Gap("chat", "allow_list", "ours", 3, None, Share(0.15, 0.1, 0.3, interval, 3), None, None).goal == goal

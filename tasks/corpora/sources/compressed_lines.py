@@ -31,7 +31,7 @@ def read_compressed_lines(path: str | Path) -> Iterator[str]:
     line.
     """
     if not Path(path).is_file():
-        raise CorpusError(f"corpus file {str(path)!r} does not exist; give the path of a text file")
+        raise CorpusError(f"text file {str(path)!r} does not exist; give its path")
     number = 0
     try:
         with _decompressed(Path(path)) as stream:

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import Document, Part
 from tasks.corpora.sources.published_frequencies import published_frequencies
+from tasks.settings.base import SourcePath
 from tasks.settings.seeds import Seed
 
 
@@ -19,7 +20,7 @@ class DrawnWordsCorpus(CorpusSettings):
     """Rows of words drawn by published frequency (package ``wordfreq``): no language, for a recogniser to hear."""
 
     kind: Literal["drawn_words"]
-    source: str
+    source: SourcePath
     """The file that pins the package's version."""
     rows: int = Field(default=50_000, ge=1)
     """How many are drawn, before cleaning."""

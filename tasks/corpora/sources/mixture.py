@@ -17,6 +17,7 @@ from tasks.corpora.sources.pushshift import PushshiftCorpus
 from tasks.corpora.sources.text_files import FilesCorpus
 from tasks.corpora.sources.wikitext import WikiTextCorpus
 from tasks.corpora.sources.wsj import WallStreetJournalCorpus
+from tasks.settings.base import SourcePath
 from tasks.settings.registry import any_of
 
 GROUP = "palimpsest.corpora"
@@ -42,7 +43,7 @@ class MixtureCorpus(CorpusSettings):
     """Several sources as one corpus, such as generic text of more than one kind."""
 
     kind: Literal["mixture"]
-    source: str
+    source: SourcePath
     """The file or folder whose hash is the version of all sources: each of them is it, or lies in it."""
     of: list[AnySource] = Field(min_length=1)
     """The sources, without a ``cleaning`` of their own."""

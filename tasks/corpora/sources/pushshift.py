@@ -25,6 +25,7 @@ from tasks.corpora.sources.document import Document, Part
 from tasks.corpora.sources.reddit_markdown import plain_text
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError
+from tasks.settings.base import SourcePath
 
 BEYOND_SAMPLE, REMOVED, BOT = "beyond_sample", "removed", "bot"
 OTHER_SUBREDDIT, LOW_SCORE, NOT_ENGLISH, NO_TEXT = "other_subreddit", "low_score", "not_english", "no_text"
@@ -45,7 +46,7 @@ class PushshiftCorpus(CorpusSettings):
     """Reddit comments in Pushshift's monthly dumps."""
 
     kind: Literal["pushshift"]
-    source: str
+    source: SourcePath
     """A dump (``RC_2019-01.zst``, also ``.xz``, ``.bz2`` or unpacked) or a folder of dumps."""
     sample_share: float = Field(default=1.0, gt=0, le=1)
     """Share of the threads that is read, drawn by a hash with ``cleaning.seed``; memory grows with what is read."""

@@ -1,17 +1,18 @@
 """A user's own text: plain text, mail, JSON lines or Parquet, one file or a folder of them."""
 
-import json
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
+from tasks.corpora.json_line import NoJson, read_json_line
 from tasks.corpora.sentences import split_sentences
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import PARTS, Document, Part
 from tasks.corpora.sources.mail import mail_documents
 from tasks.corpora.text_lines import LARGEST_RATIO, LONGEST_LINE, read_lines
 from tasks.errors import CorpusError
+from tasks.settings.base import SourcePath
 
 _ENDINGS = {
     ".txt": "text",
@@ -29,7 +30,7 @@ class FilesCorpus(CorpusSettings):
     """A user's own files, versioned with ``palimpsest add``."""
 
     kind: Literal["files"]
-    source: str
+    source: SourcePath
     """A text file (one sentence a line), mail (``.eml``, ``.mbox``), JSON lines or Parquet file, or a folder of such.
     Files of a folder that are named ``train.*``, ``valid.*`` and ``test.*`` are those parts; what is missing is split
     off the rest."""
@@ -157,10 +158,9 @@ class TextFiles:
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
-            except ValueError as error:
-                column = getattr(error, "colno", 1)
-                raise CorpusError(f"{str(path)!r}: line {number}, column {column} is not JSON") from None
+                record = read_json_line(line)
+            except NoJson as error:
+                raise CorpusError(f"{str(path)!r}: line {number} {error}") from None
             if not isinstance(record, dict) or not isinstance(record.get(self._text_field), str):
                 raise CorpusError(
                     f"{str(path)!r}: line {number} has no text field {self._text_field!r}; name it with text_field"

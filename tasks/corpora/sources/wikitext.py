@@ -21,6 +21,7 @@ from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import PARTS, Document, Part
 from tasks.corpora.text_lines import decode_lines, held_lines, refuse_bomb
 from tasks.errors import CorpusError
+from tasks.settings.base import SourcePath
 
 HEADING, UNKNOWN_WORD = "heading", "unknown_word"
 """Why this reader leaves a text out."""
@@ -40,7 +41,7 @@ class WikiTextCorpus(CorpusSettings):
     """WikiText-103 or WikiText-2 as published (CC BY-SA); its own train, valid and test parts stay."""
 
     kind: Literal["wikitext"]
-    source: str
+    source: SourcePath
     """The published zip file, or a folder with ``wiki.{train,valid,test}.tokens`` or ``.raw``."""
     unknown_words: Literal["leave_out", "keep"] = "leave_out"
     """What becomes of sentences with ``<unk>``, which stands for rare words in the ``.tokens`` files: left out and

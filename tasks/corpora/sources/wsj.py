@@ -24,6 +24,7 @@ from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
 from tasks.corpora.sources.document import Document, Part
 from tasks.errors import CorpusError
+from tasks.settings.base import SourcePath
 
 _ARTICLE = re.compile(r"<(?:art|doc)\b|<DOC\b", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
@@ -48,7 +49,7 @@ class WallStreetJournalCorpus(CorpusSettings):
     """Wall Street Journal text of WSJ0 and WSJ1 (LDC93S6A, LDC94S13A; licensed by the LDC)."""
 
     kind: Literal["wsj"]
-    source: str
+    source: SourcePath
     """Folder that holds the discs' folders as they are, or one file."""
     text: Literal["language_model", "transcripts"] = "language_model"
     """The text for language models (``lng_modl/lm_train``), or what was read aloud (``.dot``, ``.lsn``), whose

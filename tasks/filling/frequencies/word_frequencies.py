@@ -40,8 +40,8 @@ from typing import Any
 
 import numpy as np
 
-from tasks.corpora.text_lines import read_lines
 from tasks.corpora.word_counts import read_word_counts
+from tasks.corpora.word_list import read_word_list
 from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
 from tasks.filling.fill_words import is_latin
@@ -59,8 +59,8 @@ class KeptWords:
 
     @classmethod
     def read(cls, path: str | Path | None) -> "KeptWords":
-        """Read ``kept_words.txt``; ``None`` is no list. Raises ``CorpusError`` where the file cannot be read."""
-        return cls() if path is None else cls(fold(line) for line in read_lines(path) if line.strip())
+        """Read ``kept_words.txt``; ``None`` is no list. Raises ``CorpusError`` where the file is none."""
+        return cls() if path is None else cls(read_word_list(path, empty=True).words)
 
     def __bool__(self) -> bool:
         return bool(self._words)

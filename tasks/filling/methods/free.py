@@ -25,7 +25,7 @@ class Free(ModelMethod):
     attempts: int = Field(default=2, ge=0)
     """How often a sentence is written again, now by chance, where the best sentence has other words than the known ones
     or not one word for each marker."""
-    temperature: float = Field(default=0.7, gt=0)
+    temperature: float = Field(default=0.7, ge=0.01, le=100)
     """Of these further attempts."""
     fallback: Literal["constrained", "unigram"] = "constrained"
     """What fills a sentence when all attempts have failed: the same model with the known words forced, or words off the

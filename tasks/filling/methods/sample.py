@@ -29,7 +29,7 @@ class Sample(CandidateMethod):
     colour: ClassVar[int | None] = 4
     sentence: ClassVar[str] = "A draw from the filler’s whole distribution off the list; not in the paper."
     kind: Literal["sample"]
-    temperature: float = Field(default=1.0, gt=0)
+    temperature: float = Field(default=1.0, ge=0.01, le=100)
     """Below 1 sharpens the distribution, above 1 flattens it."""
 
     def choice(self, off_list: np.ndarray, randomness: MarkerRandomness, learned: Learned | None = None) -> DrawOffList:

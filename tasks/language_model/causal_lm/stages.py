@@ -33,7 +33,6 @@ from tasks.language_model.settings import (
     CausalLanguageModelAdaptation,
     CausalLanguageModelSettings,
     LoraAdaptation,
-    marker_use_of,
 )
 from tasks.language_model.transformer.batching import divide, make_batch, shuffled_batches
 from tasks.records.cell import Cell
@@ -218,12 +217,12 @@ def adapt(
     how, share = settings.causal_lm.adaptation, settings.adaptation.generic_share
     check_replaceable(files.output)
     check_generic_share(share, files.generic_text)
-    markers = files.markers or marker_use_of(cell.method)
+    markers = files.markers
     seed = 1 if cell.seed is None else cell.seed
     set_up_torch(resources.threads)
     report = Report(seed=seed)
     vocabulary = OpenVocabulary()
-    text = encode_text(files.text, vocabulary, markers)
+    text = encode_text(files.input, vocabulary, markers)
     mixed = mix_generic_text(text, files.generic_text if share else None, vocabulary, share, seed)
     causal, record = _base(files.model, settings.causal_lm)
     add_markers(causal, [*record.markers, *(m for m in markers_in(text) if m not in record.markers)])

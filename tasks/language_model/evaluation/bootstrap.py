@@ -125,7 +125,7 @@ def _group(path: str | Path, scores: SentenceScores, group: str) -> SentenceSums
     except KeyError:
         raise CorpusError(
             f"{str(path)!r} does not tell the words apart that {group.partition(':')[2]!r} masks; score the model "
-            "again with 'palimpsest perplexity --sidecars'"
+            "again with 'palimpsest perplexity --sidecar'"
         ) from None
 
 

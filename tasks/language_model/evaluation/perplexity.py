@@ -26,6 +26,8 @@ from tasks.language_model.evaluation.sentence_scores import (
 from tasks.language_model.language_models import TargetScores
 from tasks.language_model.settings import EvaluationSettings
 
+_UNDEFINED = {"perplexity": None, "perplexity_ci": None}
+
 
 @dataclass(frozen=True, slots=True)
 class FrequencyClass:
@@ -103,7 +105,8 @@ def measure_perplexity(
     bits = _bits(whole.log_probability, text.characters)
     result = {
         **_named("perplexity", measured[ALL]),
-        **_named("perplexity_known", measured[KNOWN]),
+        # Sentence ends alone say nothing of words.
+        **_named("perplexity_known", measured[KNOWN] if (scores.known & ~text.is_end()).any() else _UNDEFINED),
         **_named("perplexity_unknown", measured[UNKNOWN]),
         **_named("perplexity_without_markers", measured["without_markers"]),
         "bits_per_character": bits,

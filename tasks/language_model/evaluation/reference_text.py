@@ -218,11 +218,14 @@ def _foreign(path: str | Path, sidecar: str | Path, reason: str) -> CorpusError:
 
 
 def sidecars_in(folder: str | Path) -> dict[str, Path]:
-    """The sidecars of a folder by the technique that their file names (``allow_list.jsonl``), or their folder
+    """A sidecar, or those of a folder, by the technique that their file names (``allow_list.jsonl``), or their folder
     (``allow_list/sidecar.jsonl``), in order of names.
 
     Raises ``CorpusError`` where there is none.
     """
+    if not Path(folder).is_dir():
+        file = Path(folder)
+        return {file.resolve().parent.name if file.stem == "sidecar" else file.stem: file}
     beside = {path.stem: path for path in Path(folder).glob("*.jsonl")}
     within = {path.parent.name: path for path in Path(folder).glob("*/sidecar.jsonl")}
     found = dict(sorted((beside | within).items()))

@@ -17,7 +17,7 @@ from tasks.language_model.model_folder import check_replaceable
 from tasks.language_model.ngram.backoff_model import BackoffModel, NgramMixture, weight_of_first
 from tasks.language_model.ngram.folder import load, save_adapted, save_new
 from tasks.language_model.ngram.kneser_ney import Discounts, estimate
-from tasks.language_model.settings import NgramSettings, marker_use_of
+from tasks.language_model.settings import NgramSettings
 from tasks.language_model.vocabulary import Vocabulary, read_vocabulary
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
@@ -51,9 +51,9 @@ def adapt(settings: NgramSettings, files: "AdaptFiles", cell: Cell) -> Report:
     Raises ``ParameterError`` where neither a setting nor a validation text says the weight.
     """
     check_replaceable(files.output)
-    markers = files.markers or marker_use_of(cell.method)
+    markers = files.markers
     base, vocabulary = load(files.model)
-    text = encode_text(files.text, vocabulary, markers)
+    text = encode_text(files.input, vocabulary, markers)
     valid = encode_text(files.valid, vocabulary) if files.valid else None
     started = time.perf_counter()
     model, discounts = estimate(text, settings.order, len(vocabulary))

@@ -18,13 +18,10 @@ this comes to, each with a test:
   other script are masked; emoji, symbols and punctuation are no words and stay.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from tasks.corpora.text_lines import read_lines
-from tasks.corpora.words import fold, words_of
-from tasks.errors import CorpusError
+from tasks.corpora.word_list import WordList, read_word_list
 from tasks.masking.lists.kept_words import KeptWords
 from tasks.masking.settings import TechniqueSettings
 
@@ -50,41 +47,13 @@ class AllowList(TechniqueSettings):
         return [self.path] if self.path else []
 
 
-@dataclass(frozen=True)
-class WordList:
-    """What a list file says."""
-
-    words: frozenset[str]
-    """Folded."""
-    unusable_lines: list[int]
-    """Numbers, from 1, of the lines that are not one word each, such as ``New York`` or ``well-known``."""
-
-
-def read_word_list(path: str | Path) -> WordList:
-    """Read a list file, one word a line.
-
-    Case, duplicates, blank lines, a byte order mark and white space round a word make no difference. Raises
-    ``CorpusError`` where the file is missing, is not UTF-8, or holds no word at all.
-    """
-    words = set()
-    unusable_lines = []
-    for number, line in enumerate(read_lines(path), start=1):
-        entry = line.strip()
-        if entry and words_of(entry) == [entry]:
-            words.add(fold(entry))
-        elif entry:
-            unusable_lines.append(number)
-    if not words:
-        raise CorpusError(f"word list {str(path)!r} is empty; it needs one word a line")
-    return WordList(frozenset(words), unusable_lines)
-
-
 class AllowedWords(KeptWords):
     """Keep the words of an allow list."""
 
     def __init__(self, word_list: WordList, settings: AllowList) -> None:
         super().__init__(word_list.words, settings.kind)
         self._path, self._unusable_lines = settings.path, word_list.unusable_lines
+        self.languages = () if settings.path else ("en",)
 
     def reason(self, folded_word: str) -> str:
         """On the list, or not."""

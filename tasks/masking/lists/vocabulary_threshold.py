@@ -99,7 +99,7 @@ def vocabulary_threshold(settings: VocabularyThreshold, word_counts: str | Path 
     """The technique that the settings describe: from a vocabulary of the user's, from word counts, or else from
     published frequencies."""
     if settings.path is not None:
-        entries = dict.fromkeys(fold(line.strip()) for line in read_lines(settings.path))
+        entries = dict.fromkeys(fold(line.strip()) for line in read_lines(settings.path, "word list"))
         words = _not_empty([entry for entry in entries if entry], settings.path)
         source, where = "vocabulary in order of frequency", settings.path
     elif word_counts is not None:
@@ -108,7 +108,9 @@ def vocabulary_threshold(settings: VocabularyThreshold, word_counts: str | Path 
     else:
         source = where = f"published frequencies of wordfreq {version('wordfreq')}"
         words = _by_frequency(published_frequencies().items())
-    return ThresholdedVocabulary(words, settings, source, where)
+    technique = ThresholdedVocabulary(words, settings, source, where)
+    technique.languages = ("en",) if settings.path is word_counts is None else ()
+    return technique
 
 
 def _by_frequency(weights: Iterable[tuple[str, float]]) -> list[str]:

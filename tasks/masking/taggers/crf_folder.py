@@ -58,8 +58,7 @@ def read_crf_folder(path: str | Path) -> CrfFolder:
     folder = Path(path)
     if not folder.is_dir():
         raise ModelError(
-            f"CRF model {str(path)!r} is no folder; train one with 'palimpsest train-tagger --kind crf', or give the "
-            "folder of one"
+            f"CRF model {str(path)!r} is no folder; train one with 'palimpsest train-tagger', or give the folder of one"
         )
     for name in (DESCRIPTION_FILE, MODEL_FILE, CLUSTERS_FILE):
         if not (folder / name).is_file():

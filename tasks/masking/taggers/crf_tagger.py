@@ -38,7 +38,9 @@ class CrfModel(Tagger):
         import pycrfsuite
 
         folder = read_crf_folder(_located(settings.model))
-        self.name = "crf:shipped" if settings.model == CrfTagger(kind="crf").model else f"crf:{settings.model}"
+        shipped = settings.model == CrfTagger(kind="crf").model
+        self.name = "crf:shipped" if shipped else f"crf:{settings.model}"
+        self.languages = ("en",) if shipped else ()
         self._minimum = settings.minimum_probability
         self._types = folder.entity_types
         self._features = CrfFeatures(folder.clusters)

@@ -52,7 +52,7 @@ class TaggedEntities(Technique):
         spelled_numbers: Literal["keep", "mask"] = "keep",
     ) -> None:
         """``labels``: entity types to classes, ``None`` for the mapping that ships; errors as ``classes_in_force``."""
-        self.name = tagger.name
+        self.name, self.languages = tagger.name, tagger.languages
         self._tagger, self._spelled_numbers = tagger, spelled_numbers
         self._classes = classes_in_force(tagger.entity_types, labels, tagger.name)
         self._masked = {name: label for name, label in self._classes.items() if label is not None}

@@ -11,7 +11,7 @@ from typing import Any
 from tasks.errors import ModelError
 from tasks.masking.settings import PresidioTagger
 from tasks.masking.taggers.presidio_recognisers import FEWEST_PHONE_DIGITS, digits
-from tasks.masking.taggers.spacy_tagger import documents, load_pipeline
+from tasks.masking.taggers.spacy_tagger import documents, languages_of, load_pipeline
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
 from tasks.torch_setup import set_up_torch
 
@@ -33,6 +33,7 @@ class PresidioModel(Tagger):
         self._artifacts, self._without_duplicates = Artifacts, EntityRecognizer.remove_duplicates
         self.engine = analyzer_engine(pipeline)
         self._pipeline = pipeline
+        self.languages = languages_of(pipeline)
         self._recognisers = [_Recogniser(recogniser) for recogniser in self.engine.registry.recognizers]
         self._types = self.engine.get_supported_entities(LANGUAGE)
 

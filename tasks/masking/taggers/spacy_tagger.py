@@ -27,6 +27,7 @@ class SpacyModel(Tagger):
         self.name = f"spacy:{settings.model}"
         self._batch_size = settings.batch_size
         self._pipeline = load_pipeline(settings.model)
+        self.languages = languages_of(self._pipeline)
 
     @property
     def entity_types(self) -> list[str]:
@@ -81,6 +82,12 @@ def _entities(document: Any, window: Window) -> list[EntitySpan]:
         for entity in document.ents
         if window.core_start <= window.start + entity.start_char < window.core_end
     ]
+
+
+def languages_of(pipeline: Any) -> tuple[str, ...]:
+    """What the pipeline's meta data say; nothing of one for many languages, ``xx``."""
+    language = str(pipeline.meta.get("lang", "xx"))
+    return () if language == "xx" else (language,)
 
 
 def load_pipeline(model: str) -> Any:

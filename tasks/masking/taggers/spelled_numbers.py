@@ -100,6 +100,7 @@ def _opens_sentence(line: str, start: int) -> bool:
 
 @cache
 def _harmless_words() -> frozenset[str]:
-    from tasks.masking.lists.allow_list import SHIPPED_LIST, read_word_list
+    from tasks.corpora.word_list import read_word_list
+    from tasks.masking.lists.allow_list import SHIPPED_LIST
 
     return (read_word_list(SHIPPED_LIST).words - {_MONTH_ON_ALLOW_LIST}) | NUMBER_WORDS | _TIME_WORDS

@@ -29,6 +29,8 @@ class Tagger(ABC):
 
     name: str
     """Kind and model, for the sidecar and for errors."""
+    languages: tuple[str, ...] = ()
+    """The languages (ISO 639-1) that the model says it was trained on; empty where it does not say."""
 
     @property
     @abstractmethod

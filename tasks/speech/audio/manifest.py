@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
+from tasks.corpora.json_line import NoJson, read_json_line
 from tasks.corpora.text_lines import line_writer, read_lines
 from tasks.errors import CorpusError, SpeechError
 
@@ -61,7 +62,7 @@ def read_manifest(path: str | Path) -> list[Utterance]:
     first_lines: dict[str, int] = {}
     folder = _located(manifest).parent
     try:
-        for number, line in enumerate(read_lines(manifest), start=1):
+        for number, line in enumerate(read_lines(manifest, "manifest"), start=1):
             if not line.strip():
                 continue
             entry, found = _parse(line)
@@ -115,9 +116,9 @@ def _located(path: Path) -> Path:
 
 def _parse(line: str) -> tuple[dict[str, Any], list[str]]:
     try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}, ["is not JSON"]
+        entry = read_json_line(line)
+    except NoJson as error:
+        return {}, [str(error)]
     if not isinstance(entry, dict):
         return {}, [f"is not a JSON object but {type(entry).__name__}"]
     missing = [key for key in _REQUIRED_KEYS if key not in entry]

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tasks.settings.base import Settings
+from tasks.settings.base import Settings, SourcePath
 from tasks.speech.synthesis.settings import SynthesisSettings
 
 
@@ -17,7 +17,7 @@ class ManifestSpeech(_Recordings):
     """A user's own recordings, listed in a manifest."""
 
     kind: Literal["manifest"]
-    source: str
+    source: SourcePath
     """File of JSON lines with ``utterance_id``, ``audio`` (relative to the manifest's folder) and ``text``."""
 
 
@@ -25,7 +25,7 @@ class LibriSpeech(_Recordings):
     """Read audiobooks (LibriSpeech, CC BY 4.0, openslr.org/12), unpacked as published."""
 
     kind: Literal["librispeech"]
-    source: str
+    source: SourcePath
     """Folder that holds ``test-clean`` and so on, at any depth."""
     parts: list[str] = Field(default_factory=list)
     """Names of parts, such as ``test-clean``; empty for all that are there."""
@@ -35,7 +35,7 @@ class WallStreetJournalSpeech(_Recordings):
     """Read newspaper text (WSJ0 LDC93S6A, WSJ1 LDC94S13A; licensed by the LDC), recordings converted by the user."""
 
     kind: Literal["wsj"]
-    source: str
+    source: SourcePath
     """Folder that holds the discs' folders; recordings as ``.wav`` or ``.flac`` in place of, or beside, ``.wv1``."""
     lists: list[str] = Field(default_factory=list)
     """The publisher's index files (``doc/indices/test/nvp/si_et_20.ndx``), relative to ``source``: only the
@@ -48,7 +48,7 @@ class SmsWsjSpeech(_Recordings):
     """The lists of SMS-WSJ (github.com/fgnt/sms_wsj), and the recordings that it made from WSJ."""
 
     kind: Literal["sms_wsj"]
-    source: str
+    source: SourcePath
     """Its ``sms_wsj.json``."""
     dataset: Literal["train_si284", "cv_dev93", "test_eval92"] = "test_eval92"
     """Which of its lists."""
@@ -62,7 +62,7 @@ class SyntheticSpeech(Settings):
     """Speech synthesised from a text; marked as synthetic wherever it goes."""
 
     kind: Literal["synthetic"]
-    source: str
+    source: SourcePath
     """UTF-8 text, one sentence a line."""
     synthesis: SynthesisSettings = SynthesisSettings()
 

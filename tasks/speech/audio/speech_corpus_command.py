@@ -14,7 +14,7 @@ recordings.
 Manifest and recordings are for you alone (modes 0700 and 0600).
 
 Examples:
-  palimpsest speech-corpus --source my/manifest.jsonl --output speech/test
+  palimpsest speech-corpus --set source=my/manifest.jsonl --output speech/test
   palimpsest speech-corpus --kind librispeech --source LibriSpeech --set parts=[test-clean] --output test
   palimpsest speech-corpus --kind wsj --source csr --set folders=[si_et_20] --output speech/eval92
   palimpsest speech-corpus --kind synthetic --source test.txt --set synthesis.sentences=500 --output speech/test
@@ -156,13 +156,8 @@ COMMAND = StageCommand(
     settings=SpeechSettings,
     files=SpeechCorpusFiles,
     section="{section}",
-    cell=(),
     cell_of_name=_cell_of,
     named_settings=lambda section: {"kind": "manifest"},
     # A folder of recordings is large, and what is read of it is not written to.
     files_of_settings=lambda settings: [settings.source] if Path(settings.source).is_file() else [],
-    shortcuts={
-        "source": "the corpus's folder, a manifest, sms_wsj.json, or a text",
-        "kind": "form of the source (default: manifest)",
-    },
 )

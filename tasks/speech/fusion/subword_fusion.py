@@ -159,7 +159,7 @@ def encode_units(path: str, units: "Units") -> "EncodedText":
         offsets.append(len(tokens))
         lines.append(number)
     if not lines:
-        raise CorpusError(f"corpus file {path!r} holds no word; a language model needs text")
+        raise CorpusError(f"text {path!r} holds no word; a language model needs text")
     return EncodedText(
         tokens=np.array(tokens, dtype=np.int32),
         offsets=np.array(offsets, dtype=np.int64),

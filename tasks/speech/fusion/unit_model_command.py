@@ -8,11 +8,11 @@ Kind ngram counts, with modified Kneser-Ney smoothing; kind transformer trains t
 words, and --model names such a folder to be trained on: that is adaptation.
 
 examples:
-  palimpsest unit-language-model --recogniser models/recogniser --text train.txt --valid valid.txt --output models/units
-  palimpsest unit-language-model --set kind=transformer --recogniser models/recogniser --text generic.txt
+  palimpsest unit-language-model --recogniser models/recogniser --input train.txt --output models/units
+  palimpsest unit-language-model --set kind=transformer --recogniser models/recogniser --input generic.txt
       --output models/u
   palimpsest unit-language-model --set kind=transformer --model models/u --recogniser models/recogniser
-      --text filled.txt --set pretraining.epochs=1 --output models/adapted_units
+      --input filled.txt --set pretraining.epochs=1 --output models/adapted_units
   palimpsest fuse --model models/units --recogniser models/recogniser --dev dev.safetensors --dev-manifest dev.jsonl
       --test test.safetensors --test-manifest test.jsonl --output fused.jsonl
 """
@@ -44,7 +44,7 @@ class UnitModelFiles(TrainedFolder):
 
     recogniser: Annotated[str, READ]
     """recogniser whose units are modelled"""
-    text: Annotated[str, READ]
+    input: Annotated[str, READ]
     """text to train on, one sentence a line"""
     valid: Annotated[str | None, READ] = None
     """plain text to measure progress on; a result depends on it with patience"""
@@ -84,7 +84,7 @@ def _count(settings: NgramSettings, files: UnitModelFiles) -> Report:
     check_replaceable(files.output)
     units = load_recogniser(files.recogniser).units
     vocabulary = unit_vocabulary(units.pieces)
-    text = encode_units(files.text, units)
+    text = encode_units(files.input, units)
     valid = encode_units(files.valid, units) if files.valid else None
     model, _ = estimate(text, settings.order, len(vocabulary))
     save_new(files.output, model, vocabulary)
@@ -132,7 +132,7 @@ def _train(
         name="unit-language-model",
         settings=settings.pretraining,
         build=build,
-        text=files.text,
+        text=files.input,
         valid=files.valid,
         encode=unit_encoder(units),
     )
@@ -151,7 +151,6 @@ COMMAND = TrainingCommand(
     files=UnitModelFiles,
     section="language_model",
     parts=("architecture", "pretraining", "kind", "{kind}"),
-    cell=(),
     defaults=usual_kind,
     every_core=True,
     ranks=ranks_of_transformer,

@@ -80,8 +80,6 @@ def encode_speech(settings: EncodingSettings, files: EncodingFiles, cell: Cell, 
         f"{encoded.encode_seconds / audio_seconds:.4f}; {files.output}",
         file=sys.stderr,
     )
-    for warning in report.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
     if synthetic:
         report.warn("the speech is synthetic")
     return report
@@ -93,5 +91,6 @@ COMMAND = StageCommand(
     settings=EncodingSettings,
     files=EncodingFiles,
     section={},
+    labels=("dataset",),
     every_core=True,
 )

@@ -1,11 +1,11 @@
 """Train a recogniser: an Emformer transducer, from scratch.
 
 It learns from recordings (--manifest) or from the sentences of a text, which are spoken anew in every epoch by a
-synthesiser (--text); what is trained so is labelled synthetic. The folder that it writes holds weights, units and
+synthesiser (--input); what is trained so is labelled synthetic. The folder that it writes holds weights, units and
 feature statistics. Kind emformer_bundle takes torchaudio's pretrained one as it comes, and reads no speech.
 
 examples:
-  palimpsest train-recogniser --text generic.txt --valid valid.txt --output models/recogniser --set training.epochs=0.5
+  palimpsest train-recogniser --input generic.txt --valid valid.txt --output models/recogniser --set training.epochs=0.5
   palimpsest train-recogniser --manifest train.jsonl --valid dev.jsonl --output models/recogniser
   palimpsest train-recogniser --set kind=emformer_bundle --set download=true --output models/recogniser
 """
@@ -30,7 +30,7 @@ class RecogniserFiles(TrainedFolder):
 
     manifest: Annotated[str | None, READ] = None
     """recordings to train on: a file of JSON lines"""
-    text: Annotated[str | None, READ] = None
+    input: Annotated[str | None, READ] = None
     """text whose sentences are spoken by a synthesiser, one sentence a line"""
     valid: Annotated[str | None, READ] = None
     """held-out manifest or text, as the training speech is one, to measure progress on"""
@@ -49,8 +49,8 @@ def train_recogniser(
     """
     if isinstance(settings, EmformerBundle):
         return _bundle(settings, files)
-    if (files.manifest is None) == (files.text is None):
-        raise ParameterError("give --manifest with recordings, or --text with sentences to be spoken, and not both")
+    if (files.manifest is None) == (files.input is None):
+        raise ParameterError("give --manifest with recordings, or --input with sentences to be spoken, and not both")
     from tasks.speech.recogniser.training_stage import train_on_speech
 
     plan = ranks_of_recogniser(settings, resources)
@@ -95,7 +95,6 @@ COMMAND = TrainingCommand(
     settings=RecogniserSettings,
     files=RecogniserFiles,
     section="speech.recogniser",
-    cell=(),
     defaults=usual_kind,
     every_core=True,
     ranks=ranks_of_recogniser,

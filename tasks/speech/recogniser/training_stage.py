@@ -77,10 +77,10 @@ class _Work:
         from tasks.speech.recogniser.units import train_units
 
         self.settings, self.plan = settings, plan
-        self.speech = self._speech(files.manifest, files.text, "train")
+        self.speech = self._speech(files.manifest, files.input, "train")
         self.valid: TrainingSpeech | None = None
         if files.valid:
-            is_text = files.text is not None
+            is_text = files.input is not None
             self.valid = self._speech(None if is_text else files.valid, files.valid if is_text else None, "dev")
         training = settings.training
         self.units: Units = train_units(self.speech.texts, settings.units.size, settings.units.sentences)

@@ -5,13 +5,12 @@ win here: how wrong the recogniser's own choice is, how wrong the best hypothesi
 lists begin with their best hypothesis already. The lists are private, as what was said is.
 
 examples:
-  palimpsest check-nbest --source lists.jsonl.gz
-  palimpsest check-nbest --source lists.jsonl.gz --set utterances=500 --output data/private/nbest/calls/test.jsonl.gz
+  palimpsest check-nbest --set source=lists.jsonl.gz
+  palimpsest check-nbest --set source=lists.jsonl.gz --set utterances=500 --output data/private/nbest/test.jsonl.gz
   palimpsest check-nbest --params params.yaml --section speech.nbest.calls.test --output test.jsonl.gz
 """
 
 import json
-import sys
 from typing import Annotated
 
 from tasks.command import StageCommand, StageFiles
@@ -61,8 +60,6 @@ def check_nbest(settings: NbestSource, files: NbestFiles, cell: Cell, resources:
         report.warn(f"{empty} lists hold no hypothesis; the words of their references are deleted")
     if empty := measured["empty_references"]:
         report.warn(f"{empty} references hold no word; their utterances are left out")
-    for warning in report.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
     print(
         json.dumps(measured, allow_nan=False)
         if files.json_
@@ -79,6 +76,6 @@ COMMAND = StageCommand(
     settings=NbestSource,
     files=NbestFiles,
     section="{section}",
-    shortcuts={"source": "n-best lists: JSON lines, plain or compressed"},
+    labels=("dataset",),
     files_of_settings=lambda settings: [settings.source],
 )

@@ -11,12 +11,13 @@ the hash of the language model that belongs to the recogniser; other keys are le
 import gzip
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tasks.corpora.json_line import NoJson, read_json_line
+from tasks.corpora.numbers import finite_number
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
 from tasks.corpora.text_lines import line_writer
 from tasks.errors import CorpusError, ModelError, SpeechError
@@ -24,8 +25,8 @@ from tasks.files.atomic_file import atomic_writer
 from tasks.speech.audio.manifest import problem_list
 
 
-def read_json_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """Number and object of each line that is not blank; ``None`` in place of what is no JSON object.
+def read_json_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    """Number and object of each line that is not blank; in place of what is no JSON object the reason.
 
     Raises ``SpeechError`` where the file is missing, damaged or not UTF-8. Reading streams.
     """
@@ -34,14 +35,13 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any] | No
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
-                record = None
-            yield number, record if isinstance(record, dict) else None
+                record = read_json_line(line)
+            except NoJson as error:
+                yield number, str(error)
+                continue
+            yield number, record if isinstance(record, dict) else "is no JSON object"
     except CorpusError as error:
-        raise SpeechError(
-            str(error).replace("corpus file", "file", 1).replace("text file", "file of JSON lines")
-        ) from None
+        raise SpeechError(str(error).replace("text file", "file of JSON lines")) from None
 
 
 def fail_with_problems(path: str | Path, problems: Sequence[str]) -> None:
@@ -87,7 +87,7 @@ def read_nbest(path: str | Path, at_most: int | None = None) -> list[NbestList]:
     lists: list[NbestList] = []
     first_lines: dict[str, int] = {}
     for number, record in read_json_lines(path):
-        nbest, found = (None, ["is no JSON object"]) if record is None else _parse(record)
+        nbest, found = (None, [record]) if isinstance(record, str) else _parse(record)
         if nbest is not None:
             earlier = first_lines.setdefault(nbest.utterance_id, number)
             if earlier != number:
@@ -114,7 +114,9 @@ def _parse(record: dict[str, Any]) -> tuple[NbestList | None, list[str]]:
     without_text = sum(
         1 for ok, e in zip(is_object, entries, strict=True) if not ok or not isinstance(e.get("text"), str)
     )
-    without_score = sum(1 for ok, e in zip(is_object, entries, strict=True) if ok and not _is_score(e.get("score")))
+    without_score = sum(
+        1 for ok, e in zip(is_object, entries, strict=True) if ok and finite_number(e.get("score")) is None
+    )
     if without_text:
         problems.append(f"{without_text} of {len(entries)} hypotheses have no 'text'")
     if without_score:
@@ -127,10 +129,6 @@ def _parse(record: dict[str, Any]) -> tuple[NbestList | None, list[str]]:
     hypotheses = [ScoredHypothesis(entry["text"], float(entry["score"])) for entry in entries]
     hypotheses.sort(key=lambda hypothesis: -hypothesis.score)  # stable: equal scores stay in their order
     return NbestList(record["utterance_id"], record["reference"], tuple(hypotheses), vocabulary), []
-
-
-def _is_score(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _cut(nbest: NbestList, at_most: int | None) -> NbestList:

@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from tasks.settings.base import Settings
+from tasks.settings.base import Settings, SourcePath
 from tasks.settings.seeds import Seed
 
 
@@ -29,7 +29,7 @@ class SearchSettings(Settings):
 class WordErrorSettings(Settings):
     """``speech.word_errors`` in ``params.yaml``: how the intervals are made."""
 
-    bootstrap_samples: int = Field(default=1000, ge=100)
+    bootstrap_samples: int = Field(default=1000, ge=100, le=100_000)
     """Resamples of the test utterances for the confidence interval."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Level of the confidence interval."""
@@ -54,7 +54,7 @@ class OverlapLimits(Settings):
 class NbestSource(Settings):
     """N-best lists of a recogniser: one part of ``speech.nbest.*`` in ``params.yaml``."""
 
-    source: str
+    source: SourcePath
     """File of JSON lines, plain or compressed: ``{"utterance_id", "reference", "hypotheses": [{"text", "score"}]}``."""
     utterances: int | None = Field(default=None, ge=1)
     """At most so many utterances, drawn by the seed whatever the recogniser made of them; ``null`` for all."""

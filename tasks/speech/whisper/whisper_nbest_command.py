@@ -85,8 +85,6 @@ def whisper_nbest(settings: WhisperSettings, files: WhisperFiles, cell: Cell, re
         f"factor {transcripts.decode_seconds / transcripts.audio_seconds:.3f}; {files.output}",
         file=sys.stderr,
     )
-    for warning in report.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
     return report
 
 
@@ -125,5 +123,6 @@ COMMAND = StageCommand(
     settings=WhisperSettings,
     files=WhisperFiles,
     section={},
+    labels=("dataset",),
     every_core=True,
 )

@@ -1,6 +1,6 @@
 """Write the references of a test set as a text, one a line, so that they can be masked.
 
-The lines stand in the order of the manifest or of the n-best lists, as 'palimpsest word-error-rate --sidecars' expects
+The lines stand in the order of the manifest or of the n-best lists, as 'palimpsest word-error-rate --sidecar' expects
 the sidecar of a technique. The text is private.
 
 example:
@@ -39,6 +39,4 @@ def reference_text(settings: Settings, files: ReferenceFiles, cell: Cell, resour
     return Report().measure(references=written)
 
 
-COMMAND = StageCommand(
-    name="reference-text", stage=reference_text, settings=Settings, files=ReferenceFiles, section={}, cell=()
-)
+COMMAND = StageCommand(name="reference-text", stage=reference_text, settings=Settings, files=ReferenceFiles, section={})

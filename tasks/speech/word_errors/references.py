@@ -33,7 +33,7 @@ def read_hypotheses(path: str | Path) -> dict[str, str]:
     Raises ``SpeechError`` as ``read_references`` does.
     """
     first = next((record for _, record in read_json_lines(path)), None)
-    if first is not None and "hypotheses" in first:
+    if isinstance(first, dict) and "hypotheses" in first:
         return {nbest.utterance_id: nbest.best.text for nbest in read_nbest(path) if nbest.hypotheses}
     return _read(path, ("text",), "hypotheses")
 
@@ -42,8 +42,8 @@ def _read(path: str | Path, keys: tuple[str, ...], what: str) -> dict[str, str]:
     texts: dict[str, str] = {}
     problems: list[str] = []
     for number, record in read_json_lines(path):
-        if record is None:
-            problems.append(f"line {number} is no JSON object")
+        if isinstance(record, str):
+            problems.append(f"line {number} {record}")
             continue
         name = record.get("utterance_id")
         text = next((record[key] for key in keys if key in record), None)

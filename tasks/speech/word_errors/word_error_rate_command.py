@@ -10,11 +10,10 @@ examples:
   palimpsest word-error-rate --references lists.jsonl.gz --hypotheses lists.jsonl.gz --errors errors.txt --json
   palimpsest reference-text --references test/manifest.jsonl --output test.txt
   palimpsest mask --technique entity_tagger --input test.txt --output masked.txt --sidecar sidecars/entity_tagger.jsonl
-  palimpsest word-error-rate --references test/manifest.jsonl --hypotheses found.jsonl --sidecars sidecars
+  palimpsest word-error-rate --references test/manifest.jsonl --hypotheses found.jsonl --sidecar sidecars
 """
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,9 +33,9 @@ SUMMARY = "measure how many words a recogniser gets wrong"
 class ErrorFiles(StageFiles):
     """What stands beside a word error rate, whatever recognised the words."""
 
-    sidecars: Annotated[str | None, READ] = None
-    """folder with a sidecar of the references for each technique, TECHNIQUE.jsonl or TECHNIQUE/sidecar.jsonl: what it
-    masks is measured apart"""
+    sidecar: Annotated[str | None, READ] = None
+    """sidecar of the references, or folder with one for each technique, TECHNIQUE.jsonl or TECHNIQUE/sidecar.jsonl:
+    what it masks is measured apart"""
     errors: Annotated[str | None, WRITE] = None
     """file to write the errors to, aligned, to read by eye: private"""
     counts: Annotated[str | None, WRITE] = None
@@ -49,7 +48,7 @@ class ErrorFiles(StageFiles):
         from tasks.language_model.evaluation.reference_text import sidecars_in
         from tasks.speech.word_errors.references import masked_places
 
-        return masked_places(references, sidecars_in(self.sidecars) if self.sidecars else {}, name)
+        return masked_places(references, sidecars_in(self.sidecar) if self.sidecar else {}, name)
 
     def count(
         self, references: Mapping[str, str], hypotheses: Mapping[str, str], masked: "MaskedPlaces"
@@ -66,11 +65,9 @@ class ErrorFiles(StageFiles):
         return errors
 
     def say(self, report: Report, measured: Mapping[str, Any], lines: Sequence[str], warnings: Sequence[str]) -> None:
-        """Print the numbers, as lines or as JSON, and say the warnings, which the report keeps."""
+        """Print the numbers, as lines or as JSON; the report takes the warnings."""
         print(json.dumps(measured, allow_nan=False) if self.json_ else "\n".join(lines))
-        for warning in warnings:
-            report.warn(warning)
-            print(f"warning: {warning}", file=sys.stderr)
+        report.warnings += warnings
 
 
 class WordErrorFiles(ErrorFiles):
@@ -103,6 +100,6 @@ COMMAND = StageCommand(
     settings=WordErrorSettings,
     files=WordErrorFiles,
     section="speech.word_errors",
-    cell=("dataset", "technique", "filler", "method", "seed"),
+    labels=("dataset", "technique", "filler", "method", "seed"),
     seed=None,
 )

@@ -131,7 +131,7 @@ class UtteranceErrors:
         if masked is None or kind not in (MASKED, REST):
             raise SpeechError(
                 f"these errors do not tell apart {group!r}; count them again with "
-                f"'palimpsest word-error-rate --masked {technique or 'TECHNIQUE'}=SIDECAR'"
+                f"'palimpsest word-error-rate --sidecar'"
             )
         if kind == MASKED:
             return masked

@@ -1,8 +1,8 @@
 import pytest
 
+from tasks.corpora.word_list import WordList, read_word_list
 from tasks.corpora.words import fold, words_of
-from tasks.errors import CorpusError
-from tasks.masking.lists.allow_list import SHIPPED_LIST, AllowedWords, AllowList, WordList, read_word_list
+from tasks.masking.lists.allow_list import SHIPPED_LIST, AllowedWords, AllowList
 from tasks.masking.technique import MaskingTally
 
 FIRST_NAMES = """James Mary Robert Patricia John Jennifer Michael Linda David Elizabeth William Barbara
@@ -121,15 +121,3 @@ def test_reasons():
         "on the allow list of 2 words",
         "not on the allow list of 2 words",
     ]
-
-
-@pytest.mark.parametrize("content", ["", "\n \n", "\ufeff", "...\n"])
-def test_an_empty_list(tmp_path, content):
-    (tmp_path / "list.txt").write_text(content, encoding="utf-8")
-    with pytest.raises(CorpusError, match=r"list\.txt' is empty; it needs one word a line"):
-        read_word_list(tmp_path / "list.txt")
-
-
-def test_a_list_that_is_not_there():
-    with pytest.raises(CorpusError, match=r"'nowhere\.txt' does not exist"):
-        read_word_list("nowhere.txt")

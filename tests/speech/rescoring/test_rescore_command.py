@@ -168,7 +168,7 @@ def test_masked_references_through_the_commands(files, tmp_path, capsys):
         "".join(json.dumps({"line": number, "spans": found}) + "\n" for number, found in enumerate(spans, start=1))
     )
     capsys.readouterr()
-    command = ["word-error-rate", "--references", files[1], "--hypotheses", files[1], "--sidecars", str(sidecar.parent)]
+    command = ["word-error-rate", "--references", files[1], "--hypotheses", files[1], "--sidecar", str(sidecar.parent)]
     assert main([*command, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["masked_words"]["names"]
     # "on" became "in" in each of three utterances; the other three errors are on words that are not masked.

@@ -72,10 +72,7 @@ def test_the_weight_that_is_needed_is_found():
 def test_weights_are_the_mean_of_what_is_best_on_draws():
     # One utterance needs the weight 2, the other is wrong from 2 on. Where both are drawn or the first alone is not,
     # 0 has as few errors; so 2 is best where the first one is drawn twice: a quarter of the draws.
-    lists = [
-        nbest("u1", "good", ("bad", 0.0), ("good", -4.0)),
-        nbest("u2", "day", ("day", 0.0), ("good", -1.0)),
-    ]
+    lists = [nbest("u1", "good", ("bad", 0.0), ("good", -4.0)), nbest("u2", "day", ("day", 0.0), ("good", -1.0))]
     (table,) = with_language_model([hypothesis_table(lists)], CountingScorer())
     axes = {LM: [0.0, 2.0]}
     tuned = tune_weights(table, axes, 4000)

@@ -14,7 +14,7 @@ LINES = ["Tom likes tea.", "He is 7.", "...", "One two three four five six seven
 
 
 def synthesise(*arguments):
-    return main(["speech-corpus", "--kind", "synthetic", *map(str, arguments)])
+    return main(["speech-corpus", "--set", "kind=synthetic", *map(str, arguments)])
 
 
 def hashes(folder):
@@ -31,7 +31,7 @@ def text(tmp_path):
 def test_a_text_becomes_recordings_with_a_manifest_and_every_line_is_accounted_for(text, tmp_path, capsys):
     report = tmp_path / "report.json"
     options = ["--set", "synthesis.maximum_words=5", "--set", "synthesis.voice_set=dev", "--report", report]
-    assert synthesise("--source", text, "--output", tmp_path / "out", *options) == 0
+    assert synthesise("--set", f"source={text}", "--output", tmp_path / "out", *options) == 0
     utterances = read_manifest(tmp_path / "out" / "manifest.jsonl")
     assert {utterance.utterance_id: utterance.text for utterance in utterances} == {
         "dev-0000001": "Tom likes tea.",
@@ -55,21 +55,22 @@ def test_a_text_becomes_recordings_with_a_manifest_and_every_line_is_accounted_f
 
 
 def test_the_output_is_its_owners_alone(text, tmp_path):
-    assert synthesise("--source", text, "--output", tmp_path / "out") == 0
+    assert synthesise("--set", f"source={text}", "--output", tmp_path / "out") == 0
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "out").iterdir()} == {0o600}
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(text, tmp_path):
     for name, seed in (("one", 1), ("two", 1), ("three", 2)):
-        assert synthesise("--source", text, "--output", tmp_path / name, "--set", f"synthesis.seed={seed}") == 0
+        options = ["--set", f"source={text}", "--set", f"synthesis.seed={seed}"]
+        assert synthesise(*options, "--output", tmp_path / name) == 0
     assert hashes(tmp_path / "one") == hashes(tmp_path / "two")
     assert hashes(tmp_path / "one") != hashes(tmp_path / "three")
 
 
 def test_a_line_sounds_the_same_whatever_else_is_spoken(text, tmp_path):
-    synthesise("--source", text, "--output", tmp_path / "all")
-    synthesise("--source", text, "--output", tmp_path / "two", "--set", "synthesis.sentences=2")
+    synthesise("--set", f"source={text}", "--output", tmp_path / "all")
+    synthesise("--set", f"source={text}", "--output", tmp_path / "two", "--set", "synthesis.sentences=2")
     every, drawn = hashes(tmp_path / "all"), hashes(tmp_path / "two")
     sounds = {name for name in drawn if name.endswith(".flac")}
     assert len(sounds) == 2
@@ -78,19 +79,19 @@ def test_a_line_sounds_the_same_whatever_else_is_spoken(text, tmp_path):
 
 def test_a_second_run_replaces_its_folder_and_no_other(text, tmp_path, capsys):
     output = tmp_path / "out"
-    assert synthesise("--source", text, "--output", output) == 0
-    assert synthesise("--source", text, "--output", output, "--set", "synthesis.sentences=1") == 0
+    assert synthesise("--set", f"source={text}", "--output", output) == 0
+    assert synthesise("--set", f"source={text}", "--output", output, "--set", "synthesis.sentences=1") == 0
     assert len(list(output.iterdir())) == 2
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("years of work")
-    assert synthesise("--source", text, "--output", tmp_path / "thesis") == 1
+    assert synthesise("--set", f"source={text}", "--output", tmp_path / "thesis") == 1
     assert "is no folder of recordings" in capsys.readouterr().err
     assert (tmp_path / "thesis" / "chapter.tex").read_text() == "years of work"
 
 
 def test_a_text_without_a_sentence_is_an_error_with_the_reasons(tmp_path, capsys):
     (tmp_path / "text.txt").write_text("4 secrets\n...\n")
-    assert synthesise("--source", tmp_path / "text.txt", "--output", tmp_path / "out") == 1
+    assert synthesise("--set", f"source={tmp_path}/text.txt", "--output", tmp_path / "out") == 1
     error = capsys.readouterr().err
     assert "none of 2 lines can be spoken (digits 1, no_words 1)" in error
     assert "secrets" not in error
@@ -106,7 +107,7 @@ def test_a_text_without_a_sentence_is_an_error_with_the_reasons(tmp_path, capsys
     ],
 )
 def test_wrong_settings_are_one_line(text, tmp_path, setting, message, capsys):
-    assert synthesise("--source", text, "--output", tmp_path / "out", "--set", f"synthesis.{setting}") == 1
+    assert synthesise("--set", f"source={text}", "--output", tmp_path / "out", "--set", f"synthesis.{setting}") == 1
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
@@ -114,5 +115,5 @@ def test_wrong_settings_are_one_line(text, tmp_path, setting, message, capsys):
 
 def test_without_the_package_the_error_says_what_to_install(text, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "espeakng_loader", None)
-    assert synthesise("--source", text, "--output", tmp_path / "out") == 1
+    assert synthesise("--set", f"source={text}", "--output", tmp_path / "out") == 1
     assert "pip install 'palimpsest[synthesis]'" in capsys.readouterr().err

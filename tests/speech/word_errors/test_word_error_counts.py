@@ -16,11 +16,7 @@ from tasks.speech.word_errors.word_errors import (
     word_error_rate,
 )
 
-REFERENCES = {
-    "u3": "Good morning, Anna!",
-    "u1": "short one here",
-    "u2": "quite a bit of longer sentence",
-}
+REFERENCES = {"u3": "Good morning, Anna!", "u1": "short one here", "u2": "quite a bit of longer sentence"}
 HYPOTHESES = {
     "u1": "shoe order one",  # shoe inserted, short to order, here deleted
     "u2": "quite bit of an even longest sentence here",  # a deleted, an and even inserted, longer to longest, here
@@ -94,11 +90,7 @@ def test_errors_on_masked_words(hypothesis, errors, hits):
 
 def test_masked_places_come_from_a_sidecar_of_the_reference_lines(tmp_path):
     references = {"u2": "Ask Tom's mother.", "u0": "...", "u1": "Chicago-based Anna"}
-    spans = [
-        [MaskedSpan(4, 7, "PERSON", "test", "Tom", 0)],
-        [],
-        [MaskedSpan(0, 7, "LOCATION", "test", "Chicago", 0)],
-    ]
+    spans = [[MaskedSpan(4, 7, "PERSON", "test", "Tom", 0)], [], [MaskedSpan(0, 7, "LOCATION", "test", "Chicago", 0)]]
     write_sidecar(tmp_path / "names.jsonl", spans)
     places = masked_places(references, {"names": tmp_path / "names.jsonl"}, "test set")
     assert {name: marks.tolist() for name, marks in places["names"].items()} == {

@@ -1,0 +1,46 @@
+"""The format of word lists: one word a line, in whatever case."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks.corpora.text_lines import read_lines
+from tasks.corpora.words import fold, words_of
+from tasks.errors import CorpusError
+
+_FEW = 3
+"""So many times as many other lines as words make a file something else."""
+
+
+@dataclass(frozen=True)
+class WordList:
+    """What a list file says."""
+
+    words: frozenset[str]
+    """Folded."""
+    unusable_lines: list[int]
+    """Numbers, from 1, of the lines that are not one word each, such as ``New York`` or ``well-known``."""
+
+
+def read_word_list(path: str | Path, *, empty: bool = False) -> WordList:
+    """Read a list file, one word a line; ``empty``: it may hold none.
+
+    Case, duplicates, blank lines, a byte order mark and white space round a word make no difference. Raises
+    ``CorpusError`` where the file is missing, is not UTF-8, is empty, or hardly a line is one word: it is
+    another file then, such as a text or word counts.
+    """
+    words = set()
+    unusable_lines = []
+    for number, line in enumerate(read_lines(path, "word list"), start=1):
+        entry = line.strip()
+        if entry and words_of(entry) == [entry]:
+            words.add(fold(entry))
+        elif entry:
+            unusable_lines.append(number)
+    if len(unusable_lines) > _FEW * len(words):
+        raise CorpusError(
+            f"{str(path)!r} is no word list: {len(unusable_lines):,} of its lines are not one word each, the first of "
+            f"them line {unusable_lines[0]}; give a file with one word a line"
+        )
+    if not words and not empty:
+        raise CorpusError(f"word list {str(path)!r} is empty; it needs one word a line")
+    return WordList(frozenset(words), unusable_lines)

@@ -1,0 +1,123 @@
+"""Whatever is handed in, a command ends with what was asked for, or with one line that says why not and leaves nothing.
+
+The cases are rows of ``user_cases``.
+"""
+
+import io
+import shlex
+import shutil
+import sys
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+import yaml
+from tiny_masked_models import random_bert, save, word_piece_tokenizer
+from user_cases import BAD_NAMES, CASES, FITTING, REPLACED, Case
+
+from tasks.cli import main
+from tasks.corpora.text_lines import read_lines
+
+ROOT = Path(__file__).parents[2]
+PRIVATE = ("Zebulon", "Quux", "Ottilie")
+"""Words of the texts that no error may quote."""
+MAIL = "Zebulon Quux wrote to Ottilie.\nthe cat sat on the mat\n\nplease call 555-1234 today\n"
+GENERIC = ["the cat sat on the mat", "a dog and a cat", "the dog sat on a mat", "on the mat a dog sat today"] * 5
+LISTS = (
+    '{"utterance_id": "u%d", "reference": "the cat sat", "hypotheses": [{"text": "the mat sat", "score": -1.0}, '
+    '{"text": "the cat sat", "score": -2.0}]}\n'
+)
+
+
+@pytest.fixture(scope="module")
+def handed_out(tmp_path_factory):
+    """Small files of every sort that commands read."""
+    folder = tmp_path_factory.mktemp("handed_out")
+    with chdir(folder):
+        Path("folder").mkdir()
+        Path("mail.txt").write_text(MAIL, encoding="utf-8")
+        Path("generic.txt").write_text("".join(f"{line}\n" for line in GENERIC), encoding="utf-8")
+        Path("dev.jsonl").write_text("".join(LISTS % number for number in range(4)), encoding="utf-8")
+        Path("gold.jsonl").write_text(
+            '{"text": "Zebulon Quux left", "spans": [{"start": 0, "end": 12, "label": "PERSON"}]}\n', encoding="utf-8"
+        )
+        save(random_bert(word_piece_tokenizer()), word_piece_tokenizer(), Path("filler"))
+        for command in (
+            "count-words --input generic.txt --output counts.tsv",
+            "vocabulary --input generic.txt --output vocabulary.txt --set size=100",
+            "pretrain --set kind=ngram --vocabulary vocabulary.txt --input generic.txt --output model",
+            "mask --technique allow_list --input mail.txt --output masked.txt --kept-words kept.txt "
+            "--sidecar sidecar.jsonl",
+        ):
+            assert main(shlex.split(command)) == 0
+        shutil.copy(ROOT / "params.yaml", "params.yaml")
+    return folder
+
+
+@pytest.fixture
+def place(tmp_path, handed_out, monkeypatch):
+    folder = tmp_path / "place"
+    shutil.copytree(handed_out, folder)
+    (folder / "link.txt").symlink_to("mail.txt")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def hand_in(case: Case) -> None:
+    """Write ``x``, or the files of the case."""
+    parameters = (ROOT / "params.yaml").read_bytes()
+    given = case.x if isinstance(case.x, dict) else {"x": case.x}
+    kind, _, name = case.name.partition(": ")
+    if kind == "params.yaml" and case.x is None:
+        given = {"x": changed_parameters(parameters, name)}
+    for path, content in given.items():
+        if content is None:
+            Path(path).unlink(missing_ok=True)
+            continue
+        Path(path).parent.mkdir(exist_ok=True)
+        Path(path).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+
+
+def changed_parameters(shipped: bytes, name: str) -> bytes | None:
+    """The shipped parameters with one part replaced, or with a dataset of another name."""
+    called = next((other for other in BAD_NAMES if name == f"a dataset called {other[:20]!r}"), None)
+    if called is not None:
+        document = yaml.safe_load(shipped)
+        document["corpora"][called] = document["corpora"]["chat"]
+        return yaml.safe_dump(document).encode()
+    if name not in {**REPLACED, **FITTING}:
+        return None
+    old, new, *_ = {**REPLACED, **FITTING}[name]
+    content = new if isinstance(new, bytes) else new.encode()
+    assert shipped.count(old.encode()) == 1
+    return shipped.replace(old.encode(), content)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name.encode("ascii", "replace").decode()[:60] for case in CASES])
+def test_what_is_handed_in(case, place, monkeypatch, capsys):
+    hand_in(case)
+    before = sorted(place.rglob("*"))
+    typed = shlex.split(case.command)
+    read = typed[typed.index("--input") + 1] if "--input" in typed[:-1] else ""
+    content = case.x if read == "-" else Path(read).read_bytes() if read and case.status == 0 else b""
+    content = content if isinstance(content, bytes) else content.encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    try:
+        status = main(typed)
+    except SystemExit as exit_status:
+        status = exit_status.code
+    captured = capsys.readouterr()
+    assert status == case.status, captured.err
+    assert "Traceback" not in captured.err
+    assert not [word for word in PRIVATE if word in captured.err]
+    if case.status:
+        assert captured.err.count("\n") == 1, captured.err
+        assert case.says in captured.err
+        assert len(captured.err) < 2000
+        assert sorted(place.rglob("*")) == before
+        return
+    assert case.says in captured.out + captured.err
+    assert not (place / "PWNED").exists()
+    assert all(path.stat().st_mode & 0o077 == 0 for path in place.glob("o.txt"))
+    if typed[0] in ("mask", "fill") and (place / "o.txt").exists():
+        assert len(list(read_lines("o.txt"))) == len(content.removesuffix(b"\n").split(b"\n"))

@@ -1,0 +1,633 @@
+"""What users hand in, a row for each case: name, command, the file ``x`` (or files), exit status, and what is said.
+
+A command runs in a folder with the files of ``HANDED_OUT`` and the file ``x``; whatever it writes begins with ``o``.
+"""
+
+import gzip
+import json
+from typing import NamedTuple
+
+Files = bytes | str | dict[str, bytes | str | None] | None
+"""Content of ``x``, or of several files by path; ``None`` deletes one that is handed out."""
+
+
+class Case(NamedTuple):
+    name: str
+    command: str
+    x: Files = None
+    status: int = 1
+    says: str = ""
+    """A part of what stands on standard error of a refusal, on either stream of what is accepted."""
+
+
+MASK = "mask --technique allow_list --output o.txt --input "
+FILL = "fill --method unigram --word-counts counts.tsv --output o.txt --input "
+FILLED = "fill --filler filler --output o.txt --input masked.txt --method "
+OF_MAIL, OF_MASKED = " --input mail.txt --output o.txt", " --input masked.txt --output o.txt"
+TO = "mask --technique allow_list --input mail.txt --output "
+FILL_TO = "fill --method surrogate --input masked.txt --output "
+UNIGRAM = "fill --method unigram --output o.txt --input masked.txt "
+SURROGATE = "fill --method surrogate --output o.txt --input "
+PERPLEXITY = "perplexity --model model --scores o.tsv --set bootstrap_samples=100 --input "
+ADAPT = "adapt --model model --valid generic.txt --output o --input "
+PREVIEW = "preview --technique allow_list --html o.html --input "
+COUNT = "count-words --output o.tsv --input "
+PRETRAIN = "pretrain --set kind=ngram --vocabulary vocabulary.txt --output o --input "
+JUDGE = "evaluate-masking --technique allow_list --errors o.txt --gold "
+RESCORE = "rescore --model model --dev dev.jsonl --output o.jsonl --nbest "
+TRAIN = "train-tagger --set kind=crf --set embeddings=null --set iterations=2 --output o --labelled "
+GENERATE = "generate-labelled --output o "
+PARAMS = "cells --output o.ok --params x"
+READERS = {
+    "mask": MASK,
+    "fill": FILL,
+    "perplexity": PERPLEXITY,
+    "adapt": ADAPT,
+    "preview": PREVIEW,
+    "count-words": COUNT,
+    "pretrain": PRETRAIN,
+}
+
+# Texts -----------------------------------------------------------------------------------------------------------
+BAD_TEXTS: dict[str, tuple[Files, str]] = {
+    "that is empty": (b"", "it needs at least one sentence"),
+    "of blank lines": (b"\n \n\t\n", "it needs at least one sentence"),
+    "in latin-1": (b"fine\nZebulon \xe9t\xe9\n", "x: line 2: byte 9 (0xe9) is not UTF-8"),
+    "in UTF-16": ("Zebulon\n".encode("utf-16"), "x: line 1: byte 1 (0xff) is not UTF-8"),
+    "with half a surrogate pair": (b"fine\n\xed\xa0\x80 Zebulon\n", "x: line 2: byte 1 (0xed) is not UTF-8"),
+    "cut inside a character": (b"Zebulon \xe2\x82", "x: line 1: byte 9 (0xe2) is not UTF-8"),
+    "that is binary": (bytes(range(1, 256)), "is not UTF-8"),
+    "that is compressed": (gzip.compress(b"Zebulon\n"), "is not UTF-8"),
+    "that is not there": (None, "'x' does not exist"),
+    "that is a folder": ({"x/y": "Zebulon\n"}, "'x' is a folder"),
+}
+CASES = [
+    Case(f"{name}: a text {kind}", command + "x", x, 1, says)
+    for kind, (x, says) in BAD_TEXTS.items()
+    for name, command in READERS.items()
+]
+ODD_TEXTS = {
+    "NUL": "Zebulon \x00 [MASK] here\n",
+    "other line separators": "Zebulon\u2028[MASK]\x85and\x0bon\x0cand\x1con\n",
+    "a byte order mark": "\ufeffZebulon [MASK]\n",
+    "Windows line ends": "Zebulon [MASK]\r\n\r\nthe end\r\n",
+    "no last line end": "Zebulon\n[MASK] on the mat",
+    "control characters": "\x1b[31mZebulon\x07 [MASK]\x7f\n",
+    "right to left": "שלום עולם [MASK]\n\u202eZebulon [MASK]\u202c\n",
+    "emoji": "😀😀 Zebulon 👩‍👩‍👧 🇩🇪 [MASK]❤️\n",
+    "markers and escapes": "[MASK] [\\MASK] [[MASK]] [PERSON]x Zebulon [\\\\PERSON]\n",
+    "combining marks": "e\u0301 ﬁ Ⅷ ß İ ǅ 𝒵ℴ𝓁𝓉𝒶𝓃 [MASK]\n",
+    "a line of a million words": "Zebulon [MASK], " * 60_000 + "\n",
+    "a line of a million characters": "z" * 1_000_000 + " [MASK]\n",
+    "a hundred thousand empty lines": "[MASK]\n" + "\n" * 100_000,
+    "punctuation alone": "... !!! ((([MASK]\n",
+}
+CASES += [
+    Case(f"{name}: a text with {kind}", command + "x", text, 0)
+    for kind, text in ODD_TEXTS.items()
+    for name, command in (("mask", MASK), ("fill", FILL), ("count-words", COUNT))
+]
+CASES += [
+    Case("mask: a last line without a line end", MASK + "x", "Zebulon\nthe end", 0),
+    Case("mask: lone carriage returns", MASK + "x", "Zebulon\rthe\rend\r", 0, "carriage return"),
+    Case("preview: lone carriage returns", PREVIEW + "x", "Zebulon\rthe\rend\r", 0, "2 carriage returns"),
+    Case("mask: text of another script", MASK + "x", "मैं दिल्ली में रहता हूँ\n" * 9, 0, "DEVANAGARI"),
+    Case("mask: text of another language", MASK + "x", "Ich wohne in Stuttgart und arbeite dort.\n" * 9, 0, "100% de"),
+    Case("mask: most words masked", MASK + "x", "Zebulon Quux Ottilie the\n" * 3, 0, "75.0% of the words are masked"),
+    Case("spacy: text of another language", "mask --technique spacy --output o.txt --input x", "Ich wohne in Stuttgart "
+         "und arbeite dort sehr gern.\n" * 9, 0, "100% de"),
+    Case("perplexity: most words unknown", PERPLEXITY + "x", "Zebulon Quux\n", 0, "over known words none"),
+    Case("perplexity: unknown words are warned of", PERPLEXITY + "x", "the Zebulon\n", 0,
+        "50.0% of the words are unknown"),
+    Case("perplexity: usual text", PERPLEXITY + "generic.txt", None, 0, "perplexity"),
+    Case("adapt: usual text", ADAPT + "generic.txt", None, 0),
+    Case("adapt: markers as tokens", ADAPT + "masked.txt --markers token", None, 0),
+    Case("preview: usual text", PREVIEW + "mail.txt", None, 0, "mode 0600"),
+    Case("fill: raw text", FILL + "mail.txt", None, 1, "--allow-unmasked"),
+    Case("fill: raw text that is meant", FILL + "mail.txt --allow-unmasked", None, 0),
+    Case("fill: raw text from standard input", FILL + "-", "Zebulon Quux\n", 1, "--allow-unmasked"),
+    Case("mask: standard input", MASK + "-", "Zebulon\nthe end\n", 0),
+    Case("mask: nothing on standard input", MASK + "-", "", 1, "standard input is empty"),
+    Case("mask: latin-1 on standard input", MASK + "-", b"Zebulon\n\xe9\n", 1, "standard input: line 2: byte 1 (0xe9)"),
+    Case("perplexity: standard input", PERPLEXITY + "-", "the cat\n", 1, "--input '-' is a stream"),
+    Case("preview: as many lines as asked", PREVIEW + "x --lines 1", b"Zebulon\n\xff\n", 0, "in 1 lines"),
+]  # fmt: skip
+
+# Paths -----------------------------------------------------------------------------------------------------------
+CASES += [
+    Case("mask: the output is the input", TO + "mail.txt", None, 1, "is --input 'mail.txt', which is read"),
+    Case("fill: the output is the input", FILL_TO + "./masked.txt", None, 1, "which is read"),
+    Case("mask: the output is another name of the input", TO + "link.txt", None, 1, "which is read"),
+    Case("fill: the output is its sidecar",
+        "fill --method surrogate --input masked.txt --sidecar sidecar.jsonl --output sidecar.jsonl", None, 1,
+            "which is read"),
+    Case("mask: two outputs are one", MASK + "mail.txt --sidecar o.txt", None, 1, "are the same"),
+    Case("mask: the report is an output", MASK + "mail.txt --report o.txt", None, 1, "are the same"),
+    Case("adapt: the output is the model", "adapt --model model --input generic.txt --output model", None, 1,
+        "which is read"),
+    Case("adapt: the output holds the model", "adapt --model model --input generic.txt --output .", None, 1,
+        "replaced as a whole"),
+    Case("mask: the output is a folder", TO + "folder", None, 1, "'folder': it is a folder"),
+    Case("fill: the output is a folder", FILL_TO + "folder", None, 1, "'folder': it is a folder"),
+    Case("mask: the output lies below a file", TO + "mail.txt/o", None, 1, "--output 'mail.txt/o' cannot be written"),
+    Case("mask: a folder of the output is made", TO + "o/p/q.txt", None, 0),
+    Case("mask: a report that cannot be written", MASK + "mail.txt --report /proc/x/y.json", None, 1,
+        "--report '/proc/x/y.json'"),
+    Case("fill: a report that cannot be written", FILL + "masked.txt --report /proc/x/y.json", None, 1,
+        "--report '/proc/x/y.json'"),
+    Case("perplexity: a report that is a folder", PERPLEXITY + "generic.txt --report folder", None, 1,
+        "'folder': it is a folder"),
+    Case("mask: a report below a file", MASK + "mail.txt --report mail.txt/r.json", None, 1,
+        "--report 'mail.txt/r.json'"),
+    Case("mask: an output that cannot be written", TO + "/proc/x/y", None, 1, "--output '/proc/x/y'"),
+    Case("mask: the report is the input", TO + "o.txt --report mail.txt", None, 1, "--report 'mail.txt' is --input"),
+    Case("mask: the output is a list of the settings", TO + "kept.txt --set path=kept.txt", None, 1,
+        "is setting 'kept.txt'"),
+    Case("preview: the page is the input", "preview --technique crf --html mail.txt --input mail.txt", None, 1,
+        "is --input"),
+    Case("fill: the output is its word counts", FILL_TO + "counts.tsv --word-counts counts.tsv", None, 1,
+        "is --word-counts"),
+    Case("summarise: two outputs are one", "summarise --output o --markdown o", None, 1,
+        "--output 'o' and --markdown 'o'"),
+    Case("adapt: the text lies in the output", "adapt --model filler --input model/vocabulary.txt --output model",
+        None, 1,
+        "lies in --output 'model'"),
+    Case("corpora: the source is an output", "corpora --set source=x/train.txt --output x",
+        {"x/train.txt": "Zebulon\n"}, 1,
+        "is 'train.txt' of --output 'x', which is written"),
+    Case("corpora: the report is an output", "corpora --set source=mail.txt --output o --report o/valid.txt", None, 1,
+        "is 'valid.txt' of --output 'o'"),
+    Case("corpora: no source", "corpora --set source=nope --output o", None, 1, "'nope' does not exist"),
+    Case("corpora: JSON lines with a key twice", "corpora --set source=x.jsonl --output o",
+        {"x.jsonl": '{"text": "a", "text": "Zebulon"}\n'}, 1, "line 1 has the key 'text' twice"),
+    Case("corpora: JSON lines without text", "corpora --set source=x.jsonl --output o",
+        {"x.jsonl": '{"body": "Zebulon"}\n'}, 1,
+        "line 1 has no text field 'text'; name it with text_field"),
+    Case("generate-labelled: the templates are a source", GENERATE + "--write-templates gold.jsonl --set "
+        "'learn_from=[{source: gold.jsonl}]'", None, 1, "is setting 'gold.jsonl'"),
+    Case("vocabulary: standard output", "vocabulary --input generic.txt --output -", None, 1,
+        "--output '-' is a stream"),
+    Case("mask: a report on standard output", MASK + "mail.txt --report -", None, 1, "--report '-' is a stream"),
+    Case("fill: word counts on standard input", UNIGRAM + "--word-counts -", None, 1, "--word-counts '-' is a stream"),
+    Case("mask: an empty path", MASK + "''", None, 1, "--input"),
+    Case("mask: a path with a NUL", MASK + "'a\0b'", None, 1, "--input"),
+    Case("mask: a name of 300 letters", MASK + "a" * 300, None, 1, "is no path"),
+]  # fmt: skip
+
+# Word lists, kept words, word counts -----------------------------------------------------------------------------
+CASES += [
+    Case("mask: a list that is not there", MASK + "mail.txt --set path=nolist", None, 1,
+        "word list 'nolist' does not exist"),
+    Case("mask: an empty list", MASK + "mail.txt --set path=x", "\n\n", 1, "is empty; it needs one word a line"),
+    Case("mask: a list in latin-1", MASK + "mail.txt --set path=x", b"the\nZebulon\xe9\n", 1, "x: line 2: byte 8"),
+    Case("mask: a list of sentences", MASK + "mail.txt --set path=x",
+        "the cat sat on the mat\na dog and a cat sat\n", 1, "no word list"),
+    Case("mask: word counts as a list", MASK + "mail.txt --set path=counts.tsv", None, 1, "no word list"),
+    Case("mask: a list with capitals and blanks", MASK + "mail.txt --set path=x", "\ufeffThe\r\n\r\n CAT \r\n", 0),
+    Case("vocabulary: too few words", MASK.replace("allow_list", "vocabulary_threshold") + "mail.txt --set path=x",
+        "a\nb\n", 1, "is more than the 2 words"),
+    Case("fill: kept words that are not there", FILL + "masked.txt --kept-words no.txt", None, 1,
+        "word list 'no.txt' does not exist"),
+    Case("fill: word counts as kept words", FILL + "masked.txt --kept-words counts.tsv", None, 1,
+        "'counts.tsv' is no word list"),
+    Case("fill: sentences as kept words", FILL + "masked.txt --kept-words generic.txt", None, 1,
+        "'generic.txt' is no word list"),
+    Case("fill: a sidecar as kept words", FILL + "masked.txt --kept-words sidecar.jsonl", None, 1,
+        "'sidecar.jsonl' is no word list"),
+    Case("fill: a folder as kept words", FILL + "masked.txt --kept-words folder", None, 1, "'folder' is a folder"),
+    Case("fill: kept words in latin-1", FILL + "masked.txt --kept-words x", b"the\n\xe9\n", 1, "x: line 2: byte 1"),
+    Case("fill: an empty list of kept words", FILL + "masked.txt --kept-words x", "", 0,
+        "no kept words: the off-list rule is off"),
+    Case("fill: no kept words", FILL + "masked.txt", None, 0, "no kept words: the off-list rule is off"),
+    Case("fill: kept words", FILL + "masked.txt --kept-words kept.txt", None, 0, "against the off-list rule"),
+    *(
+        Case(f"{name}: word counts {kind}", command, content, 1, says)
+        for name, command in (
+            ("mask", "mask --technique vocabulary_threshold --set kept_words=1 --word-counts x" + OF_MAIL),
+            ("fill", UNIGRAM + "--word-counts x"),
+        )
+        for kind, content, says in (
+            ("that are a list", "the\ncat\n", "line 1 is not 'word<TAB>count'"),
+            ("that are empty", "", "'x'"),
+            ("with a count of 400 digits", "the\t" + "9" * 400 + "\n",
+                "line 1 is not 'word<TAB>count' with a count of at most 18 digits"),
+            ("with a negative count", "the\t-3\n", "line 1 is not 'word<TAB>count'"),
+            ("with a fraction", "the\t3\ncat\t1.5\n", "line 2 is not 'word<TAB>count'"),
+            ("with Arabic digits", "the\t٣\n", "line 1 is not 'word<TAB>count'"),
+            ("that are not there", {}, "file of word counts 'x' does not exist"),
+        )
+    ),
+    Case("fill: word counts that are all 0", UNIGRAM + "--word-counts x", "the\t0\ncat\t0\n", 1, "hold no word"),
+    Case("perplexity: word counts of 400 digits", PERPLEXITY + "generic.txt --word-counts x",
+        "the\t" + "9" * 400 + "\n", 1, "line 1 is not 'word<TAB>count' with a count of at most 18 digits"),
+]  # fmt: skip
+
+# Sidecars --------------------------------------------------------------------------------------------------------
+_SPAN = {"start": 0, "end": 7, "label": "MASK", "source": "allow_list", "original": "Zebulon", "marker": 0}
+
+
+def _sidecar(**changes: object) -> str:
+    lines = [{"line": number, "spans": []} for number in range(1, 5)]
+    lines[0] = {"line": 1, "spans": [{**_SPAN, **changes}]}
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+CASES += [
+    Case("fill: a sidecar", SURROGATE + "masked.txt --sidecar sidecar.jsonl --word-counts counts.tsv", None, 0),
+    Case("fill: a sidecar that is not there", FILL + "masked.txt --sidecar nope", None, 1,
+        "sidecar 'nope' does not exist"),
+    *(
+        Case(f"fill: a sidecar {kind}", SURROGATE + "masked.txt --sidecar x", content, 1, says)
+        for kind, content, says in (
+            ("that is empty", "", "ends before line 1"),
+            ("that is cut", _sidecar()[:60], "line 1 is not a sidecar record"),
+            ("of fewer lines", '{"line": 1, "spans": []}\n', "sidecar"),
+            ("of more lines", _sidecar() * 1 + '{"line": 5, "spans": []}\n', "sidecar"),
+            ("of another text", _sidecar(), "the sidecar has 1 markers"),
+            ("that is a text", "Zebulon Quux\n", "line 1 is not a sidecar record"),
+            ("in another order", '{"line": 2, "spans": []}\n', "line 1 is not a sidecar record of line 1"),
+            ("with an unknown class", _sidecar(label="PRESON"),
+                "'label' 'PRESON' is not known (did you mean 'PERSON'?)"),
+            ("with a negative start", _sidecar(start=-1), "'start' is not a whole number from 0"),
+            ("with true as a number", _sidecar(marker=True), "'marker' is not a whole number from 0"),
+            ("that ends before it starts", _sidecar(start=9), "'end' 7 is before 'start' 9"),
+            ("with a number as text", _sidecar(original=5), "'original' is no text"),
+            ("with an unknown key", _sidecar(more=1), "line 1 is not a sidecar record"),
+            ("of nested lists", "[" * 100_000, "line 1 is not a sidecar record"),
+        )
+    ),
+    Case("fill: forbid_original without a sidecar", FILL + "masked.txt --set forbid_original=true", None, 1,
+        "give --sidecar"),
+    Case("perplexity: a sidecar of another text", PERPLEXITY + "generic.txt --sidecar sidecar.jsonl", None, 1,
+        "sidecar"),
+    Case("perplexity: a sidecar", PERPLEXITY + "mail.txt --sidecar sidecar.jsonl", None, 0, "masked words"),
+    Case("perplexity: a folder without sidecars", PERPLEXITY + "mail.txt --sidecar folder", None, 1,
+        "holds no sidecar"),
+    Case("perplexity: a sidecar that is not there", PERPLEXITY + "mail.txt --sidecar nope", None, 1,
+        "sidecar 'nope' does not exist"),
+]  # fmt: skip
+
+# Options and numbers ---------------------------------------------------------------------------------------------
+CASES += [
+    Case("an unknown command", "maks", None, 1, "did you mean 'mask'?"),
+    Case("mask: no options", "mask", None, 2, "required: --input, --output, --technique"),
+    Case("mask: an unknown option", MASK + "mail.txt --techniqe x", None, 2, "unrecognized arguments: --techniqe x"),
+    Case("mask: an option without a value", "mask --input", None, 2, "expected one argument"),
+    Case("mask: an unknown technique", MASK.replace("allow_list", "alow_list") + "mail.txt", None, 1,
+        "did you mean 'allow_list'?"),
+    Case("fill: an unknown method", FILLED + "top_2", None, 1, "did you mean 'top_k'?"),
+    Case("mask: a setting of no technique", MASK + "mail.txt --set pth=x", None, 1, "did you mean 'path'?"),
+    Case("mask: a setting without a value", MASK + "mail.txt --set path", None, 1, "is not of the form KEY=VALUE"),
+    Case("mask: a setting twice", MASK + "mail.txt --set 'path=[}'", None, 1, "is not YAML"),
+    Case("spacy: a setting of another tagger", "mask --technique spacy --set tagger.minimum_score=0.5" + OF_MAIL,
+        None, 1, "unknown key; allowed: batch_size, kind, model"),
+    Case("fill: a setting of another method", FILL + "masked.txt --set k=5", None, 1, "k: unknown key"),
+    Case("fill: a filler that is not used", FILL + "masked.txt --filler filler", None, 1, "uses no filler"),
+    Case("fill: no filler", "fill --method log_linear" + OF_MASKED, None, 1, "needs"),
+    Case("mask: a combination of an unknown technique", "mask --technique combination --set rule=union --set "
+        "'parts=[{kind: allow_lst}, {kind: entity_tagger}]'" + OF_MAIL, None, 1, "did you mean 'allow_list'?"),
+    Case("mask: a tagger without its model", "mask --technique transformers" + OF_MAIL, None, 1,
+        "tagger.model: is missing"),
+    Case("mask: parameters that are not there", "mask --technique x --params nope" + OF_MAIL, None, 1,
+        "'nope' does not exist"),
+    Case("adapt: no epochs", ADAPT + "generic.txt --set kind=transformer --set adaptation.epochs=0", None, 1,
+        "(got 0)"),
+    Case("perplexity: classes that fall", PERPLEXITY + "generic.txt --set 'frequency_classes=[100, 10]'", None, 1,
+        "that rise"),
+    Case("train-tagger: a name without parameters", TRAIN + "folder --tagger own", None, 1,
+        "is a name in a parameter file"),
+    Case("train-tagger: a setting of another kind", TRAIN + "folder --set epochs=3", None, 1, "epochs: unknown key"),
+    Case("evaluate-masking: a class that is none", JUDGE + "gold.jsonl --gold-set a --set "
+        "'evaluation.gold_sets={a: {source: gold.jsonl, labels: {x: NOBODY}}}'", None, 1, "'NOBODY' is no class"),
+    Case("evaluate-masking: a gold set of no name", JUDGE + "gold.jsonl --gold-set x", None, 1,
+        "--gold-set 'x' is no key"),
+    Case("check-nbest: no source", "check-nbest --output o.jsonl", None, 1, "source: is missing"),
+    Case("mask: a combination without parts", "mask --technique combination --set rule=union" + OF_MAIL, None, 1,
+        "parts: is missing"),
+    *(
+        Case(f"{name} {value}", f"{command} --set {key}={value}", None, status, says)
+        for name, command, key, values, says in (
+            ("fill: k", FILLED + "top_k", "k", ("0", "-1", "1.5", "many", "1e999", ".nan", "1000000000"), "k"),
+            ("fill: temperature", FILLED + "sample", "temperature", ("0", "-1", ".nan", ".inf", "1e-300"),
+                "temperature"),
+            ("mask: kept words", "mask --technique vocabulary_threshold" + OF_MAIL, "kept_words",
+                ("0", "-5", "1.5", "all"), "kept_words"),
+            ("perplexity: samples", PERPLEXITY + "generic.txt", "bootstrap_samples",
+                ("-1", "1000000000000", "many"), "bootstrap_samples"),
+            ("perplexity: confidence", PERPLEXITY + "generic.txt", "confidence", ("0", "1", "2", ".nan"), "confidence"),
+            ("generate: sentences", GENERATE, "sentences", ("0", "-1", ".inf", "many"), "sentences"),
+            ("generate: a share", GENERATE, "valid_share", ("-0.1", "1.1", ".nan"), "valid_share"),
+            ("mask: a style", MASK + "mail.txt", "markers.style", ("colour", "1", "null"), "style"),
+        )
+        for value in values
+        for status in (1,)
+    ),
+    *(
+        Case(f"fill: seed {seed}", FILL + f"masked.txt --seed {seed}", None, status, says)
+        for seed, status,
+            says in (("-1", 1, "seed -1"), ("9" * 30, 1, "seed"), ("1.5", 2, "invalid int value"), ("0", 0, ""),
+                ("123456789012", 0, ""))
+    ),
+    Case("mask: no threads", MASK + "mail.txt --threads 0", None, 1, "--threads 0 is not allowed"),
+    Case("fill: devices that are no number", FILL + "masked.txt --devices none", None, 1,
+        "--devices 'none' is not allowed"),
+    Case("preview: no lines", PREVIEW + "mail.txt --lines 0", None, 1, "lines: "),
+    Case("mask: labels of a cell", MASK + "mail.txt --cell dataset=mail --report o.json", None, 0),
+    Case("mask: a label that no cell has", MASK + "mail.txt --cell datset=mail", None, 1, "did you mean 'dataset'?"),
+    Case("mask: a label without a value", MASK + "mail.txt --cell dataset", None, 1, "--cell 'dataset'"),
+    Case("perplexity: a seed that is no number", PERPLEXITY + "generic.txt --cell seed=one", None, 1,
+        "--cell 'seed=one'"),
+]  # fmt: skip
+
+# What methods need, and other settings of single commands -------------------------------------------------
+_GENERIC, _SIDECAR = "--generic-text generic.txt ", "--sidecar sidecar.jsonl "
+_COUNTED, _EPSILON = f"{_GENERIC}{_SIDECAR}--set prior=counted ", "epsilon would not hold for the fill"
+_COUNTS, _LEARNED = "--word-counts counts.tsv ", "--filler filler --word-counts counts.tsv --tuning-text generic.txt "
+CASES += [
+    Case(f"fill: {method} {options[:60]}", f"fill{OF_MASKED} --method {method} {options}", None, 1, says)
+    for method, options, says in (
+        ("top_1", "--filler filler --set k=3", "k: unknown key"),
+        ("top_1", "--filler filler --set counts.epsilon=3", "counts: unknown key"),
+        ("top_k", "--filler filler --set k=16", "k=16 is more than the"),
+        ("unigram", "", "needs --word-counts"),
+        ("unigram", _COUNTS + "--set forbid_original=true --sidecar folder", "'folder' is a folder"),
+        ("unigram", _COUNTS + _GENERIC + "--set prior=counted", "counts what was masked; give --sidecar"),
+        ("unigram", _COUNTS + _SIDECAR + "--set prior=counted", "weighs generic text; give --generic-text"),
+        ("unigram", _COUNTS + "--set counts.epsilon=3", "is for prior 'counted', and prior is 'word_counts'"),
+        ("unigram", _COUNTS + _COUNTED + "--set counts.epsilon=0", "counts.epsilon"),
+        ("unigram", _COUNTS + _COUNTED + "--set counts.epsilon=1.0e-17", "counts.epsilon"),
+        ("unigram", _COUNTS + _COUNTED + f"--set counts.words_per_unit={10**17}", "counts.words_per_unit"),
+        ("unigram", _COUNTS + _COUNTED + "--set counts.words_per_unit=201", "to 200, or raise epsilon to 4.02"),
+        ("unigram", _COUNTS + _COUNTED + "--set forbid_original=true", _EPSILON),
+        ("log_linear", _LEARNED + _COUNTED + "--set classes=match", _EPSILON),
+        ("log_linear", "--filler filler", "needs --word-counts"),
+        ("log_linear", "--filler filler " + _COUNTS, "give --tuning-text"),
+        ("log_linear", f"--filler filler {_COUNTS}--tuning-text nope", "'nope'"),
+        ("log_linear", _LEARNED + "--set prior_steps=-1", "prior_steps"),
+        ("surrogate", "--set counts.epsilon=3", "counts: unknown key"),
+        ("surrogate", "--set consistent_within=conversation", "consistent_within"),
+        ("surrogate", "--set consistent_within=document", "--documents is needed to know"),
+    )
+]
+CASES += [
+    Case(f"{command}: {options[:60] or 'no options'}", f"{command} --output o {options}", None, 1, says)
+    for command, options, says in (
+        ("train-filler", "", "no model is given"),
+        ("train-filler", "--params params.yaml", "needs --filler"),
+        ("train-filler", "--model filler --set train_head={}", "give --input"),
+        ("train-filler", "--model filler --input nope --set train_head.steps=0", "steps"),
+        ("train-filler", "--model filler --input nope --set train_head={}", "text file 'nope' does not exist"),
+        ("speech-corpus", "", "source: is missing"),
+        ("speech-corpus", "--set source=nope", "manifest 'nope' does not exist"),
+        ("speech-corpus", "--set kind=librispeech --set source=nope", "source 'nope' does not exist"),
+        ("speech-corpus", "--set source=x --set parts=[test-clean]", "parts: unknown key"),
+        (
+            "speech-corpus",
+            "--set kind=sms_wsj --set source=x --set signal=speach_source",
+            "did you mean 'speech_source'",
+        ),
+        ("speech-corpus", "--set source=x --set maximum_seconds=0", "maximum_seconds"),
+        ("corpora", "", "source: is missing"),
+        ("corpora", "--set kind=wikitext --set source=x --set parts=given", "parts: unknown key"),
+        ("corpora", "--params params.yaml", "--params needs --section"),
+        ("corpora", "--params params.yaml --section masking", "is no section of settings; it holds allow_list"),
+        ("corpora", "--set source=x --set cleaning.test_sentences=0", "cleaning.test_sentences"),
+        ("generate-labelled", "--set templates=[]", "no templates"),
+        (
+            "generate-labelled",
+            "--set 'learn_from=[{source: gold.jsonl, labels: {PERSN: PERSON}}]'",
+            "did you mean 'PERSON'?",
+        ),
+        ("generate-labelled", "--write-templates t.txt", "name a labelled file under learn_from"),
+        ("generate-labelled", "--set unlabelled=[USERNAME]", "'USERNAME' (did you mean 'USER_NAME'?)"),
+    )
+]
+
+# Models ----------------------------------------------------------------------------------------------------------
+CASES += [
+    *(
+        Case(f"{name}: a model {kind}", command, x, 1, says)
+        for name, command in (
+            ("perplexity", "perplexity --input generic.txt --model "),
+            ("adapt", "adapt --input generic.txt --output o --model "),
+            ("rescore", "rescore --nbest dev.jsonl --dev dev.jsonl --output o.jsonl --model "),
+        )
+        for kind, model, x, says in (("that is not there", "./nope", None, "nope"),)
+        for command in (command + model,)
+    ),
+    Case("perplexity: a package that is not there",
+        "perplexity --input generic.txt --model package:no_such_package", None, 1, "no_such_package"),
+    Case("perplexity: a model that is a file", "perplexity --input generic.txt --model mail.txt", None, 1, "mail.txt"),
+    Case("perplexity: an empty folder as model", "perplexity --input generic.txt --model folder", None, 1, "folder"),
+    Case("perplexity: a filler as model", "perplexity --input generic.txt --model filler", None, 1, "filler"),
+    *(
+        Case(f"perplexity: a model with {kind}", PERPLEXITY + "generic.txt", {f"model/{file}": content}, 1, says)
+        for kind, file, content, says in (
+            ("another vocabulary", "vocabulary.txt", "a\nb\n", "vocabulary"),
+            ("no vocabulary", "vocabulary.txt", None, "vocabulary.txt"),
+            ("a vocabulary in latin-1", "vocabulary.txt", b"\xe9\n", "vocabulary"),
+        )
+    ),
+    *(
+        Case(f"fill: a filler with {kind}", FILLED + "top_1", {f"filler/{file}": content}, 1, says)
+        for kind, file, content, says in (
+            ("no configuration", "config.json", None, "lacks config.json"),
+            ("a broken configuration", "config.json", "{", "cannot be loaded"),
+            ("no weights", "model.safetensors", None, "lacks weights (model.safetensors)"),
+            ("weights that are cut", "model.safetensors", b"\x10\0\0\0", "cannot be loaded"),
+            ("weights that are text", "model.safetensors", "Zebulon " * 99, "cannot be loaded"),
+            ("no tokenizer", "tokenizer.json", None, "lacks a tokenizer (tokenizer.json)"),
+            ("a broken tokenizer", "tokenizer.json", "[]", "cannot be loaded"),
+        )
+    ),
+    Case("fill: a filler that is not there", "fill --method top_1 --filler ./nope" + OF_MASKED, None, 1, "'./nope'"),
+    Case("fill: a filler of no package", "fill --method top_1 --filler package:nope/x" + OF_MASKED, None, 1,
+        "not installed"),
+    Case("fill: a filler that is a file", "fill --method top_1 --filler mail.txt" + OF_MASKED, None, 1, "mail.txt"),
+    Case("fill: a filler", FILLED + "top_k --set k=3", None, 0),
+    Case("spacy: a model that is not there", "mask --technique spacy --set tagger.model=nope" + OF_MAIL, None, 1,
+        "'nope' is neither an installed package"),
+    Case("crf: a model that is not there", "mask --technique crf --set tagger.model=nope" + OF_MAIL, None, 1, "nope"),
+    Case("crf: a folder that is no model", "mask --technique crf --set tagger.model=folder" + OF_MAIL, None, 1,
+        "folder"),
+]  # fmt: skip
+
+# Labelled text ---------------------------------------------------------------------------------------------------
+_GOLD = {"text": "Zebulon Quux left", "spans": [{"start": 0, "end": 12, "label": "PERSON"}]}
+
+
+def _gold(start: object = 0, end: object = 12, label: object = "PERSON", **changes: object) -> str:
+    return json.dumps({**_GOLD, "spans": [{"start": start, "end": end, "label": label}], **changes}) + "\n"
+
+
+_OVERLAP = json.dumps({**_GOLD, "spans": _GOLD["spans"] * 2}) + "\n"
+CASES += [
+    Case("evaluate-masking: spans that overlap", JUDGE + "x", _OVERLAP, 0, "1 spans overlap another one"),
+    *(
+        Case(f"evaluate-masking: gold {kind}", JUDGE + "x", content, 1, says)
+        for kind, content, says in (
+            ("that is empty", "", "'x' is empty"),
+            ("that is no JSON", "Zebulon\n", "line 1: is not JSON"),
+            ("of lists", "[]\n", "line 1: is not a JSON object"),
+            ("without a text", '{"spans": []}\n', "line 1: has no key 'text'"),
+            ("without spans", '{"text": "Zebulon"}\n', "line 1: has no key 'spans'"),
+            ("with a number as text", '{"text": 5, "spans": []}\n', "'text' is not a string"),
+            ("with half a surrogate", '{"text": "\\ud800 Zebulon", "spans": []}\n', "half of a surrogate pair"),
+            ("that starts before its text", _gold(-1), "starts at -1"),
+            ("that ends behind its text", _gold(0, 99), "ends at 99"),
+            ("with an empty span", _gold(3, 3), "is empty: it starts at 3"),
+            ("with a fraction", _gold(0.5), "has a 'start' that is not an integer"),
+            ("with true as an offset", _gold(True), "has a 'start' that is not an integer"),
+            ("with an empty label", _gold(label=" "), "has a 'label' that is not a name"),
+            ("with a key twice", '{"text": "a", "text": "Zebulon", "spans": []}\n', "has the key 'text' twice"),
+            ("in latin-1", b'{"text": "\xe9", "spans": []}\n', "is not UTF-8"),
+            ("of nested lists", "[" * 100_000 + "\n", "line 1: is not JSON"),
+            ("with a document that is a list", _gold(document=[]), "'document' is neither a string nor an integer"),
+        )
+    ),
+    Case("evaluate-masking: gold", JUDGE + "gold.jsonl", None, 0, "recall"),
+    Case("evaluate-masking: gold as JSON", JUDGE + "gold.jsonl --json", None, 0, '"recall"'),
+    Case("evaluate-masking: gold that is not there", JUDGE + "nope", None, 1, "labelled file 'nope' does not exist"),
+    Case("evaluate-masking: one file twice", JUDGE + "gold.jsonl gold.jsonl", None, 1, "stands twice"),
+    Case("evaluate-masking: no gold", "evaluate-masking --technique allow_list", None, 1, "no labelled file is given"),
+    Case("check-gold: spans that overlap", "check-gold --set source=x --output o.jsonl", _OVERLAP, 0,
+        "1 spans overlap another one"),
+    Case("check-gold: gold", "check-gold --set source=gold.jsonl --output o.jsonl", None, 0),
+    Case("generate-labelled: sentences", GENERATE + "--set sentences=200", None, 0, "200 sentences"),
+    Case("generate-labelled: one template", GENERATE + "--set templates=[x]", "only {CITY}\n", 1,
+        "no template falls into the"),
+    Case("generate-labelled: templates that are not there", GENERATE + "--set 'templates=[nope]'", None, 1, "nope"),
+    Case("generate-labelled: learn from text that is not labelled",
+        GENERATE + "--set 'learn_from=[{source: mail.txt}]'", None, 1, "line 1: is not JSON"),
+    Case("generate-labelled: the output is a file", "generate-labelled --output mail.txt", None, 1, "mail.txt"),
+    Case("train-tagger: no folder", TRAIN + "nope", None, 1, "'nope/train.jsonl' does not exist"),
+    Case("train-tagger: an empty folder", TRAIN + "folder", None, 1, "'folder/train.jsonl' does not exist"),
+    Case("train-tagger: empty files", TRAIN + "x", {"x/train.jsonl": "", "x/test.jsonl": ""}, 1, "is empty"),
+    Case("train-tagger: labels of no class", TRAIN + "x",
+        {"x/train.jsonl": _gold(label="shoe"), "x/test.jsonl": _gold()}, 1, "'shoe'"),
+    Case("train-tagger: no kind", "train-tagger --output o --labelled folder", None, 1, "kind"),
+    Case("train-tagger: labelled text", TRAIN + "x", {"x/train.jsonl": _gold() * 30, "x/test.jsonl": _gold()}, 0,
+        "held-out"),
+]  # fmt: skip
+
+# n-best lists ----------------------------------------------------------------------------------------------------
+_LIST = {"utterance_id": "u", "reference": "the cat", "hypotheses": [{"text": "the cat", "score": -1.0}]}
+
+
+def _nbest(**changes: object) -> str:
+    return json.dumps({**_LIST, **changes}) + "\n"
+
+
+def _scored(score: str) -> str:
+    return _nbest().replace("-1.0", score)
+
+
+CASES += [
+    *(
+        Case(f"rescore: lists {kind}", RESCORE + "x", content, 1, says)
+        for kind, content, says in (
+            ("that are empty", "", "hold no utterance"),
+            ("that are no JSON", "Zebulon\n", "line 1: is not JSON"),
+            ("that are cut", _nbest()[:30], "line 1: is not JSON"),
+            ("of numbers", "5\n", "line 1: is no JSON object"),
+            ("without an id", _nbest(utterance_id=""), "has no 'utterance_id'"),
+            ("with an id twice", _nbest() * 2, "stands in line 1 too"),
+            ("without hypotheses", _nbest(hypotheses=None), "has no list of 'hypotheses'"),
+            ("with a hypothesis of text", _nbest(hypotheses=["Zebulon"]), "1 of 1 hypotheses have no 'text'"),
+            ("without scores", _nbest(hypotheses=[{"text": "Zebulon"}]), "no 'score' that is a finite number"),
+            ("with a score of NaN", _scored("NaN"), "no 'score' that is a finite number"),
+            ("with an infinite score", _scored("1e999"), "no 'score' that is a finite number"),
+            ("with a score of 400 digits", _scored("9" * 400), "no 'score' that is a finite number"),
+            ("with a score of 5,000 digits", _scored("9" * 5000), "line 1: is not JSON"),
+            ("with a score that is text", _scored('"-1"'), "no 'score' that is a finite number"),
+            ("with true as a score", _scored("true"), "no 'score' that is a finite number"),
+            ("with a reference that is a list", _nbest(reference=[]), "has no 'reference'"),
+            ("with a vocabulary that is a number", _nbest(vocabulary=5), "'vocabulary' is no hash"),
+            ("of nested lists", "[" * 100_000, "line 1: is not JSON"),
+            ("in latin-1", b'{"utterance_id": "\xe9"}\n', "is not UTF-8"),
+            ("that are compressed and cut", {"x": gzip.compress(_nbest().encode())[:20]}, "x"),
+            ("with a key twice", _nbest()[:-2] + ', "reference": "Zebulon"}\n', "has the key 'reference' twice"),
+        )
+    ),
+    Case("rescore: lists that are not there", RESCORE + "nope", None, 1, "'nope' does not exist"),
+    Case("rescore: lists of another vocabulary", RESCORE + "x", _nbest(vocabulary="0" * 64), 1, "has the vocabulary"),
+    Case("rescore: a vocabulary's hash that is too short", RESCORE + "dev.jsonl --vocabulary-hash 12", None, 1,
+        "too short"),
+    Case("rescore: test is dev", RESCORE + "dev.jsonl", None, 0, "warning"),
+    Case("rescore: an empty list", RESCORE + "x", _nbest() + _nbest(utterance_id="v", hypotheses=[]), 0),
+    Case("check-nbest: lists", "check-nbest --set source=dev.jsonl --output o.jsonl", None, 0),
+    Case("check-nbest: a score of 400 digits", "check-nbest --set source=x --output o.jsonl", _scored("9" * 400), 1,
+        "finite number"),
+]  # fmt: skip
+
+# params.yaml, where `x` is the shipped file with one part replaced -----------------------------------------------
+CORPUS, ALLOW_LIST = "kind: chitchat\n    source: constraints.txt", "allow_list: {kind: allow_list}"
+REPLACED = {
+    "a key twice": ("evaluation: {", "evaluation: {}\nevaluation: {",
+        "line 150, column 1: the key 'evaluation' stands twice"),
+    "a tab": ("masking:\n  allow_list", "masking:\n\tallow_list",
+        "line 48, column 1: found character '\\t' that cannot start any token; indent with spaces"),
+    "a list that is not closed": ("compare:\n  datasets: [chat]", "compare:\n  datasets: [chat", "x is not YAML"),
+    "a section of no name": ("evaluation: {", "evalution: {", "did you mean 'evaluation'?"),
+    "a key of no name": ("top_k: {kind: top_k, k: 10}", "top_k: {kind: top_k, kk: 10}",
+        "filling.top_k.kk: unknown key (did you mean 'k'?)"),
+    "a number as text": ("k: 10}\n  # For", "k: ten}\n  # For", "filling.top_k.k: "),
+    "k of 0": ("k: 10}\n  # For", "k: 0}\n  # For", "(got 0)"),
+    "k that is not finite": ("k: 10}\n  # For", "k: .inf}\n  # For", "filling.top_k.k"),
+    "a merge of nothing": (ALLOW_LIST, "allow_list: {<<: *nothing}", "undefined alias"),
+    "a tag": (ALLOW_LIST, "allow_list: !!python/object:os.system {}", "x is not YAML: line 48"),
+    "Norway as a name": ("corpora:\n  chat:", "corpora:\n  no: {kind: files, source: x}\n  chat:",
+        "(no, off and on as truth values): put quotes"),
+    "yes as a technique": ("techniques: [allow_list,", "techniques: [yes,", "(got True)"),
+    "an unknown corpus": ("compare:\n  datasets: [chat]", "compare:\n  datasets: [chta]", "did you mean 'chat'?"),
+    "no dataset": ("compare:\n  datasets: [chat]", "compare:\n  datasets: []", "datasets"),
+    "a dataset twice": ("compare:\n  datasets: [chat]", "compare:\n  datasets: [chat, chat]", "stands twice"),
+    "a negative seed": ("seeds: [1]", "seeds: [-1]", "compare.seeds.0"),
+    "a huge seed": ("seeds: [1]", f"seeds: [{10**30}]", "compare.seeds.0"),
+    "two documents": ("evaluation: {", "---\nevaluation: {", "x is not YAML"),
+    "a date as a name": ("techniques: [allow_list,", "techniques: [2026-01-01,", "techniques.0"),
+    "a source with a colon": (CORPUS, "kind: files\n    source: https://example.org/mail.txt", "a source is a path"),
+    "a source that is empty": (CORPUS, "kind: files\n    source: ''", "corpora.chat"),
+    "a source with a line end": (CORPUS, 'kind: files\n    source: "a\\nb"', "corpora.chat"),
+    "a source that is a number": (CORPUS, "kind: files\n    source: 5", "corpora.chat"),
+    "latin-1": ("# What is compared", b"# \xe9", "'x' is not UTF-8 (byte 3)"),
+}  # fmt: skip
+FITTING = {
+    "an anchor": (ALLOW_LIST, "allow_list: &a {kind: allow_list}\n  other: *a"),
+    "a merge key": (ALLOW_LIST, "allow_list: &a {kind: allow_list}\n  other: {<<: *a, markers: {style: class}}"),
+    "a source with spaces": (CORPUS, "kind: files\n    source: my own $(touch PWNED) mail.txt"),
+    "a byte order mark": ("# What is compared", "\ufeff# What is compared"),
+}  # fmt: skip
+CASES += [Case(f"params.yaml: {name}", PARAMS, None, 1, says) for name, (_, _, says) in REPLACED.items()]
+CASES += [Case(f"params.yaml: {name}", PARAMS, None, 0) for name in FITTING]
+BAD_NAMES = (
+    "a b", "a'b", 'a"b', "..", "../a", "a/b", "$(touch PWNED)", "a;touch PWNED", "`touch PWNED`", "a&b", "a|b", "a>b",
+    "a*b", "a?b", "a\\b", "a.b", "a@b", "a:b", "a,b", "a=b", "a#b", "{a}", "${a}", "-a", "über", "日本", "a\nb", "a\tb",
+    "", "a" * 300,
+)  # fmt: skip
+CASES += [
+    Case(f"params.yaml: a dataset called {name[:20]!r}", PARAMS, None, 1, "letters, digits and underscores only")
+    for name in BAD_NAMES
+]
+CASES += [
+    Case("params.yaml: empty", PARAMS, "", 1, "must hold sections"),
+    Case("params.yaml: a list", PARAMS, "- 1\n", 1, "must hold sections"),
+    Case("params.yaml: not there", "cells --output o.ok --params nope", None, 1, "'nope' does not exist"),
+    Case("params.yaml: a folder", "cells --output o.ok --params folder", None, 1, "'folder' is a folder"),
+    Case("params.yaml: ten thousand brackets", PARAMS, "a: " + "[" * 10_000, 1, "x"),
+    Case("params.yaml: a billion laughs", PARAMS, "a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n", 1, "unknown key"),
+    Case("plan: outside of a project", "plan", None, 1, "dvc.yaml"),
+    Case("mask: a section that is not there", "mask --technique nope --params params.yaml" + OF_MAIL, None, 1,
+        "no section 'masking.nope'"),
+    Case("fill: a section that is not there", "fill --method topk --params params.yaml" + OF_MASKED, None, 1,
+        "did you mean 'top_k'"),
+    Case("add: outside of a project", "add mail.txt", None, 1, "dvc.yaml"),
+    *(
+        Case(f"release: a name such as {name!r}", f"release chat/x/y-1 --name {name}", None, 1,
+            "a release's name has letters")
+        for name in ("../a", "a/b", "'a b'", "''", "'$(touch PWNED)'", ".", "über", "'a;b'", "a" * 300)
+    ),
+    Case("where-from: outside of a project", "where-from nope", None, 1, ""),
+    Case("restore: outside of a project", "restore nope", None, 1, ""),
+    Case("doctor: a profile that is not there", "profile nope", None, 1, "nope"),
+]  # fmt: skip
