@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasks.corpora.text_lines import read_lines
 from tasks.filling.choice import ForbiddenOriginals
-from tasks.filling.fill import FillFiles
+from tasks.filling.fill import DEFAULT_WORK_FOLDER, FillFiles
 from tasks.filling.filled_corpus import CorpusFiller
 from tasks.filling.fillers.filler_folder import is_causal, refuse_misfit
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
@@ -91,6 +91,8 @@ class FillContext:
     """What draws are made of besides the seed: nothing, unless they keep clear of what was masked. Found once for all
     devices: a sidecar that is replaced meanwhile would give each of them other draws."""
     model: FillerModel
+    work_folder: str
+    """Where weights that were learned are kept for later fills."""
 
     @classmethod
     def read(
@@ -101,6 +103,7 @@ class FillContext:
         threads: int,
         *,
         release: ReleaseSettings | None = None,
+        work_folder: str | None = None,
         like: "FillContext | None" = None,
     ) -> "FillContext":
         """Read what belongs to a fill; ``like``: one whose model and word counts it has too.
@@ -126,6 +129,7 @@ class FillContext:
             counts,
             fill_secret(files.sidecar) if files.sidecar and method.follows_originals else b"",
             like.model if like and files.filler else FillerModel(files.filler or "", threads),
+            work_folder or DEFAULT_WORK_FOLDER,
         )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -108,7 +108,9 @@ def fill(
     frame = frame or FillFrame()
     check_files(settings, files)
     devices = devices_of(files.devices, uses_model=settings.uses_filler)
-    context = FillContext.read(settings, files, cell, resources.threads, release=frame.release)
+    context = FillContext.read(
+        settings, files, cell, resources.threads, release=frame.release, work_folder=resources.work_folder
+    )
     report = Report().measure(**context.learned.measured)
     with _progress_bar() as advance:
         done = fill_corpus(context, devices, resources, advance)

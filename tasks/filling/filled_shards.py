@@ -222,16 +222,23 @@ def fill_key(context: FillContext) -> str:
     document = {
         "settings": as_plain(method),
         "seed": context.seed,
+        "content": {option: content_hash(path) for option, path in files.read() if path != files.filler},
+        "models": {name: model_state(name) for name in models},
+        "counted": context.learned.measured.get("counted_frequencies"),
+        **surroundings(context),
+    }
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def surroundings(context: FillContext) -> dict[str, Any]:
+    """What a number depends on besides its inputs: code, libraries, machine."""
+    return {
         # The order of a sum changes its last digits.
         "threads": context.threads,
-        "on_gpu": _has_gpu() if files.filler else None,
-        "content": {option: content_hash(path) for option, path in files.read() if path != files.filler},
-        "models": {name: _model_state(name) for name in models},
-        "counted": context.learned.measured.get("counted_frequencies"),
+        "on_gpu": _has_gpu() if context.files.filler else None,
         "code": _code_hash(),
         "versions": {name: _version(name) for name in _LIBRARIES},
     }
-    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
 def _code_hash() -> str:
@@ -242,7 +249,7 @@ def _code_hash() -> str:
     return digest.hexdigest()
 
 
-def _model_state(name: str) -> str | None:
+def model_state(name: str) -> str | None:
     """The content of a model's folder, the version of a pipeline's package, or the commit of a model of the hub."""
     if not Path(name).is_dir() and (installed := _version(name)):
         return installed

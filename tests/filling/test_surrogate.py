@@ -240,7 +240,7 @@ def test_a_word_without_a_class_gets_one_of_its_ending():
 
 
 def test_signs_are_for_signs_and_no_class_has_a_strong_word():
-    strong = WordFrequencies(("shit", "garden"), np.array([3, 1]))
+    strong = WordFrequencies(("shit", "garden", "1996", "5pm"), np.array([3, 1, 9, 9]))
     for text, form in [
         ("{MASK:@tommy}", r"@\w+"),
         ("{MASK:U.S}", r"[A-Z]\.[A-Z]"),

@@ -59,6 +59,23 @@ def measured(corpus, name="filled"):
     return json.loads((corpus / f"{name}.json").read_text(encoding="utf-8"))["measured"]
 
 
+def test_weights_that_were_learned_are_kept_unless_private_text_is_in_them(corpus, filler, monkeypatch):
+    assert fill(corpus, "log_linear", "--filler", filler, name="first") == 0
+    (kept,) = (corpus / "work" / "learned_weights").iterdir()
+    assert kept.stat().st_mode & 0o777 == 0o600
+    with monkeypatch.context() as patched:
+        patched.setattr("tasks.filling.masked_lm.weighing.tuning_text", None)
+        assert fill(corpus, "log_linear", "--filler", filler, name="again") == 0
+    assert words_of(corpus, "again") == words_of(corpus, "first")
+    assert measured(corpus, "again")["log_linear"] == measured(corpus, "first")["log_linear"]
+    # Other settings are learned by themselves; frequencies of the private domain leave nothing behind.
+    generic = ["--generic-text", corpus / "generic.txt"]
+    assert fill(corpus, "log_linear", "--filler", filler, *generic, *settings("prior=domain")) == 0
+    assert len(list((corpus / "work" / "learned_weights").iterdir())) == 1
+    assert fill(corpus, "log_linear", "--filler", filler, *settings("tuning_seed=2")) == 0
+    assert len(list((corpus / "work" / "learned_weights").iterdir())) == 2
+
+
 def test_fills_are_candidates_and_the_report_says_what_was_learned(corpus, filler):
     assert fill(corpus, "log_linear", "--filler", filler) == 0
     words = {word.lower() for pair in words_of(corpus) for word in pair}

@@ -19,6 +19,8 @@ by its frequency; then the filler fills the other places, and reads the words th
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +36,7 @@ from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencie
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.estimation import estimate_prior, fit_weights, match_frequencies, mean_probabilities
+from tasks.filling.masked_lm.learned_weights import LearnedWeights, place_of_weights, shipped_weights
 from tasks.filling.masked_lm.places import candidate_log_probabilities, places_of_corpus, tuning_text
 from tasks.filling.masked_sentence import Fill, MaskedSentence
 from tasks.filling.methods.log_linear import LogLinear, LogLinearScores
@@ -66,15 +69,18 @@ def prepare(context: FillContext, settings: LogLinear, wanted: WordFrequencies) 
     ``wanted``: how frequent words are, the same words as in the word counts. Raises ``CorpusError`` where no tuning
     place is found, and ``ModelError`` where the filler cannot be used, or can write no candidate.
     """
-    tuned_on = context.files.tuning_text
+    tuned_on = context.files.tuning_text if settings.learns_weights else None
     return prepared_weighing(
         context.model.masked,
         context.candidates,
         context.kept,
         wanted,
         settings,
-        read_corpus(tuned_on) if tuned_on and settings.learns_weights else None,
+        read_corpus(tuned_on) if tuned_on else None,
         context.masked if settings.prior_steps or settings.counts_masked_words else None,
+        known=shipped_weights() if settings.learns_weights and not tuned_on else None,
+        # Frequencies of the private domain would leave a trace of it in what is kept.
+        place=partial(place_of_weights, context, settings) if tuned_on and not settings.has_domain_prior else None,
     )
 
 
@@ -86,9 +92,13 @@ def prepared_weighing(
     settings: LogLinear,
     lines: Sequence[str] | None,
     corpus: Sequence[str] | None,
+    *,
+    known: LearnedWeights | None = None,
+    place: Callable[[Sequence[str], np.ndarray], Path] | None = None,
 ) -> PreparedWeighing:
     """The same from objects: ``lines`` of generic text, if needed; ``corpus``: masked lines, if the prior is to be
-    adjusted."""
+    adjusted; ``known``: weights that were learned before; ``place``: the file that keeps those that are learned here,
+    by the words to choose from and their counts."""
     counts = _counts_of_candidates(candidates, frequencies)
     allowed = kept.off_list(candidates.words) & (counts > 0)
     if not allowed.any():
@@ -98,9 +108,18 @@ def prepared_weighing(
         )
     log_frequency = np.log(counts[allowed] / counts[allowed].sum())  # (A,)
     learner = _Learner(model, candidates, kept, settings, allowed, log_frequency)
-    if lines is not None:
+    path = place(learner.words, counts[allowed]) if place else None
+    if path is not None and path.exists():
+        known = LearnedWeights.read(path)
+    if known is not None:
+        learner.take(known)
+    elif lines is not None:
         learner.read(lines)
-    learned = learner.learned_weights()
+        known = learner.learned()
+        if path is not None:
+            known.write(path)
+        learner.take(known)
+    learned = learner.weights
     weights = learner.with_prior(learned)
     shift = np.zeros(len(log_frequency))
     if corpus is not None:
@@ -172,18 +191,20 @@ class _Learner:
         self.log_average = np.zeros(len(log_frequency))
         """``(A,)``: log of the filler's mean probability over places of generic text; 0 where there is none."""
         self.measured: dict[str, Any] = {}
+        self.words = [word for word, is_allowed in zip(candidates.words, allowed, strict=True) if is_allowed]
+        """``A`` of them."""
+        self.weights = {name: start if (one := self._fixed[name]) is None else one for name, start in _START.items()}
+        """Those of filler, frequency and average."""
         self._targets = np.zeros(0, dtype=np.int64)
         self._table = np.zeros((0, len(log_frequency)), dtype=np.float32)
 
     def read(self, lines: Sequence[str]) -> None:
         """Mask generic text and score its places; ``CorpusError`` where there is none."""
         settings = self._settings
-        pairs = zip(self._candidates.words, self._allowed, strict=True)
-        words = [word for word, is_allowed in pairs if is_allowed]
         text = tuning_text(
             lines,
             self._kept,
-            {word: index for index, word in enumerate(words)},
+            {word: index for index, word in enumerate(self.words)},
             cased=self._candidates.cased,
             most=settings.tuning_places,
             share=settings.tuning_share,
@@ -207,11 +228,15 @@ class _Learner:
             "tuning_places_without_candidate": text.without_candidate,
         }
 
-    def learned_weights(self) -> dict[str, float]:
-        """Those of filler, frequency and average; learned over all candidates where they are not fixed."""
-        start = {name: start if (fixed := self._fixed[name]) is None else fixed for name, start in _START.items()}
-        if not len(self._targets):
-            return start
+    def take(self, known: LearnedWeights) -> None:
+        """Take what was learned, but for weights that are fixed."""
+        self.weights |= {name: weight for name, weight in known.weights.items() if self._fixed[name] is None}
+        self.log_average = known.log_averages(self.words)
+        self.measured |= known.measured
+
+    def learned(self) -> LearnedWeights:
+        """The weights, learned over all candidates where they are not fixed."""
+        start = self.weights
         table, log_frequency, log_average = self._table, self._log_frequency, self.log_average
 
         def features(part: slice) -> np.ndarray:
@@ -224,7 +249,9 @@ class _Learner:
         # Where weights are fixed the fit begins at them; the report compares with ``sample`` always.
         sample = fit_weights(features, self._targets, table.shape[1], [1.0, 0.0, 0.0], [False] * 3)
         self.measured |= {"log_likelihood_before": sample.before, "log_likelihood": fitted.after}
-        return {name: float(weight) for name, weight in zip(start, fitted.weights, strict=True)}
+        weights = {name: float(weight) for name, weight in zip(start, fitted.weights, strict=True)}
+        averages = dict(zip(self.words, self.log_average.tolist(), strict=True))
+        return LearnedWeights(weights, averages, dict(self.measured))
 
     def with_prior(self, weights: dict[str, float]) -> dict[str, float]:
         """The weights to fill with, of those that fit the tuning text: where the prior is that of the word counts, the

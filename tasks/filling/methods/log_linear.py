@@ -55,7 +55,7 @@ from pydantic import Field, model_validator
 
 from tasks.errors import ParameterError
 from tasks.filling.methods.sample import DrawOffList
-from tasks.filling.settings import ChoosingMethod, CountingMethod
+from tasks.filling.settings import SHIPPED_FILLER, ChoosingMethod, CountingMethod
 from tasks.settings.base import Settings
 
 if TYPE_CHECKING:
@@ -137,12 +137,12 @@ class LogLinear(CountingMethod, ChoosingMethod):
         return None in (weights.filler, weights.frequency, weights.average) or weights.average != 0
 
     def check(self, files: FillFiles) -> None:
-        """Weights are learned from generic text, but for those that are fixed."""
+        """Weights are learned from generic text, but for those that are fixed, or come with the default filler."""
         super().check(files)
-        if self.learns_weights and not files.tuning_text:
+        if self.learns_weights and not files.tuning_text and files.filler not in (None, SHIPPED_FILLER):
             raise ParameterError(
-                f"method {self.kind!r} learns its weights from generic text; give --tuning-text, or fix all its "
-                "weights in params.yaml, average as 0"
+                f"method {self.kind!r} learns its weights from generic text; give --tuning-text, leave --filler out, "
+                "or fix all its weights in params.yaml, average as 0"
             )
 
     def learn(self, context: FillContext) -> Learned:

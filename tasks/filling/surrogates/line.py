@@ -23,7 +23,7 @@ from tasks.corpora.masked_text import MASK
 from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
 from tasks.filling.choice import original_words, spans_of_slots
-from tasks.filling.fill_words import is_strong
+from tasks.filling.fill_words import is_of_letters, is_strong
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Casing, MaskedSentence, all_capitals, same_word, starts_sentence, usual_forms
@@ -115,13 +115,16 @@ def ending_of(word: str) -> str:
 
 
 class WordsByFrequency:
-    """Words off the list of kept words, by shape and ending: all, those in small letters, those with a capital."""
+    """Words of letters off the list of kept words, by shape and ending: all, those in small letters, those with a
+    capital."""
 
     def __init__(self, frequencies: WordFrequencies, off_list: np.ndarray | None) -> None:
         """``off_list``: ``(W,)`` booleans over the words of ``frequencies``; ``CorpusError`` where none is true."""
-        self._allowed = np.ones(len(frequencies.words), dtype=bool) if off_list is None else off_list
-        if not self._allowed.any():
+        allowed = np.ones(len(frequencies.words), dtype=bool) if off_list is None else off_list
+        if not allowed.any():
             raise CorpusError("every word of the word counts is on the list of kept words: nothing to draw")
+        of_letters = allowed & np.array([is_of_letters(word) for word in frequencies.words])
+        self._allowed = of_letters if of_letters.any() else allowed
         self._frequencies, self._words = frequencies, frequencies.words
         self._pools: dict[tuple[Shape | None, str | None], tuple[np.ndarray, np.ndarray]] = {}
 
