@@ -39,14 +39,9 @@ TRAIN = "train-tagger --set kind=crf --set embeddings=null --set iterations=2 --
 GENERATE = "generate-labelled --output o "
 PARAMS = "cells --output o.ok --params x"
 READERS = {
-    "mask": MASK,
-    "fill": FILL,
-    "perplexity": PERPLEXITY,
-    "adapt": ADAPT,
-    "preview": PREVIEW,
-    "count-words": COUNT,
+    "mask": MASK, "fill": FILL, "perplexity": PERPLEXITY, "adapt": ADAPT, "preview": PREVIEW, "count-words": COUNT,
     "pretrain": PRETRAIN,
-}
+}  # fmt: skip
 
 # Texts -----------------------------------------------------------------------------------------------------------
 BAD_TEXTS: dict[str, tuple[Files, str]] = {
@@ -93,6 +88,8 @@ CASES += [
     Case("preview: lone carriage returns", PREVIEW + "x", "Zebulon\rthe\rend\r", 0, "2 carriage returns"),
     Case("mask: text of another script", MASK + "x", "मैं दिल्ली में रहता हूँ\n" * 9, 0, "DEVANAGARI"),
     Case("mask: text of another language", MASK + "x", "Ich wohne in Stuttgart und arbeite dort.\n" * 9, 0, "100% de"),
+    Case("mask: direction marks stay", TO.replace("mail.txt", "x") + "-", "\u202eZebulon\u202c the\n", 0,
+        "\u202e[MASK]\u202c the"),
     Case("mask: most words masked", MASK + "x", "Zebulon Quux Ottilie the\n" * 3, 0, "75.0% of the words are masked"),
     Case("spacy: text of another language", "mask --technique spacy --output o.txt --input x", "Ich wohne in Stuttgart "
          "und arbeite dort sehr gern.\n" * 9, 0, "100% de"),
@@ -305,10 +302,10 @@ CASES += [
     Case("mask: a combination without parts", "mask --technique combination --set rule=union" + OF_MAIL, None, 1,
         "parts: is missing"),
     *(
-        Case(f"{name} {value}", f"{command} --set {key}={value}", None, status, says)
+        Case(f"{name} {value}", f"{command} --set {key}={value}", None, 1, says)
         for name, command, key, values, says in (
             ("fill: k", FILLED + "top_k", "k", ("0", "-1", "1.5", "many", "1e999", ".nan", "1000000000"), "k"),
-            ("fill: temperature", FILLED + "sample", "temperature", ("0", "-1", ".nan", ".inf", "1e-300"),
+            ("fill: temperature", FILLED + "sample", "temperature", ("0", "-1", ".nan", ".inf", "1.0e-300"),
                 "temperature"),
             ("mask: kept words", "mask --technique vocabulary_threshold" + OF_MAIL, "kept_words",
                 ("0", "-5", "1.5", "all"), "kept_words"),
@@ -320,7 +317,6 @@ CASES += [
             ("mask: a style", MASK + "mail.txt", "markers.style", ("colour", "1", "null"), "style"),
         )
         for value in values
-        for status in (1,)
     ),
     *(
         Case(f"fill: seed {seed}", FILL + f"masked.txt --seed {seed}", None, status, says)
@@ -405,16 +401,10 @@ CASES += [
 
 # Models ----------------------------------------------------------------------------------------------------------
 CASES += [
-    *(
-        Case(f"{name}: a model {kind}", command, x, 1, says)
-        for name, command in (
-            ("perplexity", "perplexity --input generic.txt --model "),
-            ("adapt", "adapt --input generic.txt --output o --model "),
-            ("rescore", "rescore --nbest dev.jsonl --dev dev.jsonl --output o.jsonl --model "),
-        )
-        for kind, model, x, says in (("that is not there", "./nope", None, "nope"),)
-        for command in (command + model,)
-    ),
+    Case("perplexity: a model that is not there", "perplexity --input generic.txt --model ./nope", None, 1, "nope"),
+    Case("adapt: a model that is not there", "adapt --input generic.txt --output o --model ./nope", None, 1, "nope"),
+    Case("rescore: a model that is not there", RESCORE.replace("--model model", "--model ./nope") + "dev.jsonl",
+        None, 1, "nope"),
     Case("perplexity: a package that is not there",
         "perplexity --input generic.txt --model package:no_such_package", None, 1, "no_such_package"),
     Case("perplexity: a model that is a file", "perplexity --input generic.txt --model mail.txt", None, 1, "mail.txt"),
@@ -447,6 +437,8 @@ CASES += [
     Case("fill: a filler", FILLED + "top_k --set k=3", None, 0),
     Case("spacy: a model that is not there", "mask --technique spacy --set tagger.model=nope" + OF_MAIL, None, 1,
         "'nope' is neither an installed package"),
+    Case("transformers: a model that is not there",
+        "mask --technique transformers --set tagger.model=./nope" + OF_MAIL, None, 1, "nope"),
     Case("crf: a model that is not there", "mask --technique crf --set tagger.model=nope" + OF_MAIL, None, 1, "nope"),
     Case("crf: a folder that is no model", "mask --technique crf --set tagger.model=folder" + OF_MAIL, None, 1,
         "folder"),

@@ -179,15 +179,6 @@ def test_the_stage_reads_gold_set_and_technique_from_the_parameters(evaluate, go
     assert "(did you mean 'named'?)" in error
 
 
-def test_gold_that_does_not_fit_its_text_names_the_lines(evaluate, tmp_path):
-    gold_file(tmp_path / "bad.jsonl", [("Ann", [(0, 9, "PER")]), ("fine", []), ("Bob", [(2, 2, "PER")])])
-    _, error = evaluate("--gold", tmp_path / "bad.jsonl", status=1)
-    assert "2 bad lines" in error
-    assert "line 1" in error
-    assert "line 3" in error
-    assert "Ann" not in error
-
-
 def test_same_seed_same_numbers(evaluate, gold):
     first, _ = evaluate("--gold", gold, "--json", "--set", "evaluation.seed=3")
     second, _ = evaluate("--gold", gold, "--json", "--set", "evaluation.seed=3")

@@ -5,7 +5,6 @@ import sys
 import pytest
 
 from tasks.corpora.masked_text import CLASSES
-from tasks.errors import ModelError
 from tasks.masking.settings import PresidioTagger
 from tasks.masking.taggers.entity_classes import ENTITY_CLASSES
 from tasks.masking.taggers.presidio_tagger import PresidioModel
@@ -126,11 +125,6 @@ def test_every_type_has_a_class(model):
     assert {ENTITY_CLASSES[name] for name in model.entity_types} <= set(CLASSES)
     assert ENTITY_CLASSES["US_SSN"] == "IDENTIFIER"
     assert ENTITY_CLASSES["STREET_ADDRESS"] == "LOCATION"
-
-
-def test_a_pipeline_that_is_not_there():
-    with pytest.raises(ModelError, match="spaCy pipeline 'en_no_such' is neither an installed package nor a folder"):
-        PresidioModel(PresidioTagger(kind="presidio", model="en_no_such"), threads=1)
 
 
 def test_labels_of_another_pipeline_are_types(tmp_path):

@@ -161,8 +161,3 @@ def test_a_folder_without_a_model(tmp_path):
     (tmp_path / "notes.txt").write_text("nothing")
     with pytest.raises(ModelError, match=r"cannot be loaded .* it holds notes\.txt"):
         TransformersModel(TransformersTagger(kind="transformers", model=str(tmp_path)), threads=1)
-
-
-def test_a_folder_that_is_not_there():
-    with pytest.raises(ModelError, match=r"model folder '\./nowhere' does not exist"):
-        TransformersModel(TransformersTagger(kind="transformers", model="./nowhere"), threads=1)
