@@ -128,6 +128,13 @@ def test_not_even_one_whose_name_fits_nothing_comes_before_the_check(tmp_path, t
     test_no_stage_comes_before_the_check_of_the_parameters(upstream_in(tmp_path, yaml.safe_dump(document), cells))
 
 
+def test_without_speech_no_recogniser_is_trained(tmp_path):
+    document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    document["compare"]["speech_datasets"] = []
+    stages = {stage.name for stage in upstream_in(tmp_path, yaml.safe_dump(document))}
+    assert [name for name in stages if "recognis" in name or "speech" in name] == []
+
+
 def test_a_corpus_that_is_not_compared_has_no_stage(tmp_path):
     document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     document["corpora"]["mail"] = {"kind": "files", "source": "data/raw/mail.txt"}

@@ -97,6 +97,8 @@ def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str
         "speech": dict(_brought("speech.corpora", compare.speech_datasets, parameters.speech.corpora)),
         "nbest": dict(_brought("speech.nbest", compare.rescored_datasets, parameters.speech.nbest)),
         "references": dict(_references(parameters)),
+        # One that no dataset needs is not trained.
+        "recognisers": list(compare.recognisers) if compare.speech_datasets else [],
         "recognise": {cell_key(cell): _recognised(cell) for cell in with_words},
         "rescore": {cell_key(cell): _rescored(cell) for cell in with_lists},
     }

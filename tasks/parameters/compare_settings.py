@@ -39,7 +39,7 @@ class CompareSettings(Settings):
     """Others of ``datasets``, which have n-best lists of another recogniser, keys of ``speech.nbest``: their word error
     rates come from rescoring."""
     recognisers: list[Literal["recogniser"]] = Field(default_factory=list)
-    """``[recogniser]``: there is one to train; empty where no dataset has speech, or ``models/recogniser`` is yours."""
+    """``[recogniser]``: one is trained where a dataset has speech; empty where ``models/recogniser`` is yours."""
     taggers: list[str]
     """Taggers to train, keys of ``taggers``."""
     detectors: list[str]

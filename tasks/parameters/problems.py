@@ -97,7 +97,6 @@ def _dimensions(parameters: "Parameters") -> Iterator[str]:
             yield (
                 f"compare.{dimension}: {name!r} is not one of compare.datasets ({', '.join(compare.datasets)}); "
                 f"write 'compare.{dimension}: [{left}]'"
-                + (" and 'compare.recognisers: []'" if not left and compare.recognisers else "")
             )
     for name in compare.rescored_datasets:
         if name in compare.speech_datasets:

@@ -75,7 +75,7 @@ TUNED = {"filler": "minilm_tuned", "methods": ["top_1"]}
             "compare.datasets",
             ["mail"],
             "compare.speech_datasets: 'chat' is not one of compare.datasets (mail); "
-            "write 'compare.speech_datasets: []' and 'compare.recognisers: []'",
+            "write 'compare.speech_datasets: []'",
         ),
         (
             "corpora.chat.source",

@@ -241,6 +241,13 @@ def test_a_restore_that_fails_leaves_nothing_behind(checkout):
         assert (failed.returncode, failed.stderr.count("\n")) == (1, 1)
         assert "git apply" in failed.stderr
         assert not (checkout.parent / "then").exists()
+    # Into this checkout: it is on its branch again.
+    branch = run("git", "rev-parse", "--abbrev-ref", "HEAD", folder=checkout)
+    run("git", "stash", "-q", folder=checkout)
+    assert subprocess.run([*program, "--in-place"], cwd=checkout, capture_output=True).returncode == 1
+    assert run("git", "rev-parse", "--abbrev-ref", "HEAD", folder=checkout) == branch
+    assert run("git", "status", "--porcelain", "--untracked-files=no", folder=checkout) == ""
+    run("git", "stash", "pop", "-q", folder=checkout)
     kept.write_bytes(patch)
     assert "with its uncommitted changes" in palimpsest(checkout, "restore", "corpus@mail", "--folder", "../then")
     # Where they are in another clone, the commit alone has no such stage.
