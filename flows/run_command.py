@@ -78,6 +78,8 @@ def run(options: RunOptions) -> int:
     selection = options.selection
     overrides = parse_overrides(options.set_)
     root = project_folder()
+    if not known_to_be_valid(root):
+        _resources(root)
     if overrides:
         check_recordable(root)
     with chdir(root), RunLock(root) as lock, overridden(root, overrides):
