@@ -122,11 +122,6 @@ def test_the_printed_table_is_whole_and_has_both_tables(experiment, capsys):
     assert output.splitlines()[-1] == "20 cells in results/summary.json"
 
 
-def test_rows_as_json_for_machines(experiment, capsys):
-    assert main(["summarise", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)) == 20
-
-
 def test_several_fillers_are_told_apart(tmp_path, monkeypatch, capsys):
     fills = [{"filler": name, "methods": ["top_1", "top_k"]} for name in ("minilm", "other")]
     monkeypatch.chdir(make_experiment(tmp_path, fills=fills, seeds=[1, 2], techniques=["allow_list"]))

@@ -41,8 +41,6 @@ class SummariseOptions(Options):
     """the rows as JSON, one per cell"""
     markdown: Annotated[str | None, WRITE] = None
     """the table as Markdown"""
-    json_: bool = False
-    """print the rows as JSON instead of the table"""
 
 
 def run(options: SummariseOptions) -> None:
@@ -55,11 +53,8 @@ def run(options: SummariseOptions) -> None:
     if options.markdown:
         with atomic_writer(Path(options.markdown)) as stream:
             stream.write(document(rows))
-    if options.json_:
-        print(Path(options.output).read_text(encoding="utf-8"), end="")
-    else:
-        print_tables(rows)
-        print(f"{len(rows)} cells in {options.output}")
+    print_tables(rows)
+    print(f"{len(rows)} cells in {options.output}")
 
 
 COMMAND = Command(SummariseOptions, run, lambda: SECTIONS)

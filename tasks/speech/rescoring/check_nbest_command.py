@@ -10,7 +10,6 @@ examples:
   palimpsest check-nbest --params params.yaml --section speech.nbest.calls.test --output test.jsonl.gz
 """
 
-import json
 from typing import Annotated
 
 from tasks.command import StageCommand, StageFiles
@@ -28,8 +27,6 @@ class NbestFiles(StageFiles):
 
     output: Annotated[str | None, WRITE] = None
     """file to write the lists to, readable for the owner alone"""
-    json_: bool = False
-    """print the numbers as JSON on standard output"""
 
 
 def check_nbest(settings: NbestSource, files: NbestFiles, cell: Cell, resources: ResourceSettings) -> Report:
@@ -61,9 +58,7 @@ def check_nbest(settings: NbestSource, files: NbestFiles, cell: Cell, resources:
     if empty := measured["empty_references"]:
         report.warn(f"{empty} references hold no word; their utterances are left out")
     print(
-        json.dumps(measured, allow_nan=False)
-        if files.json_
-        else f"{measured['utterances']:,} of {measured['utterances_of_source']:,} lists, {measured['hypotheses']:,} "
+        f"{measured['utterances']:,} of {measured['utterances_of_source']:,} lists, {measured['hypotheses']:,} "
         f"hypotheses, {words:,} words; word error rate {measured['wer']:.2%}, of the best hypotheses "
         f"{measured['oracle_wer']:.2%}, which {measured['best_first_share']:.1%} of the lists begin with"
     )

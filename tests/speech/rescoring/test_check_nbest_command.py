@@ -82,5 +82,5 @@ def test_the_section_of_params_names_source_and_draw(source, tmp_path, monkeypat
     document["speech"]["nbest"] = {"mail": {"dev": part, "test": part}}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(document))
     section = ["--params", "params.yaml", "--section", "speech.nbest.mail.test"]
-    assert main(["check-nbest", *section, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["utterances"] == 2
+    assert main(["check-nbest", *section]) == 0
+    assert capsys.readouterr().out.startswith("2 of ")
