@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -44,11 +44,15 @@ def wanted(sentence: MaskedSentence, slot: int) -> Wanted:
 
 def unwanted(words: Sequence[str]) -> dict[Wanted, np.ndarray]:
     """For each that may be wanted, the indices of the words that are none; nothing where all would be none."""
-    found: dict[Wanted, np.ndarray] = {}
-    for want in get_args(Wanted):
-        fitting = np.array([fits(word, want) for word in words], dtype=bool)
-        found[want] = np.flatnonzero(~fitting & fitting.any())
-    return found
+    letters = np.array([word.isalpha() or is_of_letters(word) for word in words], dtype=bool)
+    figures = np.zeros(len(words), dtype=bool)
+    figures[~letters] = [fits(words[index], "figure") for index in np.flatnonzero(~letters)]
+    none = np.zeros(0, dtype=np.int64)
+    return {
+        "word": np.flatnonzero(~letters) if letters.any() else none,
+        "figure": np.flatnonzero(~figures) if figures.any() else none,
+        "either": none,
+    }
 
 
 def fits(word: str, want: Wanted) -> bool:
@@ -58,7 +62,7 @@ def fits(word: str, want: Wanted) -> bool:
 
 def is_strong(word: str) -> bool:
     """Whether a word, in whatever case, is a strong word or a slur."""
-    return fold(word) in _strong_words()
+    return fold(word) in strong_words()
 
 
 def is_of_letters(word: str) -> bool:
@@ -82,5 +86,6 @@ def is_latin(word: str) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _strong_words() -> frozenset[str]:
+def strong_words() -> frozenset[str]:
+    """All of them, folded."""
     return frozenset(_STRONG_WORDS.read_text(encoding="utf-8").split())

@@ -185,6 +185,8 @@ class Casing:
 def all_capitals(texts: Sequence[str]) -> bool:
     """Whether all letters of a line are capitals, and of two words or more."""
     line = " ".join(texts)
+    if not line.isupper():
+        return False
     letters = [character for character in line if character.isalpha()]
     return len(letters) > 3 and all(map(str.isupper, letters)) and len(line.split()) > 1
 

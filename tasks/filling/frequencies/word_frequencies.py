@@ -96,7 +96,7 @@ class WordFrequencies:
         kept = [
             (word, count) for word, count in counts if count > 0 and (is_word(word) or (letters and is_letter(word)))
         ]
-        latin = [is_latin(word) for word, _ in kept]
+        latin = [word.isascii() or is_latin(word) for word, _ in kept]
         if sum(latin) >= _NEARLY_ALL * len(kept):
             kept = [entry for entry, keep in zip(kept, latin, strict=True) if keep]
         numbers = np.array([count for _, count in kept], dtype=np.int64)

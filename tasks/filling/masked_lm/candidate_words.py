@@ -29,7 +29,7 @@ import numpy as np
 
 from tasks.corpora.words import fold, word_spans
 from tasks.errors import ModelError
-from tasks.filling.fill_words import has_stray_mark, is_strong
+from tasks.filling.fill_words import has_stray_mark, is_strong, strong_words
 
 SENTENCE_PIECE_SIGN = "▁"
 _SPACE_SIGNS = ("Ġ", SENTENCE_PIECE_SIGN)
@@ -120,7 +120,8 @@ def is_word(text: str) -> bool:
     """Whether a text may stand for one marker, by the rules above."""
     if len(text) > 1 and text.isascii() and text.isalpha():
         # Most words; the rules below say the same of them.
-        return text.lower() not in _DEBRIS and not is_strong(text)
+        folded = text.lower()
+        return folded not in _DEBRIS and folded not in strong_words()
     if word_spans(text) != [(0, len(text))] or not unicodedata.is_normalized("NFKC", text):
         return False
     if len(text) == 1:

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -161,7 +162,7 @@ class SurrogateFiller:
         """``surrogates_with_original``, ``surrogates_by_class`` (no sidecar) and ``surrogates_by_frequency`` (no
         class), and among the first ``surrogates_repeated``: the original stood in the line before."""
 
-    @property
+    @cached_property
     def candidate_count(self) -> int:
         """How many different words the pools hold."""
         return len({word for label in CLASSES for word in map(fold, self._sources.values.words_of_class(label))})

@@ -73,13 +73,8 @@ class UnigramFiller:
         if allowed.size == 0:
             raise CorpusError("every word of the word counts is on the list of kept words: nothing to draw")
         words = [frequencies.words[index] for index in allowed]
-        self._draws = {
-            name: _Draws(
-                [words[index] for index in np.delete(np.arange(len(words)), none)],
-                np.delete(frequencies.counts[allowed], none),
-            )
-            for name, none in unwanted(words).items()
-        }
+        counts = frequencies.counts[allowed]
+        self._draws = {want: _Draws(words, counts, none) for want, none in unwanted(words).items()}
         self.forward_seconds: float | None = None
         """There is no model."""
         self.candidate_count = len(allowed)
@@ -127,25 +122,32 @@ class UnigramFiller:
 class _Draws:
     """Words with their counts, to be drawn by these."""
 
-    def __init__(self, words: Sequence[str], counts: np.ndarray) -> None:
-        self._words, self._counts = words, counts
+    def __init__(self, words: Sequence[str], counts: np.ndarray, unwanted: np.ndarray) -> None:
+        """``unwanted``: indices of the words that are not drawn."""
+        import numpy as np
+
+        self._all_words, self._chosen = words, np.delete(np.arange(len(words)), unwanted)
+        self._counts = counts[self._chosen]
         self._cumulated: dict[float, np.ndarray] = {}
         """By the largest probability that a word may have."""
 
     @cached_property
     def folded(self) -> set[str]:
         """The words, folded."""
-        return set(map(fold, self._words))
+        return {fold(self._all_words[index]) for index in self._chosen.tolist()}
 
     def ticket(self, generator: np.random.Generator, most: float) -> str:
         """A word; none has a larger probability than ``most``."""
         import numpy as np
 
         if most not in self._cumulated:
-            counts = self._counts if most >= 1 else _held_down(self._counts, self._words, most)
+            counts = self._counts
+            if most < 1:
+                counts = _held_down(counts, [self._all_words[index] for index in self._chosen.tolist()], most)
             self._cumulated[most] = np.cumsum(counts)
         cumulated = self._cumulated[most]
-        return self._words[int(np.searchsorted(cumulated, generator.integers(cumulated[-1]), side="right"))]
+        drawn = np.searchsorted(cumulated, generator.integers(cumulated[-1]), side="right")
+        return self._all_words[int(self._chosen[drawn])]
 
 
 def _held_down(counts: np.ndarray, words: Sequence[str], most: float) -> np.ndarray:

@@ -88,13 +88,8 @@ def runs_of(sentence: MaskedSentence, marked: Sequence[MarkedSlot]) -> list[list
     return runs
 
 
-_ENDINGS = (
-    ("'", re.compile(r"\w['’]\w")),
-    ("ing", re.compile(r"[aeiouy].*ing$")),
-    ("ed", re.compile(r"[aeiouy].*[^e]ed$")),
-    ("ly", re.compile(r"...ly$")),
-    ("s", re.compile(r"..[^siu'’]s$")),
-)
+_ENDINGS = {"ing": re.compile(r"[aeiouy].*ing$"), "ed": re.compile(r"[aeiouy].*[^e]ed$"), "ly": re.compile(r"...ly$")}
+_PLURAL = re.compile(r"..[^siu']s$")
 _SHOUTED = 5
 """A word of so many capitals, in a line with small letters, is taken for a shouted one, a shorter one for a short name.
 """
@@ -111,7 +106,11 @@ def ending_of(word: str) -> str:
     It goes by the letters alone: ``thing`` has no ending, since no vowel is before it, and ``news`` has one.
     """
     folded = fold(word)
-    return next((ending for ending, pattern in _ENDINGS if pattern.search(folded)), "")
+    if "'" in folded[1:-1]:
+        return "'"
+    if folded.endswith("s"):
+        return "s" if _PLURAL.search(folded) else ""
+    return next((ending for ending, form in _ENDINGS.items() if folded.endswith(ending) and form.search(folded)), "")
 
 
 class WordsByFrequency:
