@@ -46,7 +46,7 @@ def unwanted(words: Sequence[str]) -> dict[Wanted, np.ndarray]:
     """For each that may be wanted, the indices of the words that are none; nothing where all would be none."""
     letters = np.array([word.isalpha() or is_of_letters(word) for word in words], dtype=bool)
     figures = np.zeros(len(words), dtype=bool)
-    figures[~letters] = [fits(words[index], "figure") for index in np.flatnonzero(~letters)]
+    figures[~letters] = [fits(words[index], "figure") for index in np.flatnonzero(~letters).tolist()]
     none = np.zeros(0, dtype=np.int64)
     return {
         "word": np.flatnonzero(~letters) if letters.any() else none,

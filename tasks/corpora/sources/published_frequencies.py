@@ -5,7 +5,7 @@ encyclopedia alone makes ``yeah`` and ``homework`` rare words. The package ``wor
 encyclopedia, subtitles, news, books, web pages and social media as one frequency per word.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -21,13 +21,16 @@ def published_frequencies() -> dict[str, float]:
     Entries with digits are left out: that list writes every number of two or more digits with zeros. So are entries
     that are not one word by the rules of ``tasks.corpora.words``.
     """
+    return dict(_english_words())
+
+
+def _english_words() -> Iterator[tuple[str, float]]:
+    """The words and their frequencies, the most frequent first."""
     from wordfreq import get_frequency_dict
 
-    return {
-        word: frequency
-        for word, frequency in get_frequency_dict("en", wordlist="best").items()
-        if not any(character.isdigit() for character in word) and words_of(word) == [word]
-    }
+    for word, frequency in get_frequency_dict("en", wordlist="best").items():
+        if not any(map(str.isdigit, word)) and words_of(word) == [word]:
+            yield word, frequency
 
 
 def published_counts() -> list[tuple[str, int]]:
@@ -37,7 +40,7 @@ def published_counts() -> list[tuple[str, int]]:
     CC BY-SA 4.0) has three times or more and, as ``usual_forms`` of its word counts finds, hardly ever in lower case.
     """
     capitals = {fold(word): word for word in _CAPITALS.read_text(encoding="utf-8").split()}
-    frequencies = islice(published_frequencies().items(), _MOST_WORDS)
+    frequencies = islice(_english_words(), _MOST_WORDS)
     return [(capitals.get(word, word), round(frequency * _PER_WORDS)) for word, frequency in frequencies]
 
 
