@@ -230,6 +230,21 @@ def test_what_is_printed_makes_a_number_of_uncommitted_parameters_again(checkout
         assert second[name] == first[name]
 
 
+def test_what_is_printed_makes_a_number_of_a_commit_again(checkout):
+    run("git", "add", "-A", folder=checkout)
+    run("git", "commit", "-q", "-m", "My corpus", folder=checkout)
+    run("env", f"PYTHONPATH={checkout}", sys.executable, "-m", "dvc", "repro", "-q", "corpus@mail", folder=checkout)
+    first = corpus_report(checkout)
+    assert (first["code"]["dirty"], first["code"]["changes"]) == (False, None)
+    set_test_sentences(checkout, 20)
+    again = json.loads(palimpsest(checkout, "where-from", "corpus@mail", "--json"))["again"]
+    command = palimpsest(checkout, *again.split()[1:]).splitlines()[-1].removeprefix("make again: ")
+    run("bash", "-c", command.replace("dvc repro", f"{sys.executable} -m dvc repro --force"), folder=checkout)
+    second = corpus_report(checkout.with_name(f"{checkout.name}-{first['code']['commit'][:10]}"))
+    for name in ("measured", "parameters", "inputs", "outputs"):
+        assert second[name] == first[name]
+
+
 def test_a_restore_that_fails_leaves_nothing_behind(checkout):
     run("env", f"PYTHONPATH={checkout}", sys.executable, "-m", "dvc", "repro", "-q", "corpus@mail", folder=checkout)
     (kept,) = (checkout / "data/private/lineage").iterdir()

@@ -21,7 +21,7 @@ def test_cell_key_stage_and_report_name_are_one_origin(few, capsys):
     assert by_path["name"] == PATH
     assert by_path["commit"] == COMMIT
     assert by_path["dirty"] is False
-    assert by_path["again"] == f"git checkout {COMMIT} && dvc repro {STAGE}"
+    assert by_path["again"] == f"palimpsest restore {STAGE}"
     assert by_path["measured"]["perplexity"] == 445.0
     for name in (by_path["key"], STAGE, f"perplexity/{PATH}"):
         assert origin(capsys, name) == by_path
@@ -73,7 +73,7 @@ def test_a_run_of_an_earlier_state_is_answered_from_the_store(tracked, tmp_path,
         assert (found["key"], found["run_id"]) == (old, run)
         assert found["parameters"]["fill.k"] == "10"
         assert found["measured"]["perplexity"] == 445.0
-        assert found["again"] == f"git checkout {COMMIT} && dvc repro {STAGE}"
+        assert found["again"] == f"palimpsest restore {run}"
         assert "data/private/masked/chat/train/allow_list/text.txt" not in str(found["inputs"])
         assert f"data/obfuscated/{PATH}.txt" in str(found["inputs"])
     assert main(["where-from", old]) == 0
@@ -87,7 +87,7 @@ def test_the_text_says_what_a_reader_needs(few, capsys):
     output = capsys.readouterr().out
     assert output.startswith(f"{PATH}#")
     for part in (
-        f"git checkout {COMMIT} && dvc repro {STAGE}",
+        f"palimpsest restore {STAGE}",
         "perplexity",
         "language_model.adaptation.epochs",
         "from constraints.txt (keyed hash",

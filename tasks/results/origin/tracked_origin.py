@@ -20,12 +20,9 @@ from tasks.results.tracking.tracking_store import (
 
 def again(code: Mapping[str, Any], stage: str, name: str) -> str:
     """What to type for a number anew; ``name`` is one that 'palimpsest restore' takes."""
-    repro = f"dvc repro {shlex.quote(stage)}"
     if not code["commit"]:
-        return repro
-    if not code["dirty"]:
-        return f"git checkout {code['commit']} && {repro}"
-    if code.get("changes"):
+        return f"dvc repro {shlex.quote(stage)}"
+    if not code["dirty"] or code.get("changes"):
         return f"palimpsest restore {shlex.quote(name)}"
     return "not as it was: its uncommitted changes are not recorded; 'palimpsest run' makes it of what is here now"
 
