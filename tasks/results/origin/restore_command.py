@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from tasks.errors import CorpusError, ParameterError, ResourceError
-from tasks.options import WRITE, Argument, Command, Options
+from tasks.options import WRITE_FOLDER, Argument, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH
 from tasks.records.code_state import kept_changes
 from tasks.results.origin.lock_entries import LockEntries, agrees, kept_entries, kept_lock, lock_digest, read_lock
@@ -40,7 +40,7 @@ class RestoreOptions(Options):
 
     run: Annotated[str, Argument(positional=True)]
     """cell, key, MLflow run id, stage, or name of a report"""
-    folder: Annotated[str | None, WRITE] = None
+    folder: Annotated[str | None, WRITE_FOLDER] = None
     """new folder to bring it back into (default: beside this checkout)"""
     in_place: bool = False
     """into this checkout, which must have no uncommitted changes"""
