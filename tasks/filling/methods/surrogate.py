@@ -145,8 +145,9 @@ class SurrogateFiller:
         """``frequencies``: words for markers without any class. ``kept``: the list that no surrogate should be on.
         ``keep_clear``: none is the original, for fills that forbid it."""
         from tasks.filling.frequencies.word_frequencies import KeptWords
-        from tasks.filling.surrogates.line import SurrogateSources, WordsByFrequency
+        from tasks.filling.surrogates.line import SurrogateSources
         from tasks.filling.surrogates.values import SurrogateValues
+        from tasks.filling.surrogates.words_by_frequency import WordsByFrequency
 
         kept = kept or KeptWords()
         self._sources = SurrogateSources(

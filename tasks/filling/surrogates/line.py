@@ -1,10 +1,5 @@
 """The slots of a line as surrogates see them: with their class and originals, and those that are one thing together.
 
-Words by frequency for markers without any class, in the form of the word that they stand for: figures for figures, an
-address for an address, and for a word one of its ending (-s, -ed, -ing, -ly, an apostrophe inside, or none of these),
-in lower case or with a capital as that is. So a reader of the text is told this form, and no more of the word: of all
-words of the form, the word itself among them, each is as likely as it is frequent (decision 0044).
-
 The surrogates of one line: what stands for what in it, and what must not be written there.
 """
 
@@ -15,18 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
-
-import numpy as np
 
 from tasks.corpora.masked_text import MASK
 from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
 from tasks.filling.choice import original_words, spans_of_slots
-from tasks.filling.fill_words import is_of_letters, is_strong
-from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+from tasks.filling.fill_words import is_strong
+from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
-from tasks.filling.masked_sentence import Casing, MaskedSentence, all_capitals, same_word, starts_sentence, usual_forms
+from tasks.filling.masked_sentence import Casing, MaskedSentence, all_capitals, same_word, starts_sentence
 from tasks.filling.surrogates.figures import (
     YEARS,
     figure,
@@ -39,6 +31,7 @@ from tasks.filling.surrogates.figures import (
     other_figures,
 )
 from tasks.filling.surrogates.values import SurrogateValues, gender_of_text, is_one_word
+from tasks.filling.surrogates.words_by_frequency import WordsByFrequency, ending_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,91 +81,11 @@ def runs_of(sentence: MaskedSentence, marked: Sequence[MarkedSlot]) -> list[list
     return runs
 
 
-_ENDINGS = {"ing": re.compile(r"[aeiouy].*ing$"), "ed": re.compile(r"[aeiouy].*[^e]ed$"), "ly": re.compile(r"...ly$")}
-_PLURAL = re.compile(r"..[^siu']s$")
 _SHOUTED = 5
 """A word of so many capitals, in a line with small letters, is taken for a shouted one, a shorter one for a short name.
 """
-_FEWEST_OF_FORM = 100
-"""Of a form that fewer words have, words of any form are written."""
 _SIGNS = re.compile(r"[@#/.&_]")
 _INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])+|[^\W\d_]+(?:&[^\W\d_]+)+")
-Shape = Literal["small", "capital"]
-
-
-def ending_of(word: str) -> str:
-    """The ending that a word shares with words of its form: ``s``, ``ed``, ``ing``, ``ly``, an apostrophe, or nothing.
-
-    It goes by the letters alone: ``thing`` has no ending, since no vowel is before it, and ``news`` has one.
-    """
-    folded = fold(word)
-    if "'" in folded[1:-1]:
-        return "'"
-    if folded.endswith("s"):
-        return "s" if _PLURAL.search(folded) else ""
-    return next((ending for ending, form in _ENDINGS.items() if folded.endswith(ending) and form.search(folded)), "")
-
-
-class WordsByFrequency:
-    """Words of letters off the list of kept words, by shape and ending: all, those in small letters, those with a
-    capital."""
-
-    def __init__(self, frequencies: WordFrequencies, off_list: np.ndarray | None) -> None:
-        """``off_list``: ``(W,)`` booleans over the words of ``frequencies``; ``CorpusError`` where none is true."""
-        allowed = np.ones(len(frequencies.words), dtype=bool) if off_list is None else off_list
-        if not allowed.any():
-            raise CorpusError("every word of the word counts is on the list of kept words: nothing to draw")
-        of_letters = allowed & np.array([is_of_letters(word) for word in frequencies.words])
-        self._allowed = of_letters if of_letters.any() else allowed
-        self._frequencies, self._words = frequencies, frequencies.words
-        self._pools: dict[tuple[Shape | None, str | None], tuple[np.ndarray, np.ndarray]] = {}
-
-    @cached_property
-    def _forms(self) -> tuple[set[str], dict[str, str]]:
-        """All words, folded, and the usual forms of those that are nearly always written with a capital."""
-        counts = self._frequencies.counts.tolist()
-        return self._frequencies.folded(), usual_forms(zip(self._frequencies.words, counts, strict=True))
-
-    @cached_property
-    def _has_capital(self) -> np.ndarray:
-        """``(W,)`` booleans: whether a word is nearly always written with a capital."""
-        return np.array([fold(word) in self._forms[1] for word in self._words], dtype=bool)
-
-    @cached_property
-    def _endings(self) -> np.ndarray:
-        """``(W,)`` the ending of each word."""
-        return np.array([ending_of(word) for word in self._words])
-
-    def usual_shape(self, folded: str) -> Shape | None:
-        """How a folded word is usually written; ``None`` for an unknown one. The same for all its spellings."""
-        known, capital = self._forms
-        return "capital" if folded in capital else "small" if folded in known else None
-
-    def draw(self, random_numbers: random.Random, shape: Shape | None, ending: str | None = None) -> str:
-        """A word of the shape and the ending, as it is usually written; of any, where there are too few of these."""
-        indices, cumulated = self._pool(shape, ending)
-        ticket = random_numbers.randrange(int(cumulated[-1]))
-        word = self._words[int(indices[np.searchsorted(cumulated, ticket, side="right")])]
-        return self._forms[1].get(fold(word), same_word(word, word.lower()))
-
-    def _pool(self, shape: Shape | None, ending: str | None) -> tuple[np.ndarray, np.ndarray]:
-        """Indices of the words, and their counts cumulated."""
-        if (shape, ending) not in self._pools:
-            chosen = self._allowed
-            if shape is not None:
-                chosen = chosen & (self._has_capital == (shape == "capital"))
-            if ending is not None:
-                chosen = chosen & (self._endings == ending)
-            indices = np.flatnonzero(chosen)
-            wider = None if ending is None and shape is None else (shape if ending is not None else None, None)
-            fewest = _FEWEST_OF_FORM if ending is not None else 1
-            if indices.size < fewest and wider is not None:
-                self._pools[shape, ending] = self._pool(*wider)
-            else:
-                self._pools[shape, ending] = (indices, np.cumsum(self._frequencies.counts[indices]))
-        return self._pools[shape, ending]
-
-
 _ATTEMPTS, _LAST_ATTEMPTS = 60, 8
 _AS_THEY_ARE = ("CONTACT", "IDENTIFIER")
 """Classes whose words are not cased as the line is."""
