@@ -22,7 +22,6 @@ def problems_of(parameters: "Parameters") -> list[str]:
     found = [
         *_characters(parameters),
         *_dimensions(parameters),
-        *_sources(parameters),
         *_tunings(parameters),
         *(problem for place in range(len(parameters.compare.fills)) for problem in _fills(place, parameters)),
         *_twice(parameters),
@@ -62,18 +61,6 @@ def _characters(parameters: "Parameters") -> Iterator[str]:
     for name in parameters.tuned_fillers:
         if name in parameters.fillers:
             yield f"tuned_fillers: a filler {name!r} is in 'fillers' already; name this one otherwise"
-
-
-def _sources(parameters: "Parameters") -> Iterator[str]:
-    sources = {"generic": parameters.generic.source}
-    sources |= {f"corpora.{name}": corpus.source for name, corpus in parameters.corpora.items()}
-    sources |= {
-        f"masking_evaluation.gold_sets.{name}": gold.source
-        for name, gold in parameters.masking_evaluation.gold_sets.items()
-    }
-    for key, source in sources.items():
-        if "://" in source:
-            yield f"{key}.source: {source!r} is a URL, and a source is a path: fetch it, and give the file or folder"
 
 
 def _dimensions(parameters: "Parameters") -> Iterator[str]:

@@ -280,7 +280,6 @@ CASES += [
         None, 1, "unknown key; allowed: batch_size, kind, model"),
     Case("fill: a setting of another method", FILL + "masked.txt --set k=5", None, 1, "k: unknown key"),
     Case("fill: a filler that is not used", FILL + "masked.txt --filler filler", None, 1, "uses no filler"),
-    Case("fill: no filler", "fill --method log_linear" + OF_MASKED, None, 1, "needs"),
     Case("mask: a combination of an unknown technique", "mask --technique combination --set rule=union --set "
         "'parts=[{kind: allow_lst}, {kind: entity_tagger}]'" + OF_MAIL, None, 1, "did you mean 'allow_list'?"),
     Case("mask: a tagger without its model", "mask --technique transformers" + OF_MAIL, None, 1,
@@ -345,7 +344,6 @@ CASES += [
         ("top_1", "--filler filler --set k=3", "k: unknown key"),
         ("top_1", "--filler filler --set counts.epsilon=3", "counts: unknown key"),
         ("top_k", "--filler filler --set k=16", "k=16 is more than the"),
-        ("unigram", "", "needs --word-counts"),
         ("unigram", _COUNTS + "--set forbid_original=true --sidecar folder", "'folder' is a folder"),
         ("unigram", _COUNTS + _GENERIC + "--set prior=counted", "counts what was masked; give --sidecar"),
         ("unigram", _COUNTS + _SIDECAR + "--set prior=counted", "weighs generic text; give --generic-text"),
@@ -356,7 +354,6 @@ CASES += [
         ("unigram", _COUNTS + _COUNTED + "--set counts.words_per_unit=201", "to 200, or raise epsilon to 4.02"),
         ("unigram", _COUNTS + _COUNTED + "--set forbid_original=true", _EPSILON),
         ("log_linear", _LEARNED + _COUNTED + "--set classes=match", _EPSILON),
-        ("log_linear", "--filler filler", "needs --word-counts"),
         ("log_linear", "--filler filler " + _COUNTS, "give --tuning-text"),
         ("log_linear", f"--filler filler {_COUNTS}--tuning-text nope", "'nope'"),
         ("log_linear", _LEARNED + "--set prior_steps=-1", "prior_steps"),

@@ -23,7 +23,7 @@ GONE = (
     "corpora.mail: data/raw/mail.txt is not there; bring your own text; put it at data/raw/mail.txt, "
     "then 'palimpsest add data/raw/mail.txt'"
 )
-FEW = "corpora.mail: data/raw/mail.txt: 20 different sentences are too few"
+FEW = "corpora.mail: data/raw/mail.txt: 2 different sentences are too few"
 NO_MODEL = "fillers.minilm.model: package:not_installed/model is not installed; run 'make install'"
 
 
@@ -42,7 +42,7 @@ def mail(project: Project) -> Project:
 
 @pytest.mark.parametrize(("lacks", "says"), [("text", GONE), ("lines", FEW), ("model", NO_MODEL)])
 def test_what_is_missing_is_said_before_anything_runs_by_all_three(mail: Project, lacks: str, says: str) -> None:
-    count = {"text": 0, "lines": 20, "model": 3000}[lacks]
+    count = {"text": 0, "lines": 2, "model": 300}[lacks]
     if count:
         mail.write("data/raw/mail.txt", "".join(f"This is line number {number}.\n" for number in range(count)))
     if lacks == "model":

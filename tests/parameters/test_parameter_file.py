@@ -80,7 +80,7 @@ TUNED = {"filler": "minilm_tuned", "methods": ["top_1"]}
         (
             "corpora.chat.source",
             "https://x.org/a",
-            "corpora.chat.source: 'https://x.org/a' is a URL, and a source is a",
+            "corpora.chat.source: a source is a path without a colon, not 'https://x.org/a'",
         ),
         (
             "compare.fills.0.filler",
