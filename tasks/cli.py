@@ -86,7 +86,8 @@ def _print_overview() -> None:
     print("commands:")
     for name, module_name in modules.items():
         print(f"  {name:<{width}}{importlib.import_module(module_name).SUMMARY}")
-    print("\n'palimpsest COMMAND --help' explains one command.")
+    print("\nYour own text: 'palimpsest try FILE', then 'palimpsest init NAME FILE' and 'palimpsest run'.")
+    print("'palimpsest COMMAND --help' explains one command.")
 
 
 def command_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:

@@ -366,7 +366,7 @@ CASES += [
     Case(f"{command}: {options[:60] or 'no options'}", f"{command} --output o {options}", None, 1, says)
     for command, options, says in (
         ("train-filler", "", "no model is given"),
-        ("train-filler", "--params params.yaml", "needs --filler"),
+        ("train-filler", "--params params.yaml", "needs --name"),
         ("train-filler", "--model filler --set train_head={}", "give --input"),
         ("train-filler", "--model filler --input nope --set train_head.steps=0", "steps"),
         ("train-filler", "--model filler --input nope --set train_head={}", "text file 'nope' does not exist"),

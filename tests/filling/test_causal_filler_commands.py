@@ -221,7 +221,7 @@ def test_text_that_a_graph_gives_to_a_model_that_is_not_tuned_is_no_input(texts,
     (texts / "params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
     output = ["--output", str(texts / "copy"), "--report", str(texts / "report.json")]
     given = ["--input", str(texts / "train.txt"), "--valid", str(texts / "valid.txt")]
-    named = ["--params", str(texts / "params.yaml"), "--filler", "smollm2"]
+    named = ["--params", str(texts / "params.yaml"), "--name", "smollm2"]
     assert main(["train-filler", *named, *given, *output]) == 0
     report = json.loads((texts / "report.json").read_text(encoding="utf-8"))
     assert list(report["inputs"]) == [str(texts / "valid.txt")]

@@ -267,7 +267,7 @@ def test_the_report_of_a_tuning_has_all_that_the_fill_says(corpus, llama):
     write_parameters(text="filled", method={"kind": "unigram", "prior": "domain"})
     tunings = {
         "free": [*keys("text=filled", "method.kind=free")],
-        "domain": ["--params", "params.yaml", "--filler", "smollm2_tuned"],
+        "domain": ["--params", "params.yaml", "--name", "smollm2_tuned"],
     }
     for method, options in tunings.items():
         lora = [*keys("steps=2", "batch_sentences=2")]
@@ -291,7 +291,7 @@ def test_the_report_of_a_tuning_has_all_that_the_fill_says(corpus, llama):
 
 def test_a_graph_gives_all_tunings_the_same_options(corpus, base):
     write_parameters()
-    given = ["--kept-words", "kept_words.txt", "--params", "params.yaml", "--filler", "minilm_tuned", *keys("steps=1")]
+    given = ["--kept-words", "kept_words.txt", "--params", "params.yaml", "--name", "minilm_tuned", *keys("steps=1")]
     assert tune(base, "tuned", *given, "--report", "report.json") == 0
     inputs = json.loads((corpus / "report.json").read_text(encoding="utf-8"))["inputs"]
     assert set(inputs) == {base, "masked.txt"}
@@ -392,7 +392,7 @@ def test_a_line_that_stands_everywhere_is_held_out_everywhere():
         (["--base", "{base}", *keys("steps=0")], "steps"),
         (["--base", "{base}", *keys("learning_rate=1.0e+30")], "the loss is no number"),
         (["--base", "{base}", "--threads", "0"], "--threads 0"),
-        (["--base", "{base}", "--params", "params.yaml"], "--params needs --filler"),
+        (["--base", "{base}", "--params", "params.yaml"], "--params needs --name"),
         (["--base", "{base}", "--output", "{base}"], "which is read; what is there would be lost"),
         (["--base", "{base}", "--output", "empty.txt"], "is a file; name a folder"),
     ],

@@ -128,7 +128,7 @@ def _say(output: str, report: Report) -> None:
 def _of_model(files: TrainFillerFiles) -> dict[str, object]:
     """The model says the kind."""
     if files.model is None:
-        raise ParameterError("no model is given; use --model with a hub name or folder, or --params with --filler")
+        raise ParameterError("no model is given; use --model with a hub name or folder, or --params with --name")
     return {"kind": files.kind or ("causal_lm" if is_causal(files.model) else "masked_lm"), "model": files.model}
 
 
@@ -141,7 +141,7 @@ COMMAND = StageCommand(
     stage=train_filler,
     settings=FillerSettings,
     files=TrainFillerFiles,
-    section="fillers.{filler}",
+    section="fillers.{name}",
     seed=None,
     cell_of=lambda files, name, cell: Cell(filler=name or files.model),
     named_settings=lambda name: {},

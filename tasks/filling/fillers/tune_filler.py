@@ -186,7 +186,7 @@ COMMAND = TuneCommand(
     stage=tune_filler,
     settings=TuningSettings,
     files=TuneFiles,
-    section="tuned_fillers.{filler}",
+    section="tuned_fillers.{name}",
     labels=("dataset", "technique"),
     seed=None,
     cell_of=lambda files, name, cell: Cell(cell.dataset, cell.technique, filler=name or files.output),
