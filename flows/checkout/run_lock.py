@@ -4,7 +4,6 @@ import os
 import time
 from pathlib import Path
 
-import psutil
 from filelock import lock_descriptor, unlock_descriptor
 
 from tasks.errors import ResourceError
@@ -66,6 +65,8 @@ class RunLock:
 
 def is_alive(pid: int) -> bool:
     """Whether the process exists and has not ended; one that only waits to be collected by its parent has ended."""
+    import psutil
+
     try:
         return psutil.Process(pid).status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
     except psutil.NoSuchProcess:
