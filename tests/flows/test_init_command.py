@@ -143,6 +143,7 @@ def readme_steps() -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(4000)
 @pytest.mark.parametrize(("count", "minutes"), [(300, 12), (1300, 12), (20_000, 60)])
 def test_the_steps_of_readme_end_in_a_verdict(clone, tmp_path, count, minutes):
     """Minutes on two quiet cores, from a clone whose environment is there."""
