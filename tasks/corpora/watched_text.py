@@ -8,6 +8,8 @@ _FEWEST_WORDS = 20
 """Fewer words say nothing about the language of a text."""
 _MUCH, _OF_A_SCRIPT = 0.2, 0.05
 """Shares of words in unknown languages and in unknown scripts that a reader must know of."""
+_FEW_WORDS, _MUCH_OF_FEW = 200, 0.6
+"""Of so few words a language is taken for another one now and then: there only most of them count."""
 _SCRIPTS = {
     **{name: {"CYRILLIC"} for name in ("bg", "mk", "ru", "sr", "uk")},
     **{name: {"DEVANAGARI"} for name in ("hi", "mr", "ne", "sa")},
@@ -47,9 +49,10 @@ class WatchedText:
         foreign = {name: share for name, share in shares.languages.items() if name not in {*known, UNDETERMINED}}
         written = set().union(*(_SCRIPTS.get(name, {"LATIN"}) for name in known))
         scripts = {name: share for name, share in shares.scripts.items() if name not in written}
-        if sum(foreign.values()) > _MUCH or sum(scripts.values()) > _OF_A_SCRIPT:
+        much = _MUCH if self._sample.words > _FEW_WORDS else _MUCH_OF_FEW
+        if sum(foreign.values()) > much or sum(scripts.values()) > _OF_A_SCRIPT:
             said = ", ".join(f"{share:.0%} {name}" for name, share in {**foreign, **scripts}.items() if share > 0.01)
             yield (
-                f"{technique} is made for {', '.join(known)}, and of the words seem to be {said}: private ones may "
+                f"{technique} is made for {', '.join(known)}, and the text looks like {said}: private words may "
                 "stay in clear, and harmless ones be masked"
             )
