@@ -47,9 +47,10 @@ def run(options: ReportOptions) -> None:
     if options.scores and not scores.is_dir():
         raise ParameterError(f"--scores {options.scores!r} is no folder; 'palimpsest perplexity --scores' writes it")
     rows, index = read_summary(options.summary), ReportIndex(options.reports)
+    found = verdicts(rows, index, scores)
     with atomic_writer(options.output) as stream:
-        stream.write(report_page(rows, index, scores))
-    said = "".join(f"{line}\n" for found in verdicts(rows, index, scores) for line in found.lines())
+        stream.write(report_page(rows, index, found, scores))
+    said = "".join(f"{line}\n" for verdict in found for line in verdict.lines())
     if options.verdict is not None:
         with atomic_writer(options.verdict) as stream:
             stream.write(said)

@@ -30,14 +30,19 @@ from tasks.results.measures import PAGE, measure, measures_of
 from tasks.results.report_index import ReportIndex
 from tasks.results.tables import Table, class_grids, measure_grid, tables
 from tasks.results.titles import technique_name
-from tasks.results.verdict import Verdict, leaders, verdicts
+from tasks.results.verdict import Verdict, leaders
 
 _FOLDER = Path(__file__).parent
 _PLACED = ("perplexity", "perplexity_known", "perplexity_masked_known", "perplexity_rest_known", "wer", "wer_masked")
 """Measures that have a place of their own in the text of the page; all others stand together."""
 
 
-def report_page(all_rows: Sequence[Mapping[str, Any]], index: ReportIndex, scores: str | Path | None = None) -> str:
+def report_page(
+    all_rows: Sequence[Mapping[str, Any]],
+    index: ReportIndex,
+    verdicts: Sequence[Verdict],
+    scores: str | Path | None = None,
+) -> str:
     """The page for the rows of a summary and the reports that they were made from.
 
     ``scores``: the folder of the per-sentence scores, by which the paper's claims are judged.
@@ -51,11 +56,10 @@ def report_page(all_rows: Sequence[Mapping[str, Any]], index: ReportIndex, score
     # The recogniser alone has word error rates and nothing else.
     rows = [row for row in all_rows if row["perplexity"] is not None]
     reports = list(index.reports.values())
-    said = verdicts(rows, index, scores)
     detectors = detector_results(reports) if any(report["stage"] == STAGE for report in reports) else []
     return environment.get_template("report_page.html").render(
         style=Markup((_FOLDER / "report_page.css").read_text(encoding="utf-8")),
-        datasets=[_dataset(table, rows, index, scores, said) for table in found],
+        datasets=[_dataset(table, rows, index, verdicts, scores) for table in found],
         paper=paper_grid(found),
         paper_shapes=PAPER_SHAPES,
         citation=CITATION,
@@ -82,8 +86,8 @@ def _dataset(
     table: Table,
     rows: Sequence[Mapping[str, Any]],
     index: ReportIndex,
+    verdicts: Sequence[Verdict],
     scores: str | Path | None,
-    said: Sequence[Verdict],
 ) -> dict[str, Any]:
     """Everything that the page shows of one dataset."""
     mine = [row for row in rows if row["dataset"] == table.dataset]
@@ -97,7 +101,7 @@ def _dataset(
     return {
         "name": table.dataset,
         "anchor": f"dataset-{table.dataset}",
-        "verdict": next((each for each in said if each.dataset == table.dataset), None),
+        "verdict": next((each for each in verdicts if each.dataset == table.dataset), None),
         "facts": facts(table),
         "sentences": sentences(table),
         "all_words": measure_grid(

@@ -1,4 +1,4 @@
-"""Mask and fill the first sentences of your own text in three ways each, and show them on a page with the reasons.
+"""Mask the first sentences of your own text in three ways, fill each in two, and show them on a page with the reasons.
 
 Nothing has to be set up: it uses what the package ships, and needs no params.yaml. Three techniques mask: a list of
 common words, a conditional random field, and spaCy. What they mask is filled by surrogates and by a small masked

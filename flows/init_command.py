@@ -27,8 +27,6 @@ _FEW_SENTENCES = 2000
 """Below it intervals are wide."""
 _MOST_TRAINED = 20_000
 """Sentences that are trained on, for the experiment to end within an hour or two."""
-_KNOWN_LANGUAGE = 0.8
-"""Share of English words above which a technique that knows English alone is compared."""
 _SHIPPED = "shipped_crf"
 """Technique that the default does not compare: its tagger is not made by the graph."""
 _MINUTES, _MINUTES_A_THOUSAND = 6.0, 1.0
@@ -63,7 +61,7 @@ def run(options: InitOptions) -> None:
     file = root / DEFAULT_PATH
     base = file.read_text(encoding="utf-8")
     if not options.force:
-        refuse_lost_changes(file)
+        refuse_lost_changes(file, "commit them, or --force")
     given = Path(options.text).expanduser()
     settings = detected(given)
     tally, languages = _looked_at(settings)
@@ -168,7 +166,9 @@ masking:
 
 def _techniques(languages: "Languages") -> list[str]:
     """A list and two taggers, which are left out where much of the text is not the English that they know."""
-    known = languages.languages.get("en", 0) + languages.languages.get("und", 0) >= _KNOWN_LANGUAGE
+    from tasks.corpora.watched_text import MUCH_FOREIGN
+
+    known = sum(languages.foreign(["en"]).values()) <= MUCH_FOREIGN
     return ["allow_list", *(["entity_tagger", _SHIPPED] if known else ["vocabulary_threshold"])]
 
 

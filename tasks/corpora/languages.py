@@ -9,7 +9,7 @@ language in another script than its own, such as Hindi in Latin letters, comes o
 import random
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
@@ -41,6 +41,10 @@ class Languages:
     """By ISO 639-1 code: ``en``, ``de``, ``hi``, ``zh``; ``und`` where too little text stands together."""
     scripts: dict[str, float]
     """By the first word of the letters' names in Unicode: ``LATIN``, ``DEVANAGARI``, ``CJK``."""
+
+    def foreign(self, known: Collection[str]) -> dict[str, float]:
+        """The languages that are not among the known ones; what is too short to tell is not foreign."""
+        return {name: share for name, share in self.languages.items() if name not in {*known, UNDETERMINED}}
 
 
 def language_shares(lines: Iterable[str], most: int = 2000) -> Languages:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from tasks.corpora.languages import UNDETERMINED, LineSample, language_shares
+from tasks.corpora.languages import LineSample, language_shares
 
 _FEWEST_WORDS = 20
 """Fewer words say nothing about the language of a text."""
-_MUCH, _OF_A_SCRIPT = 0.2, 0.05
+MUCH_FOREIGN, _OF_A_SCRIPT = 0.2, 0.05
 """Shares of words in unknown languages and in unknown scripts that a reader must know of."""
 _FEW_WORDS, _MUCH_OF_FEW = 200, 0.6
 """Of so few words a language is taken for another one now and then: there only most of them count."""
@@ -46,10 +46,10 @@ class WatchedText:
         if not known or self._sample.words < _FEWEST_WORDS:
             return
         shares = language_shares(self._sample.lines)
-        foreign = {name: share for name, share in shares.languages.items() if name not in {*known, UNDETERMINED}}
+        foreign = shares.foreign(known)
         written = set().union(*(_SCRIPTS.get(name, {"LATIN"}) for name in known))
         scripts = {name: share for name, share in shares.scripts.items() if name not in written}
-        much = _MUCH if self._sample.words > _FEW_WORDS else _MUCH_OF_FEW
+        much = MUCH_FOREIGN if self._sample.words > _FEW_WORDS else _MUCH_OF_FEW
         if sum(foreign.values()) > much or sum(scripts.values()) > _OF_A_SCRIPT:
             said = ", ".join(f"{share:.0%} {name}" for name, share in {**foreign, **scripts}.items() if share > 0.01)
             yield (

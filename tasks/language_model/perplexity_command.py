@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 from tasks.command import StageCommand, StageFiles
-from tasks.language_model.settings import EvaluationSettings
+from tasks.language_model.settings import MANY_UNKNOWN, EvaluationSettings
 from tasks.options import READ, READ_MODEL, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 
 SUMMARY = "measure how well a language model predicts a text"
-_MUCH = 0.3
-"""Share of unknown words that a reader must know of."""
 
 
 class PerplexityFiles(StageFiles):
@@ -82,7 +80,7 @@ def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell,
         print(json.dumps(measured, allow_nan=False))
     else:
         print("\n".join([_first_line(measured), *_further_lines(measured)]))
-    if measured["oov_rate"] > _MUCH:
+    if measured["oov_rate"] > MANY_UNKNOWN:
         report.warn(
             f"{measured['oov_rate']:.1%} of the words are unknown to the model, and count as one word that is easy to "
             "predict: the perplexity is too low to be compared; see that over known words"

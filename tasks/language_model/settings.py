@@ -24,6 +24,10 @@ MOST_EPOCHS = 100_000
 """Passes over a training text; nobody means more."""
 
 
+MANY_UNKNOWN = 0.3
+"""Share of unknown words in a text from which on its perplexity says little, and a reader must know of it."""
+
+
 class VocabularySettings(Settings):
     """The word vocabulary, built on the generic corpus alone: no private word can be in it."""
 

@@ -22,7 +22,7 @@ from contextlib import nullcontext
 from typing import Annotated
 
 from tasks.command import StageCommand, StageFiles
-from tasks.masking.settings import TechniqueSettings
+from tasks.masking.settings import MANY_MASKED, TechniqueSettings
 from tasks.masking.techniques import TECHNIQUES_HELP, AnyTechnique, settings_named
 from tasks.options import READ, READ_STREAM, WRITE, WRITE_STREAM
 from tasks.records.cell import Cell
@@ -30,8 +30,6 @@ from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 
 SUMMARY = "mask the private words of a text"
-_MUCH = 0.5
-"""Share of masked words that a reader must know of."""
 
 
 class MaskFiles(StageFiles):
@@ -90,7 +88,7 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
         file=sys.stderr,
     )
     report = Report(warnings=text.warnings(technique.name, technique.languages))
-    if tally.masked_words > _MUCH * tally.words:
+    if tally.masked_words > MANY_MASKED * tally.words:
         report.warn(
             f"{share} of the words are masked, more than half: what is left says little, and a fill of it is mostly "
             "made up; a technique that finds less, or a longer list of words to keep, may do"

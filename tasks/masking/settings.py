@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from tasks.masking.technique import Technique
 
 
+MANY_MASKED = 0.5
+"""Share of masked words from which on little of a text is left, and a reader must know of it."""
+
+
 class Markers(Settings):
     """How masked words are written."""
 

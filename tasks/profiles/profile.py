@@ -85,13 +85,10 @@ def checked(text: str, name: str) -> Parameters:
             raise ParameterError(f"{name}: {str(error).removeprefix(f'{path}: ')}") from None
 
 
-def refuse_lost_changes(path: Path) -> None:
+def refuse_lost_changes(path: Path, remedy: str) -> None:
     """``ParameterError`` where a file that is to be written anew has changes that git could not bring back."""
     if path.exists() and _git_lacks(path):
-        raise ParameterError(
-            f"{path.name!r} has changes that git has not got, and they would be lost; commit them, give another "
-            "--output, or --force"
-        )
+        raise ParameterError(f"{path.name!r} has changes that git has not got, and they would be lost; {remedy}")
 
 
 def _git_lacks(path: Path) -> bool:

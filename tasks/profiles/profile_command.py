@@ -48,7 +48,7 @@ def run(options: ProfileOptions) -> None:
     parameters = read_profile(options.name)
     text = profile_text(options.name)
     if not options.force:
-        refuse_lost_changes(Path(options.output))
+        refuse_lost_changes(Path(options.output), "commit them, give another --output, or --force")
     with line_writer(options.output) as stream:
         stream.write(text)
     if Path(options.output).name == DEFAULT_PATH:

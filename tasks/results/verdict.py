@@ -15,7 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tasks.language_model.settings import EvaluationSettings
+from tasks.language_model.settings import MANY_UNKNOWN, EvaluationSettings
+from tasks.masking.settings import MANY_MASKED
 from tasks.records.cell import Cell
 from tasks.records.cells import fill_report, training_report
 from tasks.results.findings.findings_comparison import PERPLEXITIES, Comparison, Condition, Experiment, Outcome
@@ -23,7 +24,6 @@ from tasks.results.report_index import ReportIndex
 from tasks.results.titles import technique_name
 
 _FEW_TEST_SENTENCES, _FEW_TRAINED_SENTENCES = 1000, 3000
-_MANY_UNKNOWN, _MANY_MASKED = 0.3, 0.5
 _MISSED = "evaluate_masking"
 """The stage that holds techniques against labelled text."""
 
@@ -221,12 +221,12 @@ class _Choice:
         if len(rows) == 1:
             said.append("One seed: another draw of the fills may change the order (compare.seeds: [1, 2, 3]).")
         unknown = max((row["oov_rate"] or 0.0 for row in rows), default=0.0)
-        if unknown > _MANY_UNKNOWN:
+        if unknown > MANY_UNKNOWN:
             said.append(
                 f"{unknown:.0%} of the test words are unknown to the language model, so perplexities say little."
             )
         masked = self._masked(str(best.technique))
-        if masked is not None and masked > _MANY_MASKED:
+        if masked is not None and masked > MANY_MASKED:
             said.append(f"More than half of the words are masked ({masked:.0%}): what is left is hardly your text.")
         return said
 
