@@ -35,11 +35,20 @@ def test_a_text_is_masked_and_filled_on_a_page_for_its_owner_alone(tmp_path, mon
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["mail.txt", "try.html"]
 
 
-@pytest.mark.parametrize(("content", "message"), [(None, "does not exist"), ("\n \n", "holds no text")])
-def test_what_cannot_be_tried_is_refused(tmp_path, monkeypatch, capsys, content, message):
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("mail.txt", None, "does not exist"),
+        ("mail.txt", "\n \n", "holds no text"),
+        ("mail.parquet", "no table", "is not a readable Parquet file"),
+        ("mail.jsonl", "[" * 100_000, "the first line is not JSON"),
+        ("mail.jsonl", "[1]", "the first line is no JSON object"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused(tmp_path, monkeypatch, capsys, name, content, message):
     monkeypatch.chdir(tmp_path)
     if content is not None:
-        (tmp_path / "mail.txt").write_text(content)
-    assert main(["try", "mail.txt"]) == 1
+        (tmp_path / name).write_text(content)
+    assert main(["try", name]) == 1
     assert message in capsys.readouterr().err
     assert not (tmp_path / "try.html").exists()

@@ -2,15 +2,15 @@
 whether a line holds several sentences.
 """
 
-import json
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from tasks.corpora.json_line import NoJson, read_json_line
 from tasks.corpora.sentences import split_sentences
 from tasks.corpora.sources.document import Source
-from tasks.corpora.sources.text_files import FilesCorpus
+from tasks.corpora.sources.text_files import FilesCorpus, open_parquet
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError
 
@@ -47,15 +47,13 @@ def detected(given: Path) -> FilesCorpus:
 def _fields(path: Path) -> set[str] | None:
     """The fields of the first record, where a file has such."""
     if path.suffix == ".parquet":
-        import pyarrow.parquet
-
-        return set(pyarrow.parquet.read_schema(path).names)
+        return set(open_parquet(path).schema_arrow.names)
     if path.suffix not in (".jsonl", ".ndjson"):
         return None
     try:
-        first = json.loads(next((line for line in read_lines(path) if line.strip()), "{}"))
-    except ValueError:
-        first = None
+        first = read_json_line(next((line for line in read_lines(path) if line.strip()), "{}"))
+    except NoJson as problem:
+        raise CorpusError(f"{str(path)!r}: the first line {problem}; give one record a line") from None
     if not isinstance(first, dict):
         raise CorpusError(f"{str(path)!r}: the first line is no JSON object; give one record a line")
     return set(first)

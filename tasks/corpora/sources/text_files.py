@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tasks.corpora.json_line import NoJson, read_json_line
 from tasks.corpora.sentences import split_sentences
@@ -58,6 +58,17 @@ class FilesCorpus(CorpusSettings):
 
 def _one_sentence(text: str) -> list[str]:
     return [text]
+
+
+def open_parquet(path: Path) -> Any:
+    """A Parquet file, of which nothing but the schema is read yet; ``CorpusError`` where it is none."""
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        return pyarrow.parquet.ParquetFile(path)
+    except pyarrow.ArrowException:
+        raise CorpusError(f"{str(path)!r} is not a readable Parquet file") from None
 
 
 class TextFiles:
@@ -170,13 +181,7 @@ class TextFiles:
             yield record.get(self._document_field) if self._document_field else None, record[self._text_field]
 
     def _parquet_pairs(self, path: Path) -> Iterator[tuple[object, str]]:
-        import pyarrow
-        import pyarrow.parquet
-
-        try:
-            table = pyarrow.parquet.ParquetFile(path)
-        except pyarrow.ArrowException:
-            raise CorpusError(f"{str(path)!r} is not a readable Parquet file") from None
+        table = open_parquet(path)
         groups = map(table.metadata.row_group, range(table.metadata.num_row_groups))
         if sum(g.total_byte_size for g in groups) > LARGEST_RATIO * path.stat().st_size + LONGEST_LINE:
             raise CorpusError(f"{str(path)!r} holds more than {LARGEST_RATIO} times its size; give it as text if it is")
