@@ -45,6 +45,8 @@ def test_the_chain_of_a_lock_follows_files_and_folders():
 
 def run(*command, folder):
     environment = {**os.environ, "DVC_NO_ANALYTICS": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+    # The stages of a bare `dvc repro` call `palimpsest`: the one beside this interpreter, activated or not.
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
     for name in ("GIT_AUTHOR", "GIT_COMMITTER"):
         environment |= {f"{name}_NAME": "A Tester", f"{name}_EMAIL": "tester@example.org"}
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
