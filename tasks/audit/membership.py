@@ -1,0 +1,167 @@
+"""Membership inference: was this line in the training text? Scores of lines, and how well they tell members.
+
+Members and non-members are lines of the same conversations, parted by coin. A score is higher where a line is more
+likely a member. False positives are what counts (Carlini et al. 2022, "Membership Inference Attacks From First
+Principles"): an attack that names a few members for certain has an AUC near 0.5 and many true positives at 0.1 %.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tasks.audit.figure import Figure
+from tasks.audit.resampling import interval_of, scores_of
+from tasks.language_model.evaluation.bootstrap import ratio_of_sums, resample_counts
+
+RATES = {"membership_tpr_1": 0.01, "membership_tpr_01": 0.001}
+"""False positive rates, by the name of the figure."""
+LEAST_FALSE_POSITIVES = 2
+"""Non-members above the threshold below which a true positive rate is undefined: 0.1 % takes 2,000 non-members."""
+FEW_SHADOW_MODELS = 64
+"""Below so many, one variance for all lines beats a variance for each (section VI of Carlini et al. 2022)."""
+_WEIGHTS_AT_ONCE = 1_000_000
+_ROUNDING = 1e-9
+
+
+def loss_ratio(model: np.ndarray, pretrained: np.ndarray, words: np.ndarray) -> np.ndarray:
+    """Log of the ratio of a line's likelihoods (L,), nats a word, by log-probabilities (L,) under both models.
+
+    Calibrated by the pretrained model as in Carlini et al. 2021, section 5.2; reference attack of Mireshghallah 2022.
+    """
+    return (np.asarray(model) - np.asarray(pretrained)) / np.asarray(words)
+
+
+def min_k(token_log_probabilities: np.ndarray, lengths: np.ndarray, share: float) -> np.ndarray:
+    """Min-K% Prob (Shi et al. 2023, equation 1): mean over the ``share`` least likely tokens of each line (L,), nats.
+
+    Tokens (T,) of all lines one after the other, ``lengths`` (L,) of 1 or more. The number of tokens is rounded down as
+    in mimir, yet is 1 at least: of a line shorter than 1 / ``share`` tokens, the paper has none.
+    """
+    lengths = np.asarray(lengths)
+    line = np.repeat(np.arange(len(lengths)), lengths)  # (T,)
+    place = np.arange(len(line)) - np.repeat(np.cumsum(lengths) - lengths, lengths)  # (T,) from 0 in each line
+    ordered = np.asarray(token_log_probabilities)[np.lexsort((token_log_probabilities, line))]
+    kept = np.maximum(1, (lengths * share).astype(np.int64))
+    lowest = place < kept[line]
+    return np.bincount(line[lowest], ordered[lowest], minlength=len(lengths)) / kept
+
+
+def neighbourhood(own: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
+    """A line's score (L,) less the mean of its neighbours' (L, N): Mattern et al. 2023, equation 2.
+
+    Neighbours are the line with words exchanged for likely others: they calibrate where no pretrained model is known.
+    """
+    return np.asarray(own) - np.asarray(neighbours).mean(axis=1)
+
+
+def lira(scores_in: np.ndarray, scores_out: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """Log of the likelihood ratio in/out (L,) of the ``observed`` scores (L,): Carlini et al. 2022, equation 4.
+
+    ``scores_in`` (L, S) are of shadow models that had the line in their text, ``scores_out`` (L, S) of those that had
+    not: each line is in half of the 2S models. Both are taken as normal, each line with a mean of its own; variances
+    are pooled over lines below ``FEW_SHADOW_MODELS``. S is 2 or more.
+    """
+    pooled = scores_in.shape[1] + scores_out.shape[1] < FEW_SHADOW_MODELS
+
+    def log_density(scores: np.ndarray) -> np.ndarray:
+        variance = scores.var(axis=1, ddof=1)
+        if pooled:
+            variance = variance.mean(keepdims=True)
+        return -((observed - scores.mean(axis=1)) ** 2) / (2 * variance) - np.log(variance) / 2
+
+    return log_density(scores_in) - log_density(scores_out)
+
+
+def auc(members: np.ndarray, non_members: np.ndarray) -> float:
+    """Probability that a member (M,) scores above a non-member (N,), ties as half (Mann and Whitney 1947)."""
+    return float(_auc(*next(_curves(members, non_members)))[0])
+
+
+def true_positive_rate(members: np.ndarray, non_members: np.ndarray, false_positive_rate: float) -> float:
+    """Share of the members (M,) above a threshold that at most this share of the non-members (N,) is above.
+
+    Equal scores are all above it or none: the false positive rate is what is asked for, or less.
+    """
+    return float(_rate(*next(_curves(members, non_members)), false_positive_rate)[0])
+
+
+def membership_figures(
+    members: np.ndarray,
+    non_members: np.ndarray,
+    blind_members: np.ndarray,
+    blind_non_members: np.ndarray,
+    member_groups: np.ndarray,
+    non_member_groups: np.ndarray,
+    attacker: str,
+    samples: int = 1000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> dict[str, Figure]:
+    """``membership_auc``, ``membership_tpr_1`` and ``membership_tpr_01`` of members (M,) and non-members (N,).
+
+    ``blind`` is the same by the blind scores of the same lines: what the pretrained model says alone. Groups (M,) and
+    (N,) are the document of each line; intervals resample documents, with their members and non-members. A rate is
+    ``None`` where there are not ``LEAST_FALSE_POSITIVES`` non-members at it.
+    """
+    blind = _measures(*next(_curves(blind_members, blind_non_members)))
+    values = _measures(*next(_curves(members, non_members)))
+    names, group = np.unique(np.concatenate([member_groups, non_member_groups]), return_inverse=True)
+    resampled = [
+        _measures(*curve)
+        for counts in resample_counts(len(names), samples, seed)
+        for curve in _curves(members, non_members, counts, group)
+    ]
+    figures = {}
+    for name, (value,) in values.items():
+        if len(non_members) * RATES.get(name, 1) < LEAST_FALSE_POSITIVES - _ROUNDING:
+            figures[name] = Figure(None, None, attacker)
+            continue
+        drawn = np.concatenate([block[name] for block in resampled])
+        interval = interval_of(float(value), drawn, len(names), confidence, (0.0, 1.0))
+        places = len(members) + len(non_members)
+        figures[name] = Figure(float(value), interval, attacker, float(blind[name][0]), places)
+    return figures
+
+
+Curve = tuple[np.ndarray, np.ndarray]
+"""Members and non-members (R, D) that score at least as high as each of D distinct scores, the highest first."""
+
+
+def _curves(
+    members: np.ndarray,
+    non_members: np.ndarray,
+    counts: np.ndarray | None = None,
+    group: np.ndarray | None = None,
+) -> Iterator[Curve]:
+    """In blocks, for each row of ``counts`` (R, G): how often each group is drawn. ``group`` (M + N,) is of lines."""
+    scores = np.concatenate([scores_of(members, "members"), scores_of(non_members, "non-members")])
+    order = np.argsort(-scores)
+    last = np.flatnonzero(np.diff(scores[order], append=-np.inf))  # (D,) the last line of each distinct score
+    is_member = order < len(members)
+    if counts is None or group is None:
+        counts, group = np.ones((1, 1)), np.zeros(len(scores), dtype=np.int64)
+    rows = max(1, _WEIGHTS_AT_ONCE // len(scores))
+    for begin in range(0, len(counts), rows):
+        weights = counts[begin : begin + rows][:, group[order]]  # (R, M + N)
+        yield np.cumsum(weights * is_member, axis=1)[:, last], np.cumsum(weights * ~is_member, axis=1)[:, last]
+
+
+def _measures(true: np.ndarray, false: np.ndarray) -> dict[str, np.ndarray]:
+    return {
+        "membership_auc": _auc(true, false),
+        **{name: _rate(true, false, rate) for name, rate in RATES.items()},
+    }
+
+
+def _auc(true: np.ndarray, false: np.ndarray) -> np.ndarray:
+    """Area (R,) under the lines through the points of the curves (R, D); NaN without a member or a non-member."""
+    above = np.diff(true, axis=1, prepend=0) / 2
+    area = (np.diff(false, axis=1, prepend=0) * (true - above)).sum(axis=1)
+    return ratio_of_sums(area, true[:, -1] * false[:, -1])
+
+
+def _rate(true: np.ndarray, false: np.ndarray, false_positive_rate: float) -> np.ndarray:
+    """True positive rate (R,) at the lowest score that few enough non-members reach."""
+    reached = np.count_nonzero(false <= false_positive_rate * false[:, -1:] + _ROUNDING, axis=1)  # (R,) of D
+    named = np.where(reached > 0, true[np.arange(len(true)), reached - 1], 0.0)
+    return ratio_of_sums(named, true[:, -1])

@@ -1,0 +1,32 @@
+"""What the statistics of attacks share: scores that are numbers, and the interval of a figure by its resamples."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tasks.errors import ModelError
+from tasks.language_model.evaluation.bootstrap import percentile_interval, student_stretch
+
+
+def scores_of(values: ArrayLike, whose: str) -> np.ndarray:
+    """As float64. Raises ``ModelError`` where one is not finite: it would take the highest or the lowest rank."""
+    scores = np.asarray(values, dtype=np.float64)
+    undefined = int(np.count_nonzero(~np.isfinite(scores)))
+    if undefined:
+        raise ModelError(
+            f"{undefined} of {scores.size} scores of {whose} are not finite; the model that gave them has diverged: "
+            "train it again with a lower learning rate"
+        )
+    return scores
+
+
+def interval_of(
+    value: float, resampled: np.ndarray, drawn: int, confidence: float, bounds: tuple[float, float]
+) -> tuple[float, float] | None:
+    """Percentiles of the resampled values (R,), spread as few ``drawn`` units call for (``student_stretch``).
+
+    ``None`` with fewer than two units, and where too many resamples are undefined. Both ends stay within ``bounds``.
+    """
+    if drawn < 2:
+        return None
+    ends = percentile_interval(value + (resampled - value) * student_stretch(drawn, confidence), confidence)
+    return None if ends is None else (max(bounds[0], ends[0]), min(bounds[1], ends[1]))
