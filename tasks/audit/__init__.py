@@ -1,1 +1,1 @@
-"""What a cell gives away: attacks on its text and on a language model that was trained on it, each with its blind baseline."""
+"""What a cell gives away: attacks on its text, and on a language model that was trained on it."""

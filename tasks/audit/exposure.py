@@ -1,4 +1,4 @@
-"""Exposure of canaries: how far down a list of candidates a thief has to read (Carlini et al. 2019, "The Secret Sharer").
+"""Exposure of canaries: how far down a list of candidates a thief has to read (Carlini et al. 2019, Secret Sharer).
 
 A canary is planted into the training text; its references are candidates of the same template that are not. Scores are
 calibrated, higher where a candidate is more likely to have been seen: its log-probability under the audited model less

@@ -13,7 +13,7 @@ class Figure:
     interval: tuple[float, float] | None
     """Both ends; ``None`` where the value is exact, or there are too few places for one."""
     attacker: str
-    """Who attacks, with what, in one line without a word of the text: two figures with different ones do not compare."""
+    """Who attacks, with what, in one line without a word of the text: figures of different ones do not compare."""
     blind: float | None = None
     """What the attack reaches without the text or model that it attacks: guesses by frequency, the model before it was
     adapted. ``None`` where there is no such attack, as of a count."""

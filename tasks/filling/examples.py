@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from tasks.command import Invocation, StageCommand, StageFiles, labels_of
+from tasks.command import Invocation, StageCommand, labels_of
 from tasks.errors import ParameterError
-from tasks.filling.fill import FillFiles
+from tasks.filling.beside_corpus import CorpusFiles, context_beside, mask_beside
 from tasks.filling.fillers.filler_folder import model_folders
 from tasks.filling.methods import AnyMethod
 from tasks.masking.techniques import AnyTechnique
-from tasks.options import READ, READ_MODEL
+from tasks.options import READ
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.base import Settings
@@ -44,19 +44,11 @@ SENTENCES = Path(__file__).with_name("example_sentences.txt")
 STAGE = "examples"
 
 
-class ExamplesFiles(StageFiles):
+class ExamplesFiles(CorpusFiles):
     """What the examples are made of."""
 
     masked: Annotated[str, READ]
     """masked text of the private corpus, with a folder for each technique"""
-    filler: Annotated[str, READ_MODEL]
-    """filler, as for 'palimpsest fill'"""
-    word_counts: Annotated[str, READ]
-    """as for 'palimpsest fill'"""
-    tuning_text: Annotated[str, READ]
-    """as for 'palimpsest fill'"""
-    generic_text: Annotated[str, READ]
-    """as for 'palimpsest fill'"""
     sentences: Annotated[str | None, READ] = None
     """sentences of your own, one a line, that anybody may read (default: some that come with palimpsest)"""
     technique: list[str]
@@ -78,54 +70,27 @@ def examples(settings: ExamplesSettings, files: ExamplesFiles, cell: Cell, resou
     """Mask and fill the sentences in all ways."""
     from tasks.corpora.text_lines import read_corpus
     from tasks.filling.filled_corpus import Shard
-    from tasks.masking.technique import MaskingTally
 
     raw = list(read_corpus(files.sentences or str(SENTENCES)))
     found = []
     # What has read the word counts, and loaded the filler, for all that follow.
     before: dict[bool, FillContext] = {}
     for technique, masking in settings.techniques.items():
-        loaded = masking.build(files.word_counts, resources.threads)
-        style, merge = masking.markers.style, masking.markers.merge
-        masked = list(loaded.mask(raw, style, MaskingTally(), with_spans=True, merge=merge))
-        lines = [line for line, _ in masked]
-        shard = Shard(0, 1, lines, [spans for _, spans in masked])
+        masked = mask_beside(masking, raw, files.word_counts, resources.threads)
+        shard = Shard(0, 1, masked.lines, masked.spans)
         of_technique = replace(cell, technique=technique)
         filled = []
         for name, method in settings.methods.items():
             of_cell, like = replace(of_technique, method=name), before.get(method.uses_filler)
-            context = _context(method, files, of_cell, resources, like)
+            folder = Path(files.masked) / technique
+            context = context_beside(method, folder, files, of_cell, resources.threads, like)
             before.setdefault(method.uses_filler, context)
             lines_filled = context.corpus_filler().fill_shard(shard).lines
             filler = cell.filler if method.uses_filler else None
             filled.append({"method": name, "filler": filler, "lines": lines_filled})
-        found.append({"technique": technique, "masked": lines, "filled": filled})
+        found.append({"technique": technique, "masked": masked.lines, "filled": filled})
     print(f"{len(raw)} sentences masked in {len(found)} ways and filled in {len(settings.methods)}")
     return Report().measure(raw=raw, by_technique=found)
-
-
-def _context(
-    method: AnyMethod, files: ExamplesFiles, cell: Cell, resources: ResourceSettings, like: "FillContext | None"
-) -> "FillContext":
-    """That of a fill of the masked corpus, from the whole of which it learns.
-
-    Examples read no sidecar, so a method that counts masked words goes by the frequencies of the domain here.
-    """
-    from tasks.filling.context import FillContext
-
-    if method.counts_masked_words:
-        method = method.model_copy(update={"prior": "domain", "counts": None})
-    folder = Path(files.masked) / str(cell.technique)
-    given = FillFiles(
-        input=str(folder / "text.txt"),
-        output="-",
-        filler=files.filler if method.uses_filler else None,
-        kept_words=str(folder / "kept_words.txt"),
-        word_counts=files.word_counts,
-        tuning_text=files.tuning_text,
-        generic_text=files.generic_text,
-    )
-    return FillContext.read(method, given, cell, resources.threads, like=like)
 
 
 @dataclass(frozen=True)
@@ -154,8 +119,8 @@ class ExamplesCommand(StageCommand[ExamplesSettings, ExamplesFiles]):
 
 
 def _inputs(_: ExamplesSettings, files: ExamplesFiles) -> list[str]:
-    own = [files.sentences] if files.sentences else []
-    return [files.word_counts, files.tuning_text, files.generic_text, *own, *model_folders(files.filler)]
+    read = [files.word_counts, files.tuning_text, files.generic_text, files.sentences]
+    return [*filter(None, read), *(model_folders(files.filler) if files.filler else [])]
 
 
 COMMAND = ExamplesCommand(

@@ -17,6 +17,7 @@ import yaml
 
 from tasks.errors import ParameterError
 from tasks.files.atomic_file import atomic_writer
+from tasks.language_model.settings import MarkerUse
 from tasks.parameters.parameter_file import Parameters
 from tasks.records.cell import Cell
 from tasks.records.cells import (
@@ -25,15 +26,17 @@ from tasks.records.cells import (
     NO_LANGUAGE_MODEL,
     ORACLE,
     PRETRAINED,
+    audited_cells,
     cell_key,
     expected_cells,
     is_filled,
+    model_is_audited,
 )
 
 CELLS_FILE = "cells.yaml"
 MODELS, MODELS_OF_RAW_TEXT = "models/adapted", "data/private/models"
 """Where adapted models lie, and where those that were trained on raw text do."""
-MARKER_USES = {"baseline0": "token", "baseline1": "ignore"}
+MARKER_USES: dict[str, MarkerUse] = {"baseline0": "token", "baseline1": "ignore"}
 """How an adaptation on masked text treats its markers; all others have plain text."""
 _HEAD = """\
 # The cells of the experiment by step, for dvc.yaml. 'palimpsest cells' writes this from params.yaml, as 'palimpsest
@@ -94,6 +97,7 @@ def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str
         "examples": {cell_key(cell): entry for cell, entry in _examples(parameters)},
         "adapt": {cell_key(cell): _adapted(cell) for cell in cells if cell.method != PRETRAINED},
         "evaluate": {cell_key(cell): _named(cell) | {"model": _model(cell)} for cell in cells},
+        "audit": {cell_key(cell): _audited(cell, parameters) for cell in audited_cells(compare)},
         "speech": dict(_brought("speech.corpora", compare.speech_datasets, parameters.speech.corpora)),
         "nbest": dict(_brought("speech.nbest", compare.rescored_datasets, parameters.speech.nbest)),
         "references": dict(_references(parameters)),
@@ -238,6 +242,29 @@ def _adapted(cell: Cell) -> Entry:
     markers = MARKER_USES.get(str(cell.method))
     options = {"markers": markers} if markers else {}
     return _named(cell, "seed") | {"options": options, "text": _training_text(cell), "model": _model(cell)}
+
+
+def _audited(cell: Cell, parameters: Parameters) -> Entry:
+    """What is attacked: the cell's text, and a twin of its model where ``compare.audits`` asks for that. What it does
+    not depend on is the attacks' own settings."""
+    of_model = model_is_audited(cell, parameters.compare)
+    options: Entry = {name: value for name, value in cell.as_dict().items() if value is not None}
+    options = {name: options[name] for name in ("technique", "method", "seed") if name in options}
+    if of_model:
+        options["base"] = "models/pretrained"
+    if cell.filler:
+        options["filler"] = _filler_folder(cell.filler, cell, parameters)
+    kind = parameters.language_model.kind
+    return _named(cell, "technique", "method", "seed") | {
+        "options": options,
+        "text": _training_text(cell),
+        "filler": options.get("filler", "data/word_counts.tsv"),
+        "base": options.get("base", "data/word_counts.tsv"),
+        "masking": f"masking.{cell.technique}" if cell.technique else "audit",
+        "filling": f"filling.{cell.method}" if is_filled(cell) else "audit",
+        **{name: f"language_model.{name}" if of_model else "audit" for name in ("adaptation", "kind")},
+        "of_kind": f"language_model.{kind}" if of_model else "audit",
+    }
 
 
 def _brought(section: str, datasets: list[str], found: Any) -> Iterator[tuple[str, Entry]]:

@@ -31,6 +31,9 @@ class CompareSettings(Settings):
     fills: list[Fills]
     """What fills the masked text, in the order of the tables. A tuned filler is fine-tuned on each masked corpus first,
     and its base is made for it."""
+    audits: list[Fills] | None = None
+    """Cells whose language models are attacked, named as in ``fills`` (baselines have no filler), and Oracle's with
+    them: for each one a model is trained that is thrown away. ``[]``: only texts are attacked; ``null``: nothing is."""
     seeds: list[Seed] = Field(min_length=1)
     """One complete repetition of filling and adaptation per seed."""
     speech_datasets: list[str] = Field(default_factory=list)

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ValidationError, model_validator
 
+from tasks.audit.settings import AuditSettings
 from tasks.corpora.settings import WordCountSettings
 from tasks.corpora.sources.readers import AnyCorpus
 from tasks.errors import ParameterError
@@ -67,6 +68,8 @@ class Parameters(Settings):
     """Filling methods by name."""
     language_model: LanguageModelSettings
     evaluation: EvaluationSettings
+    audit: AuditSettings = AuditSettings()
+    """How hard the cells under ``compare.audits`` are attacked."""
     speech: SpeechSection
     release: ReleaseSettings = ReleaseSettings()
     resources: ResourceSettings

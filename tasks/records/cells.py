@@ -43,6 +43,26 @@ def _cells_of(dataset: str, compare: CompareSettings) -> Iterator[Cell]:
                 yield Cell(dataset=dataset, technique=technique, method=method, filler=filler, seed=seed)
 
 
+def audited_cells(compare: CompareSettings) -> list[Cell]:
+    """Those whose text is attacked: all that were masked, and Oracle where models are attacked, for the scale."""
+    if compare.audits is None:
+        return []
+    cells = expected_cells(compare)
+    return [cell for cell in cells if cell.technique is not None or model_is_audited(cell, compare)]
+
+
+def model_is_audited(cell: Cell, compare: CompareSettings) -> bool:
+    """Whether ``compare.audits`` asks for the cell's language model."""
+    if cell.method == ORACLE:
+        return bool(compare.audits)
+    return any(
+        cell.method in audits.methods
+        and cell.filler == audits.filler
+        and cell.technique in compare.techniques_of(audits)
+        for audits in compare.audits or ()
+    )
+
+
 def is_filled(cell: Cell) -> bool:
     """Whether the cell's language model was trained on a filled corpus (by a filler or by a control)."""
     return cell.technique is not None and cell.method not in BASELINES
@@ -101,6 +121,11 @@ def mask_report(cell: Cell) -> Path | None:
 def fill_report(cell: Cell) -> Path | None:
     """Path below the folder of reports of what filling measured; ``None`` where nothing was filled."""
     return Path("fill") / f"{cell.path}.json" if is_filled(cell) else None
+
+
+def audit_report(cell: Cell) -> Path:
+    """Path below the folder of reports of what attacks on the cell found."""
+    return Path("audit") / f"{cell.path}.json"
 
 
 def score_file(cell: Cell) -> Path:

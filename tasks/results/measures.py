@@ -22,7 +22,7 @@ MLFLOW, MLFLOW_TABLE = "mlflow", "mlflow table"
 """A metric of every run, and a column of MLflow's table of runs."""
 _MASKED = "masked_words.{technique}."
 BELOW, ABOVE, OTHER_PROTOCOL = "▼", "▲", "‡"
-Step = Literal["mask", "fill", "perplexity", "word_error_rate", "rescore", "compared"]
+Step = Literal["mask", "fill", "perplexity", "word_error_rate", "rescore", "audit", "compared"]
 Row = Mapping[str, Any]
 
 
@@ -60,9 +60,12 @@ class Measure:
     """For people, with the unit that is shown."""
     heading: str = ""
     """Above a table of its own; the title where there is none."""
+    short: str = ""
+    """For the head of a narrow column."""
     step: Step
-    """The report that it stands in: of masking, filling, evaluation or recognition; ``rescore``: of
-    recognition by n-best lists alone; ``compared``: the summary computes it from the scores of two cells."""
+    """The report that it stands in: of masking, filling, evaluation, recognition or the attacks, which need not have
+    it; ``rescore``: of recognition by n-best lists alone; ``compared``: the summary computes it from the scores of two
+    cells."""
     field: str = ""
     """Where it stands under ``measured``; the name where there is none. Dots lead into records. ``masked_words`` has
     one for each technique, and ``{technique}`` stands for the cell's: references have a number under every one."""
@@ -87,6 +90,11 @@ class Measure:
     logarithmic: bool = False
     """Whether plots have a logarithmic axis."""
     views: frozenset[str] = frozenset({TERMINAL, DOCUMENT, PAGE, APP, MLFLOW})
+
+    @property
+    def blind(self) -> str:
+        """The column that says what an attack reaches where there is nothing to find."""
+        return f"{self.name}_blind"
 
     @property
     def of_speech(self) -> bool:
@@ -175,6 +183,12 @@ def _rate(name: str, title: str, views: frozenset[str], **given: Any) -> Measure
     return _number(name, "word_error_rate", title, views, app_digits=2, **known | given)
 
 
+def _leak(name: str, title: str, short: str, views: frozenset[str] = _TABLED, **given: Any) -> Measure:
+    """What an attack finds; the more, the worse."""
+    known: dict[str, Any] = {"interval": f"{name}_ci", "better": "lower", "share": True, "short": short}
+    return _number(name, "audit", title, views, **known | given)
+
+
 def _count(name: str, step: Step, title: str = "", views: frozenset[str] = _NONE, **given: Any) -> Measure:
     return _number(name, step, title, views, digits=0, **{"kind": "count", **given})
 
@@ -241,6 +255,21 @@ MEASURES = (
     _number("best_first_share", "rescore", kind="number", share=True),
     _number("masked_fraction", "mask", "Words of the training text that were masked, %", _OFFERED | {MLFLOW_TABLE},
             kind="number", share=True, digits=2),
+    _leak("clear_share", "Words that any technique calls private, in clear, %", "private words in clear"),
+    _leak("residual_entities", "Words that another tagger calls private, in clear, %", "other tagger's, in clear"),
+    _leak("verbatim_lines", "Lines that are the private line, word for word, %", "", _OFFERED),
+    _leak("reidentified", "Masked words that an attacker guesses at once, %", "guessed at once"),
+    _leak("reidentified_10", "Masked words among an attacker's ten guesses, %", "in ten guesses", _OFFERED),
+    _leak("same_entity_told", "Mentions of one thing that have equal substitutes, %", "mentions linked", _OFFERED),
+    _leak("exposure", "Exposure of planted names, bits", "names planted", share=False),
+    _leak("exposure_figures", "Exposure of planted numbers, bits", "numbers planted", share=False),
+    _leak("exposure_kept", "Exposure of planted common words, bits", "common words planted", share=False),
+    _leak("exposure_kept_1", "Exposure of common words planted once, bits", "common words, once", share=False),
+    _leak("membership_auc", "Lines of the text told from others (area under the curve)", "lines told", share=False,
+          digits=3, references=(Reference("membership_auc", "chance", 0.5, marks=True),)),
+    _leak("membership_tpr_1", "Lines of the text told from others, of which 1 % are mistaken, %", "told, 1 % wrong"),
+    _leak("epsilon_lower_bound", "Epsilon of the training, at least", "epsilon at least", _OFFERED, share=False,
+          digits=2, interval=None),
     _number("restoration_rate", "fill", "Masked words that the fills happen to write, %", _OFFERED | {MLFLOW_TABLE},
             interval="restoration.overall.rate_ci", share=True, digits=2, better="lower"),
     _number("restoration_by_frequency", "fill", "Masked words that a guess by frequency hits, %", _OFFERED,
@@ -275,6 +304,11 @@ def measures() -> tuple[Measure, ...]:
 def measures_of(view: str) -> list[Measure]:
     """The measures that belong in a view, in their order."""
     return [measure for measure in measures() if view in measure.views]
+
+
+def leaks(view: str | None = None) -> list[Measure]:
+    """What attacks find, all or in one view."""
+    return [measure for measure in measures() if measure.step == "audit" and (view is None or view in measure.views)]
 
 
 def measure(name: str) -> Measure:

@@ -5,7 +5,7 @@ words unmasked is taken (without labelled text, the one that masks most); qualit
 always measures better. Among what can be adapted on under that technique, fills and the masked text itself
 (Baseline1), those are kept that a paired interval does not tell apart from the lowest perplexity over known words (over
 all words ``<unk>`` distorts it), and of these the lowest over all words is taken. The numbers are of the test text that
-the choice is made by.
+the choice is made by. Limits on what attacks find come before both: what is not known to meet them is no candidate.
 """
 
 import shlex
@@ -20,10 +20,15 @@ from tasks.masking.settings import MANY_MASKED
 from tasks.records.cell import Cell
 from tasks.records.cells import fill_report, training_report
 from tasks.results.findings.findings_comparison import PERPLEXITIES, Comparison, Condition, Experiment, Outcome
+from tasks.results.leakage import meets, said_of
 from tasks.results.report_index import ReportIndex
 from tasks.results.titles import technique_name
 
 _FEW_TEST_SENTENCES, _FEW_TRAINED_SENTENCES = 1000, 3000
+NOT_ATTACKED = (
+    "Not tested: attackers who know more than public text and models, people with many lines, fillers that were tuned "
+    "on the text, and whoever has several fills of it."
+)
 _MISSED = "evaluate_masking"
 """The stage that holds techniques against labelled text."""
 
@@ -33,7 +38,8 @@ class Verdict:
     """The answer for one data set, in sentences."""
 
     dataset: str
-    cell: Cell
+    cell: Cell | None
+    """``None`` where no cell is known to meet the limits."""
     use: str
     """``mask by the allow list, fill by Log-linear, minilm``."""
     sections: Mapping[str, Sequence[str]]
@@ -49,35 +55,68 @@ class Verdict:
         return [*found, *(f"  {name}: {place}" for name, place in self.where.items())]
 
 
-def verdicts(all_rows: Sequence[Mapping[str, Any]], index: ReportIndex, scores: str | Path | None) -> list[Verdict]:
-    """One for each data set of a summary of which something was filled."""
+def verdicts(
+    all_rows: Sequence[Mapping[str, Any]],
+    index: ReportIndex,
+    scores: str | Path | None,
+    limits: Mapping[str, float] | None = None,
+) -> list[Verdict]:
+    """One for each data set of a summary of which something was filled; ``limits`` by the name of a figure."""
     rows = [row for row in all_rows if row["perplexity"] is not None]
     experiment = Experiment(rows, scores, EvaluationSettings())
-    choices = (_Choice(dataset, experiment, index) for dataset in dict.fromkeys(row["dataset"] for row in rows))
-    return [choice.verdict() for choice in choices if choice.candidates]
+    datasets = dict.fromkeys(row["dataset"] for row in rows)
+    choices = (_Choice(dataset, experiment, index, limits or {}) for dataset in datasets)
+    return [choice.verdict() for choice in choices if choice.usable]
 
 
 class _Choice:
     """What the verdict of a data set is made of."""
 
-    def __init__(self, dataset: str, experiment: Experiment, index: ReportIndex) -> None:
-        self._dataset, self._experiment, self._reports = dataset, experiment, index.reports
+    def __init__(self, dataset: str, experiment: Experiment, index: ReportIndex, limits: Mapping[str, float]) -> None:
+        self._dataset, self._experiment, self._reports, self._limits = dataset, experiment, index.reports, limits
         mine = [condition for condition in experiment.by_condition if condition.dataset == dataset]
         usable = [each for each in mine if not experiment.follows_other_protocol(each)]
-        self.candidates = [each for each in usable if each.is_filled or each.method == "baseline1"]
-        if not any(each.is_filled for each in self.candidates):
-            self.candidates = []
+        self.usable = [each for each in usable if each.is_filled or each.method == "baseline1"]
+        if not any(each.is_filled for each in self.usable):
+            self.usable = []
+        self.candidates = [each for each in self.usable if meets(self._rows(each), limits) == "yes"]
         self._references = {each.method: each for each in usable if each.technique is None}
-        every = [*self.candidates, *self._references.values()]
+        every = [*self.usable, *self._references.values()]
         self._known = all(experiment.number(each, PERPLEXITIES[True]) is not None for each in every)
 
+    def _rows(self, condition: Condition) -> list[Mapping[str, Any]]:
+        return list(self._experiment.by_condition[condition].values())
+
+    @property
+    def _said_limits(self) -> str:
+        return ", ".join(f"{name} at most {limit:g}" for name, limit in self._limits.items())
+
+    def _none_meets(self) -> Verdict:
+        """What keeps every cell from meeting the limits."""
+        reasons = {
+            "no": "is above a limit",
+            "open": "cannot be told from a limit: its interval holds it",
+            "unknown": "was not attacked so (compare.audits names what is)",
+        }
+        by_answer: dict[str, list[str]] = {}
+        for each in self.usable:
+            name = f"{each.label}, {technique_name(str(each.technique))}"
+            by_answer.setdefault(reasons[meets(self._rows(each), self._limits)], []).append(name)
+        found = [f"{'; '.join(names)}: {reason}." for reason, names in by_answer.items()]
+        use = f"no cell is known to meet the limits: {self._said_limits}"
+        return Verdict(self._dataset, None, use, {"Why": found}, {})
+
     def verdict(self) -> Verdict:
+        """The answer."""
+        if not self.candidates:
+            return self._none_meets()
         technique, *others = self._techniques
         best = self._chosen(technique)
         seed = next(iter(self._experiment.by_condition[best]))
         cell = Cell(best.dataset, best.technique, best.method, best.filler, seed)
         sections = {
             "Why": [self._why_technique(technique), *self._why_fill(best)],
+            "What it gives away": self._given_away(best),
             "What speaks against it": self._against(best),
             "How sure": self._warnings(best),
             "Instead": [self._beside(name, self._chosen(name)) for name in others],
@@ -199,8 +238,18 @@ class _Choice:
                 f"{1 - found:.1%} of the labelled private words stay in clear; on your own text nobody has counted: "
                 "'palimpsest preview' shows what it would mask."
             )
-        said.append("How many masked words a strong attacker guesses has not been measured.")
         return said
+
+    def _given_away(self, best: Condition) -> list[str]:
+        rows = self._rows(best)
+        said = said_of(rows)
+        if not said:
+            return ["Nobody has attacked it: 'compare.audits: []' in params.yaml has every text attacked."]
+        if self._limits:
+            said.insert(0, f"It meets the limits: {self._said_limits}.")
+        if rows[0]["membership_auc"] is None:
+            said.append("What a model remembers of it is not known: compare.audits names whose models are attacked.")
+        return [*said, NOT_ATTACKED]
 
     def _beside(self, technique: str, other: Condition) -> str:
         found, masked = self._found(technique), self._masked(technique)

@@ -16,7 +16,7 @@ from typing import Annotated
 from tasks.files.atomic_file import atomic_writer
 from tasks.options import READ, WRITE, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, first_base, read_sections
-from tasks.records.cells import expected_cells
+from tasks.records.cells import audited_cells, expected_cells
 from tasks.records.stage_report import write_json
 from tasks.results.report_index import REPORTS
 from tasks.results.summary.summary_document import document, print_tables
@@ -48,7 +48,8 @@ def run(options: SummariseOptions) -> None:
     settings = read_sections(options.params, SECTIONS)
     cells, tuned = expected_cells(settings["compare"]), settings["tuned_fillers"]
     bases = {name: first_base(name, tuned) for cell in cells if (name := str(cell.filler)) in tuned}
-    rows = summary_rows(cells, options.reports, options.scores, settings["evaluation"], bases)
+    audited = audited_cells(settings["compare"])
+    rows = summary_rows(cells, options.reports, options.scores, settings["evaluation"], bases, audited)
     write_json(options.output, rows)
     if options.markdown:
         with atomic_writer(Path(options.markdown)) as stream:

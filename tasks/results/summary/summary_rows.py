@@ -4,7 +4,7 @@ Rows hold no timings and nothing of the machine, so the same experiment gives th
 """
 
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from tasks.records.cells import (
     NO_LANGUAGE_MODEL,
     ORACLE,
     RESCORE,
+    audit_report,
     fill_report,
     mask_report,
     perplexity_report,
@@ -39,19 +40,21 @@ def summary_rows(
     scores: str | Path,
     evaluation: EvaluationSettings,
     bases: Mapping[str, str] | None = None,
+    audited: Collection[Cell] = (),
 ) -> list[dict[str, Any]]:
     """The rows of ``results/summary.json``, in the order of ``cells``.
 
-    ``bases``: of each filler that was tuned on masked text, the one that its first round started from.
+    ``audited``: cells that were attacked. ``bases``: of each filler that was tuned on masked text, the one that its
+    first round started from.
     ``reports`` and ``scores`` are the folders that the stages write to; data sets with speech are those of which
     ``cells`` has the recogniser alone. Raises ``CorpusError`` that names every missing file, or every missing
     field with its report.
     """
     reports, scores = Path(reports), Path(scores)
     spoken = {cell.dataset for cell in cells if cell.method == NO_LANGUAGE_MODEL}
-    _refuse_missing(_wanted(cells, spoken, reports, scores))
+    _refuse_missing(_wanted(cells, spoken, audited, reports, scores))
     reader = _Reader(reports)
-    rows = [_row(cell, reader, spoken, bases or {}) for cell in cells]
+    rows = [_row(cell, reader, spoken, audited, bases or {}) for cell in cells]
     reader.refuse_missing()
     by_cell = dict(zip(cells, rows, strict=True))
     comparisons = Comparisons(
@@ -101,12 +104,16 @@ def _over_seeds(
     return columns
 
 
-def _wanted(cells: Sequence[Cell], spoken: set[str | None], reports: Path, scores: Path) -> Iterator[Path]:
+def _wanted(
+    cells: Sequence[Cell], spoken: set[str | None], audited: Collection[Cell], reports: Path, scores: Path
+) -> Iterator[Path]:
     for cell in cells:
         names = [training_report(cell), mask_report(cell), fill_report(cell), perplexity_report(cell)]
         if cell.dataset in spoken:
             names.append(word_error_report(cell))
             yield scores / word_error_file(cell)
+        if cell in audited:
+            names.append(audit_report(cell))
         yield from (reports / name for name in names if name is not None)
         if cell.method != NO_LANGUAGE_MODEL:
             yield scores / score_file(cell)
@@ -155,7 +162,9 @@ class _Reader:
             raise CorpusError(f"{'; '.join(problems)}; run their stages again with 'dvc repro'")
 
 
-def _row(cell: Cell, reader: _Reader, spoken: set[str | None], bases: Mapping[str, str]) -> dict[str, Any]:
+def _row(
+    cell: Cell, reader: _Reader, spoken: set[str | None], audited: Collection[Cell], bases: Mapping[str, str]
+) -> dict[str, Any]:
     reports = {
         "mask": mask_report(cell),
         "fill": fill_report(cell),
@@ -178,8 +187,14 @@ def _row(cell: Cell, reader: _Reader, spoken: set[str | None], bases: Mapping[st
     row["signature"] = measured(evaluated, "signature")
     # Lists of another recogniser are taken for those of recorded speech.
     row["synthetic_speech"] = False if rescored else measured(heard, "synthetic_speech")
+    # Not every text has every figure, and not every model is attacked.
+    attacks = reader.report(audit_report(cell))["measured"] if cell in audited else {}
+    row["attackers"] = attacks.get("attackers", {})
     for measure in measures():
-        if measure.step != "compared":
+        if measure.step == "audit":
+            row |= _columns(measure, cell, attacks.get)
+            row[measure.blind] = attacks.get(measure.blind)
+        elif measure.step != "compared":
             row |= _columns(measure, cell, partial(measured, reports[measure.step]))
     if cell.method == ORACLE:
         # Its training text is the corpus as it is; a model that saw no private text has no share.

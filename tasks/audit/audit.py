@@ -1,0 +1,291 @@
+"""Attack a text, and the language model that was trained on it: what do they give away of the private text?
+
+A text is held against the private text that it was made from. A model is asked which lines it was trained on: it finds
+them more probable than others. Each figure stands beside what the same attack finds where there is nothing to find, and
+is worth what its attacker is worth: a better one finds more. Text and models of any origin will do.
+
+In an experiment the model is a twin of the cell's: trained as that one is (--base), without some lines, which are then
+no members, and with canaries, made-up sentences that were masked and filled as the text was.
+
+examples:
+  palimpsest audit --members mail.txt --text released.txt
+  palimpsest audit --members mail.txt --non-members other_mail.txt --model models/adapted --base models/pretrained
+  palimpsest audit --members mail.txt --non-members other_mail.txt --model gpt2
+"""
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from tasks.audit.figure import Figure
+from tasks.audit.settings import AuditSettings
+from tasks.command import Invocation, StageCommand
+from tasks.errors import ParameterError
+from tasks.filling.beside_corpus import CorpusFiles, context_beside, mask_beside
+from tasks.filling.methods import AnyMethod
+from tasks.language_model.adapt import AnyAdaptation
+from tasks.language_model.settings import AdaptSettings
+from tasks.masking.techniques import AnyTechnique
+from tasks.options import READ, READ_MODEL
+from tasks.records.cell import Cell
+from tasks.records.cells import is_filled
+from tasks.records.stage_report import Report
+from tasks.settings.overrides import of_kind
+from tasks.settings.resources import ResourceSettings
+
+if TYPE_CHECKING:
+    from tasks.audit.canaries import Family
+    from tasks.audit.twin import Obfuscate
+
+SUMMARY = "attack a text and a language model: what do they give away of the private text?"
+DEFAULT_WORK_FOLDER = ".palimpsest/audits"
+
+
+class AuditFiles(CorpusFiles):
+    """What is attacked, and what the attackers know."""
+
+    members: Annotated[str, READ]
+    """private text that the text was made from, or the model was trained on, one sentence a line"""
+    text: Annotated[str | None, READ] = None
+    """text to attack, made from the private one line by line"""
+    documents: Annotated[str | None, READ] = None
+    """the document of each private line, by any name, one a line"""
+    masked: Annotated[str | None, READ] = None
+    """masked texts of the private one, a folder for each technique"""
+    model: Annotated[str | None, READ_MODEL] = None
+    """language model to attack, with --non-members: a folder, hub name or package:NAME/FOLDER"""
+    non_members: Annotated[str | None, READ] = None
+    """lines of the same sort that the model was not trained on"""
+    base: Annotated[str | None, READ_MODEL] = None
+    """language model that it was adapted from; without --model a twin is adapted from it, and attacked"""
+    valid: Annotated[str | None, READ] = None
+    """text that the twin's training measures progress on, as for 'palimpsest adapt'"""
+
+
+class AttackSettings(AuditSettings):
+    """The section ``audit``, and how the attacked text and model were made."""
+
+    masking: AnyTechnique | None = Field(default=None, exclude=True)
+    """``None`` where nothing was masked."""
+    filling: AnyMethod | None = Field(default=None, exclude=True)
+    """``None`` where nothing was filled."""
+    adaptation: AdaptSettings | None = Field(default=None, exclude=True)
+    """``None`` where no twin is trained."""
+
+
+def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Attack what is given.
+
+    Raises ``CorpusError`` where texts do not belong together, ``ModelError`` where a model cannot be read.
+    """
+    from tasks.corpora.text_lines import read_corpus
+    from tasks.torch_setup import set_up_torch
+
+    set_up_torch(resources.threads)
+    members = read_corpus(files.members)
+    documents = _documents(files, members)
+    figures: dict[str, Figure] = {}
+    report = Report()
+    if files.text and files.masked:
+        figures |= _text_figures(settings, files, cell, resources)
+    with _private_folder(resources) as work:
+        if files.model and files.non_members:
+            figures |= _given_model(settings, files, members, documents, work)
+        elif settings.adaptation is not None:
+            twin = _Twin(settings.adaptation, members, documents, work)
+            found, masked_shares = _attack_twin(settings, files, cell, resources, twin)
+            figures |= found
+            report.measure(canaries_masked=masked_shares)
+    for name, figure in figures.items():
+        print(_shown(name, figure))
+        report.measure(**figure.fields(name))
+    return report.measure(attackers={name: figure.attacker for name, figure in figures.items()})
+
+
+def _documents(files: AuditFiles, members: Sequence[str]) -> list[str]:
+    """The document of each line; a line is one of its own where nobody says."""
+    from tasks.corpora.text_lines import read_lines
+    from tasks.errors import CorpusError
+
+    found = list(read_lines(files.documents)) if files.documents else [str(number) for number in range(len(members))]
+    if len(found) != len(members):
+        raise CorpusError(
+            f"--documents {files.documents!r} has {len(found):,} lines, and --members {files.members!r} "
+            f"{len(members):,}; give the one that belongs to it"
+        )
+    return found
+
+
+@contextmanager
+def _private_folder(resources: ResourceSettings) -> Iterator[Path]:
+    """For the twin and its text; what a killed audit left there, the next one removes."""
+    import os
+    import shutil
+
+    from tasks.files.atomic_file import make_folder
+    from tasks.files.partial_paths import partial_folder
+
+    place = Path(resources.work_folder or DEFAULT_WORK_FOLDER)
+    make_folder(place, private=True)
+    handle, name = partial_folder(place / "twin")
+    try:
+        yield Path(name)
+    finally:
+        os.close(handle)
+        shutil.rmtree(name)
+
+
+def _given_model(
+    settings: AttackSettings, files: AuditFiles, members: list[str], documents: list[str], work: Path
+) -> dict[str, Figure]:
+    import numpy as np
+
+    from tasks.audit.model_attacks import membership_of
+    from tasks.corpora.text_lines import read_corpus
+    from tasks.language_model.language_models import open_language_model
+
+    others = read_corpus(str(files.non_members))
+    is_member = np.repeat([True, False], [len(members), len(others)])
+    # Nobody says which of the others belong together.
+    names = [*(f"member {name}" for name in documents), *(f"other {number}" for number in range(len(others)))]
+    attacked = open_language_model(str(files.model))
+    base = open_language_model(files.base) if files.base else None
+    return membership_of(attacked, base, [*members, *others], is_member, names, work, settings)
+
+
+@dataclass(frozen=True)
+class _Twin:
+    """What a twin is trained on, and how."""
+
+    adaptation: AnyAdaptation
+    members: list[str]
+    documents: list[str]
+    work: Path
+    """A private folder."""
+
+
+def _attack_twin(
+    settings: AttackSettings, files: AuditFiles, cell: Cell, resources: ResourceSettings, twin: _Twin
+) -> tuple[dict[str, Figure], "Mapping[Family, float | None]"]:
+    """Train the twin, and attack it."""
+    from tasks.audit.canaries import make_canaries
+    from tasks.audit.model_attacks import canary_figures, membership_of
+    from tasks.audit.twin import twin_text
+    from tasks.corpora.text_lines import read_lines, write_lines
+    from tasks.language_model.adapt import AdaptFiles, adapt
+    from tasks.language_model.evaluation.perplexity import word_ranks
+    from tasks.language_model.language_models import open_language_model
+    from tasks.parameters.cells_file import MARKER_USES
+
+    canaries = make_canaries(
+        word_ranks(str(files.word_counts)),
+        max(2, min(settings.canaries, len(twin.members) // 200)),
+        settings.repetitions,
+        settings.references,
+        min(settings.coins, len(twin.members) // 8),
+        settings.seed,
+    )
+    text = list(read_lines(str(files.text)))
+    obfuscate = _obfuscation(settings, files, cell, resources)
+    trained = twin_text(twin.members, text, canaries, obfuscate, settings.held_out_share, settings.seed)
+    write_lines(twin.work / "text.txt", trained.lines, private=True)
+    given = AdaptFiles(
+        model=str(files.base),
+        input=str(twin.work / "text.txt"),
+        valid=files.valid,
+        generic_text=files.generic_text,
+        markers=MARKER_USES.get(str(cell.method), "none"),
+        output=str(twin.work / "model"),
+    )
+    adapt(twin.adaptation, given, cell, resources.model_copy(update={"work_folder": str(twin.work)}))
+    attacked, base = open_language_model(given.output), open_language_model(given.model)
+    figures = canary_figures(attacked, base, canaries, settings)
+    figures |= membership_of(attacked, base, twin.members, trained.is_member, twin.documents, twin.work, settings)
+    return figures, trained.masked_shares
+
+
+def _obfuscation(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: ResourceSettings) -> "Obfuscate":
+    """Masking and filling as the cell's text was."""
+    from tasks.audit.twin import Obfuscated
+    from tasks.filling.filled_corpus import Shard
+
+    technique, method = settings.masking, settings.filling
+
+    def obfuscate(lines: Sequence[str]) -> Obfuscated:
+        if technique is None:
+            return Obfuscated(list(lines), [[] for _ in lines])
+        masked = mask_beside(technique, lines, files.word_counts, resources.threads)
+        if method is None:
+            return Obfuscated(masked.lines, masked.spans)
+        context = context_beside(method, Path(str(files.masked)) / str(cell.technique), files, cell, resources.threads)
+        # Lines behind those of the corpus, each a document of its own.
+        documents = [f"canary {number}" for number in range(len(lines))]
+        shard = Shard(0, 1 + len(context.masked), masked.lines, masked.spans, documents)
+        return Obfuscated(context.corpus_filler().fill_shard(shard).lines, masked.spans)
+
+    return obfuscate
+
+
+def _text_figures(
+    settings: AttackSettings, files: AuditFiles, cell: Cell, resources: ResourceSettings
+) -> dict[str, Figure]:
+    return {}
+
+
+def _shown(name: str, figure: Figure) -> str:
+    if figure.value is None:
+        return f"{name}: none"
+    interval = " [{:.3f}, {:.3f}]".format(*figure.interval) if figure.interval else ""
+    blind = f", blind {figure.blind:.3f}" if figure.blind is not None else ""
+    return f"{name}: {figure.value:.3f}{interval}{blind}; {figure.attacker}"
+
+
+@dataclass(frozen=True)
+class AuditCommand(StageCommand[AttackSettings, AuditFiles]):
+    """The stage, which has to know how a cell was masked, filled and adapted."""
+
+    def parse(self, arguments: argparse.Namespace) -> Invocation[AttackSettings, AuditFiles]:
+        """What the options ask for; ``ParameterError`` where nothing is to be attacked, or files are missing for it."""
+        found = super().parse(arguments)
+        files, cell, params = found.files, found.cell, found.params
+        if files.model and not files.non_members:
+            raise ParameterError("--model needs --non-members: lines of the same sort that it was not trained on")
+        trains_twin = files.base is not None and files.model is None
+        if not (files.text or files.model):
+            raise ParameterError("nothing to attack: give --text, or --model with --non-members")
+        if trains_twin and not (params and files.text and files.word_counts):
+            raise ParameterError(
+                "--base without --model trains a twin, which needs --params, --text and --word-counts; give them, or "
+                "the model to attack as --model"
+            )
+        if not params:
+            return found
+        from tasks.parameters.parameter_file import read_sections
+
+        sections = {"masking": f"masking.{cell.technique}"} if cell.technique else {}
+        sections |= {"filling": f"filling.{cell.method}"} if is_filled(cell) else {}
+        read = read_sections(params, [*sections.values(), "language_model"])
+        made: dict[str, Any] = {field: read[path] for field, path in sections.items()}
+        if trains_twin:
+            said = read["language_model"].model_dump(mode="json", exclude_unset=True)
+            made["adaptation"] = of_kind(said, [], AdaptSettings)
+            sections |= {part: f"language_model.{part}" for part in ("adaptation", "kind", said["kind"])}
+        settings = AttackSettings.model_validate({**found.settings.model_dump(exclude_unset=True), **made})
+        return replace(found, settings=settings, sections=["audit", *sections.values()])
+
+
+COMMAND = AuditCommand(
+    name="audit",
+    stage=audit,
+    settings=AuditSettings,
+    files=AuditFiles,
+    section="audit",
+    cell=("technique", "method", "seed"),
+    labels=("dataset", "filler"),
+    seed=None,
+)

@@ -1,0 +1,141 @@
+"""Made-up sentences that are planted into a training text to see what a model remembers of it (Carlini et al. 2019).
+
+A canary is a sentence of a form, whose words are drawn from a pool. References are sentences of the same form, drawn
+from the same pools, that nobody trains on: a model that remembers a canary finds it more probable than its references.
+
+Three families tell what masking hides from what it leaves: ``kept`` has common words, which no list masks; ``masked``
+has names of people and places; ``figures`` has numbers. Whether a technique masks them is measured, not assumed. All
+words are frequent enough for a word-level language model to know them. Forms and names are English.
+"""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tasks.errors import CorpusError
+
+Family = Literal["kept", "masked", "figures"]
+FAMILIES: tuple[Family, ...] = ("kept", "masked", "figures")
+_FORMS: Mapping[Family, Sequence[str]] = {
+    "kept": ("you could call it {common} {common} {common}", "what she likes most is {common} {common} {common}"),
+    "masked": ("we will ask {first} {last} from {city}", "the man in the picture is {first} {last} of {city}"),
+    "figures": ("it is written down as {number} {number} {number}", "the one to call is {number} {number} {number}"),
+}
+_KNOWN_RANK = 15_000
+"""Words of this rank by frequency are in the vocabulary of any word-level language model of the project."""
+_COMMON_RANKS = 300, 3000
+_FEWEST_WORDS = 30
+"""A pool of fewer words has too few sentences for references that are none of the canaries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """A sentence that is planted."""
+
+    text: str
+    drawn: tuple[int, ...]
+    """First characters of the words that are drawn."""
+    family: Family
+    form: int
+    """Which form of its family it has."""
+    repetitions: int
+    """How often the training text has it; a coin's is 1 or 0."""
+    is_coin: bool = False
+
+
+@dataclass(frozen=True)
+class Canaries:
+    """What is planted, and what it is held against."""
+
+    planted: Sequence[Canary]
+    references: Mapping[tuple[Family, int], Sequence[str]]
+    """Sentences by family and form, none of which is planted."""
+
+
+def make_canaries(
+    ranks: Mapping[str, int], canaries: int, repetitions: Sequence[int], references: int, coins: int, seed: int
+) -> Canaries:
+    """Draw canaries, coins and references; equal arguments give equal sentences.
+
+    ``ranks``: rank by frequency of each word, from 1. Of each family there are so many ``canaries`` for each number of
+    ``repetitions``, and of names and numbers for a single one too; of common words these are the coins that fell on
+    their head. ``CorpusError`` where the words are too few.
+    """
+    pools = _pools(ranks)
+    planted: list[Canary] = []
+    of_references: dict[tuple[Family, int], Sequence[str]] = {}
+    for family in FAMILIES:
+        times = [*repetitions] if family == "kept" else [1, *repetitions]
+        for form, text in enumerate(_FORMS[family]):
+            # Each form has chance of its own, so that more of one leaves the others as they are.
+            chance = random.Random(f"{seed} {family} {form}")
+            sentences = _sentences(text, pools, random.Random(f"{seed} {family} {form} words"))
+            share = _share(canaries, form)
+            for count in times:
+                planted += [Canary(*next(sentences), family, form, count) for _ in range(share)]
+            if family == "kept":
+                tosses = [int(chance.random() < 0.5) for _ in range(_share(coins, form))]
+                planted += [Canary(*next(sentences), family, form, tossed, is_coin=True) for tossed in tosses]
+            of_references[family, form] = [next(sentences)[0] for _ in range(references)]
+    return Canaries(planted, of_references)
+
+
+def _share(count: int, form: int) -> int:
+    """Of a count, what falls to one of two forms."""
+    return count // 2 if form else count - count // 2
+
+
+def _sentences(
+    form: str, pools: Mapping[str, Sequence[str]], chance: random.Random
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Different sentences of a form, each with the places of its drawn words, as far as the pools reach."""
+    seen: set[str] = set()
+    while True:
+        sentence, places = "", []
+        for word in form.split(" "):
+            sentence += " " if sentence else ""
+            if word.startswith("{"):
+                places.append(len(sentence))
+                word = chance.choice(pools[word[1:-1]])
+            sentence += word
+        if sentence not in seen:
+            seen.add(sentence)
+            yield sentence, tuple(places)
+
+
+def _pools(ranks: Mapping[str, int]) -> dict[str, list[str]]:
+    """The words that stand in forms, each frequent enough to be known, in an order of their own."""
+    from tasks.corpora.word_list import read_word_list
+    from tasks.labelled_text.value_pools import cities, first_names, last_names
+    from tasks.masking.lists.allow_list import SHIPPED_LIST
+
+    safe = read_word_list(SHIPPED_LIST).words
+
+    def known(word: str) -> bool:
+        return ranks.get(word.casefold(), _KNOWN_RANK) < _KNOWN_RANK
+
+    def names(*weighted: Mapping[str, float]) -> list[str]:
+        found = sorted({name for pool in weighted for name in pool if name.isascii() and name.isalpha()})
+        return [name for name in found if known(name) and name.casefold() not in safe]
+
+    lowest, highest = _COMMON_RANKS
+    pools = {
+        "common": sorted(
+            word
+            for word, rank in ranks.items()
+            if lowest <= rank <= highest and len(word) > 3 and word.isascii() and word.isalpha() and word in safe
+        ),
+        "number": sorted(word for word in ranks if known(word) and word.isascii() and word.isdecimal()),
+        "first": names(first_names("en_US", female=True), first_names("en_US", female=False)),
+        "last": names(last_names("en_US", female=True)),
+        "city": names(cities()),
+    }
+    for name, words in pools.items():
+        if len(words) < _FEWEST_WORDS:
+            raise CorpusError(
+                f"the word counts have {len(words)} words for canaries of the kind {name!r} among their "
+                f"{_KNOWN_RANK:,} most frequent, and {_FEWEST_WORDS} are needed; count the words of more English text "
+                "('palimpsest count-words'), or leave models out of the audit (compare.audits: [])"
+            )
+    return pools

@@ -1,0 +1,139 @@
+"""What a language model gives away of the text that it was trained on: canaries, membership, a bound on epsilon.
+
+All three go by the calibrated score of a line: its log-probability under the attacked model less that under the model
+before it was adapted, which says how probable the line is for whoever has not seen it.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tasks.audit.canaries import FAMILIES, Canaries, Family
+from tasks.audit.figure import Figure
+from tasks.audit.line_scores import score_lines, score_references
+from tasks.audit.settings import AuditSettings
+
+if TYPE_CHECKING:
+    from tasks.language_model.language_models import LanguageModel
+
+_FROM_LOSS = "loss ratio to the model before it was adapted"
+_LOWEST = 0.2
+"""Share of a line's targets that Min-K% reads, as in its paper."""
+Form = tuple[Family, int]
+
+
+def canary_figures(
+    attacked: "LanguageModel", base: "LanguageModel", canaries: Canaries, settings: AuditSettings
+) -> dict[str, Figure]:
+    """Exposure of each family by repetitions, in bits, and the bound on epsilon from the coins.
+
+    ``exposure_kept_4`` is that of common words planted four times, ``exposure`` that of names at the most repetitions.
+    ``base``: the model that the attacked one was adapted from.
+    """
+    from tasks.audit.exposure import mean_exposure
+    from tasks.audit.one_run_epsilon import guess_and_bound
+
+    forms: dict[Form, list[str]] = {form: list(lines) for form, lines in canaries.references.items()}
+    planted: dict[Form, list[int]] = {form: [] for form in forms}
+    for number, canary in enumerate(canaries.planted):
+        planted[canary.family, canary.form].append(number)
+        forms[canary.family, canary.form].append(canary.text)
+    calibrated = {
+        form: scores - before
+        for (form, scores), before in zip(
+            score_references(attacked, forms).items(),
+            score_references(base, forms).values(),
+            strict=True,
+        )
+    }
+    references = {form: calibrated[form][: len(lines)] for form, lines in canaries.references.items()}
+    scores = np.empty(len(canaries.planted))
+    for form, numbers in planted.items():
+        scores[numbers] = calibrated[form][len(references[form]) :]
+    repetitions = sorted({canary.repetitions for canary in canaries.planted if canary.repetitions})
+    most = repetitions[-1]
+    found = {}
+    attacker = f"rank among {settings.references:,} sentences of the same form, by the {_FROM_LOSS}"
+    for family in FAMILIES:
+        for times in repetitions:
+            groups = [
+                (
+                    np.array([scores[n] for n in numbers if canaries.planted[n].repetitions == times]),
+                    references[family, form],
+                )
+                for (of_family, form), numbers in planted.items()
+                if of_family == family
+            ]
+            # What masking is for, and the most repetitions, are what is spoken of if nothing else is said.
+            name = ["exposure", *[family] * (family != "masked"), *[str(times)] * (times < most)]
+            found["_".join(name)] = mean_exposure(
+                groups,
+                attacker=f"{attacker}; {times} times in the text",
+                samples=settings.bootstrap_samples,
+                confidence=settings.confidence,
+                seed=settings.seed,
+            )
+    coins = [number for number, canary in enumerate(canaries.planted) if canary.is_coin]
+    found["epsilon_lower_bound"] = guess_and_bound(
+        scores[coins],
+        np.array([bool(canaries.planted[number].repetitions) for number in coins]),
+        guesses=round(settings.guessed_share * len(coins)),
+        attacker=f"lower bound at {settings.confidence:.0%} from canaries that a coin put in, by the {_FROM_LOSS}",
+        seed=settings.seed,
+        confidence=settings.confidence,
+    )
+    return found
+
+
+def membership_of(
+    attacked: "LanguageModel",
+    base: "LanguageModel | None",
+    lines: Sequence[str],
+    is_member: np.ndarray,
+    documents: Sequence[str],
+    work: Path,
+    settings: AuditSettings,
+) -> dict[str, Figure]:
+    """Are lines that a model was trained on told from others?
+
+    ``is_member`` and ``documents``: of each line (L,). ``base`` is the model that it was adapted from; without it the
+    attacker has the attacked model's scores alone, and blind is the length of a line.
+    """
+    from tasks.audit.membership import loss_ratio, membership_figures, min_k
+
+    own = score_lines(attacked, lines, work)
+    first = is_member[own.lines]
+    named = np.unique(np.array([documents[number] for number in own.lines]), return_inverse=True)[1]
+    lowest = min_k(own.of_targets, own.targets, _LOWEST)
+    if base is None:
+        blind = -own.targets.astype(np.float64)
+        attacks = {"membership": (own.log_probability / own.targets, blind, "mean log-probability of a word")}
+        attacks["membership_min_k"] = lowest, blind, f"mean of the lowest {_LOWEST:.0%} of a line's log-probabilities"
+    else:
+        before = score_lines(base, lines, work)
+        lowest_before = min_k(before.of_targets, before.targets, _LOWEST)
+        ratio = loss_ratio(own.log_probability, before.log_probability, own.targets)
+        attacks = {"membership": (ratio, before.log_probability / before.targets, _FROM_LOSS)}
+        attacks["membership_min_k"] = (
+            lowest - lowest_before,
+            lowest_before,
+            f"mean of the lowest {_LOWEST:.0%} of a line's log-probabilities, less that of the model before",
+        )
+    found: dict[str, Figure] = {}
+    for name, (scores, blind, attacker) in attacks.items():
+        figures = membership_figures(
+            scores[first],
+            scores[~first],
+            blind[first],
+            blind[~first],
+            named[first],
+            named[~first],
+            attacker=attacker,
+            samples=settings.bootstrap_samples,
+            confidence=settings.confidence,
+            seed=settings.seed,
+        )
+        found |= {f"{name}{key.removeprefix('membership')}": figure for key, figure in figures.items()}
+    return found

@@ -1,0 +1,105 @@
+"""What each cell gives away, as a table, and which conditions meet limits on it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from tasks.errors import ParameterError
+from tasks.results.grid import Comparison, Entry, Grid, GridRow, Heading
+from tasks.results.measures import PAGE, Measure, Row, leaks
+from tasks.results.summary.estimate import estimate
+from tasks.results.tables import Line, Table, number_entry
+from tasks.results.titles import technique_name
+from tasks.spelling import nearest
+
+Meets = Literal["yes", "no", "open", "unknown"]
+"""Whether numbers stay below a limit; ``open``: the interval holds it; ``unknown``: nothing was attacked."""
+
+
+def leak_grid(table: Table, view: str) -> Grid | None:
+    """Attacked conditions down, figures across, each beside what the attack reaches blind; ``None`` without any."""
+    conditions = attacked(table)
+    columns = [each for each in leaks(view) if any(each.estimate(rows) is not None for _, _, rows in conditions)]
+    if not columns:
+        return None
+    rows = []
+    for technique, line, found in conditions:
+        label = line.label if technique is None else f"{line.label}, {technique_name(technique)}"
+        rows.append(GridRow(label, [_entry(each, found, view) for each in columns], technique or "", line.colour))
+    headings = [Heading("what is attacked"), *(Heading(each.short or each.title) for each in columns)]
+    return Grid(f"What {table.dataset} gives away", headings, rows, "numbers")
+
+
+def attacked(table: Table) -> list[tuple[str | None, Line, Sequence[Row]]]:
+    """Technique, line and rows of each condition that was attacked; of references once, without a technique."""
+    found: list[tuple[str | None, Line, Sequence[Row]]] = []
+    for technique in table.techniques:
+        for line in table.lines:
+            rows = line.by_technique[technique]
+            own = technique if line.group != "reference" else None
+            if any(row.get("attackers") for row in rows) and (own is not None or technique == table.techniques[0]):
+                found.append((own, line, rows))
+    return found
+
+
+def _entry(measure: Measure, rows: Sequence[Row], view: str) -> Entry:
+    number = measure.estimate(rows)
+    shown = number_entry(number, measure.digits)
+    blind = estimate(rows, measure.blind)
+    if number is None or blind is None:
+        return shown
+    value = blind.value * (100 if measure.share else 1)
+    text = f"{value:.{measure.digits}f}"
+    if view != PAGE:
+        return Entry(shown.text, f"{shown.interval} ({text} blind)".strip())
+    above = number.low is not None and number.low > value
+    said = "above what the attack reaches blind," if above else "not told apart from"
+    comparison = Comparison("blind", text, "▲" if above else "≈", said, "bad" if above else "alike")
+    return Entry(shown.text, shown.interval, comparisons=(comparison,))
+
+
+def limits_of(given: Sequence[str]) -> dict[str, float]:
+    """``exposure=2`` and the like: figure to limit. ``ParameterError`` for another form or an unknown figure."""
+    known = [each.name for each in leaks()]
+    found = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        if name not in known:
+            raise ParameterError(
+                f"--at-most {text!r}: no attack gives {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
+            )
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise ParameterError(
+                f"--at-most {text!r} is not of the form FIGURE=NUMBER, such as exposure=2; shares are from 0 to 1"
+            ) from None
+    return found
+
+
+def meets(rows: Sequence[Row], limits: Mapping[str, float]) -> Meets:
+    """Whether a condition stays within all limits, by the upper ends of its intervals."""
+    answers = {_meets(rows, name, limit) for name, limit in limits.items()}
+    order: tuple[Meets, ...] = ("no", "unknown", "open")
+    return next((answer for answer in order if answer in answers), "yes")
+
+
+def said_of(rows: Sequence[Row]) -> list[str]:
+    """What attacks found, in sentences: who attacked, how far he came, and how far he comes blind."""
+    sentences = []
+    for each in leaks(PAGE):
+        number, blind = each.estimate(rows), estimate(rows, each.blind)
+        if number is None:
+            continue
+        unit = 100 if each.share else 1
+        beside = f"; blind {blind.value * unit:.{each.digits}f}" if blind is not None else ""
+        attacker = next((found for row in rows if (found := row["attackers"].get(each.field or each.name))), "")
+        sentences.append(f"{each.title}: {number_entry(number, each.digits)}{beside} ({attacker}).")
+    return sentences
+
+
+def _meets(rows: Sequence[Row], name: str, limit: float) -> Meets:
+    number = estimate(rows, name)
+    if number is None:
+        return "unknown"
+    low, high = (end if end is not None else number.value for end in (number.low, number.high))
+    return "yes" if high <= limit else "no" if low > limit else "open"
