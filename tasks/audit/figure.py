@@ -1,7 +1,10 @@
 """What came of one attack: a number, its interval, and what the same attack finds where there is nothing to find."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+_SAMPLES, _CONFIDENCE, _SEED = 1000, 0.95, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +16,7 @@ class Figure:
     interval: tuple[float, float] | None
     """Both ends; ``None`` where the value is exact, or there are too few places for one."""
     attacker: str
-    """Who attacks, with what, in one line without a word of the text: figures of different ones do not compare."""
+    """Who attacks, with what, in a line without a word of the text; two figures with different ones do not compare."""
     blind: float | None = None
     """What the attack reaches without the text or model that it attacks: guesses by frequency, the model before it was
     adapted. ``None`` where there is no such attack, as of a count."""
@@ -24,3 +27,29 @@ class Figure:
         """As a report has them, below the name of the figure."""
         interval = list(self.interval) if self.interval is not None else None
         return {name: self.value, f"{name}_ci": interval, f"{name}_blind": self.blind, f"{name}_places": self.places}
+
+
+def share_figure(hits: Sequence[float], places: Sequence[float], attacker: str, blind: float | None = None) -> Figure:
+    """A share of places, from the hits and places of each document; what stands in one document is not independent.
+
+    The interval is at 95 %: a bootstrap over documents, and Wilson's score interval where every document has one place
+    at most, or all or none of the places are hits, since resamples of equal values have no width.
+    """
+    import numpy as np
+
+    from tasks.filling.restoration import wilson_interval
+    from tasks.language_model.evaluation.bootstrap import percentile_interval, ratio_of_sums, resample_counts
+
+    found, counted = np.array(hits, dtype=np.float64), np.array(places, dtype=np.float64)
+    found, counted = found[counted > 0], counted[counted > 0]
+    total = int(counted.sum())
+    if not total:
+        return Figure(None, None, attacker, blind)
+    value = float(found.sum() / total)
+    if value in (0, 1) or counted.max() == 1:
+        ends = wilson_interval(round(found.sum()), total)
+    else:
+        resamples = resample_counts(len(counted), _SAMPLES, _SEED)
+        shares = np.concatenate([ratio_of_sums(drawn @ found, drawn @ counted) for drawn in resamples])
+        ends = percentile_interval(shares, _CONFIDENCE) if len(counted) > 1 else None
+    return Figure(value, (ends[0], ends[1]) if ends else None, attacker, blind, total)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
+from tasks.audit.clear_text import masked_words, tagged_words, verbatim_lines
 from tasks.corpora.masked_text import CLASSES
-from tasks.corpora.sidecar import read_sidecar
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import ParameterError
 from tasks.masking.taggers.entity_tagger import EntityTagger
@@ -72,13 +72,6 @@ def claimed_classes(mask: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(name for part in parts for name in part["entity_types"].values() if name is not None)
 
 
-def configured_taggers(masking: Mapping[str, Any]) -> list[EntityTagger]:
-    """Every different tagger of the section ``masking``, those inside combinations too."""
-    techniques = [part for technique in masking.values() for part in getattr(technique, "parts", [technique])]
-    taggers = [part for part in techniques if isinstance(part, EntityTagger)]
-    return list({part.model_dump_json(exclude={"markers"}): part for part in taggers}.values())
-
-
 def clear_words(cell: FilledCell, taggers: Iterable[EntityTagger], threads: int) -> list[ClearWords]:
     """Let each tagger read the private text, and hold what it finds against what was masked."""
     from tasks.masking.taggers.entity_tagger import entity_tagger
@@ -88,11 +81,9 @@ def clear_words(cell: FilledCell, taggers: Iterable[EntityTagger], threads: int)
         technique = entity_tagger(settings, threads)
         tagged: Counter[str] = Counter()
         clear: Counter[str] = Counter()
-        lines = technique.findings(read_lines(cell.raw))
-        for (_, findings), spans in zip(lines, read_sidecar(cell.sidecar), strict=True):
-            hidden = {(span.start, span.end) for span in spans}
-            tagged.update(finding.label for finding in findings)
-            clear.update(finding.label for finding in findings if (finding.start, finding.end) not in hidden)
+        for private, shown in tagged_words(read_lines(cell.raw), masked_words(cell.sidecar), technique):
+            tagged.update(finding.label for finding in private)
+            clear.update(finding.label for finding in shown)
         found.append(ClearWords(technique.name, tagged, clear))
     return found
 
@@ -141,17 +132,11 @@ def _of_tagger(words: ClearWords, limit: float, claimed: frozenset[str]) -> Chec
 
 
 def _verbatim(cell: FilledCell) -> Check:
-    """``copies`` stand one behind the other, so the private text is read once for each."""
-    copies = cell.method.copies
-    raw = (line for _ in range(copies) for line in read_lines(cell.raw))
-    equal = lines = 0
-    for one, other in zip(raw, read_lines(cell.text), strict=True):
-        lines += 1
-        equal += one == other
+    lines = verbatim_lines(cell.raw, cell.text, cell.method.copies)
     return Check(
         "lines that are the private line, word for word",
-        "whoever reads the text",
-        percent(equal / lines) if lines else "no lines",
+        lines.attacker,
+        "no lines" if lines.value is None else percent(lines.value),
         None,
     )
 

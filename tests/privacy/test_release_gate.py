@@ -2,10 +2,11 @@
 
 import pytest
 
+from tasks.audit.clear_text import configured_taggers
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.filling.methods import AnyMethod
 from tasks.privacy.earlier_releases import RAW, SIDECAR, shared_lines
-from tasks.privacy.gate import ClearWords, claimed_classes, configured_taggers, percent
+from tasks.privacy.gate import ClearWords, claimed_classes, percent
 from tasks.privacy.ledger import Release
 from tasks.privacy.promise import epsilon_of
 from tasks.settings.checks import check_settings
@@ -77,7 +78,7 @@ def test_every_tagger_is_asked_once():
     crf, spacy = ({"kind": "entity_tagger", "tagger": {"kind": kind}} for kind in ("crf", "spacy"))
     both = Combination.model_validate({"kind": "combination", "rule": "union", "parts": [crf, spacy]})
     masking = {"list": AllowList(kind="allow_list"), "crf": EntityTagger.model_validate(crf), "both": both}
-    assert [tagger.tagger.kind for tagger in configured_taggers(masking)] == ["crf", "spacy"]
+    assert [tagger.tagger.kind for tagger in configured_taggers(masking.values())] == ["crf", "spacy"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,184 @@
+"""What of a private text stands in clear in a text that was made of it: counted, with no attack but reading.
+
+A word is private where a technique or a tagger says so, and *hidden* where it does not stand in the other text. Of a
+text that palimpsest masked the sidecar says which words are hidden (a fill that happens to be the masked word does not
+count: nobody knows that it is); of any other one, line by line, an alignment of its words with those of the private
+line. The shares of all lines are exact and have no interval; those of a sample have one.
+"""
+
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import SequenceMatcher
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any
+
+from tasks.audit.figure import Figure, share_figure
+from tasks.corpora.sidecar import read_sidecar
+from tasks.corpora.text_lines import read_lines
+from tasks.corpora.words import fold, word_spans
+from tasks.errors import CorpusError
+from tasks.masking.settings import CrfTagger, SpacyTagger, TechniqueSettings
+from tasks.masking.taggers.entity_tagger import EntityTagger
+from tasks.masking.technique import Finding, Technique
+
+Words = frozenset[tuple[int, int]]
+"""Words of one private line by their first character and the one past their last."""
+
+
+def side_by_side(*streams: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+    """Line by line; ``CorpusError`` where one has more lines than another."""
+    for together in zip_longest(*streams):
+        if any(one is None for one in together):
+            raise CorpusError(
+                "private text, masked text, sidecars, documents and audited text have not equally many lines, so they "
+                "are not of one corpus; give those that belong together"
+            )
+        yield together
+
+
+def masked_words(sidecar: str | Path) -> Iterator[Words]:
+    """The words of each line that a technique masks."""
+    for spans in read_sidecar(sidecar):
+        yield frozenset((span.start, span.end) for span in spans)
+
+
+def missing_words(raw: Iterable[str], text: Iterable[str]) -> Iterator[Words]:
+    """The words of each private line that do not stand in that of the other text, in the same order; in any case."""
+    for line, other in side_by_side(raw, text):
+        if line == other:
+            yield frozenset()
+            continue
+        spans = word_spans(line)
+        ours, theirs = ([fold(one[start:end]) for start, end in word_spans(one)] for one in (line, other))
+        missing = set(spans)
+        for block in SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks():
+            missing -= set(spans[block.a : block.a + block.size])
+        yield frozenset(missing)
+
+
+def hidden_words(raw: str | Path, text: str | Path, sidecar: str | Path | None) -> Iterator[Words]:
+    """By the sidecar, where there is one, or else by the two texts; Oracle's, the private text itself, hides none."""
+    return masked_words(sidecar) if sidecar else missing_words(read_lines(raw), read_lines(text))
+
+
+def clear_share(private: Iterable[Iterable[Words]], hidden: Iterable[Words]) -> Figure:
+    """Of the words that any technique calls private the share that is not hidden.
+
+    ``private``: line by line, for each technique (``masked_words``).
+    """
+    clear = words = 0
+    for shown, *called in side_by_side(hidden, *private):
+        any_calls = frozenset[tuple[int, int]]().union(*called)
+        words += len(any_calls)
+        clear += len(any_calls - shown)
+    attacker = "whoever reads the text; private is what any technique of the experiment masks"
+    return Figure(clear / words if words else None, None, attacker, places=words)
+
+
+def verbatim_lines(raw: str | Path, text: str | Path, copies: int = 1) -> Figure:
+    """The share of lines that are the private line; ``copies`` of a fill stand one behind the other."""
+    equal = lines = 0
+    repeated = chain.from_iterable(read_lines(raw) for _ in range(copies))
+    for one, other in side_by_side(repeated, read_lines(text)):
+        lines += 1
+        equal += one == other
+    return Figure(equal / lines if lines else None, None, "whoever reads the text", places=lines)
+
+
+def tagged_words(
+    lines: Iterable[str], hidden: Iterable[Words], technique: Technique
+) -> Iterator[tuple[list[Finding], list[Finding]]]:
+    """Of each line what the technique calls private, and those of them that are not hidden."""
+    for (_, findings), words in side_by_side(technique.findings(lines), hidden):
+        yield findings, [finding for finding in findings if (finding.start, finding.end) not in words]
+
+
+def residual_entities(
+    raw: str | Path,
+    hidden: Iterable[Words],
+    tagger: Technique,
+    documents: str | Path | None = None,
+    most_lines: int = 1000,
+    seed: int = 1,
+) -> dict[str, Figure]:
+    """What a tagger that did not mask still finds: ``residual_entities``, the share of its words that is in clear, and
+    ``document_recall``, the share of documents in which none is (Pilán et al. 2022, "The Text Anonymization Benchmark",
+    section 6), of those with one word or more.
+
+    ``documents``: the name of each line's document; without it each line is one. Documents are drawn by ``seed`` until
+    they have so many lines. The interval is over documents.
+    """
+    chosen = _lines_of_sample(raw, documents, most_lines, seed)
+    lines, shown, names = [], [], []
+    for number, (line, words) in enumerate(side_by_side(read_lines(raw), hidden)):
+        if number in chosen:
+            lines.append(line)
+            shown.append(words)
+            names.append(chosen[number])
+    counts: dict[str, list[int]] = {}
+    for name, (tagged, clear) in zip(names, tagged_words(lines, shown, tagger), strict=True):
+        sums = counts.setdefault(name, [0, 0])
+        sums[0] += len(tagged)
+        sums[1] += len(clear)
+    found = [sums for sums in counts.values() if sums[0]]
+    attacker = f"the tagger {tagger.name} reads the private text, at least {most_lines:,} lines drawn or all"
+    return {
+        "residual_entities": share_figure([clear for _, clear in found], [tagged for tagged, _ in found], attacker),
+        "document_recall": share_figure([clear == 0 for _, clear in found], [1] * len(found), attacker),
+    }
+
+
+def _lines_of_sample(raw: str | Path, documents: str | Path | None, most_lines: int, seed: int) -> Mapping[int, str]:
+    """Numbers of the lines drawn, from 0, and their documents."""
+    together = side_by_side(read_lines(raw), *([read_lines(documents)] if documents else []))
+    lines_of: dict[str, list[int]] = {}
+    for number, (_, *name) in enumerate(together):
+        lines_of.setdefault(name[0] if name else str(number), []).append(number)
+    drawn: dict[int, str] = {}
+    for name in random.Random(seed).sample(list(lines_of), len(lines_of)):
+        if len(drawn) >= most_lines:
+            break
+        drawn |= dict.fromkeys(lines_of[name], name)
+    return drawn
+
+
+def configured_taggers(techniques: Iterable[TechniqueSettings]) -> list[EntityTagger]:
+    """Every different tagger of some techniques, those inside combinations too."""
+    parts: list[Any] = [part for technique in techniques for part in getattr(technique, "parts", [technique])]
+    taggers = [part for part in parts if isinstance(part, EntityTagger)]
+    return list({part.model_dump_json(exclude={"markers"}): part for part in taggers}.values())
+
+
+def other_tagger(techniques: Mapping[str, TechniqueSettings], own: str | None) -> EntityTagger:
+    """A tagger that did not mask: of the other techniques, which have masked and so have their models, or else one
+    that needs no training: the shipped conditional random field, or spaCy where that is what masked."""
+    masked_by = [part.tagger for part in configured_taggers([techniques[own]])] if own else []
+    others = configured_taggers(technique for name, technique in techniques.items() if name != own)
+    shipped = [
+        EntityTagger(kind="entity_tagger", tagger=tagger)
+        for tagger in (CrfTagger(kind="crf"), SpacyTagger(kind="spacy"))
+    ]
+    return next(part for part in chain(others, shipped) if part.tagger not in masked_by)
+
+
+def clear_text(
+    raw: str | Path,
+    text: str | Path,
+    sidecars: Mapping[str, Path],
+    own: str | None,
+    tagger: Technique,
+    *,
+    copies: int = 1,
+    documents: str | Path | None = None,
+    most_lines: int = 1000,
+    seed: int = 1,
+) -> dict[str, Figure]:
+    """All figures of a cell. ``sidecars`` by technique; ``own``: the cell's, ``None`` where nothing or something else
+    masked, as for Oracle, or a text of another program."""
+    sidecar = sidecars[own] if own else None
+    return {
+        "clear_share": clear_share(map(masked_words, sidecars.values()), hidden_words(raw, text, sidecar)),
+        "verbatim_lines": verbatim_lines(raw, text, copies),
+        **residual_entities(raw, hidden_words(raw, text, sidecar), tagger, documents, most_lines, seed),
+    }

@@ -1,0 +1,143 @@
+"""What the words of a fill tell of each other: which are substitutes, and which stand for one and the same word.
+
+A fill replaces words one by one, so its substitutes are read off by laying the masked line on the filled one. Lines
+that are no such fill (``free`` writes the whole sentence anew) are left out, and ``places`` says what is left.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+from tasks.audit.clear_text import side_by_side
+from tasks.audit.figure import Figure, share_figure
+from tasks.corpora.sidecar import read_sidecar
+from tasks.corpora.text_lines import read_lines
+from tasks.corpora.words import fold, word_spans
+from tasks.filling.choice import originals_of_slots, with_spans
+from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.masked_sentence import ARTICLE, MaskedSentence, read_masked_line
+from tasks.language_model.evaluation.bootstrap import percentile_interval, resample_counts
+
+_SAMPLES, _CONFIDENCE, _SEED = 200, 0.95, 1
+
+
+def fills_of(sentence: MaskedSentence, filled: str) -> list[tuple[int, int]] | None:
+    """Start and end of each slot's fill in the filled line; ``None`` where that is no fill of the sentence.
+
+    An article in front of a fill may have been agreed with it (``filling.agreement``).
+    """
+    pieces = []
+    for text in sentence.texts[:-1]:
+        found = ARTICLE.search(text)
+        pieces.append(re.escape(text[: found.start()]) + "[aA][nN]? " if found else re.escape(text))
+    match = re.fullmatch(r"(\S+?)".join([*pieces, re.escape(sentence.texts[-1])]), filled)
+    return [match.span(number) for number in range(1, len(pieces) + 1)] if match else None
+
+
+def filled_lines(
+    masked: str | Path, filled: str | Path, copies: int = 1, *, merge_markers: bool = True
+) -> Iterator[tuple[MaskedSentence, tuple[str, ...]]]:
+    """Each masked line with its fill in every copy of the corpus; these stand one behind the other in ``filled``.
+
+    ``merge_markers``: as the method's setting of that name.
+    """
+    length = sum(1 for _ in read_lines(masked))
+    each = [islice(read_lines(filled), copy * length, (copy + 1) * length) for copy in range(copies)]
+    for number, (line, *fills) in enumerate(side_by_side(read_lines(masked), *each), start=1):
+        yield read_masked_line(line, number, merge_markers=merge_markers), tuple(fills)
+
+
+def substitutes_told(
+    fills: Iterable[tuple[MaskedSentence, Sequence[str]]],
+    kept: KeptWords,
+    counts: Mapping[str, int],
+    most_lines: int = 1000,
+    seed: int = 1,
+) -> Figure:
+    """The area under the curve (AUC) of telling substitutes from words of the text: the chance that of one of each the
+    substitute is the more suspicious. Words off the list of kept words are, where there is one; then rare words are.
+
+    ``counts``: of folded words in public text. Lines are drawn by ``seed``, of the first copy and with a marker. The
+    interval is a bootstrap over lines.
+    """
+    lines = [(sentence, copies[0]) for sentence, copies in fills if sentence.slots]
+    rarity, told, line_of, aligned = [], [], [], 0
+    for sentence, line in Random(seed).sample(lines, min(most_lines, len(lines))):
+        spans = fills_of(sentence, line)
+        if spans is None:
+            continue
+        for start, end in word_spans(line):
+            word = fold(line[start:end])
+            off_list = bool(kept) and not kept.holds(word)
+            rarity.append((off_list, -counts.get(word, 0)))
+            told.append(any(first < end and start < last for first, last in spans))
+            line_of.append(aligned)
+        aligned += 1
+    attacker = f"word counts of public text{' and the list of kept words' if kept else ''}; the text alone"
+    substitutes, of_line = np.array(told, dtype=bool), np.array(line_of, dtype=np.int64)
+    if not substitutes.any() or substitutes.all():
+        return Figure(None, None, attacker, blind=0.5)
+    order = {score: rank for rank, score in enumerate(sorted(set(rarity)))}
+    ranks = np.array([order[score] for score in rarity])
+    areas = [
+        _area(ranks, substitutes, drawn[of_line])
+        for block in resample_counts(aligned, _SAMPLES, _SEED)
+        for drawn in block
+    ]
+    ends = percentile_interval(np.array(areas), _CONFIDENCE) if aligned > 1 else None
+    value = _area(ranks, substitutes, np.ones(len(ranks)))
+    return Figure(value, (ends[0], ends[1]) if ends else None, attacker, 0.5, int(substitutes.sum()))
+
+
+def _area(ranks: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> float:
+    """The chance that a positive of ``(N,)`` ranks above another one, ties by half; NaN where there is no pair."""
+    above = np.bincount(ranks, weights * positive)
+    others = np.bincount(ranks, weights * ~positive)
+    pairs = above.sum() * others.sum()
+    return float((above * (others.cumsum() - others / 2)).sum() / pairs) if pairs else np.nan
+
+
+def same_entity_told(
+    fills: Iterable[tuple[MaskedSentence, Sequence[str]]],
+    sidecar: str | Path,
+    documents: str | Path | None = None,
+) -> Figure:
+    """Of the pairs of places within a document whose masked words are equal, the share with equal substitutes; blind:
+    the same share of pairs whose words differ. Apart, they let an attacker follow a person through a document.
+
+    ``documents``: the name of each line's document; without it each line is one. Words and substitutes are folded, and
+    a slot of several masked words stands for all of them together. The interval is over documents.
+    """
+    places: dict[str, Counter[tuple[tuple[str, ...], str]]] = {}
+    streams = [fills, read_sidecar(sidecar), *([read_lines(documents)] if documents else [])]
+    for (sentence, copies), spans, *name in side_by_side(*streams):
+        found = fills_of(sentence, copies[0]) if sentence.slots else None
+        if found is None:
+            continue
+        substitutes = [fold(copies[0][start:end]) for start, end in found]
+        originals = [tuple(sorted(words)) for words in originals_of_slots(with_spans(sentence, spans))]
+        places.setdefault(name[0] if name else str(sentence.number), Counter()).update(
+            zip(originals, substitutes, strict=True)
+        )
+    same, same_told, other, other_told = [], [], 0, 0
+    for counted in places.values():
+        by_original, by_substitute = Counter[tuple[str, ...]](), Counter[str]()
+        for (original, substitute), number in counted.items():
+            by_original[original] += number
+            by_substitute[substitute] += number
+        same.append(_pairs(by_original.values()))
+        same_told.append(_pairs(counted.values()))
+        other += _pairs([counted.total()]) - same[-1]
+        other_told += _pairs(by_substitute.values()) - same_told[-1]
+    attacker = "equal substitutes within a document are taken for one and the same masked word"
+    return share_figure(same_told, same, attacker, other_told / other if other else None)
+
+
+def _pairs(sizes: Iterable[int]) -> int:
+    """How many pairs there are within groups of these sizes."""
+    return sum(size * (size - 1) // 2 for size in sizes)
