@@ -1,4 +1,4 @@
-"""Exposure of canaries: how far down a list of candidates a thief has to read (Carlini et al. 2019, Secret Sharer).
+"""Exposure of canaries (Carlini et al. 2019, "The Secret Sharer"): how far up a list of candidates each one stands.
 
 A canary is planted into the training text; its references are candidates of the same template that are not. Scores are
 calibrated, higher where a candidate is more likely to have been seen: its log-probability under the audited model less
@@ -22,7 +22,7 @@ Group = tuple[np.ndarray, np.ndarray]
 
 
 def exposures(canaries: np.ndarray, references: np.ndarray) -> np.ndarray:
-    """Bits (C,) of canaries (C,) among references (R,): log2(R + 1) - log2(rank), definition 5 of the paper.
+    """Bits (C,) of canaries (C,) among references (R,): log2(R + 1) - log2(rank), as the paper defines it.
 
     The rank is that among the canary itself and its references, 1 is the highest score: from 0 bits to log2(R + 1).
     Tied with references, a canary has the mean of the exposures of the ranks that they share, which is what breaking
@@ -39,11 +39,16 @@ def exposures(canaries: np.ndarray, references: np.ndarray) -> np.ndarray:
 def extrapolated_exposures(canaries: np.ndarray, references: np.ndarray) -> np.ndarray:
     """Bits (C,): -log2 of the share of candidates above a canary, by a skew normal fitted to the references.
 
-    Section 4.3 of the paper. Tells canaries apart that are above every reference; at most ``MOST_EXTRAPOLATED``.
+    The paper's approximation by a model of the distribution. It tells canaries apart that are above every reference,
+    and says at most ``MOST_EXTRAPOLATED``. Equal references, as of a model that learned nothing, have no distribution:
+    then these are ``exposures``.
     """
     from scipy.stats import skewnorm
 
-    fitted = skewnorm.fit(scores_of(references, "references"))
+    references = scores_of(references, "references")
+    if np.ptp(references) == 0:
+        return exposures(canaries, references)
+    fitted = skewnorm.fit(references)
     survival = skewnorm.sf(scores_of(canaries, "canaries"), *fitted)
     return -np.log2(np.maximum(survival, 2.0**-MOST_EXTRAPOLATED))
 

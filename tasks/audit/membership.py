@@ -11,14 +11,15 @@ import numpy as np
 
 from tasks.audit.figure import Figure
 from tasks.audit.resampling import interval_of, scores_of
+from tasks.filling.restoration import wilson_interval
 from tasks.language_model.evaluation.bootstrap import ratio_of_sums, resample_counts
 
 RATES = {"membership_tpr_1": 0.01, "membership_tpr_01": 0.001}
 """False positive rates, by the name of the figure."""
 LEAST_FALSE_POSITIVES = 2
-"""Non-members above the threshold below which a true positive rate is undefined: 0.1 % takes 2,000 non-members."""
+"""With fewer allowed at the threshold a true positive rate is undefined: 0.1 % takes 2,000 non-members."""
 FEW_SHADOW_MODELS = 64
-"""Below so many, one variance for all lines beats a variance for each (section VI of Carlini et al. 2022)."""
+"""Below so many, one variance for all lines beats a variance for each (Carlini et al. 2022)."""
 _WEIGHTS_AT_ONCE = 1_000_000
 _ROUNDING = 1e-9
 
@@ -26,13 +27,13 @@ _ROUNDING = 1e-9
 def loss_ratio(model: np.ndarray, pretrained: np.ndarray, words: np.ndarray) -> np.ndarray:
     """Log of the ratio of a line's likelihoods (L,), nats a word, by log-probabilities (L,) under both models.
 
-    Calibrated by the pretrained model as in Carlini et al. 2021, section 5.2; reference attack of Mireshghallah 2022.
+    The attack by a reference model (Mireshghallah et al. 2022); the pretrained model knows what is likely anyway.
     """
     return (np.asarray(model) - np.asarray(pretrained)) / np.asarray(words)
 
 
 def min_k(token_log_probabilities: np.ndarray, lengths: np.ndarray, share: float) -> np.ndarray:
-    """Min-K% Prob (Shi et al. 2023, equation 1): mean over the ``share`` least likely tokens of each line (L,), nats.
+    """Min-K% Prob (Shi et al. 2023): mean over the ``share`` least likely tokens of each line (L,), nats.
 
     Tokens (T,) of all lines one after the other, ``lengths`` (L,) of 1 or more. The number of tokens is rounded down as
     in mimir, yet is 1 at least: of a line shorter than 1 / ``share`` tokens, the paper has none.
@@ -47,7 +48,7 @@ def min_k(token_log_probabilities: np.ndarray, lengths: np.ndarray, share: float
 
 
 def neighbourhood(own: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
-    """A line's score (L,) less the mean of its neighbours' (L, N): Mattern et al. 2023, equation 2.
+    """A line's score (L,) less the mean of its neighbours' (L, N): Mattern et al. 2023.
 
     Neighbours are the line with words exchanged for likely others: they calibrate where no pretrained model is known.
     """
@@ -55,7 +56,7 @@ def neighbourhood(own: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
 
 
 def lira(scores_in: np.ndarray, scores_out: np.ndarray, observed: np.ndarray) -> np.ndarray:
-    """Log of the likelihood ratio in/out (L,) of the ``observed`` scores (L,): Carlini et al. 2022, equation 4.
+    """Log of the likelihood ratio in/out (L,) of the ``observed`` scores (L,): algorithm 1 of Carlini et al. 2022.
 
     ``scores_in`` (L, S) are of shadow models that had the line in their text, ``scores_out`` (L, S) of those that had
     not: each line is in half of the 2S models. Both are taken as normal, each line with a mean of its own; variances
@@ -78,9 +79,11 @@ def auc(members: np.ndarray, non_members: np.ndarray) -> float:
 
 
 def true_positive_rate(members: np.ndarray, non_members: np.ndarray, false_positive_rate: float) -> float:
-    """Share of the members (M,) above a threshold that at most this share of the non-members (N,) is above.
+    """Share of the members (M,) that reach a threshold which at most this share of the non-members (N,) reaches.
 
-    Equal scores are all above it or none: the false positive rate is what is asked for, or less.
+    The threshold is the score of a non-member, and equal scores all reach it or none do. So with nothing to find the
+    rate is k / (N + 1) on average, k non-members being allowed: never more than is asked for, where a threshold just
+    above the next non-member would give (k + 1) / (N + 1). It is 0 where not one is allowed.
     """
     return float(_rate(*next(_curves(members, non_members)), false_positive_rate)[0])
 
@@ -100,9 +103,14 @@ def membership_figures(
     """``membership_auc``, ``membership_tpr_1`` and ``membership_tpr_01`` of members (M,) and non-members (N,).
 
     ``blind`` is the same by the blind scores of the same lines: what the pretrained model says alone. Groups (M,) and
-    (N,) are the document of each line; intervals resample documents, with their members and non-members. A rate is
-    ``None`` where there are not ``LEAST_FALSE_POSITIVES`` non-members at it.
+    (N,) are the document of each line; intervals resample documents, with their members and non-members. That of a rate
+    is at least as wide as Wilson's of so many independent members: no resample has a member at the threshold where the
+    sample has none. A rate is ``None`` where there are not ``LEAST_FALSE_POSITIVES`` non-members at it, and all are
+    without members or non-members.
     """
+    nothing = Figure(None, None, attacker)
+    if not len(members) or not len(non_members):
+        return dict.fromkeys(["membership_auc", *RATES], nothing)
     blind = _measures(*next(_curves(blind_members, blind_non_members)))
     values = _measures(*next(_curves(members, non_members)))
     names, group = np.unique(np.concatenate([member_groups, non_member_groups]), return_inverse=True)
@@ -113,11 +121,14 @@ def membership_figures(
     ]
     figures = {}
     for name, (value,) in values.items():
-        if len(non_members) * RATES.get(name, 1) < LEAST_FALSE_POSITIVES - _ROUNDING:
-            figures[name] = Figure(None, None, attacker)
+        if len(non_members) * RATES.get(name, np.inf) < LEAST_FALSE_POSITIVES - _ROUNDING:
+            figures[name] = nothing
             continue
         drawn = np.concatenate([block[name] for block in resampled])
         interval = interval_of(float(value), drawn, len(names), confidence, (0.0, 1.0))
+        independent = wilson_interval(round(value * len(members)), len(members), confidence)
+        if name in RATES and interval and independent:
+            interval = min(interval[0], independent[0]), max(interval[1], independent[1])
         places = len(members) + len(non_members)
         figures[name] = Figure(float(value), interval, attacker, float(blind[name][0]), places)
     return figures
@@ -161,7 +172,9 @@ def _auc(true: np.ndarray, false: np.ndarray) -> np.ndarray:
 
 
 def _rate(true: np.ndarray, false: np.ndarray, false_positive_rate: float) -> np.ndarray:
-    """True positive rate (R,) at the lowest score that few enough non-members reach."""
-    reached = np.count_nonzero(false <= false_positive_rate * false[:, -1:] + _ROUNDING, axis=1)  # (R,) of D
-    named = np.where(reached > 0, true[np.arange(len(true)), reached - 1], 0.0)
+    """True positive rate (R,) at the lowest score of a non-member that few enough non-members reach."""
+    allowed = false_positive_rate * false[:, -1:] + _ROUNDING  # (R, 1)
+    named_wrongly = np.where(false <= allowed, false, 0.0).max(axis=1)  # (R,)
+    threshold = np.count_nonzero(false < named_wrongly[:, None], axis=1)  # (R,) of D
+    named = np.where(named_wrongly > 0, true[np.arange(len(true)), threshold], 0.0)
     return ratio_of_sums(named, true[:, -1])

@@ -46,8 +46,8 @@ def epsilon_lower_bound(
 def p_value(correct: int, guesses: int, canaries: int, epsilon: float, delta: float = 0.0) -> float:
     """Probability, at most, of ``correct`` or more right guesses under (epsilon, delta)-differential privacy.
 
-    With B ~ Binomial(r, e^epsilon / (1 + e^epsilon)), v right of r guesses and m canaries (theorem 5.2 and corollary
-    5.4): P[B >= v] + 2 m delta max over i = 1..v of P[v > B >= v - i] / i.
+    With B ~ Binomial(r, e^epsilon / (1 + e^epsilon)), v right of r guesses and m canaries, as the code of the paper's
+    appendix D has it: P[B >= v] + 2 m delta max over i = 1..v of P[v > B >= v - i] / i.
     """
     from scipy.special import bdtrc, expit
 

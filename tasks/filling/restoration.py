@@ -215,15 +215,15 @@ def _order(name: str) -> tuple[float, str]:
     return math.inf if name == UNRANKED else 0, name
 
 
-def wilson_interval(successes: int, trials: int) -> list[float] | None:
-    """Wilson's score interval of a share at 95 % (Wilson 1927, without continuity correction); ``None`` of nothing.
+def wilson_interval(successes: int, trials: int, confidence: float = CONFIDENCE) -> list[float] | None:
+    """Wilson's score interval of a share (Wilson 1927, without continuity correction); ``None`` of nothing.
 
-    With z = 1.96: ``(p + z²/2n ± z sqrt(p (1 - p) / n + z²/4n²)) / (1 + z²/n)``. Unlike the normal interval it is of
-    use where hardly anything was restored.
+    With z = 1.96 at 95 %: ``(p + z²/2n ± z sqrt(p (1 - p) / n + z²/4n²)) / (1 + z²/n)``. Unlike the normal
+    interval it is of use where hardly anything was restored.
     """
     if not trials:
         return None
-    z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
     share = successes / trials
     centre = share + z * z / (2 * trials)
     half = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))

@@ -1,0 +1,87 @@
+"""Exposure: what nothing learned gives by simulation, both ends of the scale, and TensorFlow Privacy's formulas."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import skewnorm
+
+from tasks.audit.exposure import exposures, extrapolated_exposures, mean_exposure, null_exposure
+from tasks.errors import ModelError
+
+
+def test_a_canary_of_nothing_has_1_44_bits_with_a_deviation_of_1_44():
+    drawn = np.random.default_rng(0)
+    bits = np.concatenate([exposures(drawn.normal(size=40), drawn.normal(size=4095)) for _ in range(2500)])
+    assert bits.mean() == pytest.approx(1.44, abs=0.03)
+    assert bits.std() == pytest.approx(1.44, abs=0.03)
+
+
+def test_exposure_has_the_ends_of_its_scale_and_no_bits_for_equal_scores():
+    references = np.arange(4095.0)
+    highest, second, lowest = exposures(np.array([4095.0, 4093.5, -1.0]), references)
+    assert (highest, second, lowest) == (12.0, 11.0, pytest.approx(0.0, abs=1e-9))
+    (equal,) = exposures(np.zeros(1), np.zeros(4095))
+    assert equal == pytest.approx(null_exposure(4095, 1, 0.95)[0])
+    assert extrapolated_exposures(np.zeros(1), np.zeros(4095)).tolist() == [equal]
+    (shared,) = exposures(np.array([7.0]), np.array([9.0, 7.0, 1.0]))  # rank 2 or 3 of 4, by lot
+    assert shared == pytest.approx(2 - (1 + math.log2(3)) / 2)
+
+
+@pytest.mark.parametrize(("canaries", "references"), [(40, 4095), (40, 99), (400, 4095)])
+def test_the_mean_of_canaries_of_nothing_lies_in_the_null_interval_as_often_as_it_says(canaries, references):
+    drawn = np.random.default_rng(1)
+    runs = [(drawn.random(canaries), drawn.random(references)) for _ in range(2000)]
+    means = np.array([exposures(*run).mean() for run in runs])
+    mean, (low, high) = null_exposure(references, canaries, 0.95)
+    assert means.mean() == pytest.approx(mean, abs=0.03)
+    assert 0.93 < np.mean((low <= means) & (means <= high)) < 0.97
+    assert 0.01 < np.mean(means > high) < 0.04
+
+
+def test_exposures_are_those_of_tensorflow_privacy():
+    """By its formulas: log2(R) - log2(1 + references below) and -log2 of the fitted cdf, both of perplexities."""
+    drawn = np.random.default_rng(2)
+    references, canaries = 20 + 3 * skewnorm.rvs(4, size=1000, random_state=drawn), drawn.normal(19, 3, size=30)
+    ranks = 1 + (references[None] < canaries[:, None]).sum(axis=1)
+    interpolated = np.log2(1000) - np.log2(ranks)
+    extrapolated = -np.log2(skewnorm.cdf(canaries, *skewnorm.fit(references)))
+    one_more = math.log2(1001) - math.log2(1000)  # the canary itself counts as a candidate here
+    assert exposures(-canaries, -references) == pytest.approx(interpolated + one_more)
+    assert extrapolated.max() > 10 + 1  # beyond what 1,000 references can show
+    assert extrapolated_exposures(-canaries, -references) == pytest.approx(np.minimum(extrapolated, 52), rel=1e-3)
+
+
+def test_a_canary_beyond_any_tail_has_52_extrapolated_bits():
+    references = np.random.default_rng(3).normal(size=4095)
+    assert extrapolated_exposures(np.array([1e6]), references).tolist() == [52.0]
+
+
+def test_a_figure_ranks_canaries_within_their_template():
+    drawn = np.random.default_rng(4)
+    likely, unlikely = drawn.normal(10, 1, size=255), drawn.normal(-10, 1, size=1023)
+    both = [(np.full(10, 99.0), likely), (np.full(30, 0.0), unlikely)]
+    figure = mean_exposure(both, "rank", samples=500, confidence=0.95, seed=0)
+    assert figure.value == pytest.approx((10 * 8 + 30 * 10) / 40)
+    assert figure.blind == pytest.approx(
+        (10 * null_exposure(255, 1, 0.95)[0] + 30 * null_exposure(1023, 1, 0.95)[0]) / 40
+    )
+    assert (figure.attacker, figure.places) == ("rank", 40)
+    assert mean_exposure([(np.empty(0), likely)], "rank", 500, 0.95, 0).value is None
+
+
+@pytest.mark.parametrize("learned", [0.0, 2.0])
+def test_the_interval_of_a_mean_holds_the_truth_as_often_as_it_says(learned):
+    drawn = np.random.default_rng(5)
+    references = drawn.normal(size=4095)
+    truth = exposures(drawn.normal(learned, 1, size=200_000), references).mean()
+    figures = [
+        mean_exposure([(drawn.normal(learned, 1, size=40), references)], "rank", 400, 0.95, seed) for seed in range(400)
+    ]
+    held = np.mean([figure.interval[0] <= truth <= figure.interval[1] for figure in figures])
+    assert 0.91 < held < 0.98
+
+
+def test_a_score_that_is_not_a_number_is_no_high_rank():
+    with pytest.raises(ModelError, match="1 of 2 scores of canaries are not finite"):
+        exposures(np.array([np.nan, 1.0]), np.zeros(9))

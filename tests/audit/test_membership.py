@@ -1,0 +1,130 @@
+"""Membership inference: parity of scores and rates, and what they are where there is nothing to find."""
+
+import time
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.metrics import roc_auc_score
+
+from tasks.audit.membership import (
+    RATES,
+    auc,
+    lira,
+    loss_ratio,
+    membership_figures,
+    min_k,
+    neighbourhood,
+    true_positive_rate,
+)
+
+
+def test_auc_is_that_of_scikit_learn_ties_included():
+    drawn = np.random.default_rng(0)
+    members, non_members = drawn.normal(0.2, 1, 500).round(1), drawn.normal(0, 1, 700).round(1)
+    truth = np.arange(1200) < 500
+    assert auc(members, non_members) == pytest.approx(roc_auc_score(truth, np.concatenate([members, non_members])))
+
+
+@pytest.mark.parametrize(
+    ("members", "non_members", "rate", "expected"),
+    [
+        ([5, 3, 1, 0], [4, 3, 2, 1], 0.25, 0.25),  # the threshold is 4
+        ([5, 3, 1, 0], [4, 3, 2, 1], 0.5, 0.5),  # it is 3, and a member there reaches it
+        ([5, 3, 1, 0], [4, 3, 3, 1], 0.5, 0.25),  # two non-members at 3 would be one too many
+        ([5, 3, 1, 0], [3, 3, 3, 3], 0.5, 0.0),
+        ([5, 6, 7, 8], [4, 3, 2, 1], 0.25, 1.0),
+    ],
+)
+def test_a_true_positive_rate_counts_ties_against_the_attack(members, non_members, rate, expected):
+    assert true_positive_rate(np.array(members), np.array(non_members), rate) == expected
+
+
+@pytest.mark.parametrize("decimals", [1, 12])
+@pytest.mark.parametrize("rate", RATES.values())
+def test_with_nothing_to_find_the_rate_is_no_more_than_what_was_asked_for(rate, decimals):
+    drawn = np.random.default_rng(1)
+    rates = [true_positive_rate(*drawn.normal(size=(2, 2000)).round(decimals), rate) for _ in range(2000)]
+    assert np.mean(rates) < rate + 2 * np.std(rates) / np.sqrt(2000)
+
+
+def conversations(number: int, lines: int, learned: float, seed: int, whole: bool = False):
+    """Scores and conversations of members and non-members; half of the variance is of the conversation.
+
+    Membership is by coin, of each line or of the ``whole`` conversation.
+    """
+    drawn = np.random.default_rng(seed)
+    group = np.repeat(np.arange(number), lines)
+    member = drawn.random(number)[group] < 0.5 if whole else drawn.random(len(group)) < 0.5
+    scores = drawn.normal(size=number)[group] + drawn.normal(size=len(group)) + learned * member
+    return scores[member], scores[~member], group[member], group[~member]
+
+
+@pytest.mark.parametrize(("learned", "whole"), [(0.0, True), (0.5, False)])
+def test_intervals_over_conversations_hold_the_truth_as_often_as_they_say(learned, whole):
+    distance = learned / np.sqrt(2)
+    truth = {name: norm.sf(norm.isf(rate) - distance) for name, rate in RATES.items()}
+    truth["membership_auc"] = norm.cdf(distance / np.sqrt(2))
+    held: dict[str, list[bool]] = {name: [] for name in truth}
+    for seed in range(100):
+        members, non_members, of_members, of_others = conversations(640, 8, learned, 5000 + seed, whole)
+        figures = membership_figures(
+            members, non_members, members, non_members, of_members, of_others, "loss", samples=200, seed=seed
+        )
+        for name, figure in figures.items():
+            low, high = figure.interval
+            held[name].append(low <= truth[name] <= high)
+    for name, inside in held.items():
+        assert np.mean(inside) > 0.88, name  # 95 % less three standard errors
+
+
+def test_figures_have_the_blind_attack_beside_them_and_no_rate_that_too_few_lines_can_show():
+    members, non_members, of_members, of_others = conversations(100, 20, 3.0, 0)
+    blind = np.zeros(len(members)), np.zeros(len(non_members))
+    figures = membership_figures(members, non_members, *blind, of_members, of_others, "loss")
+    area, one, tenth = figures["membership_auc"], figures["membership_tpr_1"], figures["membership_tpr_01"]
+    assert (area.value, area.blind, area.places) == (auc(members, non_members), 0.5, 2000)
+    assert (one.value, one.blind) == (true_positive_rate(members, non_members, 0.01), 0.0)
+    assert tenth.value is None  # of about 1,000 non-members one is 0.1 %
+    none = membership_figures(members[:0], non_members, blind[0][:0], blind[1], of_members[:0], of_others, "loss")
+    assert {figure.value for figure in none.values()} == {None}
+
+
+def test_figures_of_8000_lines_take_two_seconds_at_most():
+    members, non_members, of_members, of_others = conversations(500, 16, 0.1, 0)
+    begin = time.process_time()
+    membership_figures(members, non_members, members, non_members, of_members, of_others, "loss")
+    assert time.process_time() - begin < 2
+
+
+def test_min_k_is_that_of_mimir():
+    """The mean of the ``int(n * share)`` lowest log-probabilities of n; at least one, where mimir has none."""
+    drawn = np.random.default_rng(2)
+    lengths = np.array([1, 3, 5, 10, 29, 100])
+    tokens = -drawn.exponential(3, size=lengths.sum())
+    lines = np.split(tokens, np.cumsum(lengths)[:-1])
+    for share in (0.2, 0.29, 1.0):
+        expected = [np.mean(sorted(line)[: max(1, int(len(line) * share))]) for line in lines]
+        assert min_k(tokens, lengths, share) == pytest.approx(expected)
+
+
+def test_a_line_is_calibrated_by_the_pretrained_model_or_by_its_neighbours():
+    assert loss_ratio(np.array([-10.0, -9]), np.array([-14.0, -9]), np.array([4, 3])).tolist() == [1.0, 0.0]
+    assert neighbourhood(np.array([-3.0, -2]), np.array([[-4.0, -6], [-2, -2]])).tolist() == [2.0, 0.0]
+
+
+@pytest.mark.parametrize("models", [8, 64])
+def test_lira_separates_a_shift_as_the_closed_form_says(models):
+    """Known normals a shift d apart, in deviations: the ratio is best, and its AUC is the normal cdf of d / sqrt(2)."""
+    drawn = np.random.default_rng(3)
+    lines, shift = 6000, 1.5
+    difficulty = drawn.normal(0, 5, size=(lines, 1))  # the score alone tells next to nothing
+    scores_in = difficulty + shift + drawn.normal(size=(lines, models))
+    scores_out = difficulty + drawn.normal(size=(lines, models))
+    member = np.arange(lines) < lines // 2
+    observed = difficulty[:, 0] + shift * member + drawn.normal(size=lines)
+    ratio = lira(scores_in, scores_out, observed)
+    # A line's threshold is the middle of two means of so many models: 1 / (2 S) of a variance more.
+    expected = norm.cdf(shift / np.sqrt(2 * (1 + 1 / (2 * models))))
+    assert auc(ratio[member], ratio[~member]) == pytest.approx(expected, abs=0.015)
+    assert auc(observed[member], observed[~member]) < 0.62

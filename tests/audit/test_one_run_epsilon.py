@@ -1,0 +1,72 @@
+"""The bound of epsilon from one run: known values, and randomised response, whose epsilon is known."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from tasks.audit.one_run_epsilon import epsilon_lower_bound, guess_and_bound, p_value
+
+CANARIES, GUESSES = 1000, 200
+
+
+@pytest.mark.parametrize(
+    ("correct", "guesses", "canaries", "delta", "bound"),
+    [
+        (180, 200, 1000, 0.0, 1.799),
+        (200, 200, 1000, 0.0, 4.194),
+        (50, 50, 1000, 0.0, 2.785),
+        (100, 200, 1000, 0.0, 0.0),
+        (0, 0, 1000, 0.0, 0.0),
+        (75, 100, 1000, 1e-4, 0.673),  # printed in the paper, appendix D of version 1
+        (1439, 1510, 100_000, 1e-5, 2.676),  # 2.675 in its section 7, where it is cut off
+    ],
+)
+def test_the_bound_has_known_values(correct, guesses, canaries, delta, bound):
+    assert epsilon_lower_bound(correct, guesses, canaries, delta) == pytest.approx(bound, abs=6e-4)
+
+
+def test_the_bound_is_the_epsilon_whose_binomial_tail_is_5_percent():
+    bound = epsilon_lower_bound(170, GUESSES, CANARIES)
+    assert binom.sf(169, GUESSES, np.exp(bound) / (1 + np.exp(bound))) == pytest.approx(0.05, abs=1e-9)
+
+
+def test_delta_adds_what_the_published_code_adds():
+    accuracy, alpha, fewer = 1 / (1 + np.exp(-1.5)), 0.0, 0.0
+    for i in range(1, 91):
+        fewer += binom.pmf(90 - i, 100, accuracy)
+        alpha = max(alpha, fewer / i)
+    expected = binom.sf(89, 100, accuracy) + 2 * 500 * 1e-4 * alpha
+    assert p_value(90, 100, 500, 1.5, 1e-4) == pytest.approx(expected, rel=1e-9)
+
+
+def test_more_right_guesses_than_guesses_are_refused():
+    with pytest.raises(ValueError, match="11 right of 10 guesses"):
+        epsilon_lower_bound(11, 10, 1000)
+
+
+def in_one_run(epsilon: float, seed: int):
+    """Randomised response: each coin is told right with probability e^epsilon / (1 + e^epsilon)."""
+    drawn = np.random.default_rng(seed)
+    included = np.sort(drawn.random(CANARIES) < 0.5)  # by order, which must tell nothing
+    told = included ^ (drawn.random(CANARIES) > 1 / (1 + np.exp(-epsilon)))
+    return guess_and_bound(told.astype(float), included, GUESSES, "response", seed)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 2.0, 4.0])
+def test_the_bound_is_above_the_truth_in_5_percent_of_runs_at_most(epsilon):
+    bounds = np.array([in_one_run(epsilon, seed).value for seed in range(1000)])
+    assert np.mean(bounds > epsilon) <= 0.065  # 5 % and two standard errors
+    assert np.median(bounds) > 0.75 * epsilon - 0.1  # and it is not far below
+
+
+def test_the_best_scores_are_guessed_in_and_the_worst_out():
+    included = np.arange(CANARIES) % 2 == 0
+    scores = np.where(included, 1.0, -1.0) * np.arange(1, CANARIES + 1)
+    scores[400:] = 0.0  # nothing is said of these
+    figure = guess_and_bound(scores, included, GUESSES, "loss ratio", seed=0)
+    assert figure.value == pytest.approx(4.194, abs=6e-4)
+    assert (figure.interval, figure.blind, figure.places) == (None, 0.0, CANARIES)
+    assert figure.attacker == (
+        "loss ratio; lower bound at 95 % by 200 guesses about 1,000 canaries, which can show 4.19 at most"
+    )
+    assert guess_and_bound(-scores, included, GUESSES, "loss ratio", seed=0).value == 0.0
