@@ -41,6 +41,7 @@ from tasks.settings.resources import ResourceSettings
 if TYPE_CHECKING:
     from tasks.audit.canaries import Family
     from tasks.audit.twin import Obfuscate
+    from tasks.filling.masked_sentence import MaskedSentence
 
 SUMMARY = "attack a text and a language model: what do they give away of the private text?"
 DEFAULT_WORK_FOLDER = ".palimpsest/audits"
@@ -70,8 +71,8 @@ class AuditFiles(CorpusFiles):
 class AttackSettings(AuditSettings):
     """The section ``audit``, and how the attacked text and model were made."""
 
-    masking: AnyTechnique | None = Field(default=None, exclude=True)
-    """``None`` where nothing was masked."""
+    techniques: dict[str, AnyTechnique] = Field(default_factory=dict, exclude=True)
+    """All of the experiment: a tagger among them that has not masked the text looks for what is left."""
     filling: AnyMethod | None = Field(default=None, exclude=True)
     """``None`` where nothing was filled."""
     adaptation: AdaptSettings | None = Field(default=None, exclude=True)
@@ -91,7 +92,7 @@ def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: Re
     documents = _documents(files, members)
     figures: dict[str, Figure] = {}
     report = Report()
-    if files.text and files.masked:
+    if files.text:
         figures |= _text_figures(settings, files, cell, resources)
     with _private_folder(resources) as work:
         if files.model and files.non_members:
@@ -214,7 +215,8 @@ def _obfuscation(settings: AttackSettings, files: AuditFiles, cell: Cell, resour
     from tasks.audit.twin import Obfuscated
     from tasks.filling.filled_corpus import Shard
 
-    technique, method = settings.masking, settings.filling
+    method = settings.filling
+    technique = settings.techniques[cell.technique] if cell.technique else None
 
     def obfuscate(lines: Sequence[str]) -> Obfuscated:
         if technique is None:
@@ -234,7 +236,77 @@ def _obfuscation(settings: AttackSettings, files: AuditFiles, cell: Cell, resour
 def _text_figures(
     settings: AttackSettings, files: AuditFiles, cell: Cell, resources: ResourceSettings
 ) -> dict[str, Figure]:
-    return {}
+    """What the text gives away, to its readers and to who guesses what was masked."""
+    from tasks.audit.clear_text import clear_text, other_tagger
+    from tasks.language_model.evaluation.reference_text import sidecars_in
+
+    members, text, own = files.members, str(files.text), cell.technique
+    method = settings.filling
+    copies = method.copies if method is not None else 1
+    sidecars = sidecars_in(files.masked) if files.masked else {}
+    tagger = other_tagger(settings.techniques, own).build(files.word_counts, resources.threads)
+    figures = clear_text(
+        members,
+        text,
+        sidecars,
+        own,
+        tagger,
+        copies=copies,
+        documents=files.documents,
+        most_lines=settings.tagged_lines,
+        seed=settings.seed,
+    )
+    if own is None or files.masked is None:
+        return figures
+    folder = Path(files.masked) / own
+    kept_words = folder / "kept_words.txt"
+    return (
+        figures
+        | _guesses(settings, files, folder, text, resources)
+        | (_links(settings, files, folder, text, kept_words) if method is not None else {})
+    )
+
+
+def _guesses(
+    settings: AttackSettings, files: AuditFiles, masked: Path, text: str, resources: ResourceSettings
+) -> dict[str, Figure]:
+    """What somebody guesses of the masked words who knows how they were masked and filled."""
+    from tasks.audit.reidentification import masked_places, reidentification
+
+    method = settings.filling
+    forbids = method is not None and method.forbid_original
+    places = masked_places(
+        masked / "text.txt",
+        masked / "sidecar.jsonl",
+        settings.places,
+        settings.seed,
+        forbidding_fill=text if forbids else None,
+        copies=method.copies if method is not None else 1,
+        merge_markers=method.merge_markers if method is not None else True,
+        classes_told=method is not None and method.matches_classes,
+    )
+    return reidentification(places, masked / "kept_words.txt", files.word_counts, settings.attacker, resources.threads)
+
+
+def _links(settings: AttackSettings, files: AuditFiles, masked: Path, text: str, kept_words: Path) -> dict[str, Figure]:
+    """Which words are substitutes, and which of them stand for the same thing."""
+    from tasks.audit.linkage import filled_lines, same_entity_told, substitutes_told
+    from tasks.filling.frequencies.word_frequencies import KeptWords
+    from tasks.language_model.vocabulary import counts_of_words
+
+    method = settings.filling
+    assert method is not None, "a text that was filled"
+
+    def fills() -> "Iterator[tuple[MaskedSentence, tuple[str, ...]]]":
+        return filled_lines(masked / "text.txt", text, method.copies, merge_markers=method.merge_markers)
+
+    counts = counts_of_words(str(files.word_counts))
+    return {
+        "substitutes_told": substitutes_told(
+            fills(), KeptWords.read(str(kept_words)), counts, settings.tagged_lines, settings.seed
+        ),
+        "same_entity_told": same_entity_told(fills(), masked / "sidecar.jsonl", files.documents),
+    }
 
 
 def _shown(name: str, figure: Figure) -> str:
@@ -264,19 +336,19 @@ class AuditCommand(StageCommand[AttackSettings, AuditFiles]):
                 "the model to attack as --model"
             )
         if not params:
-            return found
+            return replace(found, settings=AttackSettings(**found.settings.model_dump(exclude_unset=True)))
         from tasks.parameters.parameter_file import read_sections
 
-        sections = {"masking": f"masking.{cell.technique}"} if cell.technique else {}
-        sections |= {"filling": f"filling.{cell.method}"} if is_filled(cell) else {}
-        read = read_sections(params, [*sections.values(), "language_model"])
-        made: dict[str, Any] = {field: read[path] for field, path in sections.items()}
+        sections = ["masking", "language_model", *([f"filling.{cell.method}"] if is_filled(cell) else [])]
+        read = read_sections(params, sections)
+        made: dict[str, Any] = {"techniques": read["masking"], "filling": read.get(f"filling.{cell.method}")}
+        used = ["audit", "masking", *sections[2:]]
         if trains_twin:
             said = read["language_model"].model_dump(mode="json", exclude_unset=True)
             made["adaptation"] = of_kind(said, [], AdaptSettings)
-            sections |= {part: f"language_model.{part}" for part in ("adaptation", "kind", said["kind"])}
+            used += [f"language_model.{part}" for part in ("adaptation", "kind", said["kind"])]
         settings = AttackSettings.model_validate({**found.settings.model_dump(exclude_unset=True), **made})
-        return replace(found, settings=settings, sections=["audit", *sections.values()])
+        return replace(found, settings=settings, sections=used)
 
 
 COMMAND = AuditCommand(

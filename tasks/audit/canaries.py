@@ -136,6 +136,6 @@ def _pools(ranks: Mapping[str, int]) -> dict[str, list[str]]:
             raise CorpusError(
                 f"the word counts have {len(words)} words for canaries of the kind {name!r} among their "
                 f"{_KNOWN_RANK:,} most frequent, and {_FEWEST_WORDS} are needed; count the words of more English text "
-                "('palimpsest count-words'), or leave models out of the audit (compare.audits: [])"
+                "('palimpsest count-words'), or audit nothing (compare.fills)"
             )
     return pools

@@ -10,10 +10,12 @@ from tasks.settings.seeds import Seed
 
 
 class AuditSettings(Settings):
-    """Sizes of the attacks; which cells' models are attacked stands in ``compare.audits``."""
+    """Sizes of the attacks; which cells are attacked stands in ``compare.fills``."""
 
     places: int = Field(default=1000, ge=50)
     """Masked words that the attacker guesses."""
+    tagged_lines: int = Field(default=1000, ge=50)
+    """Lines in which another tagger looks for private words, and whoever looks for substitutes."""
     attacker: str = SHIPPED_FILLER
     """The masked language model that guesses masked words: hub name, folder, or ``package:NAME/FOLDER``."""
     canaries: int = Field(default=40, ge=2)

@@ -30,7 +30,6 @@ from tasks.records.cells import (
     cell_key,
     expected_cells,
     is_filled,
-    model_is_audited,
 )
 
 CELLS_FILE = "cells.yaml"
@@ -245,25 +244,17 @@ def _adapted(cell: Cell) -> Entry:
 
 
 def _audited(cell: Cell, parameters: Parameters) -> Entry:
-    """What is attacked: the cell's text, and a twin of its model where ``compare.audits`` asks for that. What it does
-    not depend on is the attacks' own settings."""
-    of_model = model_is_audited(cell, parameters.compare)
-    options: Entry = {name: value for name, value in cell.as_dict().items() if value is not None}
-    options = {name: options[name] for name in ("technique", "method", "seed") if name in options}
-    if of_model:
-        options["base"] = "models/pretrained"
+    """A text, and the twin of the model that is trained on it. Oracle has no method and no filler: the attacks' own
+    settings and the word counts stand in their place."""
+    typed = ("technique", "method", "seed")
+    options: Entry = {name: value for name, value in cell.as_dict().items() if name in typed and value is not None}
     if cell.filler:
         options["filler"] = _filler_folder(cell.filler, cell, parameters)
-    kind = parameters.language_model.kind
-    return _named(cell, "technique", "method", "seed") | {
+    return _named(cell, *typed) | {
         "options": options,
         "text": _training_text(cell),
         "filler": options.get("filler", "data/word_counts.tsv"),
-        "base": options.get("base", "data/word_counts.tsv"),
-        "masking": f"masking.{cell.technique}" if cell.technique else "audit",
         "filling": f"filling.{cell.method}" if is_filled(cell) else "audit",
-        **{name: f"language_model.{name}" if of_model else "audit" for name in ("adaptation", "kind")},
-        "of_kind": f"language_model.{kind}" if of_model else "audit",
     }
 
 

@@ -1,8 +1,8 @@
 """The section ``compare``: what is held against what."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tasks.settings.base import Settings
 from tasks.settings.seeds import Seed
@@ -17,6 +17,14 @@ class Fills(Settings):
     """Ways to choose among its candidates, keys of ``filling``."""
     techniques: list[str] | None = Field(default=None, min_length=1)
     """Those of ``compare.techniques`` that it fills, where it is too slow for all (default: all)."""
+    audited: list[str] = Field(default_factory=list)
+    """Those of ``methods`` whose text and language model are attacked; a twin of the model is trained for that."""
+
+    @model_validator(mode="after")
+    def _audited_are_compared(self) -> Self:
+        if others := [name for name in self.audited if name not in self.methods]:
+            raise ValueError(f"audited: {others[0]!r} is none of methods ({', '.join(self.methods)})")
+        return self
 
 
 class CompareSettings(Settings):
@@ -31,9 +39,6 @@ class CompareSettings(Settings):
     fills: list[Fills]
     """What fills the masked text, in the order of the tables. A tuned filler is fine-tuned on each masked corpus first,
     and its base is made for it."""
-    audits: list[Fills] | None = None
-    """Cells whose language models are attacked, named as in ``fills`` (baselines have no filler), and Oracle's with
-    them: for each one a model is trained that is thrown away. ``[]``: only texts are attacked; ``null``: nothing is."""
     seeds: list[Seed] = Field(min_length=1)
     """One complete repetition of filling and adaptation per seed."""
     speech_datasets: list[str] = Field(default_factory=list)

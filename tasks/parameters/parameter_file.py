@@ -69,7 +69,7 @@ class Parameters(Settings):
     language_model: LanguageModelSettings
     evaluation: EvaluationSettings
     audit: AuditSettings = AuditSettings()
-    """How hard the cells under ``compare.audits`` are attacked."""
+    """How hard the audited cells of ``compare.fills`` are attacked."""
     speech: SpeechSection
     release: ReleaseSettings = ReleaseSettings()
     resources: ResourceSettings

@@ -24,7 +24,6 @@ def problems_of(parameters: "Parameters") -> list[str]:
         *_dimensions(parameters),
         *_tunings(parameters),
         *(problem for place in range(len(parameters.compare.fills)) for problem in _fills(place, parameters)),
-        *_audits(parameters),
         *_twice(parameters),
     ]
     return list(dict.fromkeys(found))
@@ -124,26 +123,6 @@ def _tunings(parameters: "Parameters") -> Iterator[str]:
             name = base
 
 
-def _audits(parameters: "Parameters") -> Iterator[str]:
-    """Entries that no cell of the experiment answers to."""
-    compare = parameters.compare
-    there: dict[tuple[str | None, str], set[str]] = {
-        (None, name): set(compare.techniques) for name in compare.baselines
-    }
-    for fills in compare.fills:
-        for method in fills.methods:
-            there.setdefault((fills.filler, method), set()).update(compare.techniques_of(fills))
-    for place, audits in enumerate(compare.audits or ()):
-        for method in audits.methods:
-            techniques = there.get((audits.filler, method), set())
-            wanted = set(audits.techniques or techniques or compare.techniques)
-            if missing := sorted(wanted - techniques):
-                yield (
-                    f"compare.audits.{place}: {_asked(audits, method)} of {', '.join(map(repr, missing))} is not "
-                    "compared; name what compare.fills or compare.baselines has, or leave it out"
-                )
-
-
 def _fills(place: int, parameters: "Parameters") -> Iterator[str]:
     fills, filling = parameters.compare.fills[place], parameters.filling
     where = f"compare.fills.{place}"
@@ -169,7 +148,7 @@ def _fills(place: int, parameters: "Parameters") -> Iterator[str]:
 def _twice(parameters: "Parameters") -> Iterator[str]:
     compare = parameters.compare
     for dimension, names in compare:
-        if dimension not in ("fills", "audits") and len(set(names)) != len(names):
+        if dimension != "fills" and len(set(names)) != len(names):
             yield f"compare.{dimension}: a name stands twice in {names!r}"
     seen = set()
     for fills in compare.fills:

@@ -44,23 +44,15 @@ def _cells_of(dataset: str, compare: CompareSettings) -> Iterator[Cell]:
 
 
 def audited_cells(compare: CompareSettings) -> list[Cell]:
-    """Those whose text is attacked: all that were masked, and Oracle where models are attacked, for the scale."""
-    if compare.audits is None:
-        return []
+    """Those that are attacked: what ``compare.fills`` says, and Oracle for the scale."""
+    named = {
+        (fills.filler, technique, method)
+        for fills in compare.fills
+        for technique in compare.techniques_of(fills)
+        for method in fills.audited
+    }
     cells = expected_cells(compare)
-    return [cell for cell in cells if cell.technique is not None or model_is_audited(cell, compare)]
-
-
-def model_is_audited(cell: Cell, compare: CompareSettings) -> bool:
-    """Whether ``compare.audits`` asks for the cell's language model."""
-    if cell.method == ORACLE:
-        return bool(compare.audits)
-    return any(
-        cell.method in audits.methods
-        and cell.filler == audits.filler
-        and cell.technique in compare.techniques_of(audits)
-        for audits in compare.audits or ()
-    )
+    return [c for c in cells if named and (c.method == ORACLE or (c.filler, c.technique, c.method) in named)]
 
 
 def is_filled(cell: Cell) -> bool:

@@ -96,7 +96,7 @@ class _Choice:
         reasons = {
             "no": "is above a limit",
             "open": "cannot be told from a limit: its interval holds it",
-            "unknown": "was not attacked so (compare.audits names what is)",
+            "unknown": "was not attacked (audited in compare.fills names what is)",
         }
         by_answer: dict[str, list[str]] = {}
         for each in self.usable:
@@ -244,11 +244,9 @@ class _Choice:
         rows = self._rows(best)
         said = said_of(rows)
         if not said:
-            return ["Nobody has attacked it: 'compare.audits: []' in params.yaml has every text attacked."]
+            return ["Nobody has attacked it: name its method under audited, in its entry of compare.fills."]
         if self._limits:
             said.insert(0, f"It meets the limits: {self._said_limits}.")
-        if rows[0]["membership_auc"] is None:
-            said.append("What a model remembers of it is not known: compare.audits names whose models are attacked.")
         return [*said, NOT_ATTACKED]
 
     def _beside(self, technique: str, other: Condition) -> str:
