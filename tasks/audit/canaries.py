@@ -5,15 +5,14 @@ from the same pools, that nobody trains on: a model that remembers a canary find
 
 Three families tell what masking hides from what it leaves: ``kept`` has common words, which no list masks; ``masked``
 has names of people and places; ``figures`` has numbers. Whether a technique masks them is measured, not assumed. All
-words are frequent enough for a word-level language model to know them. Forms and names are English.
+words are frequent enough for a word-level language model to know them. Forms and names are English; where word counts
+of another language have too few of the names or numbers, that family is left out.
 """
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
-
-from tasks.errors import CorpusError
 
 Family = Literal["kept", "masked", "figures"]
 FAMILIES: tuple[Family, ...] = ("kept", "masked", "figures")
@@ -60,12 +59,14 @@ def make_canaries(
 
     ``ranks``: rank by frequency of each word, from 1. Of each family there are so many ``canaries`` for each number of
     ``repetitions``, and of names and numbers for a single one too; of common words these are the coins that fell on
-    their head. ``CorpusError`` where the words are too few.
+    their head.
     """
     pools = _pools(ranks)
     planted: list[Canary] = []
     of_references: dict[tuple[Family, int], Sequence[str]] = {}
     for family in FAMILIES:
+        if not all(word[1:-1] in pools for text in _FORMS[family] for word in text.split(" ") if word.startswith("{")):
+            continue
         times = [*repetitions] if family == "kept" else [1, *repetitions]
         for form, text in enumerate(_FORMS[family]):
             # Each form has chance of its own, so that more of one leaves the others as they are.
@@ -120,22 +121,13 @@ def _pools(ranks: Mapping[str, int]) -> dict[str, list[str]]:
         return [name for name in found if known(name) and name.casefold() not in safe]
 
     lowest, highest = _COMMON_RANKS
+    common = [word for word, rank in ranks.items() if lowest <= rank <= highest and len(word) > 3 and word.isalpha()]
     pools = {
-        "common": sorted(
-            word
-            for word, rank in ranks.items()
-            if lowest <= rank <= highest and len(word) > 3 and word.isascii() and word.isalpha() and word in safe
-        ),
+        # Of English text those that the shipped list keeps; any language has frequent words.
+        "common": sorted(safe.intersection(common)) if len(safe.intersection(common)) >= _FEWEST_WORDS else common,
         "number": sorted(word for word in ranks if known(word) and word.isascii() and word.isdecimal()),
         "first": names(first_names("en_US", female=True), first_names("en_US", female=False)),
         "last": names(last_names("en_US", female=True)),
         "city": names(cities()),
     }
-    for name, words in pools.items():
-        if len(words) < _FEWEST_WORDS:
-            raise CorpusError(
-                f"the word counts have {len(words)} words for canaries of the kind {name!r} among their "
-                f"{_KNOWN_RANK:,} most frequent, and {_FEWEST_WORDS} are needed; count the words of more English text "
-                "('palimpsest count-words'), or audit nothing (compare.fills)"
-            )
-    return pools
+    return {name: words for name, words in pools.items() if len(words) >= _FEWEST_WORDS}

@@ -1,31 +1,34 @@
 """What is checked of a cell before it may leave: a list of checks, each of which the card prints.
 
-Every check names its attacker. A full audit (re-identification, membership, what a model remembers) adds its checks to
-``checks_of``, and the sentences of ``NOT_CHECKED`` that it makes untrue go.
+Every check names its attacker. What the attacks of 'palimpsest audit' found is among them, and a cell that was not
+attacked does not leave.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from tasks.audit.clear_text import masked_words, tagged_words, verbatim_lines
+from tasks.audit.clear_text import masked_words, tagged_words
 from tasks.corpora.masked_text import CLASSES
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import ParameterError
 from tasks.masking.taggers.entity_tagger import EntityTagger
 from tasks.privacy.released_cell import FilledCell
+from tasks.records.stage_report import content_hash
+from tasks.results.leakage import meets, row_of
+from tasks.results.measures import Measure, leaks, measure
 
 FEWEST = 20
 """Groups of fewer words are joined where they are shown: a small group tells of single words."""
 
 NOT_CHECKED = (
-    "Whether somebody's lines are among these (membership), with or without many lines of the same person.",
+    "Whether somebody with many lines is among these: attacks on the model were about single lines.",
     "What somebody finds out who knows more than public models and word lists do: about the people, or other texts.",
     "Which words are substitutes: nothing hides that. A word that the list of kept words would have masked is one, and "
     "a second fill of the same lines differs at the substitutes. What is left over is known to be real.",
-    "How often the masked word can be guessed from the rest of its line by a strong language model.",
+    "What a stronger language model than the attacker's guesses of the masked words.",
     "What a model that is trained on this text remembers of the words that stand in clear: count on all of them.",
     "Lines of earlier releases that were edited since: only equal lines are compared.",
 )
@@ -108,10 +111,70 @@ def refuse_clear_words(cell: FilledCell, found: Iterable[ClearWords], limit: flo
     )
 
 
-def checks_of(cell: FilledCell, found: Iterable[ClearWords], limit: float) -> list[Check]:
+def refuse_unattacked(cell: FilledCell, at_most: Mapping[str, float]) -> None:
+    """``ParameterError`` where this very text was not attacked, or attacks found more than the limits allow.
+
+    Limits about the language model hold where that is released.
+    """
+    method = str(cell.cell.method)
+    if cell.audit is None:
+        raise ParameterError(
+            f"{cell.cell.path!r} is not released: nobody has attacked it; name {method!r} under 'audited' in its entry "
+            "of compare.fills in params.yaml, and run 'palimpsest run'"
+        )
+    if cell.audit["inputs"].get(str(cell.text)) != content_hash(cell.text):
+        raise ParameterError(
+            f"{cell.cell.path!r} is not released: another text was attacked than {str(cell.text)!r} is now; run "
+            "'palimpsest run' again"
+        )
+    row = row_of(cell.audit["measured"])
+    limits = {each.name: at_most[each.name] for each in _attacked(cell) if each.name in at_most}
+    beyond = [
+        f"{name} is {_figure(measure(name), row)}, at most {limit:g}"
+        for name, limit in limits.items()
+        if meets([row], {name: limit}) != "yes"
+    ]
+    if beyond:
+        raise ParameterError(
+            f"{cell.cell.path!r} is not released: attacks found more than release.at_most allows "
+            f"({'; '.join(beyond)}); release another cell ('palimpsest advise' names one), or, if that may be known, "
+            "raise the limit"
+        )
+
+
+def _attacked(cell: FilledCell) -> list[Measure]:
+    """The figures that are about what leaves."""
+    return [each for each in leaks() if not each.of_model or cell.model is not None]
+
+
+def _figure(found: Measure, row: Mapping[str, Any]) -> str:
+    """With two digits that count, as all shares of a card."""
+
+    def shown(value: float) -> str:
+        return percent(value) if found.share else f"{value:.1f}" if abs(value) >= 1 else f"{value:.2f}"
+
+    value, interval, blind = (row.get(name) for name in (found.name, f"{found.name}_ci", found.blind))
+    if value is None:
+        return "not known"
+    ends = f" [{shown(interval[0])}, {shown(interval[1])}]" if interval else ""
+    return f"{shown(value)}{ends}" + (f"; {shown(blind)} blind" if blind is not None else "")
+
+
+def checks_of(cell: FilledCell, found: Iterable[ClearWords], limit: float, at_most: Mapping[str, float]) -> list[Check]:
     """All checks of a cell that may leave."""
     claimed = claimed_classes(cell.mask)
-    return [*(_of_tagger(words, limit, claimed) for words in found), _verbatim(cell)]
+    return [*(_of_tagger(words, limit, claimed) for words in found), *_of_attacks(cell, at_most)]
+
+
+def _of_attacks(cell: FilledCell, at_most: Mapping[str, float]) -> Iterator[Check]:
+    measured = cell.audit["measured"] if cell.audit is not None else {}
+    row = row_of(measured)
+    for each in _attacked(cell):
+        if row[each.name] is not None:
+            attacker = row["attackers"].get(each.field or each.name, "")
+            limit = f"; at most {at_most[each.name]:g}" if each.name in at_most else ""
+            name = each.title.removesuffix(", %")
+            yield Check(name[0].lower() + name[1:], attacker + limit, _figure(each, row), True if limit else None)
 
 
 def _of_tagger(words: ClearWords, limit: float, claimed: frozenset[str]) -> Check:
@@ -128,16 +191,6 @@ def _of_tagger(words: ClearWords, limit: float, claimed: frozenset[str]) -> Chec
         f"the tagger {words.tagger} reads the private text; at most {percent(limit)} of a claimed class",
         figure or f"fewer than {FEWEST} words tagged",
         True,
-    )
-
-
-def _verbatim(cell: FilledCell) -> Check:
-    lines = verbatim_lines(cell.raw, cell.text, cell.method.copies)
-    return Check(
-        "lines that are the private line, word for word",
-        lines.attacker,
-        "no lines" if lines.value is None else percent(lines.value),
-        None,
     )
 
 

@@ -23,7 +23,7 @@ from tasks.parameters.parameter_file import Parameters
 from tasks.privacy.budget import check_budget, check_key
 from tasks.privacy.card import CardFacts, card
 from tasks.privacy.earlier_releases import RAW, SIDECAR, SharedLines, shared_lines
-from tasks.privacy.gate import Check, checks_of, clear_words, percent, refuse_clear_words
+from tasks.privacy.gate import Check, checks_of, clear_words, percent, refuse_clear_words, refuse_unattacked
 from tasks.privacy.ledger import Release, append_to_ledger, of_corpus, read_ledger
 from tasks.privacy.promise import epsilon_of
 from tasks.privacy.released_cell import FilledCell
@@ -75,10 +75,11 @@ def make_release(cell: FilledCell, wish: Wish, parameters: Parameters) -> Made:
         of_this_corpus = of_corpus(before, entry.dataset)
         check_key([*of_this_corpus, entry], key=key_id(), other_keys=allowed.other_keys)
         check_budget(of_this_corpus, counts=entry.counts, epsilon=entry.epsilon, budget=allowed.epsilon_budget)
+        refuse_unattacked(cell, allowed.at_most)
         limit = allowed.clear_share
         found = clear_words(cell, configured_taggers(parameters.masking.values()), parameters.resources.threads)
         refuse_clear_words(cell, found, limit)
-        checks = checks_of(cell, found, limit)
+        checks = checks_of(cell, found, limit, allowed.at_most)
         facts = CardFacts(
             wish.name, wish.license, wish.language, checks, earlier, {one.name: one.cell for one in before}
         )

@@ -9,7 +9,7 @@ from tasks.errors import CorpusError
 from tasks.filling.methods import AnyMethod
 from tasks.masking.techniques import AnyTechnique
 from tasks.records.cell import Cell
-from tasks.records.cells import fill_report, mask_report, training_report
+from tasks.records.cells import audit_report, fill_report, mask_report, training_report
 from tasks.records.stage_report import content_hash, read_report
 from tasks.results.report_index import cell_of_report
 from tasks.settings.checks import check_settings
@@ -27,6 +27,8 @@ class FilledCell:
     """Report of the fill."""
     adapt: dict[str, Any] | None
     """Report of the model that was adapted on it; ``None`` where it is not asked for."""
+    audit: dict[str, Any] | None
+    """Report of the attacks on it; ``None`` where there were none."""
     raw: Path
     """Private text."""
     masked: Path
@@ -75,6 +77,7 @@ def find_cell(name: str, reports: str | Path, *, with_model: bool) -> FilledCell
     cell = cell_of_report(read_report(folder / "fill" / f"{name}.json"))
     mask, fill = read_report(folder / _named(mask_report(cell))), read_report(folder / _named(fill_report(cell)))
     adapt = read_report(folder / training_report(cell)) if with_model else None
+    attacks = folder / audit_report(cell)
     from tasks.filling.fill import COMMAND as FILL
     from tasks.language_model.adapt import COMMAND as ADAPT
     from tasks.masking.mask import COMMAND as MASK
@@ -85,6 +88,7 @@ def find_cell(name: str, reports: str | Path, *, with_model: bool) -> FilledCell
         mask,
         fill,
         adapt,
+        read_report(attacks) if attacks.is_file() else None,
         raw=Path(of_mask.input),
         masked=Path(of_fill.input),
         sidecar=Path(str(of_mask.sidecar)),

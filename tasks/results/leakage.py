@@ -1,7 +1,7 @@
 """What each cell gives away, as a table, and which conditions meet limits on it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from tasks.errors import ParameterError
 from tasks.results.grid import Comparison, Entry, Grid, GridRow, Heading
@@ -55,6 +55,17 @@ def _entry(measure: Measure, rows: Sequence[Row], view: str) -> Entry:
     said = "above what the attack reaches blind," if above else "not told apart from"
     comparison = Comparison("blind", text, "▲" if above else "≈", said, "bad" if above else "alike")
     return Entry(shown.text, shown.interval, comparisons=(comparison,))
+
+
+def row_of(measured: Mapping[str, Any]) -> dict[str, Any]:
+    """What the report of an audit measured, by the names of the figures."""
+    row: dict[str, Any] = {"attackers": measured.get("attackers", {})}
+    for each in leaks():
+        row[each.name] = measured.get(each.field or each.name)
+        row[each.blind] = measured.get(f"{each.field or each.name}_blind")
+        if each.interval is not None:
+            row[f"{each.name}_ci"] = measured.get(each.interval)
+    return row
 
 
 def limits_of(given: Sequence[str]) -> dict[str, float]:

@@ -75,6 +75,8 @@ class Measure:
     """Where its interval stands; ``None``: it has none. ``compared`` measures have one always."""
     share: bool = False
     """Whether it is a share or a difference of shares, shown in per cent or points."""
+    of_model: bool = False
+    """Of what attacks find: whether the language model is attacked, and not the text."""
     digits: int = 1
     """Decimals that are shown."""
     app_digits: int | None = None
@@ -189,6 +191,11 @@ def _leak(name: str, title: str, short: str, views: frozenset[str] = _TABLED, **
     return _number(name, "audit", title, views, **known | given)
 
 
+def _remembered(name: str, title: str, short: str, views: frozenset[str] = _TABLED, **given: Any) -> Measure:
+    """The same of a language model: what it remembers of its text."""
+    return _leak(name, title, short, views, of_model=True, **{"share": False, **given})
+
+
 def _count(name: str, step: Step, title: str = "", views: frozenset[str] = _NONE, **given: Any) -> Measure:
     return _number(name, step, title, views, digits=0, **{"kind": "count", **given})
 
@@ -258,18 +265,20 @@ MEASURES = (
     _leak("clear_share", "Words that any technique calls private, in clear, %", "private words in clear"),
     _leak("residual_entities", "Words that another tagger calls private, in clear, %", "other tagger's, in clear"),
     _leak("verbatim_lines", "Lines that are the private line, word for word, %", "", _OFFERED),
-    _leak("reidentified", "Masked words that an attacker guesses at once, %", "guessed at once"),
+    _leak("reidentified", "Masked words that an attacker guesses at once, %", "guessed at once",
+          field="reidentified_1", interval="reidentified_1_ci"),
     _leak("reidentified_10", "Masked words among an attacker's ten guesses, %", "in ten guesses", _OFFERED),
     _leak("same_entity_told", "Mentions of one thing that have equal substitutes, %", "mentions linked", _OFFERED),
-    _leak("exposure", "Exposure of planted names, bits", "names planted", share=False),
-    _leak("exposure_figures", "Exposure of planted numbers, bits", "numbers planted", share=False),
-    _leak("exposure_kept", "Exposure of planted common words, bits", "common words planted", share=False),
-    _leak("exposure_kept_1", "Exposure of common words planted once, bits", "common words, once", share=False),
-    _leak("membership_auc", "Lines of the text told from others (area under the curve)", "lines told", share=False,
-          digits=3, references=(Reference("membership_auc", "chance", 0.5, marks=True),)),
-    _leak("membership_tpr_1", "Lines of the text told from others, of which 1 % are mistaken, %", "told, 1 % wrong"),
-    _leak("epsilon_lower_bound", "Epsilon of the training, at least", "epsilon at least", _OFFERED, share=False,
-          digits=2, interval=None),
+    _remembered("exposure", "Exposure of planted names, bits", "names planted"),
+    _remembered("exposure_figures", "Exposure of planted numbers, bits", "numbers planted"),
+    _remembered("exposure_kept", "Exposure of planted common words, bits", "common words planted"),
+    _remembered("exposure_kept_1", "Exposure of common words planted once, bits", "common words, once"),
+    _remembered("membership_auc", "Lines of the text told from others (area under the curve)", "lines told", digits=3,
+                references=(Reference("membership_auc", "chance", 0.5, marks=True),)),
+    _remembered("membership_tpr_1", "Lines of the text told from others, of which 1 % are mistaken, %",
+                "told, 1 % wrong", share=True),
+    _remembered("epsilon_lower_bound", "Epsilon of the training, at least", "epsilon at least", _OFFERED, digits=2,
+                interval=None),
     _number("restoration_rate", "fill", "Masked words that the fills happen to write, %", _OFFERED | {MLFLOW_TABLE},
             interval="restoration.overall.rate_ci", share=True, digits=2, better="lower"),
     _number("restoration_by_frequency", "fill", "Masked words that a guess by frequency hits, %", _OFFERED,

@@ -30,6 +30,7 @@ from tasks.records.cells import (
 )
 from tasks.records.run_key import lineage_of, run_key
 from tasks.records.stage_report import read_report
+from tasks.results.leakage import row_of
 from tasks.results.measures import Measure, measures
 from tasks.results.summary.comparisons import Comparisons, WordErrorComparisons
 
@@ -188,13 +189,9 @@ def _row(
     # Lists of another recogniser are taken for those of recorded speech.
     row["synthetic_speech"] = False if rescored else measured(heard, "synthetic_speech")
     # Not every text has every figure, and not every model is attacked.
-    attacks = reader.report(audit_report(cell))["measured"] if cell in audited else {}
-    row["attackers"] = attacks.get("attackers", {})
+    row |= row_of(reader.report(audit_report(cell))["measured"] if cell in audited else {})
     for measure in measures():
-        if measure.step == "audit":
-            row |= _columns(measure, cell, attacks.get)
-            row[measure.blind] = attacks.get(measure.blind)
-        elif measure.step != "compared":
+        if measure.step not in ("audit", "compared"):
             row |= _columns(measure, cell, partial(measured, reports[measure.step]))
     if cell.method == ORACLE:
         # Its training text is the corpus as it is; a model that saw no private text has no share.
