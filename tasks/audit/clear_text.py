@@ -133,8 +133,8 @@ def _lines_of_sample(raw: str | Path, documents: str | Path | None, most_lines: 
     """Numbers of the lines drawn, from 0, and their documents."""
     together = side_by_side(read_lines(raw), *([read_lines(documents)] if documents else []))
     lines_of: dict[str, list[int]] = {}
-    for number, (_, *names) in enumerate(together):
-        lines_of.setdefault(names[0] if names else str(number), []).append(number)
+    for number, (_, *named) in enumerate(together):
+        lines_of.setdefault(named[0] if named else str(number), []).append(number)
     drawn: dict[int, str] = {}
     for name in random.Random(seed).sample(list(lines_of), len(lines_of)):
         if len(drawn) >= most_lines:

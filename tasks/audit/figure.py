@@ -33,12 +33,18 @@ def share_figure(hits: Sequence[float], places: Sequence[float], attacker: str, 
     """A share of places, from the hits and places of each document; what stands in one document is not independent.
 
     The interval is at 95 %: a bootstrap over documents, and Wilson's score interval where every document has one place
-    at most, or all or none of the places are hits, since resamples of equal values have no width.
+    at most, or all or none of the places are hits, since resamples of equal values have no width. Few documents spread
+    too little, so that the interval is stretched (``student_stretch``).
     """
     import numpy as np
 
     from tasks.filling.restoration import wilson_interval
-    from tasks.language_model.evaluation.bootstrap import percentile_interval, ratio_of_sums, resample_counts
+    from tasks.language_model.evaluation.bootstrap import (
+        percentile_interval,
+        ratio_of_sums,
+        resample_counts,
+        student_stretch,
+    )
 
     found, counted = np.array(hits, dtype=np.float64), np.array(places, dtype=np.float64)
     found, counted = found[counted > 0], counted[counted > 0]
@@ -51,5 +57,6 @@ def share_figure(hits: Sequence[float], places: Sequence[float], attacker: str, 
     else:
         resamples = resample_counts(len(counted), _SAMPLES, _SEED)
         shares = np.concatenate([ratio_of_sums(drawn @ found, drawn @ counted) for drawn in resamples])
-        ends = percentile_interval(shares, _CONFIDENCE) if len(counted) > 1 else None
+        stretched = value + (shares - value) * student_stretch(len(counted), _CONFIDENCE)
+        ends = percentile_interval(stretched.clip(0, 1), _CONFIDENCE) if len(counted) > 1 else None
     return Figure(value, (ends[0], ends[1]) if ends else None, attacker, blind, total)

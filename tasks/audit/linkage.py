@@ -13,7 +13,7 @@ from random import Random
 
 import numpy as np
 
-from tasks.audit.clear_text import side_by_side
+from tasks.audit.clear_text import missing_words, side_by_side
 from tasks.audit.figure import Figure, share_figure
 from tasks.corpora.sidecar import read_sidecar
 from tasks.corpora.text_lines import read_lines
@@ -60,25 +60,29 @@ def substitutes_told(
     seed: int = 1,
 ) -> Figure:
     """The area under the curve (AUC) of telling substitutes from words of the text: the chance that of one of each the
-    substitute is the more suspicious. Words off the list of kept words are, where there is one; then rare words are.
+    substitute is the more suspicious. A word that another copy has not comes first, then one off the list of kept words
+    (where there is one), then a rare one.
 
-    ``counts``: of folded words in public text. Lines are drawn by ``seed``, of the first copy and with a marker. The
-    interval is a bootstrap over lines.
+    ``counts``: of folded words in public text. Lines with a marker are drawn by ``seed``; the interval is a bootstrap
+    over them.
     """
-    lines = [(sentence, copies[0]) for sentence, copies in fills if sentence.slots]
+    lines = [(sentence, copies) for sentence, copies in fills if sentence.slots]
     rarity, told, line_of, aligned = [], [], [], 0
-    for sentence, line in Random(seed).sample(lines, min(most_lines, len(lines))):
+    for sentence, copies in Random(seed).sample(lines, min(most_lines, len(lines))):
+        line = copies[0]
         spans = fills_of(sentence, line)
         if spans is None:
             continue
+        others = [next(missing_words([line], [other])) for other in copies[1:]]
         for start, end in word_spans(line):
             word = fold(line[start:end])
-            off_list = bool(kept) and not kept.holds(word)
-            rarity.append((off_list, -counts.get(word, 0)))
+            differs = any((start, end) in missing for missing in others)
+            rarity.append((differs, bool(kept) and not kept.holds(word), -counts.get(word, 0)))
             told.append(any(first < end and start < last for first, last in spans))
             line_of.append(aligned)
         aligned += 1
-    attacker = f"word counts of public text{' and the list of kept words' if kept else ''}; the text alone"
+    known = "word counts of public text and the list of kept words" if kept else "word counts of public text"
+    attacker = f"{known}; fills of one text: {len(lines[0][1]) if lines else 0}"
     substitutes, of_line = np.array(told, dtype=bool), np.array(line_of, dtype=np.int64)
     if not substitutes.any() or substitutes.all():
         return Figure(None, None, attacker, blind=0.5)
@@ -121,9 +125,8 @@ def same_entity_told(
             continue
         substitutes = [fold(copies[0][start:end]) for start, end in found]
         originals = [tuple(sorted(words)) for words in originals_of_slots(with_spans(sentence, spans))]
-        places.setdefault(name[0] if name else str(sentence.number), Counter()).update(
-            zip(originals, substitutes, strict=True)
-        )
+        document = name[0] if name else str(sentence.number)
+        places.setdefault(document, Counter()).update(zip(originals, substitutes, strict=True))
     same, same_told, other, other_told = [], [], 0, 0
     for counted in places.values():
         by_original, by_substitute = Counter[tuple[str, ...]](), Counter[str]()

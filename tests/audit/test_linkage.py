@@ -1,0 +1,100 @@
+"""What substitutes tell of each other."""
+
+import random
+
+import pytest
+from made_up_words import made_up_words
+from marked_text import MaskedText
+
+from tasks.audit.linkage import filled_lines, fills_of, same_entity_told, substitutes_told
+from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.masked_sentence import read_masked_line
+
+
+@pytest.mark.parametrize(
+    ("masked", "filled", "words"),
+    [
+        ("[MASK] saw [PERSON] today.", "Anna saw Bob today.", ["Anna", "Bob"]),
+        ("It is a [MASK], no?", "It is an apple, no?", ["apple"]),
+        ("An [MASK] (of [MASK]) a+b.", "A pear (of 3.5) a+b.", ["pear", "3.5"]),
+        ("[MASK] [MASK] and [MASK]", "one and two", ["one", "two"]),
+        ("[MASK]'s [\\MASK]", "Tom's [MASK]", ["Tom"]),
+        ("[MASK] saw it", "Anna said it", None),
+        ("nothing", "nothing", []),
+    ],
+)
+def test_fills_are_read_off(masked, filled, words):
+    spans = fills_of(read_masked_line(masked, 1, merge_markers=True), filled)
+    assert (None if spans is None else [filled[start:end] for start, end in spans]) == words
+
+
+WORDS = made_up_words(400)
+
+
+def drawn_text(tmp_path, substitute, number=200):
+    """Lines of five words, of which the second and fourth are masked: one of three names each. With a fill."""
+    draw = random.Random(5)
+    lines, fills = [], []
+    for line in range(number):
+        names = draw.choices(["anna", "bob", "carla"], k=2)
+        kept = draw.choices(WORDS, k=3)
+        lines.append(f"{kept[0]} {{{names[0]}}} {kept[1]} {{{names[1]}}} {kept[2]}")
+        written = [substitute(draw, line, name) for name in names]
+        fills.append(f"{kept[0]} {written[0]} {kept[1]} {written[1]} {kept[2]}")
+    text = MaskedText.write(tmp_path, lines)
+    return text, list(filled_lines(text.masked, text.other("fill.txt", fills)))
+
+
+def test_words_off_the_list_are_substitutes(tmp_path):
+    _, fills = drawn_text(tmp_path, lambda draw, line, name: draw.choice(["gina", "hans"]))
+    counts = dict.fromkeys(["gina", "hans"], 1000)
+    told = substitutes_told(fills, KeptWords(WORDS), counts, most_lines=100)
+    assert (told.value, told.blind, told.places) == (1.0, 0.5, 200)
+    # Without the list the rare words are suspicious, and here these are those that were kept.
+    assert substitutes_told(fills, KeptWords(), counts).value == 0.0
+
+
+def test_two_fills_of_a_text_tell_all_substitutes(tmp_path):
+    text, fills = drawn_text(tmp_path, lambda draw, line, name: draw.choice(WORDS[:200]))
+    masked = text.masked.read_text(encoding="utf-8").splitlines()
+    second = [line.replace("[MASK]", word) for line, word in zip(masked, WORDS[200:400], strict=True)]
+    both = [(sentence, (copies[0], other)) for (sentence, copies), other in zip(fills, second, strict=True)]
+    assert substitutes_told(both, KeptWords(), {}).value > 0.99
+    assert substitutes_told(fills, KeptWords(), {}).value == 0.5
+
+
+def test_substitutes_like_the_other_words_are_not_told(tmp_path):
+    _, fills = drawn_text(tmp_path, lambda draw, line, name: draw.choice(WORDS))
+    told = substitutes_told(fills, KeptWords(), {word: index for index, word in enumerate(WORDS)})
+    low, high = told.interval
+    assert low < 0.5 < high
+    assert high - low < 0.15
+
+
+def test_consistent_surrogates_link_what_independent_draws_do_not(tmp_path):
+    consistent, fills = drawn_text(tmp_path / "one", lambda draw, line, name: f"{name[::-1]}{line // 10}")
+    documents = consistent.other("documents.txt", [str(line // 10) for line in range(200)])
+    linked = same_entity_told(fills, consistent.sidecar, documents)
+    assert (linked.value, linked.blind) == (1.0, 0.0)
+    # A line has one pair at most, and only where both of its names are equal.
+    within_lines = same_entity_told(fills, consistent.sidecar)
+    assert within_lines.value == 1.0
+    assert 40 < within_lines.places < 95
+
+    independent, fills = drawn_text(tmp_path / "two", lambda draw, line, name: draw.choice(["gina", "hans", "ida"]))
+    documents = independent.other("documents.txt", [str(line // 10) for line in range(200)])
+    drawn = same_entity_told(fills, independent.sidecar, documents)
+    assert drawn.interval[0] < drawn.blind < drawn.interval[1]
+    assert drawn.blind == pytest.approx(1 / 3, abs=0.03)
+
+
+def test_lines_that_are_no_fill_are_left_out(tmp_path):
+    text = MaskedText.write(tmp_path, ["{anna} saw {anna}", "{anna} met {anna}", "they slept"])
+    fill = text.other(
+        "fill.txt", ["gina saw gina", "whatever else", "they slept", "ida saw hans", "ida met ida", "they slept"]
+    )
+    fills = list(filled_lines(text.masked, fill, 2))
+    assert [copies for _, copies in fills][1] == ("whatever else", "ida met ida")
+    assert (same_entity_told(fills, text.sidecar).value, same_entity_told(fills, text.sidecar).places) == (1.0, 1)
+    assert substitutes_told(fills, KeptWords(["saw", "met"]), {}).places == 2
+    assert same_entity_told(fills[2:], text.other("empty.jsonl", ['{"line": 1, "spans": []}'])).value is None

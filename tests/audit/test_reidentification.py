@@ -1,0 +1,176 @@
+"""The attacker on the words behind markers: with everything to learn, with nothing, and with what each rule tells."""
+
+import random
+
+import numpy as np
+import pytest
+from made_up_words import made_up_words
+from marked_text import MaskedText
+from scripted_model import ScriptedModel
+from tiny_masked_models import bert_of_bias, save, word_piece_tokenizer
+
+from tasks.audit.reidentification import WordList, figures_of, masked_places, ranks_of, reidentification
+from tasks.errors import CorpusError, ModelError
+from tasks.filling.frequencies.word_frequencies import KeptWords
+
+HIDDEN = made_up_words(60)
+COUNTS = [(word, 6000 // (rank + 3)) for rank, word in enumerate(HIDDEN)]
+"""No two words are equally frequent among the first forty."""
+CLUES = [f"clue{index}" for index in range(60)]
+
+
+def drawn_text(tmp_path, number=500):
+    """Lines ``clue3 said {word}``: the clue is that of the word, which is drawn by its frequency."""
+    draw = random.Random(7)
+    drawn = draw.choices(range(60), weights=[count for _, count in COUNTS], k=number)
+    return MaskedText.write(tmp_path, [f"{CLUES[index]} said {{{HIDDEN[index]}}}" for index in drawn])
+
+
+def attacked(places, script, words=None):
+    model = ScriptedModel([*HIDDEN, *CLUES, "said"], script)
+    listed = words or WordList(COUNTS, KeptWords())
+    return figures_of(places, ranks_of(places, model, model.candidates(), listed), "test")
+
+
+def test_an_attacker_who_knows_the_answers_has_them_all(tmp_path):
+    text = drawn_text(tmp_path)
+    places = masked_places(text.masked, text.sidecar, 400, 1)
+    figures = attacked(places, lambda words, _: {HIDDEN[CLUES.index(words[0])]: 0.99})
+    assert figures["reidentified_1"].value == figures["reidentified_listed"].value == 1.0
+    assert figures["median_rank"].value == 1.0
+    assert figures["reidentified_1"].blind == pytest.approx(COUNTS[0][1] / sum(count for _, count in COUNTS), abs=0.06)
+
+
+def test_where_the_line_says_nothing_the_guess_is_the_blind_one(tmp_path):
+    text = drawn_text(tmp_path)
+    places = masked_places(text.masked, text.sidecar, 400, 1)
+    taste = dict(zip(HIDDEN, np.random.default_rng(1).dirichlet(np.ones(60)).tolist(), strict=True))
+    model = ScriptedModel([*HIDDEN, *CLUES, "said"], lambda words, _: taste)
+    ranks = ranks_of(places, model, model.candidates(), WordList(COUNTS, KeptWords()))
+    assert np.abs(ranks.reading - ranks.blind).max() <= 0.5, "but for ties that rounding breaks"
+
+
+def test_noise_is_no_better_than_frequency(tmp_path):
+    """A model that says something else of each line, and nothing of the word."""
+    text = drawn_text(tmp_path)
+    places = masked_places(text.masked, text.sidecar, 500, 1)
+    noise = {
+        clue: np.random.default_rng(n).dirichlet(np.ones(60))
+        for n, clue in enumerate(random.Random(3).sample(CLUES, 60))
+    }
+    figures = attacked(places, lambda words, _: dict(zip(HIDDEN, noise[words[0]].tolist(), strict=True)))
+    for name in ("reidentified_1", "reidentified_10"):
+        assert figures[name].value < figures[name].blind + 0.05, name
+
+
+def test_what_a_forbidding_fill_writes_is_ruled_out(tmp_path):
+    text = MaskedText.write(
+        tmp_path, [f"clue0 {{{HIDDEN[9]}}} {{{HIDDEN[8]}}} said", "clue1 said", f"said {{{HIDDEN[7]}}}"]
+    )
+    first = [f"clue0 {HIDDEN[0].upper()} said", "clue1 said", f"said {HIDDEN[1]}"]
+    second = [f"clue0 {HIDDEN[2]} said", "clue1 said", f"said {HIDDEN[0]}"]
+    fill = text.other("fill.txt", first + second)
+    places = masked_places(text.masked, text.sidecar, 10, 1, forbidding_fill=fill, copies=2)
+    assert [place.original for place in places] == [HIDDEN[9], HIDDEN[8], HIDDEN[7]]
+    # The first two share a slot, since neighbouring markers are merged.
+    ruled_out = [{HIDDEN[0], HIDDEN[2]}, {HIDDEN[0], HIDDEN[2]}, {HIDDEN[0], HIDDEN[1]}]
+    assert [place.ruled_out for place in places] == ruled_out
+    uniform = {word: 1 / 60 for word in HIDDEN}
+    with_fill = attacked(places, lambda words, _: uniform)["median_rank"]
+    without = attacked(masked_places(text.masked, text.sidecar, 10, 1), lambda words, _: uniform)["median_rank"]
+    assert (without.value, with_fill.value, with_fill.blind) == (9.0, 7.0, 9.0)
+
+
+def test_words_that_the_model_has_not_as_one_piece_and_words_that_nobody_lists(tmp_path):
+    lines = [f"clue{n} said {{{word}}}" for n, word in enumerate(("Multipiece", "unheardof", HIDDEN[5]))]
+    text = MaskedText.write(tmp_path, lines)
+    words = WordList([("multipiece", 100_000), *COUNTS, ("listed", 10**6)], KeptWords(["listed"]))
+    places = masked_places(text.masked, text.sidecar, 3, 1)
+    model = ScriptedModel([*HIDDEN, *CLUES, "said"], lambda _words, _: {HIDDEN[5]: 0.9})
+    ranks = ranks_of(places, model, model.candidates(), words)
+    assert ranks.blind.tolist() == [1.0, 62.0, 7.0]
+    assert ranks.listed.tolist() == [True, False, True]
+    figures = figures_of(places, ranks, "test")
+    assert figures["reidentified_100"].value == figures["reidentified_listed"].value == pytest.approx(2 / 3)
+
+
+def test_a_tagger_masks_names_and_figures():
+    counts = [("the", 1000), ("The", 100), ("Anna", 50), ("1984", 40), ("may", 100), ("May", 60)]
+    words = WordList(counts, KeptWords())
+
+    def order(label):
+        prior = words.prior(label)
+        assert prior.sum() == pytest.approx(1)
+        return sorted(words.index, key=lambda word: -prior[words.index[word]])
+
+    assert order("PERSON")[-1] == "1984"
+    assert order("NUMBER")[0] == "1984"
+    assert order("MASK").index("anna") < order("MASK").index("1984") < 4
+    # A list masks whatever is off it, of any form: by frequency alone.
+    words = WordList(counts, KeptWords(["may"]))
+    assert order("MASK") == ["the", "anna", "1984"]
+
+
+def test_a_name_that_a_tagger_missed_near_by_is_guessed_first(tmp_path):
+    counts = [("the", 1000), ("said", 500), ("Maria", 9), *((name.title(), 100) for name in HIDDEN)]
+    words = WordList(counts, KeptWords())
+    lines = ["Maria said", *["nothing"] * 9, "{Maria} said", *["nothing"] * 20, "{Maria} said", "Maria said"]
+    text = MaskedText.write(tmp_path, lines)
+    documents = text.other("documents.txt", ["one"] * (len(lines) - 1) + ["two"])
+    places = masked_places(text.masked, text.sidecar, 2, 1, documents=documents)
+    assert ["maria" in place.near for place in places] == [True, False]
+    model = ScriptedModel([*HIDDEN, "said"], lambda words, _: dict.fromkeys(HIDDEN, 1 / 60))
+    ranks = ranks_of(places, model, model.candidates(), words)
+    assert ranks.reading[0] == 1.0
+    assert ranks.reading[1] == ranks.blind[0] == ranks.blind[1] > 60
+    # Where a list masks, no word that it masks stands in clear anywhere.
+    assert (words.prior_near("MASK", ["the"]) == words.prior("MASK")).all()
+
+
+def test_the_class_is_known_where_a_marker_or_the_fill_says_it(tmp_path):
+    lines = ["{PERSON:anna} said"]
+    for style, told, label in (("mask", False, "MASK"), ("class", False, "PERSON"), ("mask", True, "PERSON")):
+        text = MaskedText.write(tmp_path / f"{style}{told}", lines, style)
+        (place,) = masked_places(text.masked, text.sidecar, 1, 1, classes_told=told)
+        assert place.label == label
+
+
+def test_places_are_drawn_once_each_and_evenly(tmp_path):
+    text = MaskedText.write(tmp_path, ["{a} {b} {c} {d}", "nothing", "{e}", "{f}"])
+    seen = [place.original for seed in range(300) for place in masked_places(text.masked, text.sidecar, 2, seed)]
+    assert len(seen) == 600
+    for word in "abcdef":
+        assert abs(seen.count(word) - 100) < 4 * (600 / 6 * 5 / 6) ** 0.5, word
+    everything = masked_places(text.masked, text.sidecar, 1000, 1)
+    assert [place.original for place in everything] == list("abcdef")
+
+
+def test_a_folder_attacks_and_no_figure_quotes_the_text(tmp_path):
+    text = MaskedText.write(tmp_path, ["the {zebulon} sat on the {mat}", "the {dog} ran", "the {tom} sat"])
+    tokenizer = word_piece_tokenizer()
+    folder = save(bert_of_bias(tokenizer, {"dog": 3.0}, others=0.0), tokenizer, tmp_path / "model")
+    counts = text.other("counts.tsv", ["the\t90", "dog\t30", "mat\t20", "tom\t10", "cat\t5"])
+    kept = text.other("kept.txt", ["the", "sat", "on", "ran"])
+    places = masked_places(text.masked, text.sidecar, 10, 1)
+    figures = reidentification(places, kept, counts, folder)
+    assert {name: figure.value for name, figure in figures.items()} == {
+        "reidentified_1": 0.25,
+        "reidentified_10": 0.75,
+        "reidentified_100": 0.75,
+        "reidentified_listed": 0.75,
+        "median_rank": 2.5,
+    }
+    assert figures["reidentified_1"].blind == 0.25
+    assert "guesses 4 words off the list" in figures["reidentified_1"].attacker
+    assert not any(word in figure.attacker for figure in figures.values() for word in ("zebulon", "dog", "tom"))
+    assert reidentification([], kept, counts, folder)["reidentified_1"].value is None
+    other = text.other("other.tsv", ["zebulon\t3"])
+    with pytest.raises(ModelError) as refused:
+        reidentification(places, kept, other, folder)
+    assert "zebulon" not in str(refused.value)
+    longer = MaskedText.write(
+        tmp_path / "longer", ["the {zebulon} sat on the {mat}", "{the} {dog} ran", "the {tom} sat"]
+    )
+    with pytest.raises(CorpusError) as foreign:
+        masked_places(text.masked, longer.sidecar, 10, 1)
+    assert not any(word in str(foreign.value) for word in ("zebulon", "dog"))
