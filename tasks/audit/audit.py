@@ -244,7 +244,9 @@ def _text_figures(
     method = settings.filling
     copies = method.copies if method is not None else 1
     sidecars = sidecars_in(files.masked) if files.masked else {}
-    tagger = other_tagger(settings.techniques, own).build(files.word_counts, resources.threads)
+    # Of those that have masked the models are there.
+    masked_by = {name: settings.techniques[name] for name in sidecars if name in settings.techniques}
+    tagger = other_tagger(masked_by, own).build(files.word_counts, resources.threads)
     figures = clear_text(
         members,
         text,
@@ -284,6 +286,7 @@ def _guesses(
         copies=method.copies if method is not None else 1,
         merge_markers=method.merge_markers if method is not None else True,
         classes_told=method is not None and method.matches_classes,
+        documents=files.documents,
     )
     return reidentification(places, masked / "kept_words.txt", files.word_counts, settings.attacker, resources.threads)
 

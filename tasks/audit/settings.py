@@ -14,7 +14,7 @@ class AuditSettings(Settings):
 
     places: int = Field(default=1000, ge=50)
     """Masked words that the attacker guesses."""
-    tagged_lines: int = Field(default=1000, ge=50)
+    tagged_lines: int = Field(default=3000, ge=50)
     """Lines in which another tagger looks for private words, and whoever looks for substitutes."""
     attacker: str = SHIPPED_FILLER
     """The masked language model that guesses masked words: hub name, folder, or ``package:NAME/FOLDER``."""
