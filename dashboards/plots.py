@@ -2,13 +2,14 @@
 protects, and training curves. Each is a panel for every technique, unless it says otherwise.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dashboards.paper_results import RESULTS, TECHNIQUES, printed, readable_range
 from tasks.records.cells import ORACLE, PRETRAINED, training_report
-from tasks.results.measures import Measure
+from tasks.results.leakage import attacked
+from tasks.results.measures import PAGE, Measure, leaks, measure
 from tasks.results.plot_panel import Panel, Scale, label_width, scale_round, spread
 from tasks.results.summary.estimate import Estimate, estimate
 from tasks.results.summary.summary_file import summarised_cell
@@ -179,7 +180,7 @@ def _comparison_panel(
     for place in range(0, len(rows), 2):
         panel.band(panel.top + _PAPER_ROW * place, _PAPER_ROW)
     panel.x_axis(x, "perplexity over Oracle's", count=5)
-    panel.line(x(1.0), panel.y_range[0], x(1.0), panel.y_range[1] - 8, "reference oracle")
+    panel.line(x(1.0), panel.y_range[0], x(1.0), panel.y_range[1] - 8, "joined oracle")
     panel.text(x(1.0), 12, "Oracle", "label oracle", "middle")
     said = []
     for place, row in enumerate(rows):
@@ -252,48 +253,74 @@ def masked_share_plot(table: Table) -> Drawing | None:
     return Drawing("", panel.svg("Perplexity against the share of words masked", said + "."))
 
 
-def leakage_plots(table: Table) -> list[Drawing]:
-    """Perplexity against the share of masked places where the fill happens to be the masked word, by technique."""
-    drawings = []
-    points = [
-        (technique, line, estimate(line.by_technique[technique], "perplexity"), restored.value)
-        for technique in table.techniques
-        for line in table.lines
-        if (restored := estimate(line.by_technique[technique], "restoration_rate")) is not None
+def frontier_plots(table: Table) -> list[Drawing]:
+    """Perplexity over known words against each figure of the attacks, with both intervals, one mark a condition. What no
+    other condition is better than in both (the Pareto set) is joined by a line."""
+    quality = measure("perplexity_known")
+    found = [
+        (technique, line, number, rows)
+        for technique, line, rows in attacked(table)
+        if (number := quality.estimate(rows)) is not None
     ]
-    shown = [point for point in points if point[2] is not None]
-    if not shown:
-        return []
-    for technique in table.techniques:
-        mine = [(line, number.value, rate) for place, line, number, rate in shown if place == technique and number]
-        if not mine:
-            continue
-        panel = Panel(360, 270, left=46, right=14, top=14)
-        x = scale_round([rate for *_, rate in shown], *panel.x_range, zero=True)
-        y = scale_round([number.value for _, _, number, _ in shown if number], *panel.y_range, logarithmic=True)
-        panel.x_axis(x, "masked words that the fill happens to write", percent=True, count=4)
-        panel.y_axis(y, count=6)
-        guesses = [
-            row["restoration_by_frequency"]
-            for line, *_ in mine
-            for row in line.by_technique[technique]
-            if row["restoration_by_frequency"] is not None
+    drawings = []
+    for each in leaks(PAGE):
+        points = [
+            _Point(line, f"{line.label}{f', {technique_name(technique)}' if technique else ''}", leak, number)
+            for technique, line, number, rows in found
+            if (leak := each.estimate(rows)) is not None
         ]
-        if guesses:
-            panel.line(x(max(guesses)), panel.y_range[0], x(max(guesses)), panel.y_range[1], "reference pretrained")
-        places = spread([y(value) for _, value, _ in mine], panel.top + 6, panel.y_range[0] - 6, gap=14)
-        for (line, value, rate), at in zip(mine, places, strict=True):
-            right = x(rate) < sum(panel.x_range) / 2
-            panel.mark(
-                x(rate), y(value), line.shape, line.colour, f"{line.label}: {value:.1f}, {rate:.2%} by coincidence"
-            )
-            panel.text(
-                x(rate) + (9 if right else -9), at + 4, line.label, f"label {line.colour}", "start" if right else "end"
-            )
-        said = "; ".join(f"{line.label} {value:.1f} with {rate:.2%} by coincidence" for line, value, rate in mine)
-        name = f"Perplexity against masked words written by coincidence, {technique_name(technique)}"
-        drawings.append(Drawing(technique_name(technique), panel.svg(name, f"{said}.")))
+        if len(points) > 1:
+            drawings.append(Drawing(each.title, _frontier(points, each).svg(each.title, _said_points(points, each))))
     return drawings
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A condition in the plane of what it gives away and what it costs."""
+
+    line: Line
+    label: str
+    leak: Estimate
+    cost: Estimate
+
+    def is_beaten(self, others: Sequence["_Point"]) -> bool:
+        """Whether another gives away and costs less, or less of one and the same of the other."""
+        mine = self.leak.value, self.cost.value
+        theirs = [(other.leak.value, other.cost.value) for other in others]
+        return any(a <= mine[0] and b <= mine[1] and (a, b) != mine for a, b in theirs)
+
+
+def _frontier(points: Sequence[_Point], measure: Measure) -> Panel:
+    panel = Panel(420, 300, left=46, right=14, top=14)
+    x = scale_round([end for each in points for end in _ends(each.leak)], *panel.x_range)
+    y = scale_round([end for each in points for end in _ends(each.cost)], *panel.y_range, logarithmic=True)
+    panel.x_axis(x, measure.title, count=5)
+    panel.y_axis(y, count=6)
+    best = sorted((each for each in points if not each.is_beaten(points)), key=lambda each: each.leak.value)
+    if len(best) > 1:
+        panel.path([(x(each.leak.value), y(each.cost.value)) for each in best], "joined oracle")
+    places = spread([y(each.cost.value) for each in points], panel.top + 6, panel.y_range[0] - 6, gap=14)
+    for each, at in zip(points, places, strict=True):
+        (left, right), (low, high) = _ends(each.leak), _ends(each.cost)
+        panel.line(x(left), y(each.cost.value), x(right), y(each.cost.value), f"interval {each.line.colour}")
+        panel.line(x(each.leak.value), y(low), x(each.leak.value), y(high), f"interval {each.line.colour}")
+        panel.mark(
+            x(each.leak.value), y(each.cost.value), each.line.shape, each.line.colour, _said_points([each], measure)
+        )
+        is_left = x(each.leak.value) < sum(panel.x_range) / 2
+        side, anchor = (9, "start") if is_left else (-9, "end")
+        panel.text(x(each.leak.value) + side, at + 4, each.label, f"label {each.line.colour}", anchor)
+    return panel
+
+
+def _ends(number: Estimate) -> tuple[float, float]:
+    low, high = (number.value if end is None else end for end in (number.low, number.high))
+    return low, high
+
+
+def _said_points(points: Sequence[_Point], measure: Measure) -> str:
+    said = [(each.label, number_text(each.leak, measure.digits), each.cost.value) for each in points]
+    return "; ".join(f"{label}: {leak}, perplexity {cost:.1f}" for label, leak, cost in said)
 
 
 def curve_plots(table: Table, reports: Mapping[str, Mapping[str, Any]], name: str, axis: str) -> list[Drawing]:

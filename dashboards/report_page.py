@@ -17,8 +17,8 @@ from dashboards.plots import (
     PAPER_SHAPES,
     comparison_plots,
     curve_plots,
+    frontier_plots,
     interval_plots,
-    leakage_plots,
     masked_share_plot,
 )
 from tasks.language_model.settings import EvaluationSettings
@@ -26,6 +26,7 @@ from tasks.page_templates import page_environment
 from tasks.results.findings.findings_claims import Finding, findings
 from tasks.results.findings.findings_comparison import Experiment
 from tasks.results.grid import Grid, Heading, html, plain_grid
+from tasks.results.leakage import leak_grid
 from tasks.results.measures import PAGE, measure, measures_of
 from tasks.results.report_index import ReportIndex
 from tasks.results.tables import Table, class_grids, measure_grid, tables
@@ -95,7 +96,7 @@ def _dataset(
     text = f"{max(row['sentences'] for row in mine):,} sentences, {max(row['words'] for row in mine):,} words"
     name = f"Perplexity on {table.dataset}"
     perplexity, known = measure("perplexity"), measure("perplexity_known")
-    further = [each for each in measures_of(PAGE) if each.name not in _PLACED]
+    further = [each for each in measures_of(PAGE) if each.name not in _PLACED and each.step != "audit"]
     experiment = Experiment(mine, scores, EvaluationSettings())
     best, best_known = (leaders(experiment, table.dataset, known=known) for known in (False, True))
     return {
@@ -146,7 +147,8 @@ def _dataset(
         "speech": speech_part(table, index),
         "comparison_plots": comparison_plots(table),
         "masked_share_plot": masked_share_plot(table),
-        "leakage_plots": leakage_plots(table),
+        "frontier_plots": frontier_plots(table),
+        "leaks": leak_grid(table, PAGE),
         "fills": fill_grid(table),
         "examples": examples_of(table.dataset, index),
         "valid_curves": curve_plots(table, index.reports, "valid_loss", "step; loss in nats on unmasked text"),
