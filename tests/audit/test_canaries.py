@@ -1,0 +1,81 @@
+from collections import Counter
+
+import pytest
+
+from tasks.audit.canaries import make_canaries
+from tasks.audit.twin import Obfuscated, twin_text
+from tasks.corpora.sources.published_frequencies import published_counts
+from tasks.errors import CorpusError
+
+
+@pytest.fixture(scope="module")
+def ranks():
+    """Of English words, as the word counts of an experiment have them."""
+    found = {}
+    for word, _ in published_counts():
+        found.setdefault(word.casefold(), len(found) + 1)
+    # The published list has no numbers, the generic text of an experiment has.
+    return found | {str(number): 5000 + number for number in range(10, 99)}
+
+
+def drawn(ranks, **changes):
+    return make_canaries(
+        ranks, **{"canaries": 6, "repetitions": [4, 16], "references": 300, "coins": 100, "seed": 1, **changes}
+    )
+
+
+def test_what_is_planted_stands_so_often_and_references_never(ranks):
+    found = drawn(ranks)
+    counts = Counter((canary.family, canary.repetitions) for canary in found.planted if not canary.is_coin)
+    assert counts == {
+        ("kept", 4): 6,
+        ("kept", 16): 6,
+        **{(family, times): 6 for family in ("masked", "figures") for times in (1, 4, 16)},
+    }
+    coins = [canary.repetitions for canary in found.planted if canary.is_coin]
+    assert (len(coins), set(coins)) == (100, {0, 1})
+    assert 30 < sum(coins) < 70
+    planted = {canary.text for canary in found.planted}
+    assert len(planted) == len(found.planted)
+    for sentences in found.references.values():
+        assert len(set(sentences)) == 300
+        assert planted.isdisjoint(sentences)
+    for canary in found.planted:
+        assert all(canary.text[:place].endswith(" ") for place in canary.drawn)
+
+
+def test_equal_seeds_draw_equal_canaries_and_others_do_not(ranks):
+    assert drawn(ranks) == drawn(ranks)
+    assert {c.text for c in drawn(ranks).planted}.isdisjoint(c.text for c in drawn(ranks, seed=2).planted if c.is_coin)
+
+
+def test_a_family_without_words_is_left_out_and_common_words_are_those_of_any_language():
+    ranks = {f"слово{letter}": rank for rank, letter in enumerate(map(chr, range(0x430, 0x44F)), 300)}
+    found = drawn(ranks, canaries=2, coins=100)
+    assert {canary.family for canary in found.planted} == {"kept"}
+    assert "слово" in found.planted[0].text
+
+
+def test_the_twin_has_the_text_without_some_lines_and_what_was_planted(ranks):
+    canaries = drawn(ranks)
+    members = [f"line {number}" for number in range(400)]
+    text = [f"{line} filled {copy}" for copy in range(2) for line in members]
+
+    def shout(lines):
+        return Obfuscated([line.upper() for line in lines], [[] for _ in lines])
+
+    twin = twin_text(members, text, canaries, shout, held_out_share=0.25, seed=1)
+    own = [line for line in twin.lines if line.startswith("line ")]
+    # Every copy of a line is out, or none; the order stays.
+    assert own == [line for number, line in enumerate(text) if twin.is_member[number % 400]]
+    assert 60 < (~twin.is_member).sum() < 140
+    planted = Counter(line for line in twin.lines if not line.startswith("line "))
+    assert planted == Counter(
+        {canary.text.upper(): canary.repetitions for canary in canaries.planted if canary.repetitions}
+    )
+    # They stand all over the text.
+    places = [number for number, line in enumerate(twin.lines) if not line.startswith("line ")]
+    assert places[0] < 30
+    assert places[-1] > len(twin.lines) - 30
+    with pytest.raises(CorpusError, match="7 lines, and the private one 400"):
+        twin_text(members, text[:7], canaries, shout, held_out_share=0.25, seed=1)

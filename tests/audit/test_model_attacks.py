@@ -1,0 +1,216 @@
+"""Attacks on language models that learn by heart what they see: n-gram models, which are trained in a second."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+import yaml
+
+from tasks.audit.audit import COMMAND, AttackSettings
+from tasks.audit.canaries import make_canaries
+from tasks.audit.exposure import null_exposure
+from tasks.audit.line_scores import score_references
+from tasks.audit.membership import auc
+from tasks.audit.model_attacks import canary_figures, membership_of
+from tasks.cli import main
+from tasks.corpora.text_lines import write_lines
+from tasks.language_model.evaluation.perplexity import word_ranks
+from tasks.language_model.language_models import open_language_model
+
+LINES = 1600
+WORDS = ["where", "when", "people", "think", "about", "time", "because", "other", "work", "world", "still", "never"]
+SETTINGS = AttackSettings(canaries=8, coins=200, references=1023, bootstrap_samples=200)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A private text of drawn words, generic text of the same, word counts and a generic language model."""
+    folder = tmp_path_factory.mktemp("audit")
+    counts = folder / "counts.tsv"
+    generic = sentences(3000, "generic")
+    write_lines(folder / "generic.txt", generic)
+    write_lines(folder / "valid.txt", sentences(200, "valid"))
+    write_lines(folder / "members.txt", sentences(LINES, "members"))
+    run("count-words", "--input", folder / "generic.txt", "--output", counts)
+    run("vocabulary", "--word-counts", counts, "--output", folder / "vocabulary.txt")
+    options = ["--input", folder / "generic.txt", "--vocabulary", folder / "vocabulary.txt", "--set", "kind=ngram"]
+    run("pretrain", *options, "--output", folder / "generic_model")
+    (folder / "params.yaml").write_text(parameters(), encoding="utf-8")
+    return folder
+
+
+def parameters():
+    from pathlib import Path
+
+    document = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text(encoding="utf-8"))
+    document["language_model"]["kind"] = "ngram"
+    document["audit"] = SETTINGS.model_dump(exclude_unset=True)
+    return yaml.safe_dump(document)
+
+
+def sentences(number, seed):
+    """Of words that anybody uses, and of those that canaries are made of, so that a model knows them all."""
+    chance = random.Random(seed)
+    from tasks.corpora.sources.published_frequencies import published_counts
+
+    words = [word for word, _ in published_counts()][:12_000]
+    words += list(map(str, range(10, 99)))
+    return [" ".join([chance.choice(WORDS), *chance.choices(words, k=7)]) for _ in range(number)]
+
+
+def run(*words):
+    assert main([str(word) for word in words]) == 0
+
+
+@pytest.fixture(scope="module")
+def canaries(place):
+    ranks = word_ranks(str(place / "counts.tsv"))
+    return make_canaries(ranks, 8, [4, 16], 1023, 200, 1)
+
+
+@pytest.fixture(scope="module")
+def models(place, canaries):
+    """The generic model, one of the text alone, and one of the text with the canaries."""
+    text = (place / "members.txt").read_text(encoding="utf-8").splitlines()
+    found = {"generic": open_language_model(place / "generic_model")}
+    planted = [canary.text for canary in canaries.planted for _ in range(canary.repetitions)]
+    for name, lines in {"innocent": text, "planted": [*text, *planted]}.items():
+        write_lines(place / f"{name}.txt", lines)
+        options = ["--model", place / "generic_model", "--input", place / f"{name}.txt", "--valid", place / "valid.txt"]
+        run("adapt", *options, "--output", place / name, "--set", "ngram.generic_weight=0.5")
+        found[name] = open_language_model(place / name)
+    return found
+
+
+def test_a_model_that_was_not_adapted_remembers_nothing(models, canaries, place):
+    found = canary_figures(models["generic"], models["generic"], canaries, SETTINGS)
+    for name, figure in found.items():
+        if name.startswith("exposure"):
+            assert figure.value == pytest.approx(null_exposure(1023, 8, 0.95)[0]), name
+    assert found["epsilon_lower_bound"].value == 0.0
+    lines = sentences(800, "members")
+    is_member = np.arange(800) % 2 == 0
+    told = membership_of(models["generic"], models["generic"], lines, is_member, list("ab") * 400, place, SETTINGS)
+    assert told["membership_auc"].value == pytest.approx(0.5)
+    assert told["membership_tpr_1"].value == 0.0
+
+
+def test_canaries_that_were_never_planted_are_not_found(models, canaries):
+    found = canary_figures(models["innocent"], models["generic"], canaries, SETTINGS)
+    for name, figure in found.items():
+        if name.startswith("exposure"):
+            low, high = null_exposure(1023, figure.places, 0.9999)[1]
+            assert low < figure.value < high, name
+    assert found["epsilon_lower_bound"].value < 0.5
+
+
+def test_what_stands_sixteen_times_in_the_text_is_remembered(models, canaries):
+    found = canary_figures(models["planted"], models["generic"], canaries, SETTINGS)
+    for name in ("exposure", "exposure_kept", "exposure_figures"):
+        assert found[name].value > 8, name
+        assert found[name].interval[0] > found[name].blind
+    assert found["epsilon_lower_bound"].value > 1
+    scored = [
+        score_references(model, {("kept", 0): [c.text for c in canaries.planted if c.repetitions == 16]})["kept", 0]
+        for model in (models["planted"], models["generic"])
+    ]
+    others = [
+        score_references(model, {("kept", 0): canaries.references["kept", 0]})["kept", 0]
+        for model in (models["planted"], models["generic"])
+    ]
+    assert auc(scored[0] - scored[1], others[0] - others[1]) > 0.99
+
+
+def test_members_are_told_from_others_and_shuffled_ones_are_not(models, place):
+    lines = [*sentences(LINES, "members"), *sentences(LINES, "others")]
+    is_member = np.repeat([True, False], LINES)
+    documents = [str(number // 20) for number in range(2 * LINES)]
+    arguments = (models["innocent"], models["generic"], lines)
+    told = membership_of(*arguments, is_member, documents, place, SETTINGS)
+    assert told["membership_auc"].value > 0.95
+    assert told["membership_auc"].interval[0] > told["membership_auc"].blind
+    assert abs(told["membership_auc"].blind - 0.5) < 0.05
+    shuffled = np.random.default_rng(1).permutation(is_member)
+    nothing = membership_of(*arguments, shuffled, documents, place, SETTINGS)
+    assert nothing["membership_auc"].interval[0] < 0.5 < nothing["membership_auc"].interval[1]
+    # Without the model before, the scores of the attacked one alone.
+    alone = membership_of(models["innocent"], None, lines, is_member, documents, place, SETTINGS)
+    assert alone["membership_auc"].value > 0.9
+    assert "before" not in alone["membership_auc"].attacker
+
+
+def test_text_and_models_of_any_origin_are_attacked(models, place, capsys):
+    write_lines(place / "others.txt", sentences(400, "others"))
+    report = place / "report.json"
+    given = ["--members", place / "members.txt", "--non-members", place / "others.txt"]
+    run("audit", *given, "--model", place / "innocent", "--base", place / "generic_model", "--report", report)
+    assert "membership_auc: " in capsys.readouterr().out
+    measured = json.loads(report.read_text(encoding="utf-8"))["measured"]
+    assert measured["membership_auc"] > 0.9
+    assert measured["attackers"]["membership_auc"]
+    released = place / "released.txt"
+    write_lines(released, [line.replace("people", "[PERSON]") for line in sentences(LINES, "members")])
+    run("audit", "--members", place / "members.txt", "--text", released, "--report", report)
+    measured = json.loads(report.read_text(encoding="utf-8"))["measured"]
+    assert 0.5 < measured["verbatim_lines"] < 1
+    assert measured["clear_share"] is None
+
+
+@pytest.mark.parametrize("filled", [False, True])
+def test_a_twin_of_raw_and_of_masked_and_filled_text(filled, place, capsys):
+    """What masking hides is remembered of raw text alone; what it keeps, of both."""
+    common = ["--params", place / "params.yaml", "--members", place / "members.txt", "--base", place / "generic_model"]
+    common += ["--word-counts", place / "counts.tsv", "--valid", place / "valid.txt", "--report", place / "report.json"]
+    if filled:
+        folder = place / "masked" / "allow_list"
+        folder.mkdir(parents=True)
+        masked, sidecar, kept = folder / "text.txt", folder / "sidecar.jsonl", folder / "kept_words.txt"
+        options = ["--technique", "allow_list", "--input", place / "members.txt", "--output", masked]
+        run("mask", *options, "--sidecar", sidecar, "--kept-words", kept)
+        options = ["--method", "unigram", "--input", masked, "--kept-words", kept, "--output", place / "filled.txt"]
+        run("fill", *options, "--word-counts", place / "counts.tsv")
+        own = ["--technique", "allow_list", "--method", "unigram", "--seed", "1", "--masked", place / "masked"]
+        run("audit", *common, *own, "--text", place / "filled.txt")
+    else:
+        run("audit", *common, "--method", "oracle", "--seed", "1", "--text", place / "members.txt")
+    said = capsys.readouterr()
+    measured = json.loads((place / "report.json").read_text(encoding="utf-8"))["measured"]
+    shares = measured["canaries_masked"]
+    assert measured["exposure_kept"] > 9
+    if filled:
+        assert (shares["kept"], shares["figures"]) == (0.0, 1.0)
+        assert shares["masked"] > 0.9
+        assert measured["exposure"] < 3 < measured["exposure_kept"]
+        assert measured["exposure_figures"] < 3
+        assert measured["reidentified_1_places"] == 1000
+        assert measured["same_entity_told_blind"] is not None
+    else:
+        assert shares == {"kept": 0.0, "masked": 0.0, "figures": 0.0}
+        assert measured["exposure"] > 9
+        assert measured["verbatim_lines"] == 1
+    # Numbers, and no word of the text: not in the report, not on the screen.
+    shown = (place / "report.json").read_text(encoding="utf-8") + said.out + said.err
+    for line in sentences(5, "members"):
+        assert " ".join(line.split()[:3]) not in shown
+    assert not list((place / ".palimpsest").rglob("*.txt"))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ([], "nothing to attack: give --text, or --model with --non-members"),
+        (["--model", "m"], "--model needs --non-members"),
+        (["--text", "members.txt", "--base", "generic_model"], "needs --params, --text and --word-counts"),
+        (["--text", "short.txt"], "not equally many lines"),
+        (["--text", "members.txt", "--documents", "short.txt"], "has 1 lines, and --members"),
+    ],
+)
+def test_what_cannot_be_attacked_is_one_line(options, says, place, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    write_lines(place / "short.txt", ["one line"])
+    assert main(["audit", "--members", "members.txt", *options]) == 1
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
+    assert COMMAND.name == "audit"
