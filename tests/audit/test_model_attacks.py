@@ -111,15 +111,11 @@ def test_what_stands_sixteen_times_in_the_text_is_remembered(models, canaries):
         assert found[name].value > 8, name
         assert found[name].interval[0] > found[name].blind
     assert found["epsilon_lower_bound"].value > 1
-    scored = [
-        score_references(model, {("kept", 0): [c.text for c in canaries.planted if c.repetitions == 16]})["kept", 0]
-        for model in (models["planted"], models["generic"])
-    ]
-    others = [
-        score_references(model, {("kept", 0): canaries.references["kept", 0]})["kept", 0]
-        for model in (models["planted"], models["generic"])
-    ]
-    assert auc(scored[0] - scored[1], others[0] - others[1]) > 0.99
+    sixteen = [c.text for c in canaries.planted if (c.family, c.form, c.repetitions) == ("kept", 0, 16)]
+    of_form = {("kept", 0): [*sixteen, *canaries.references["kept", 0]]}
+    after, before = (score_references(models[name], of_form)["kept", 0] for name in ("planted", "generic"))
+    scores = after - before
+    assert auc(scores[: len(sixteen)], scores[len(sixteen) :]) > 0.99
 
 
 def test_members_are_told_from_others_and_shuffled_ones_are_not(models, place):

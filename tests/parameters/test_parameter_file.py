@@ -88,8 +88,21 @@ TUNED = {"filler": "minilm_tuned", "methods": ["top_1"]}
             "compare.fills.0.filler: 'minlm' is no key of 'fillers' or 'tuned_fillers'",
         ),
         ("compare.fills.0.filler", "minlm", "(did you mean 'minilm'?)"),
-        ("compare.fills.0.methods", ["unigram"], "compare.fills.0.methods: 'unigram' is no key of 'filling' that fits"),
-        ("compare.fills.3.methods", ["top_k"], "compare.fills.3.methods: 'top_k' is no key of 'filling' that fits"),
+        (
+            "compare.fills.0",
+            {"filler": "minilm", "methods": ["unigram"]},
+            "compare.fills.0.methods: 'unigram' is no key of 'filling' that fits",
+        ),
+        (
+            "compare.fills.3",
+            {"methods": ["top_k"]},
+            "compare.fills.3.methods: 'top_k' is no key of 'filling' that fits",
+        ),
+        (
+            "compare.fills.3.audited",
+            ["top_k"],
+            "compare.fills.3: audited: 'top_k' is none of methods (unigram, surrogate",
+        ),
         ("compare.fills.1.techniques", ["presidio"], "compare.fills.1.techniques: 'presidio' is no key of 'compare.te"),
         (
             "compare.fills",
