@@ -254,8 +254,8 @@ def masked_share_plot(table: Table) -> Drawing | None:
 
 
 def frontier_plots(table: Table) -> list[Drawing]:
-    """Perplexity over known words against each figure of the attacks, with both intervals, one mark a condition. What no
-    other condition is better than in both (the Pareto set) is joined by a line."""
+    """Perplexity over known words against each figure of the attacks, with both intervals, one mark a condition; what
+    no other condition is better than in both (the Pareto set) is joined by a line."""
     quality = measure("perplexity_known")
     found = [
         (technique, line, number, rows)

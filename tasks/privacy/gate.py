@@ -17,7 +17,7 @@ from tasks.errors import ParameterError
 from tasks.masking.taggers.entity_tagger import EntityTagger
 from tasks.privacy.released_cell import FilledCell
 from tasks.records.stage_report import content_hash
-from tasks.results.leakage import meets, row_of
+from tasks.results.leakage import check_limits, meets, row_of
 from tasks.results.measures import Measure, leaks, measure
 
 FEWEST = 20
@@ -127,6 +127,7 @@ def refuse_unattacked(cell: FilledCell, at_most: Mapping[str, float]) -> None:
             f"{cell.cell.path!r} is not released: another text was attacked than {str(cell.text)!r} is now; run "
             "'palimpsest run' again"
         )
+    check_limits(at_most, "release.at_most")
     row = row_of(cell.audit["measured"])
     limits = {each.name: at_most[each.name] for each in _attacked(cell) if each.name in at_most}
     beyond = [

@@ -27,13 +27,14 @@ class AdviseOptions(Options):
 def run(options: AdviseOptions) -> None:
     """Print the advice for each data set."""
     from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
-    from tasks.results.leakage import limits_of
+    from tasks.results.leakage import check_limits, limits_of
     from tasks.results.report_index import REPORTS, ReportIndex
     from tasks.results.summary.summary_file import SUMMARY_FILE, read_summary
     from tasks.results.verdict import verdicts
 
     said = read_sections(DEFAULT_PATH, ["release"])["release"]
     limits = limits_of(options.at_most) if options.at_most else said.at_most
+    check_limits(limits, "release.at_most")
     scores = Path(SUMMARY_FILE).parent / "scores"
     for verdict in verdicts(read_summary(SUMMARY_FILE), ReportIndex(REPORTS), scores, limits):
         print("\n".join(verdict.lines()))

@@ -68,22 +68,28 @@ def row_of(measured: Mapping[str, Any]) -> dict[str, Any]:
     return row
 
 
+def check_limits(limits: Mapping[str, float], where: str) -> None:
+    """``ParameterError`` where a limit is of no figure; ``where`` the user has set it."""
+    known = [each.name for each in leaks()]
+    for name in limits:
+        if name not in known:
+            raise ParameterError(
+                f"{where}: no attack gives {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
+            )
+
+
 def limits_of(given: Sequence[str]) -> dict[str, float]:
     """``exposure=2`` and the like: figure to limit. ``ParameterError`` for another form or an unknown figure."""
-    known = [each.name for each in leaks()]
     found = {}
     for text in given:
         name, _, value = text.partition("=")
-        if name not in known:
-            raise ParameterError(
-                f"--at-most {text!r}: no attack gives {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
-            )
         try:
             found[name] = float(value)
         except ValueError:
             raise ParameterError(
                 f"--at-most {text!r} is not of the form FIGURE=NUMBER, such as exposure=2; shares are from 0 to 1"
             ) from None
+    check_limits(found, "--at-most")
     return found
 
 

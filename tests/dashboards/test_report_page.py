@@ -229,7 +229,7 @@ def test_undefined_numbers_are_dashes(copy, monkeypatch):
         row.update(perplexity_known=None, perplexity_known_ci=None, restoration_rate=None, oov_rate=None)
     summary.write_text(json.dumps(rows), encoding="utf-8")
     page = render(copy, monkeypatch)
-    assert "No stage measured how many masked words the fills happen to write." in page.text
+    assert "Nothing was attacked: audited in an entry" in page.text
     assert "None" not in page.text
 
 

@@ -88,8 +88,20 @@ def template(tmp_path_factory):
                 counts = ["--word-counts", "data/word_counts.tsv", "--sidecar", sidecar]
                 counts += ["--generic-text", "data/generic.txt"]
                 run(patch, "fill", *cell, "--method", method, *text, *kept, *counts, *report)
+                if method != "secret":
+                    attacked(patch, technique, method)
         adapt(patch, folder)
     return folder
+
+
+def attacked(patch, technique, method, **figures):
+    """What the attacks on a cell leave behind, without these."""
+    text = f"data/obfuscated/chat/{technique}/{method}-1.txt"
+    measured = {"verbatim_lines": 0.0, "reidentified_1": 0.0213, "reidentified_1_ci": [0.01, 0.03], **figures}
+    patch.setattr(sys, "argv", ["palimpsest", "audit", "--text", text])
+    report = f"results/reports/audit/chat/{technique}/{method}-1.json"
+    with recorded_stage("audit", report, inputs=[text]) as recorded:
+        recorded.measure(**measured, attackers={"reidentified_1": "a model that guesses"})
 
 
 def adapt(patch, folder):
@@ -161,7 +173,8 @@ def test_a_push_sends_the_release_and_nothing_else(folder, tmp_path):
     assert sorted(file for file in sent if not file.startswith(b'[{"md5"')) == sorted(released)
 
 
-def test_what_may_not_leave_is_refused_in_one_line(folder):
+def test_what_may_not_leave_is_refused_in_one_line(folder, monkeypatch):
+    attacked(monkeypatch, "union", "secret")
     release("chat/union/unigram-1", "--name", "first")
 
     def another_state():
@@ -203,7 +216,33 @@ def test_what_may_not_leave_is_refused_in_one_line(folder):
     assert not (folder / "data/private/releases/a").exists()
 
 
-def test_a_second_release_stands_beside_the_first_one_by_the_users_word(folder, capsys):
+def test_what_was_not_attacked_or_gives_away_too_much_is_not_released(folder, monkeypatch):
+    with pytest.raises(PalimpsestError, match="nobody has attacked it; name 'secret' under 'audited'"):
+        release("chat/union/secret-1", "--name", "a")
+    # Limits about the model are for the release of the model.
+    limits = {"exposure": 2.5, "reidentified": 0.05}
+    allow(folder, at_most=limits)
+    with pytest.raises(PalimpsestError, match=r"exposure is not known, at most 2\.5"):
+        release("chat/union/unigram-1", "--name", "a", "--with-model")
+    attacked(monkeypatch, "union", "unigram", exposure=2.4, exposure_ci=[1.9, 2.9], exposure_blind=1.4427)
+    with pytest.raises(PalimpsestError, match=r"exposure is 2\.4 \[1\.9, 2\.9\]; 1\.4 blind, at most 2\.5"):
+        release("chat/union/unigram-1", "--name", "a", "--with-model")
+    allow(folder, at_most=limits | {"reidentified": 0.02})
+    with pytest.raises(PalimpsestError, match=r"reidentified is 2\.1 % \[1 %, 3 %\], at most 0\.02"):
+        release("chat/union/unigram-1", "--name", "a")
+    allow(folder, at_most={"exposur": 2.0})
+    with pytest.raises(PalimpsestError, match="no attack gives 'exposur'"):
+        release("chat/union/unigram-1", "--name", "a")
+    allow(folder, at_most=limits)
+    release("chat/union/unigram-1", "--name", "a")
+    card = (folder / "releases/a/README.md").read_text(encoding="utf-8")
+    attacker = "a model that guesses; at most 0.05"
+    assert f"| masked words that an attacker guesses at once | {attacker} | 2.1 % [1 %, 3 %] | yes |" in card
+    assert "exposure" not in card.casefold()
+
+
+def test_a_second_release_stands_beside_the_first_one_by_the_users_word(folder, capsys, monkeypatch):
+    attacked(monkeypatch, "union", "secret")
     release("chat/union/unigram-1", "--name", "first")
     release("chat/union/secret-1", "--name", "second", "--also", "first")
     assert "together with first it shows 0 %" in capsys.readouterr().err
@@ -216,6 +255,7 @@ def test_a_second_release_stands_beside_the_first_one_by_the_users_word(folder, 
 
 
 def test_the_model_goes_with_the_text_if_asked_for(folder):
+    allow(folder, at_most={})
     release("chat/union/unigram-1", "--name", "with-model", "--with-model", "--license", "cc-by-4.0")
     assert (folder / "releases/with-model/model/settings.json").read_text(encoding="utf-8") == "{}"
     card = (folder / "releases/with-model/README.md").read_text(encoding="utf-8")
@@ -235,7 +275,8 @@ def allow(folder, **settings):
     (folder / "params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
 
 
-def test_a_release_beyond_the_budget_is_refused(folder):
+def test_a_release_beyond_the_budget_is_refused(folder, monkeypatch):
+    attacked(monkeypatch, "union", "secret")
     allow(folder, epsilon_budget=3.0, clear_share=0.5)
     with pytest.raises(PalimpsestError, match="epsilon_budget=3"):
         release("chat/union/secret-1", "--name", "a")
