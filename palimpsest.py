@@ -177,8 +177,8 @@ def adapt(
     """Train a language model further on a text (paper 3.3), and write it to the folder ``output``.
 
     ``model``: a folder, ``package:NAME/FOLDER`` or a hub name. ``markers`` says how markers in the text are treated:
-    ``none``, ``token`` (Baseline0) or ``ignore`` (Baseline1). ``settings`` are those of ``language_model`` in
-    ``params.yaml``: ``adaptation={"epochs": 2}``.
+    ``none``, ``token`` (Baseline0), ``ignore`` (Baseline1), ``remove`` (redaction) or ``drop`` (without the lines that
+    have one). ``settings`` are those of ``language_model`` in ``params.yaml``: ``adaptation={"epochs": 2}``.
     """
     from tasks.language_model.adapt import COMMAND, AdaptFiles
     from tasks.records.cell import Cell

@@ -2,15 +2,18 @@
 
 The text is plain (raw or filled), or masked. In masked text a marker such as [MASK] is either a token that the model
 learns to predict like any word (--markers token, the paper's Baseline0), or is read but never predicted
-(--markers ignore, Baseline1).
+(--markers ignore, Baseline1); or it is not read at all: it is taken out of its line (--markers remove, plain
+redaction), or its line is left out (--markers drop).
 
 What is done depends on the kind of the model: a Transformer is trained on; a causal language model of Hugging Face's
 gets an update of low rank (LoRA), or is trained in full with causal_lm.adaptation.lora=null; an n-gram model is mixed
-with one of the text, by the weight under which the validation text is most probable.
+with one of the text, by the weight under which the validation text is most probable. A Transformer may be trained with
+differential privacy (DP-SGD): then epsilon holds for each line or document of the text, whatever it is.
 
 examples:
   palimpsest adapt --model models/pretrained --input filled.txt --output models/adapted
   palimpsest adapt --model models/pretrained --input filled.txt --output models/adapted --set adaptation.epochs=2
+  palimpsest adapt --model models/pretrained --input raw.txt --output models/adapted --set adaptation.private.epsilon=8
   palimpsest adapt --model gpt2 --input filled.txt --output models/adapted --set causal_lm.adaptation.epochs=3
 """
 
@@ -30,6 +33,7 @@ from tasks.options import READ, READ_MODEL
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
+from tasks.training.ranks.plan import RankPlan
 from tasks.training.stage import TrainedFolder, TrainingCommand, TrainingFrame, ranks_of_transformer
 
 if TYPE_CHECKING:
@@ -53,7 +57,9 @@ class AdaptFiles(TrainedFolder):
     generic_text: Annotated[str | None, READ] = None
     """generic text that is mixed in where generic_share is above 0, one sentence a line"""
     markers: MarkerUse = "none"
-    """how markers in the text are treated: none (the text is plain), token or ignore"""
+    """how markers in the text are treated: none (the text is plain), token, ignore, remove or drop"""
+    documents: Annotated[str | None, READ] = None
+    """the document of each line, by any name, one a line; read with adaptation.private.unit=document alone"""
 
 
 def adapt(
@@ -96,6 +102,10 @@ def _adapt_transformer(
     adaptation = settings.adaptation
     check_generic_share(adaptation.generic_share, files.generic_text)
     seed = adaptation.seed if cell.seed is None else cell.seed
+    if adaptation.private is not None:
+        from tasks.language_model.dp_sgd.training import adapt as adapt_privately
+
+        return adapt_privately(adaptation, files, seed, resources, frame)
 
     def build() -> "tuple[TransformerLanguageModel, Vocabulary]":
         from tasks.language_model.transformer.folder import load_model
@@ -113,6 +123,13 @@ def _adapt_transformer(
         generic_share=adaptation.generic_share,
     )
     return train_transformer(training, files, resources, frame)
+
+
+def ranks_of_adaptation(settings: AnyAdaptation, resources: ResourceSettings) -> RankPlan:
+    """DP-SGD runs in one process: its coins and noise are those of the whole text."""
+    if isinstance(settings, TransformerAdaptation) and settings.adaptation.private is not None:
+        return RankPlan()
+    return ranks_of_transformer(settings, resources)
 
 
 def kind_of_files(files: AdaptFiles) -> dict[str, object]:
@@ -133,5 +150,5 @@ COMMAND = TrainingCommand(
     seed=None,
     defaults=kind_of_files,
     every_core=True,
-    ranks=ranks_of_transformer,
+    ranks=ranks_of_adaptation,
 )

@@ -34,6 +34,10 @@ class EncodedText:
     """Markers found in a text that was to be read as plain."""
     markers_are_targets: bool
     """False where a marker is context only."""
+    removed_markers: int = 0
+    """Markers that were taken out of their lines."""
+    dropped_lines: int = 0
+    """Lines left out because they hold a marker."""
 
     @property
     def sentences(self) -> int:
@@ -63,6 +67,8 @@ class EncodedText:
             "words": self.words,
             "unknown_words": self.unknown_words,
             "markers": self.markers,
+            "removed_markers": self.removed_markers,
+            "dropped_lines": self.dropped_lines,
         }
 
     def is_target(self) -> np.ndarray:
@@ -77,15 +83,23 @@ def is_marker(tokens: np.ndarray) -> np.ndarray:
 
 
 def encode_text(path: str | Path, vocabulary: Vocabulary, markers: MarkerUse = "none") -> EncodedText:
-    """Read a text file, one sentence a line; lines without a word are left out and counted.
+    """Read a text file, one sentence a line; lines without a word are left out and counted, as lines with a marker are
+    where these are dropped.
 
-    Raises ``CorpusError`` where no line holds a word, and where there is nothing to predict but sentence ends.
+    Raises ``CorpusError`` where no line is left.
     """
     split: Callable[[str], list[str]] = normalise if markers == "none" else normalise_masked
     tokens, offsets, lines = array("i"), array("q", [0]), array("q")
-    empty = marker_like = number = 0
+    empty = marker_like = removed = dropped = number = 0
     for number, line in enumerate(read_lines(path), start=1):
         words = split(line)
+        if markers in ("remove", "drop"):
+            left = [word for word in words if word not in MARKERS]
+            if markers == "drop" and len(left) < len(words):
+                dropped += 1
+                continue
+            removed += len(words) - len(left)
+            words = left
         if not words:
             empty += 1
             continue
@@ -97,6 +111,11 @@ def encode_text(path: str | Path, vocabulary: Vocabulary, markers: MarkerUse = "
         offsets.append(len(tokens))
         lines.append(number)
     if not lines:
+        if dropped or removed:
+            raise CorpusError(
+                f"text {str(path)!r}: --markers {markers} leaves no word of {number} lines ({dropped} dropped, {empty} "
+                "without a word); take --markers ignore, or mask less"
+            )
         state = "is empty" if number == 0 else f"holds no word in {number} lines"
         raise CorpusError(f"text {str(path)!r} {state}; it needs at least one sentence")
     return EncodedText(
@@ -106,6 +125,8 @@ def encode_text(path: str | Path, vocabulary: Vocabulary, markers: MarkerUse = "
         empty_lines=empty,
         marker_like=marker_like,
         markers_are_targets=markers != "ignore",
+        removed_markers=removed,
+        dropped_lines=dropped,
     )
 
 
@@ -114,5 +135,5 @@ def warn_of_markers(report: Report, marker_like: int) -> None:
     if marker_like:
         report.warn(
             f"the text holds {marker_like} marker-like strings such as [MASK] and was read as plain text, where they "
-            "are ordinary words; for masked text give --markers token or --markers ignore"
+            "are ordinary words; for masked text give --markers token, ignore, remove or drop"
         )

@@ -16,12 +16,17 @@ Kind = Literal["transformer", "ngram", "causal_lm"]
 causal language model of Hugging Face's, adapted with LoRA or in full."""
 
 
-MarkerUse = Literal["none", "token", "ignore"]
+MarkerUse = Literal["none", "token", "ignore", "remove", "drop"]
 """How markers of a text are treated: ``none``, it is plain text and has none; ``token``, a marker is a token like any
-other (Baseline0); ``ignore``, a marker is context but no target (Baseline1)."""
+other (Baseline0); ``ignore``, a marker is context but no target (Baseline1); ``remove``, a marker is taken out of its
+line (plain redaction); ``drop``, lines with a marker are left out."""
 
 MOST_EPOCHS = 100_000
 """Passes over a training text; nobody means more."""
+
+
+DP_SGD = "dp_sgd_"
+"""How the names of methods begin that are adaptations with DP-SGD."""
 
 
 MANY_UNKNOWN = 0.3
@@ -100,8 +105,46 @@ class GenericMixture(Settings):
     """Share of each epoch's targets that are generic text, so that the model does not forget it; 0: none."""
 
 
+class DifferentialPrivacy(Settings):
+    """DP-SGD (Abadi et al. 2016): what the weights say of one unit of the text is bounded. The settings of training
+    beside it are not read."""
+
+    epsilon: float = Field(ge=0.1, le=100)
+    """Of differential privacy, for a unit that is in the text or not."""
+    delta: float = Field(default=1e-5, gt=0, lt=1)
+    """Chance that epsilon does not hold; well below one in the number of units."""
+    unit: Literal["line", "document"] = "line"
+    """Whose words are protected: those of a line, or of all lines of a document (``--documents``)."""
+    clipping_norm: float = Field(default=1.0, gt=0)
+    """Largest norm of the gradient of a unit's summed loss. With Adam its size matters little, as long as nearly all
+    gradients are longer."""
+    batch_units: int = Field(default=512, ge=1)
+    """Units in a step, on average; of a few hundred documents a tenth or so."""
+    epochs: float = Field(default=2.0, gt=0, le=MOST_EPOCHS)
+    """Passes over the text, on average; may be a fraction."""
+    learning_rate: float = Field(default=1e-2, gt=0)
+    """Peak learning rate of Adam; a line leads up to it, and a cosine to 0."""
+
+    @property
+    def method(self) -> str:
+        """What cells are called: ``dp_sgd_8``, ``dp_sgd_0_5_document``."""
+        return f"{DP_SGD}{self.epsilon:g}".replace(".", "_") + ("_document" if self.unit == "document" else "")
+
+
 class AdaptationSettings(TrainingSettings, GenericMixture):
     """Optimisation of an adaptation, and what it is mixed with."""
+
+    private: DifferentialPrivacy | None = None
+    """Train with differential privacy; ``null``: without. ``compare.private`` sets it for cells beside Oracle."""
+
+    @model_validator(mode="after")
+    def _private_text_alone(self) -> Self:
+        if self.private is not None and (self.generic_share or self.patience):
+            raise ValueError(
+                f"private with generic_share={self.generic_share!r} and patience={self.patience!r}: DP-SGD mixes "
+                "nothing in and does not stop early; set both to 0"
+            )
+        return self
 
 
 class TransformerSettings(Settings):

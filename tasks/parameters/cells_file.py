@@ -24,18 +24,23 @@ from tasks.records.cells import (
     BASELINES,
     MASK_REPORTS,
     NO_LANGUAGE_MODEL,
-    ORACLE,
     PRETRAINED,
     audited_cells,
     cell_key,
     expected_cells,
     is_filled,
+    reads_raw_text,
 )
 
 CELLS_FILE = "cells.yaml"
 MODELS, MODELS_OF_RAW_TEXT = "models/adapted", "data/private/models"
 """Where adapted models lie, and where those that were trained on raw text do."""
-MARKER_USES: dict[str, MarkerUse] = {"baseline0": "token", "baseline1": "ignore"}
+MARKER_USES: dict[str, MarkerUse] = {
+    "baseline0": "token",
+    "baseline1": "ignore",
+    "redacted": "remove",
+    "dropped": "drop",
+}
 """How an adaptation on masked text treats its markers; all others have plain text."""
 _HEAD = """\
 # The cells of the experiment by step, for dvc.yaml. 'palimpsest cells' writes this from params.yaml, as 'palimpsest
@@ -94,7 +99,7 @@ def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str
         "tune_filler": {cell_key(cell): _tuned(cell, parameters) for cell in tunings(parameters)},
         "fill": {cell_key(cell): _fill(cell, parameters) for cell in cells if is_filled(cell)},
         "examples": {cell_key(cell): entry for cell, entry in _examples(parameters)},
-        "adapt": {cell_key(cell): _adapted(cell) for cell in cells if cell.method != PRETRAINED},
+        "adapt": {cell_key(cell): _adapted(cell, parameters) for cell in cells if cell.method != PRETRAINED},
         "evaluate": {cell_key(cell): _named(cell) | {"model": _model(cell)} for cell in cells},
         "audit": {cell_key(cell): _audited(cell, parameters) for cell in audited_cells(compare)},
         "speech": dict(_brought("speech.corpora", compare.speech_datasets, parameters.speech.corpora)),
@@ -224,22 +229,27 @@ def _examples(parameters: Parameters) -> Iterator[tuple[Cell, Entry]]:
 def _model(cell: Cell) -> str:
     if cell.method == PRETRAINED:
         return "models/pretrained"
-    return f"{MODELS_OF_RAW_TEXT if cell.method == ORACLE else MODELS}/{cell.path}"
+    return f"{MODELS_OF_RAW_TEXT if reads_raw_text(cell) else MODELS}/{cell.path}"
 
 
 def _training_text(cell: Cell) -> str:
     if cell.method == PRETRAINED:
         return "data/generic/train.txt"
-    if cell.method == ORACLE:
+    if reads_raw_text(cell):
         return f"data/private/corpora/{cell.dataset}/train.txt"
     if cell.method in BASELINES:
         return f"data/private/masked/{_masked_text(cell)}/text.txt"
     return f"data/obfuscated/{cell.path}.txt"
 
 
-def _adapted(cell: Cell) -> Entry:
+def _adapted(cell: Cell, parameters: Parameters) -> Entry:
     markers = MARKER_USES.get(str(cell.method))
-    options = {"markers": markers} if markers else {}
+    options: dict[str, str] = {"markers": markers} if markers else {}
+    private = next((each for each in parameters.compare.private if each.method == cell.method), None)
+    if private is not None and cell.technique is None:
+        options["set"] = f"adaptation.private={private.model_dump_json(exclude_unset=True)}"
+        if private.unit == "document":
+            options["documents"] = f"data/private/corpora/{cell.dataset}/train.documents"
     return _named(cell, "seed") | {"options": options, "text": _training_text(cell), "model": _model(cell)}
 
 

@@ -4,8 +4,12 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from tasks.language_model.settings import DifferentialPrivacy
 from tasks.settings.base import Settings
 from tasks.settings.seeds import Seed
+
+Baseline = Literal["baseline0", "baseline1", "redacted", "dropped"]
+"""Adaptations on the masked text itself: the paper's two (4.2), plain redaction, and the lines without a marker."""
 
 
 class Fills(Settings):
@@ -34,8 +38,11 @@ class CompareSettings(Settings):
     """Private corpora, keys of ``corpora``."""
     techniques: list[str] = Field(min_length=1)
     """Masking techniques, keys of ``masking``."""
-    baselines: list[Literal["baseline0", "baseline1"]]
-    """Adaptation on the masked text itself (paper 4.2)."""
+    baselines: list[Baseline]
+    """Adaptations on the masked text itself, without a fill."""
+    private: list[DifferentialPrivacy] = Field(default_factory=list)
+    """Adaptations on the raw text with DP-SGD, beside Oracle: cells ``dp_sgd_8`` and the like, once per seed. For
+    ``language_model.kind: transformer``."""
     fills: list[Fills]
     """What fills the masked text, in the order of the tables. A tuned filler is fine-tuned on each masked corpus first,
     and its base is made for it."""

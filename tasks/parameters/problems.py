@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tasks.filling.settings import KINDS, misfit
+from tasks.language_model.settings import DP_SGD
 from tasks.parameters.compare_settings import Fills
 from tasks.records.cells import BASELINES, NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
 from tasks.spelling import nearest
@@ -24,6 +25,7 @@ def problems_of(parameters: "Parameters") -> list[str]:
         *_dimensions(parameters),
         *_tunings(parameters),
         *(problem for place in range(len(parameters.compare.fills)) for problem in _fills(place, parameters)),
+        *_kind(parameters),
         *_twice(parameters),
     ]
     return list(dict.fromkeys(found))
@@ -53,10 +55,10 @@ def _characters(parameters: "Parameters") -> Iterator[str]:
     for name in (name for section in sections for name in section):
         yield from problem_of_name(name)
     for name in parameters.filling:
-        if name in _REFERENCES:
+        if name in _REFERENCES or name.startswith(DP_SGD):
             yield (
                 f"filling: {name!r} is what tables call one of the models that methods are compared with "
-                f"({', '.join(_REFERENCES)}); name the method otherwise"
+                f"({', '.join(_REFERENCES)}, {DP_SGD}*); name the method otherwise"
             )
     for name in parameters.tuned_fillers:
         if name in parameters.fillers:
@@ -145,11 +147,23 @@ def _fills(place: int, parameters: "Parameters") -> Iterator[str]:
                 )
 
 
+def _kind(parameters: "Parameters") -> Iterator[str]:
+    kind = parameters.language_model.kind
+    if parameters.compare.private and kind != "transformer":
+        yield (
+            f"compare.private: DP-SGD is for language_model.kind 'transformer', and it is {kind!r}; write "
+            "'compare.private: []'"
+        )
+
+
 def _twice(parameters: "Parameters") -> Iterator[str]:
     compare = parameters.compare
     for dimension, names in compare:
-        if dimension != "fills" and len(set(names)) != len(names):
+        if dimension not in ("fills", "private") and len(set(names)) != len(names):
             yield f"compare.{dimension}: a name stands twice in {names!r}"
+    private = [each.method for each in compare.private]
+    if len(set(private)) != len(private):
+        yield f"compare.private: {private!r} are what its cells are called, and one stands twice; give other epsilons"
     seen = set()
     for fills in compare.fills:
         for technique in compare.techniques_of(fills):

@@ -133,9 +133,9 @@ def _promise(cell: FilledCell) -> str:
     epsilon, settings = epsilon_of(cell.method), cell.method
     if epsilon is None:
         return (
-            "No differential privacy. The fill reads the masked words (surrogates, `forbid_original` or `classes: "
-            "match`): a substitute then says a little of the word that it stands for, and what several fills say adds "
-            "up."
+            "No differential privacy of a line or document. The fill reads the masked words (surrogates, `metric`, "
+            "`forbid_original` or `classes: match`): a substitute then says a little of the word that it stands for, "
+            "and what several fills say adds up. The epsilon of `metric` is of one word, for each unit of distance."
         )
     if not epsilon:
         return (

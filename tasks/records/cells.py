@@ -6,8 +6,10 @@ run is then an error and not a shorter table. Paths and stage names follow ``dvc
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
-from tasks.parameters.compare_settings import CompareSettings
+from tasks.language_model.settings import DP_SGD
+from tasks.parameters.compare_settings import Baseline, CompareSettings
 from tasks.records.cell import Cell
 
 NO_LANGUAGE_MODEL = "no_language_model"
@@ -16,14 +18,14 @@ RESCORE = "rescore"
 """The step, and the stage in its reports, that measures word errors by choosing among another recogniser's lists."""
 PRETRAINED = "pretrained"
 ORACLE = "oracle"
-BASELINES = ("baseline0", "baseline1")
+BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 MASK_REPORTS = {"train": "mask", "test": "mask_test", "speech": "mask_speech"}
 """Parts of a corpus that are masked, and the folders of their reports; ``speech``: the references of word errors."""
 
 
 def expected_cells(compare: CompareSettings) -> list[Cell]:
-    """All cells in the order of the table: per dataset the recogniser alone where it has speech, pretrained and Oracle,
-    then per technique the baselines and the fills."""
+    """All cells in the order of the table: per dataset the recogniser alone where it has speech, pretrained, Oracle
+    and DP-SGD, then per technique the baselines and the fills."""
     return [cell for dataset in compare.datasets for cell in _cells_of(dataset, compare)]
 
 
@@ -33,6 +35,9 @@ def _cells_of(dataset: str, compare: CompareSettings) -> Iterator[Cell]:
     yield Cell(dataset=dataset, method=PRETRAINED)
     for seed in compare.seeds:
         yield Cell(dataset=dataset, method=ORACLE, seed=seed)
+    for private in compare.private:
+        for seed in compare.seeds:
+            yield Cell(dataset=dataset, method=private.method, seed=seed)
     for technique in compare.techniques:
         columns: list[tuple[str | None, str]] = [(None, baseline) for baseline in compare.baselines]
         for fills in compare.fills:
@@ -53,6 +58,11 @@ def audited_cells(compare: CompareSettings) -> list[Cell]:
     }
     cells = expected_cells(compare)
     return [c for c in cells if named and (c.method == ORACLE or (c.filler, c.technique, c.method) in named)]
+
+
+def reads_raw_text(cell: Cell) -> bool:
+    """Whether the cell's language model was trained on the private text as it is: Oracle, and those with DP-SGD."""
+    return cell.method == ORACLE or (cell.technique is None and str(cell.method).startswith(DP_SGD))
 
 
 def is_filled(cell: Cell) -> bool:

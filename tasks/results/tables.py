@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tasks.records.cells import NO_LANGUAGE_MODEL
+from tasks.records.cells import NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
 from tasks.results.grid import ABSENT, Comparison, Entry, Grid, GridRow, Heading
 from tasks.results.measures import (
     ABOVE,
@@ -125,7 +125,7 @@ def _table(dataset: str, rows: Sequence[Row]) -> Table:
 
 def _colour(method: str, used: Sequence[str]) -> str:
     """Its own, or where that is taken (another filler's line of the method) one of the further colours in turn."""
-    if group_of(method, None) == "reference":
+    if method in (NO_LANGUAGE_MODEL, PRETRAINED, ORACLE):
         return "alone" if method == NO_LANGUAGE_MODEL else method
     own = f"c{method_colour(method)}"
     if method_colour(method) is not None and own not in used:

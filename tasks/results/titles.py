@@ -7,6 +7,7 @@ and names of ``params.yaml`` that stand for a kind with certain settings. A name
 from typing import Any, NamedTuple
 
 from tasks.filling.methods import METHODS
+from tasks.language_model.settings import DP_SGD
 from tasks.masking.techniques import TECHNIQUES
 from tasks.records.cells import BASELINES, NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
 
@@ -23,6 +24,8 @@ _NAMED = {
     ORACLE: _Kind("Oracle"),
     "baseline0": _Kind("Baseline0", 0),
     "baseline1": _Kind("Baseline1", 1),
+    "redacted": _Kind("Redacted", sentence="The masked text with its markers taken out; not in the paper."),
+    "dropped": _Kind("Lines dropped", sentence="The lines of the masked text without a marker; not in the paper."),
     "top_k_left_to_right": _Kind("Top-K, left to right"),
     "counted": _Kind(
         "Log-linear, noisy counts",
@@ -41,6 +44,9 @@ _METHODS: dict[str, Any] = {**METHODS, **_NAMED}
 
 def method_name(method: str) -> str:
     """How the paper writes a method; a name of the user's own stays as it is."""
+    if method.startswith(DP_SGD):
+        epsilon = method.removeprefix(DP_SGD).removesuffix("_document").replace("_", ".")
+        return f"DP-SGD, epsilon {epsilon}" + (" for each document" if method.endswith("_document") else "")
     return (_METHODS[method].title if method in _METHODS else "") or method
 
 
@@ -61,9 +67,9 @@ def sentence_of(name: str, kind: str) -> str:
 
 
 def group_of(method: str, filler: str | None) -> str:
-    """What a method is there for: ``reference`` (the recogniser alone, pretrained, Oracle), ``baseline`` (no fill),
-    ``control`` (a fill without a filler) or ``fill``."""
-    if method in (NO_LANGUAGE_MODEL, PRETRAINED, ORACLE):
+    """What a method is there for: ``reference`` (the recogniser alone, pretrained, Oracle, DP-SGD), ``baseline``
+    (no fill), ``control`` (a fill without a filler) or ``fill``."""
+    if method in (NO_LANGUAGE_MODEL, PRETRAINED, ORACLE) or method.startswith(DP_SGD):
         return "reference"
     if method in BASELINES:
         return "baseline"

@@ -2,6 +2,9 @@
 
 from collections.abc import Callable
 
+import pytest
+
+from tasks.errors import CorpusError
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.vocabulary import END_ID, MASK_ID, SPECIAL_TOKENS, START_ID, UNKNOWN_ID
 
@@ -29,3 +32,33 @@ def test_a_marker_is_a_target_for_baseline0_and_context_for_baseline1(encoded: C
     assert token.is_target().tolist() == [False, True, True, True, True]
     assert ignore.is_target().tolist() == [False, True, False, True, True]
     assert token.markers == ignore.markers == 1
+
+
+LINES = [r"a [MASK] [\MASK]", "b", "[PERSON]'s", "", "b [DATE] [DATE]"]
+
+
+@pytest.mark.parametrize(
+    ("markers", "sentences", "counts"),
+    [
+        ("remove", [[A, UNKNOWN_ID], [B], [B]], {"empty_lines": 2, "removed_markers": 4, "dropped_lines": 0}),
+        ("drop", [[B]], {"empty_lines": 1, "removed_markers": 0, "dropped_lines": 3}),
+    ],
+)
+def test_markers_are_removed_or_their_lines_dropped_and_counted(
+    encoded: Callable[..., EncodedText], markers: str, sentences: list[list[int]], counts: dict[str, int]
+) -> None:
+    text = encoded(LINES, markers)
+    assert text.tokens.tolist() == [token for each in sentences for token in (START_ID, *each, END_ID)]
+    assert text.is_target().tolist() == (text.tokens != START_ID).tolist()
+    words = sum(map(len, sentences))
+    assert text.counts() == {
+        "sentences": len(sentences), "words": words, "unknown_words": markers == "remove", "markers": 0, **counts,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("markers", "said"), [("remove", "0 dropped, 2 without"), ("drop", "1 dropped, 1 without")])
+def test_a_text_of_which_no_word_is_left_is_one_error(
+    encoded: Callable[..., EncodedText], markers: str, said: str
+) -> None:
+    with pytest.raises(CorpusError, match=f"--markers {markers} leaves no word of 2 lines .{said} a word.; take"):
+        encoded(["[MASK] [DATE]", "!"], markers)

@@ -119,7 +119,7 @@ def test_adaptation_lowers_the_perplexity_of_its_text(
 
 def test_markers_are_treated_as_asked(pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = write(tmp_path / "masked.txt", MASKED)
-    expected = {"token": (120, 640), "ignore": (120, 520), "none": (0, 640)}
+    expected = {"token": (120, 640), "ignore": (120, 520), "none": (0, 640), "remove": (0, 520)}
     for use, (markers, targets) in expected.items():
         report = tmp_path / f"{use}.json"
         options = ["--markers", use, "--cell", "method=top_k", "--report", str(report)]

@@ -69,8 +69,15 @@ TUNED = {"filler": "minilm_tuned", "methods": ["top_1"]}
     ("path", "value", "says"),
     [
         ("compare.techniques", ["allowlist"], "compare.techniques: 'allowlist' is no key of 'masking' that fits (did"),
-        ("compare.baselines", ["baseline2"], "compare.baselines.0: Input should be 'baseline0' or 'baseline1'"),
+        (
+            "compare.baselines",
+            ["baseline2"],
+            "compare.baselines.0: Input should be 'baseline0', 'baseline1', 'redacted' or 'dropped'",
+        ),
         ("compare.seeds", [1, 1], "compare.seeds: a name stands twice in [1, 1]"),
+        ("compare.private", [{"epsilon": 8.0}, {"epsilon": 8, "epochs": 2.0}], "and one stands twice; give other"),
+        ("compare.private", [{"epsilon": 0.01}], "compare.private.0.epsilon: Input should be greater than or equal"),
+        ("filling.dp_sgd_8", {"kind": "unigram"}, "filling: 'dp_sgd_8' is what tables call one of the models"),
         (
             "compare.datasets",
             ["mail"],
@@ -135,7 +142,15 @@ def test_names_that_do_not_fit_are_said_with_their_key_path(path, value, says, d
     assert says in problems_of(document, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["no_language_model", "pretrained", "oracle", "baseline0", "baseline1"])
+def test_dp_sgd_is_for_a_transformer_alone(document, tmp_path):
+    document["compare"]["private"] = [{"epsilon": 8.0}]
+    document["language_model"]["kind"] = "ngram"
+    assert "compare.private: DP-SGD is for language_model.kind 'transformer', and it is 'ngram'" in problems_of(
+        document, tmp_path
+    )
+
+
+@pytest.mark.parametrize("name", ["no_language_model", "pretrained", "oracle", "baseline1", "dropped"])
 def test_no_method_is_called_as_a_reference_is(name, document, tmp_path):
     """Tables and ratios know the references by these names, and nothing else tells them apart."""
     document["filling"][name] = {"kind": "unigram"}

@@ -20,6 +20,7 @@ from tasks.settings.checks import check_settings
         ({"kind": "unigram", "prior": "counted", "counts": {"epsilon": 2.5}}, 2.5),
         ({"kind": "log_linear", "prior": "counted", "counts": {"epsilon": 8.0, "unit": "document"}, "copies": 2}, 8.0),
         ({"kind": "surrogate"}, None),
+        ({"kind": "metric", "epsilon": 2.0}, None),
         ({"kind": "log_linear", "forbid_original": True}, None),
         ({"kind": "top_k", "classes": "match"}, None),
     ],

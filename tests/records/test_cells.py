@@ -1,19 +1,26 @@
 import shutil
+from typing import get_args
 
 import yaml
 from dvc.repo import Repo
 from handmade_experiment import ROOT
+from stage_commands import parsed
 
-from tasks.parameters.cells_file import write_cells
+from tasks.language_model.adapt import COMMAND as ADAPT
+from tasks.language_model.settings import DifferentialPrivacy, MarkerUse
+from tasks.parameters.cells_file import graph_cells, write_cells
 from tasks.parameters.compare_settings import CompareSettings, Fills
 from tasks.parameters.parameter_file import read_parameters
 from tasks.records.cell import Cell
-from tasks.records.cells import expected_cells, stage_name
+from tasks.records.cells import BASELINES, expected_cells, is_filled, stage_name
+from tasks.results.tables import tables
+from tasks.results.titles import group_of, method_name
 
 COMPARE = CompareSettings(
     datasets=["chat", "mail"],
     techniques=["allow_list", "entity_tagger"],
     baselines=["baseline1"],
+    private=[DifferentialPrivacy(epsilon=8.0), DifferentialPrivacy(epsilon=0.5, unit="document", batch_units=64)],
     fills=[
         Fills(filler="minilm", methods=["top_k"]),
         Fills(filler="other", methods=["top_k"]),
@@ -35,16 +42,20 @@ TUNED = {
 
 def test_every_cell_once_in_the_order_of_the_table():
     cells = expected_cells(COMPARE)
-    # Per dataset: pretrained, 2 Oracles, and per technique (1 baseline + 2 fillers x 1 method + 1 tuned filler x 1
-    # method + 1 control) x 2 seeds; and the large filler for one technique.
-    assert len(cells) == len(set(cells)) == 2 * (1 + 2 + 2 * 5 * 2 + 2)
+    # Per dataset: pretrained, 2 Oracles, 2 x 2 with DP-SGD, and per technique (1 baseline + 2 fillers x 1 method + 1
+    # tuned filler x 1 method + 1 control) x 2 seeds; and the large filler for one technique.
+    assert len(cells) == len(set(cells)) == 2 * (1 + 2 + 4 + 2 * 5 * 2 + 2)
     assert [cell.path for cell in cells if cell.filler == "large"] == [
         f"{dataset}/entity_tagger/large-sample-{seed}" for dataset in ("chat", "mail") for seed in (1, 2)
     ]
-    assert [cell.path for cell in cells[:13]] == [
+    assert [cell.path for cell in cells[:17]] == [
         "chat/pretrained",
         "chat/oracle-1",
         "chat/oracle-2",
+        "chat/dp_sgd_8-1",
+        "chat/dp_sgd_8-2",
+        "chat/dp_sgd_0_5_document-1",
+        "chat/dp_sgd_0_5_document-2",
         "chat/allow_list/baseline1-1",
         "chat/allow_list/baseline1-2",
         "chat/allow_list/minilm-top_k-1",
@@ -81,6 +92,15 @@ def test_every_cell_has_its_stages_in_the_graph(tmp_path):
     with Repo.init(str(tmp_path), no_scm=True) as repository:
         stages = {stage.addressing.split(":")[-1]: stage for stage in repository.index.stages}
 
+    trained = {name: parsed(stage)[1] for name, stage in stages.items() if name.startswith("adapt@mail-dp_sgd")}
+    arguments = trained["adapt@mail-dp_sgd_0_5_document-2"]
+    invocation = ADAPT.parse(arguments)
+    assert invocation.settings.adaptation.private == COMPARE.private[1]
+    assert invocation.files.documents == "data/private/corpora/mail/train.documents"
+    assert invocation.files.input == "data/private/corpora/mail/train.txt"
+    assert invocation.files.output == "data/private/models/mail/dp_sgd_0_5_document-2"
+    assert ADAPT.parse(trained["adapt@mail-dp_sgd_8-1"]).settings.adaptation.private == COMPARE.private[0]
+
     def of_step(step):
         return {name for name in stages if name.startswith(f"{step}@")}
 
@@ -109,3 +129,33 @@ def test_every_cell_has_its_stages_in_the_graph(tmp_path):
         for dataset in COMPARE.datasets
         for name in ("minilm", "other", "entity_tagger-large", "allow_list-again", "entity_tagger-again")
     }
+
+
+def test_dp_sgd_is_a_reference_with_a_title_of_its_own():
+    assert method_name("dp_sgd_8") == "DP-SGD, epsilon 8"
+    assert method_name("dp_sgd_0_5_document") == "DP-SGD, epsilon 0.5 for each document"
+    # Whatever is a fill may be recommended; a model of raw text may not.
+    assert group_of("dp_sgd_8", None) == "reference"
+    assert not is_filled(Cell("chat", None, "dp_sgd_8", None, 1))
+    row = {"dataset": "chat", "filler": None, "filler_base": None, "seed": 1}
+    methods = [("oracle", None), ("dp_sgd_8", None), ("dp_sgd_2", None), ("baseline1", "allow_list")]
+    (table,) = tables([{**row, "method": method, "technique": technique} for method, technique in methods])
+    assert [line.colour for line in table.lines] == ["oracle", "c6", "c7", "c1"]
+
+
+def test_each_baseline_is_adapted_on_the_masked_text_with_its_own_use_of_markers():
+    parameters = read_parameters(ROOT / "params.yaml")
+    parameters = parameters.model_copy(
+        update={"compare": COMPARE.model_copy(update={"baselines": list(BASELINES), "datasets": ["chat"]})}
+    )
+    adapted = graph_cells(parameters)["adapt"]
+    uses = {}
+    for entry in adapted.values():
+        method = entry["cell"]["method"]
+        assert (entry["text"] == f"data/private/masked/chat/train/{entry['cell'].get('technique')}/text.txt") == (
+            method in BASELINES
+        )
+        if method in BASELINES:
+            uses[method] = entry["options"]["markers"]
+    assert uses == {"baseline0": "token", "baseline1": "ignore", "redacted": "remove", "dropped": "drop"}
+    assert set(uses.values()) | {"none"} == set(get_args(MarkerUse))

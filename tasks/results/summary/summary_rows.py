@@ -22,6 +22,7 @@ from tasks.records.cells import (
     fill_report,
     mask_report,
     perplexity_report,
+    reads_raw_text,
     score_file,
     stage_name,
     training_report,
@@ -193,7 +194,7 @@ def _row(
     for measure in measures():
         if measure.step not in ("audit", "compared"):
             row |= _columns(measure, cell, partial(measured, reports[measure.step]))
-    if cell.method == ORACLE:
+    if reads_raw_text(cell):
         # Its training text is the corpus as it is; a model that saw no private text has no share.
         row["masked_fraction"] = 0.0
     row["key"] = run_key(cell, lineage_of(reader.report(training_report(cell))))

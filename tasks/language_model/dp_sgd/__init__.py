@@ -1,0 +1,1 @@
+"""Adaptation with differential privacy (DP-SGD, Abadi et al. 2016): accountant, clipped gradients, training loop."""

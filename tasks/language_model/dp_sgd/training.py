@@ -1,0 +1,281 @@
+"""DP-SGD (Abadi et al. 2016, algorithm 1) with Adam, as the control of what privacy costs without any masking.
+
+Each step takes every unit (a line, or all lines of a document) by a coin of its own (Poisson sampling), clips the
+gradient of each unit's summed loss, adds Gaussian noise to the sum, and divides by the expected number of units. A step
+that takes none is a step of noise alone. Coins and noise are made by SHAKE-256 of the clone's secret, the text and the
+settings: the same command gives the same model here, and nobody without the secret can repeat them. They are floating
+point numbers, which are no exact Gaussian in their lowest bits (Mironov 2012).
+
+Epsilon is about the weights, for one unit that is there or not; how many there are counts as known. It does not
+cover the report: norms of gradients and the losses of the validation text are exact.
+"""
+
+import hashlib
+import hmac
+import math
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tasks.corpora.text_lines import read_lines
+from tasks.errors import CorpusError, ModelError, ParameterError
+from tasks.files.clone_key import clone_key
+from tasks.language_model.dp_sgd.accountant import epsilon_spent, noise_multiplier_for
+from tasks.language_model.dp_sgd.gradients import ClippedGradients
+from tasks.language_model.encoded_text import EncodedText, encode_text, warn_of_markers
+from tasks.language_model.model_folder import check_replaceable
+from tasks.language_model.settings import AdaptationSettings, DifferentialPrivacy
+from tasks.language_model.training.batches import ValidBatches
+from tasks.language_model.training.stage import valid_perplexities
+from tasks.language_model.transformer.batching import Windows, divide
+from tasks.language_model.transformer.chunked_cross_entropy import chunked_log_probabilities
+from tasks.language_model.transformer.folder import load_model, save_model
+from tasks.language_model.transformer.model import TransformerLanguageModel
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
+from tasks.torch_setup import set_up_torch
+from tasks.training.optimiser import rate_factor
+from tasks.training.stage import Log, TrainingFrame, log_nothing
+
+if TYPE_CHECKING:
+    from tasks.language_model.adapt import AdaptFiles
+
+_BETAS = (0.9, 0.98)
+_WARMUP_SHARE = 0.1
+
+
+class SecretNumbers:
+    """Random numbers that nobody without the key can repeat."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key, self._drawn = key, 0
+
+    def uniform(self, count: int) -> np.ndarray:
+        """``(count,)`` float64, evenly in the open interval from 0 to 1."""
+        self._drawn += 1
+        stream = hashlib.shake_256(self._key + self._drawn.to_bytes(8)).digest(8 * count)
+        return ((np.frombuffer(stream, dtype="<u8") >> 11).astype(np.float64) + 0.5) / 2.0**53
+
+    def normal(self, like: Tensor) -> Tensor:
+        """Of the shape of a tensor, with mean 0 and standard deviation 1 (Box and Muller 1958)."""
+        half = -(-like.numel() // 2)
+        first, second = self.uniform(2 * half).reshape(2, half)
+        length, angle = np.sqrt(-2 * np.log(first)), 2 * math.pi * second
+        drawn = np.concatenate([length * np.cos(angle), length * np.sin(angle)])[: like.numel()]
+        return torch.from_numpy(drawn).to(like.dtype).view_as(like)
+
+
+@dataclass(frozen=True)
+class PrivateRecord:
+    """What was done."""
+
+    steps: int
+    units: int
+    units_taken: int
+    """Over all steps."""
+    tokens: int
+    """Targets, each time that its unit was taken."""
+    sampling_rate: float
+    noise_multiplier: float
+    norms: np.ndarray
+    """Of the gradient of each unit that was taken, before clipping (float64)."""
+    moved: float
+    """Length of what was added to the weights, in parts of the length of the weights before."""
+    seconds: float
+    curve: list[dict[str, float]]
+
+
+def units_of(text: EncodedText, windows: Windows, documents: list[str] | None = None) -> list[np.ndarray]:
+    """The windows of each unit: of each sentence, or of all sentences of a document, by the name of each line's."""
+    numbers = np.arange(text.sentences)
+    if documents is not None:
+        names: dict[str, int] = {}
+        numbers = np.array([names.setdefault(documents[line - 1], len(names)) for line in text.lines.tolist()])
+    unit = numbers[windows.sentence]
+    order = np.argsort(unit, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(unit[order])) + 1)
+
+
+def train_privately(
+    model: TransformerLanguageModel,
+    text: EncodedText,
+    settings: DifferentialPrivacy,
+    numbers: SecretNumbers,
+    *,
+    documents: list[str] | None = None,
+    valid: EncodedText | None = None,
+    on_log: Log = log_nothing,
+    log_every_steps: int = 10,
+) -> PrivateRecord:
+    """Train ``model`` in place.
+
+    Raises ``ParameterError`` where epsilon is not to be had, and ``ModelError`` where weights are no longer numbers.
+    """
+    from tqdm import tqdm
+
+    windows = divide(text, model.architecture.maximum_tokens)
+    units = units_of(text, windows, documents)
+    rate = min(1.0, settings.batch_units / len(units))
+    steps = max(1, round(settings.epochs / rate))
+    noise = noise_multiplier_for(settings.epsilon, settings.delta, rate, steps)
+    deviation = noise * settings.clipping_norm
+    model.set_dropout(0.0)
+    gradients = ClippedGradients(model, text, windows, units, settings.clipping_norm)
+    targets_before = np.concatenate([[0], np.cumsum(text.is_target())])
+    first, last = windows.first + 1, windows.first + windows.length + 1
+    targets = np.array([int((targets_before[last[unit]] - targets_before[first[unit]]).sum()) for unit in units])
+    optimiser = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, betas=_BETAS)
+    before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    curve: list[dict[str, float]] = []
+    norms: list[np.ndarray] = []
+    tokens, started = 0, time.perf_counter()
+
+    def log(step: int, values: dict[str, float]) -> None:
+        curve.append({"step": step, **values})
+        on_log(step, {name: value for name, value in values.items() if name != "epoch"})
+
+    if valid is not None:
+        log(0, {"epoch": 0.0, "valid_loss": mean_loss(model, valid)})
+    for step in tqdm(range(steps), desc="adapt", unit="step", disable=None, leave=False):
+        chosen = np.flatnonzero(numbers.uniform(len(units)) < rate)
+        total, found = gradients.of(chosen)
+        norms.append(found)
+        tokens += int(targets[chosen].sum())
+        for name, weight in model.named_parameters():
+            weight.grad = (total[name] + deviation * numbers.normal(weight)) / (rate * len(units))
+        for group in optimiser.param_groups:
+            group["lr"] = settings.learning_rate * rate_factor(step, steps, _WARMUP_SHARE)
+        optimiser.step()
+        if (step + 1) % log_every_steps == 0:
+            log(step + 1, {"learning_rate": optimiser.param_groups[0]["lr"]})
+    model.zero_grad()
+    moved = _length({name: weight.detach() - before[name] for name, weight in model.named_parameters()})
+    if not math.isfinite(moved):
+        raise ModelError(
+            f"weights are not finite after {steps} steps; no model was saved. Give a smaller learning_rate than "
+            f"{settings.learning_rate!r}"
+        )
+    if valid is not None:
+        log(steps, {"epoch": steps * rate, "valid_loss": mean_loss(model, valid)})
+    all_norms = np.concatenate(norms)
+    seconds = time.perf_counter() - started
+    return PrivateRecord(
+        steps, len(units), len(all_norms), tokens, rate, noise, all_norms, moved / _length(before), seconds, curve
+    )
+
+
+def _length(weights: dict[str, Tensor]) -> float:
+    return math.sqrt(sum(float(weight.double().square().sum()) for weight in weights.values()))
+
+
+@torch.no_grad()
+def mean_loss(model: TransformerLanguageModel, text: EncodedText) -> float:
+    """Nats a target."""
+    total, targets = 0.0, 0
+    for batch in ValidBatches(text, model.architecture):
+        hidden = model(batch.tokens, batch.places, batch.segments).flatten(0, 1).index_select(0, batch.positions)
+        scores = chunked_log_probabilities(hidden, model.embedding.weight, batch.targets)
+        total, targets = total - float(scores.double().sum()), targets + len(scores)
+    return total / targets
+
+
+def adapt(
+    settings: AdaptationSettings, files: "AdaptFiles", seed: int, resources: ResourceSettings, frame: TrainingFrame
+) -> Report:
+    """The stage ``adapt`` where ``adaptation.private`` is set: read, train, write the folder, and print one line. On
+    the processor, in one process.
+
+    Raises ``ParameterError`` where documents are protected and not given, ``CorpusError`` where they are of another
+    text or each line is one of its own, and ``ModelError`` where the model reads across sentences.
+    """
+    private = settings.private
+    assert private is not None, "who calls this has looked"
+    check_replaceable(files.output)
+    set_up_torch(resources.threads)
+    model, vocabulary = load_model(files.model)
+    if model.architecture.context == "stream":
+        raise ModelError(
+            f"model {files.model!r} reads across sentences (context 'stream'), so that no gradient is of one line "
+            "alone; pretrain one with context 'sentence' or 'packed'"
+        )
+    text = encode_text(files.input, vocabulary, files.markers)
+    documents = _documents(private, files, text)
+    valid = encode_text(files.valid, vocabulary) if files.valid else None
+    drawn = hashlib.sha256(text.offsets.tobytes() + text.tokens.tobytes() + settings.model_dump_json().encode())
+    key = hmac.digest(clone_key("DP-SGD"), drawn.digest() + seed.to_bytes(8), "sha256")
+    with frame.curve.open() as on_log:
+        record = train_privately(
+            model,
+            text,
+            private,
+            SecretNumbers(key),
+            documents=documents,
+            valid=valid,
+            on_log=on_log,
+            log_every_steps=frame.curve.every_steps,
+        )
+    save_model(files.output, model.eval(), vocabulary)
+    epsilon = epsilon_spent(record.sampling_rate, record.noise_multiplier, record.steps, private.delta)
+    report = Report(seed=seed).measure(
+        steps=record.steps,
+        epochs=round(record.steps * record.sampling_rate, 6),
+        tokens=record.tokens,
+        tokens_per_second=round(record.tokens / record.seconds, 1),
+        train_seconds=round(record.seconds, 3),
+        parameters_count=model.parameter_count(),
+        vocabulary_size=len(vocabulary),
+        vocabulary_hash=vocabulary.hash,
+        **text.counts(),
+        marker_use=files.markers,
+        arithmetic="float32",
+        threads=resources.threads,
+        curve=record.curve,
+        differential_privacy=_measured(private, record, epsilon),
+    )
+    warn_of_markers(report, text.marker_like)
+    print(
+        f"adapt: DP-SGD, epsilon {epsilon:.3f} at delta {private.delta:g} for each {private.unit} of {record.units:,}; "
+        f"{record.steps:,} steps, noise {record.noise_multiplier:.3f}{valid_perplexities(record.curve)}; model in "
+        f"{files.output}",
+        file=sys.stderr,
+    )
+    return report
+
+
+def _documents(private: DifferentialPrivacy, files: "AdaptFiles", text: EncodedText) -> list[str] | None:
+    if private.unit == "line":
+        return None
+    if not files.documents:
+        raise ParameterError("private.unit='document' protects all lines of a document together; give --documents")
+    documents = list(read_lines(files.documents, "documents file"))
+    lines = text.sentences + text.empty_lines + text.dropped_lines
+    if len(documents) != lines:
+        raise CorpusError(f"documents file {files.documents!r} has {len(documents)} lines and the text {lines}")
+    if len(set(documents)) == lines:
+        raise CorpusError(
+            f"each line of {files.input!r} is a document of its own by {files.documents!r}; set private.unit: line"
+        )
+    return documents
+
+
+def _measured(private: DifferentialPrivacy, record: PrivateRecord, epsilon: float) -> dict[str, Any]:
+    norms = record.norms
+    return {
+        "epsilon": epsilon,
+        "delta": private.delta,
+        "unit": private.unit,
+        "units": record.units,
+        "accountant": "RDP, add or remove one unit, Poisson sampling",
+        "sampling_rate": record.sampling_rate,
+        "noise_multiplier": record.noise_multiplier,
+        "clipping_norm": private.clipping_norm,
+        "units_taken": record.units_taken,
+        "gradient_norm_median": float(np.median(norms)) if len(norms) else None,
+        "clipped_share": float((norms > private.clipping_norm).mean()) if len(norms) else None,
+        "weights_moved": record.moved,
+    }

@@ -1,0 +1,287 @@
+"""DP-SGD: its accountant against published values, clipped gradients against the plain loop, noise against its law."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from pretrained_folder import fill_with_pretrained
+from scipy.special import comb
+from scipy.stats import kstest
+from stage_commands import settings as keys
+
+from tasks.cli import main
+from tasks.errors import ParameterError
+from tasks.language_model.dp_sgd import gradients as dp_gradients
+from tasks.language_model.dp_sgd.accountant import (
+    ORDERS,
+    epsilon_spent,
+    noise_multiplier_for,
+    renyi_divergence,
+)
+from tasks.language_model.dp_sgd.gradients import ClippedGradients
+from tasks.language_model.dp_sgd.training import SecretNumbers, train_privately, units_of
+from tasks.language_model.encoded_text import EncodedText
+from tasks.language_model.settings import AdaptationSettings, DifferentialPrivacy
+from tasks.language_model.transformer.batching import divide, make_batch
+from tasks.language_model.transformer.folder import load_model
+from tasks.language_model.transformer.model import TransformerLanguageModel
+from tasks.records.stage_report import read_report
+from tasks.settings.resources import ResourceSettings
+from tasks.training.ranks.plan import RankPlan
+
+LINES = ["a b c", "d", "a a d b", "c b", "b b b b b b c d a b c", "unknown a", "d c b a d"]
+DOCUMENTS = ["one", "two", "one", "three", "two", "two", "two"]
+
+
+# The accountant ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [2, 5, 32, 128])
+@pytest.mark.parametrize(("rate", "noise"), [(0.01, 1.1), (0.04, 1.5), (0.1, 0.6), (0.5, 4.0)])
+def test_the_integral_is_the_sum_of_binomials_at_whole_orders(rate: float, noise: float, order: int) -> None:
+    """Mironov et al. 2019, equation 4."""
+    taken = np.arange(order + 1)
+    logs = np.log(comb(order, taken)) + taken * math.log(rate) + (order - taken) * math.log1p(-rate)
+    logs += (taken**2 - taken) / (2 * noise**2)
+    assert renyi_divergence(rate, noise, order) == pytest.approx(np.logaddexp.reduce(logs) / (order - 1), rel=1e-9)
+
+
+def test_published_values() -> None:
+    # Opacus, tests/accountants_test.py: 90 epochs at a rate of 0.04.
+    assert epsilon_spent(0.04, 1.5, 2250, 1e-5) == pytest.approx(7.32911117143, abs=1e-6)
+    # Abadi et al. 2016, section 3.2: epsilon 1.26 after 10,000 steps, with their conversion.
+    moments = [10_000 * renyi_divergence(0.01, 4.0, order) + math.log(1e5) / (order - 1) for order in ORDERS]
+    assert min(moments) == pytest.approx(1.26, abs=0.005)
+    # The Gaussian mechanism without subsampling has order / (2 sigma^2).
+    assert renyi_divergence(1.0, 2.0, 3.0) == pytest.approx(3 / 8)
+    assert renyi_divergence(1 - 1e-12, 2.0, 3.0) == pytest.approx(3 / 8)
+
+
+@pytest.mark.parametrize(("epsilon", "rate", "steps"), [(8.0, 0.128, 31), (2.0, 0.128, 31), (0.5, 0.01, 1000)])
+def test_the_noise_is_the_least_that_is_enough(epsilon: float, rate: float, steps: int) -> None:
+    noise = noise_multiplier_for(epsilon, 1e-5, rate, steps)
+    assert epsilon_spent(rate, noise, steps, 1e-5) <= epsilon < epsilon_spent(rate, noise / 1.002, steps, 1e-5)
+
+
+def test_an_epsilon_that_is_not_to_be_had_is_an_error() -> None:
+    with pytest.raises(ParameterError, match=r"epsilon 0\.1 at delta 1e-05 is not to be had in 100000000 steps"):
+        noise_multiplier_for(0.1, 1e-5, 1.0, 100_000_000)
+
+
+# Gradients -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def model(vocabulary: object) -> TransformerLanguageModel:
+    """Two layers of random weights, larger than a beginning has, so that no gradient is near 0."""
+    from tasks.language_model.settings import ArchitectureSettings
+
+    architecture = ArchitectureSettings(layers=2, heads=2, width=8, maximum_tokens=8)
+    model = TransformerLanguageModel(architecture, len(vocabulary))  # type: ignore[arg-type]
+    generator = torch.Generator().manual_seed(5)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.5, generator=generator)
+    return model
+
+
+def plain(
+    model: TransformerLanguageModel, text: EncodedText, units: list[np.ndarray], clip: float
+) -> tuple[dict[str, torch.Tensor], list[float]]:
+    """The definition: unit by unit, the gradient of the summed loss by autograd, cut to the norm, and added up."""
+    windows = divide(text, model.architecture.maximum_tokens)
+    total = {name: torch.zeros_like(weight) for name, weight in model.named_parameters()}
+    norms = []
+    for unit in units:
+        model.zero_grad()
+        for window in unit.tolist():
+            batch = make_batch(text, text.is_target(), windows, np.array([window]))
+            scores = model.logits(batch.tokens).flatten(0, 1)[batch.positions]
+            torch.nn.functional.cross_entropy(scores, batch.targets, reduction="sum").backward()
+        found = {name: weight.grad.clone() for name, weight in model.named_parameters() if weight.grad is not None}
+        norm = math.sqrt(sum(float(gradient.square().sum()) for gradient in found.values()))
+        norms.append(norm)
+        for name, gradient in found.items():
+            total[name] += gradient * min(1.0, clip / norm)
+    return total, norms
+
+
+@pytest.mark.parametrize("long_unit", [128, 6, 0])
+@pytest.mark.parametrize("by_document", [False, True])
+@pytest.mark.parametrize("clip", [0.5, 12.0, 1e6])
+def test_clipped_gradients_are_those_of_the_plain_loop(
+    model: TransformerLanguageModel,
+    encoded: Callable[..., EncodedText],
+    monkeypatch: pytest.MonkeyPatch,
+    long_unit: int,
+    by_document: bool,
+    clip: float,
+) -> None:
+    """One line is longer than the model's positions; units of several windows are rows, or taken one by one."""
+    monkeypatch.setattr(dp_gradients, "LONG_UNIT", long_unit)
+    monkeypatch.setattr(dp_gradients, "_INPUTS_AT_ONCE", 20)
+    text = encoded(LINES)
+    windows = divide(text, 8)
+    assert len(windows) > len(LINES)
+    units = units_of(text, windows, DOCUMENTS if by_document else None)
+    assert len(units) == (3 if by_document else len(LINES))
+    chosen = np.array([2, 0, *([] if by_document else [6, 4])])
+    expected, norms = plain(model, text, [units[index] for index in chosen], clip)
+    total, found = ClippedGradients(model, text, windows, units, clip).of(chosen)
+    assert found == pytest.approx(norms, rel=1e-4)
+    assert set(total) == {name for name, _ in model.named_parameters()}
+    for name, gradient in expected.items():
+        assert float(gradient.abs().max()) > 0, name
+        torch.testing.assert_close(total[name], gradient, rtol=1e-4, atol=1e-5 * max(1.0, clip if clip < 100 else 100))
+
+
+def test_markers_that_are_no_targets_have_no_loss(
+    model: TransformerLanguageModel, encoded: Callable[..., EncodedText]
+) -> None:
+    text = encoded(["a [MASK] b", "c"], "ignore")
+    units = units_of(text, divide(text, 8))
+    expected, norms = plain(model, text, units, 1.0)
+    total, found = ClippedGradients(model, text, divide(text, 8), units, 1.0).of(np.arange(2))
+    assert found == pytest.approx(norms, rel=1e-4)
+    torch.testing.assert_close(total["embedding.weight"], expected["embedding.weight"], rtol=1e-4, atol=1e-5)
+
+
+def test_no_unit_adds_more_than_the_clipping_norm(
+    model: TransformerLanguageModel, encoded: Callable[..., EncodedText]
+) -> None:
+    """What the accountant relies on: with and without a unit, the sum moves by the norm at most."""
+    text = encoded(LINES)
+    windows = divide(text, 8)
+    gradients = ClippedGradients(model, text, windows, units_of(text, windows, DOCUMENTS), 0.7)
+    whole, norms = gradients.of(np.arange(3))
+    assert (norms > 0.7).all()
+    for left_out in range(3):
+        without, _ = gradients.of(np.delete(np.arange(3), left_out))
+        moved = math.sqrt(sum(float((whole[name] - without[name]).square().sum()) for name in whole))
+        assert moved == pytest.approx(0.7, rel=1e-4)
+
+
+# Noise and sampling --------------------------------------------------------------------------------------------------
+
+
+def test_noise_is_normal_and_a_function_of_the_key() -> None:
+    like = torch.empty(101, 99)
+    numbers = SecretNumbers(b"key")
+    first, second = numbers.normal(like).numpy().ravel(), numbers.normal(like).numpy().ravel()
+    assert kstest(first, "norm").pvalue > 1e-3
+    assert abs(np.corrcoef(first, second)[0, 1]) < 0.05
+    assert (SecretNumbers(b"key").normal(like).numpy().ravel() == first).all()
+    assert (SecretNumbers(b"other").normal(like).numpy().ravel() != first).any()
+
+
+def test_a_step_adds_noise_of_the_stated_deviation_and_units_are_taken_at_the_stated_rate(
+    small_model: Callable[..., TransformerLanguageModel],
+    encoded: Callable[..., EncodedText],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With Adam's step replaced by plain descent, weights move by (sum + noise) / expected units."""
+    taken: list[np.ndarray] = []
+    added: list[torch.Tensor] = []
+
+    def nothing(self: ClippedGradients, chosen: np.ndarray) -> tuple[dict[str, torch.Tensor], np.ndarray]:
+        taken.append(chosen)
+        return {name: torch.zeros_like(weight) for name, weight in self._model.named_parameters()}, np.ones(len(chosen))
+
+    monkeypatch.setattr(ClippedGradients, "of", nothing)
+    monkeypatch.setattr(
+        torch.optim.Adam,
+        "step",
+        lambda self: added.append(torch.cat([w.grad.flatten() for w in self.param_groups[0]["params"]])),
+    )
+    settings = DifferentialPrivacy(epsilon=1.0, clipping_norm=3.0, batch_units=25, epochs=10.0)
+    record = train_privately(small_model(), encoded(["a b"] * 100), settings, SecretNumbers(b"key"))
+    assert (record.steps, record.sampling_rate, len(added)) == (40, 0.25, 40)
+    noise = torch.cat(added).numpy() * 25 / (3.0 * record.noise_multiplier)
+    assert kstest(noise, "norm").pvalue > 1e-3
+    # Standard error of the share over 40 x 100 coins: 0.007.
+    assert record.units_taken / 4000 == pytest.approx(0.25, abs=0.028)
+    assert np.std([len(chosen) for chosen in taken]) == pytest.approx(math.sqrt(100 * 0.25 * 0.75), rel=0.4)
+
+
+# The command ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Texts and a pretrained model, and the document of each line."""
+    folder = fill_with_pretrained(tmp_path_factory.mktemp("private"), 120)
+    (folder / "documents.txt").write_text("".join(f"{line // 3}\n" for line in range(120)), encoding="utf-8")
+    return folder
+
+
+def adapted(folder: Path, *options: str, output: str = "adapted") -> int:
+    files = ["--model", "pretrained", "--input", "text.txt", "--valid", "valid.txt", "--documents", "documents.txt"]
+    files = [str(folder / word) if not word.startswith("--") else word for word in files]
+    written = ["--output", str(folder / output), "--report", str(folder / f"{output}.json"), "--threads", "1"]
+    return main(["adapt", *files, *written, *options])
+
+
+@pytest.mark.parametrize(("unit", "units"), [("line", 120), ("document", 40)])
+def test_the_report_says_what_was_spent_and_weights_move(folder: Path, unit: str, units: int) -> None:
+    private = json.dumps({"epsilon": 3.0, "unit": unit, "batch_units": 20, "epochs": 2.0})
+    assert adapted(folder, *keys(f"adaptation.private={private}")) == 0
+    measured = read_report(folder / "adapted.json")["measured"]
+    found = measured["differential_privacy"]
+    assert (found["unit"], found["units"], found["delta"]) == (unit, units, 1e-5)
+    assert (found["sampling_rate"], measured["steps"]) == (20 / units, 2 * units // 20)
+    spent = epsilon_spent(found["sampling_rate"], found["noise_multiplier"], measured["steps"], found["delta"])
+    assert found["epsilon"] == spent
+    assert 2.97 < spent <= 3.0
+    before, after = (load_model(folder / name)[0].state_dict() for name in ("pretrained", "adapted"))
+    squares = [sum(float(w.square().sum()) for w in each) for each in (before.values(), _differences(before, after))]
+    assert found["weights_moved"] == pytest.approx(math.sqrt(squares[1] / squares[0]), rel=1e-4)
+    assert found["weights_moved"] > 0.01
+    assert 0 < found["clipped_share"] <= 1
+    first = (folder / "adapted" / "model.safetensors").read_bytes()
+    assert adapted(folder, *keys(f"adaptation.private={private}")) == 0
+    assert (folder / "adapted" / "model.safetensors").read_bytes() == first
+    assert adapted(folder, "--seed", "2", *keys(f"adaptation.private={private}")) == 0
+    assert (folder / "adapted" / "model.safetensors").read_bytes() != first
+
+
+def _differences(before: dict[str, torch.Tensor], after: dict[str, torch.Tensor]) -> list[torch.Tensor]:
+    return [after[name] - weight for name, weight in before.items()]
+
+
+def test_with_little_noise_it_learns_the_text(folder: Path) -> None:
+    private = json.dumps({"epsilon": 100.0, "batch_units": 40, "epochs": 20.0, "learning_rate": 0.02})
+    assert adapted(folder, *keys(f"adaptation.private={private}")) == 0
+    curve = read_report(folder / "adapted.json")["measured"]["curve"]
+    assert curve[-1]["valid_loss"] < curve[0]["valid_loss"] - 0.1
+
+
+@pytest.mark.parametrize(
+    ("private", "options", "said"),
+    [
+        ({"epsilon": 8.0}, keys("adaptation.generic_share=0.1"), "mixes nothing in"),
+        ({"epsilon": 8.0}, keys("adaptation.patience=2"), "does not stop early"),
+        ({"epsilon": 8.0, "unit": "document"}, ["--documents", "{valid}"], "has 50 lines and the text 120"),
+        ({"epsilon": 8.0, "unit": "document"}, ["--documents", "{numbers}"], "is a document of its own"),
+    ],
+)
+def test_what_epsilon_would_not_hold_for_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], private: dict[str, object], options: list[str], said: str
+) -> None:
+    (folder / "numbers.txt").write_text("".join(f"{line}\n" for line in range(120)), encoding="utf-8")
+    given = [word.format(valid=folder / "valid.txt", numbers=folder / "numbers.txt") for word in options]
+    arguments = [*keys(f"adaptation.private={json.dumps(private)}"), *given]
+    assert adapted(folder, *arguments, output="refused") == 1
+    assert said in capsys.readouterr().err
+    assert not (folder / "refused").exists()
+
+
+def test_it_runs_in_one_process_on_any_number_of_devices() -> None:
+    from tasks.language_model.adapt import TransformerAdaptation, ranks_of_adaptation
+
+    resources = ResourceSettings(threads=1, parallel_stages=1, devices=2)
+    private = AdaptationSettings(private=DifferentialPrivacy(epsilon=8.0))
+    assert ranks_of_adaptation(TransformerAdaptation(adaptation=private), resources) == RankPlan()
+    assert ranks_of_adaptation(TransformerAdaptation(), resources).world_size == 2
