@@ -193,13 +193,15 @@ def _attack_twin(
     )
     text = list(read_lines(str(files.text)))
     obfuscate = _obfuscation(settings, files, cell, resources)
-    trained = twin_text(twin.members, text, canaries, obfuscate, settings.held_out_share, settings.seed)
+    trained = twin_text(twin.members, twin.documents, text, canaries, obfuscate, settings.held_out_share, settings.seed)
     write_lines(twin.work / "text.txt", trained.lines, private=True)
+    write_lines(twin.work / "documents.txt", trained.documents, private=True)
     given = AdaptFiles(
         model=str(files.base),
         input=str(twin.work / "text.txt"),
         valid=files.valid,
         generic_text=files.generic_text,
+        documents=str(twin.work / "documents.txt"),
         markers=MARKER_USES.get(str(cell.method), "none"),
         output=str(twin.work / "model"),
     )
@@ -342,12 +344,21 @@ class AuditCommand(StageCommand[AttackSettings, AuditFiles]):
             return replace(found, settings=AttackSettings(**found.settings.model_dump(exclude_unset=True)))
         from tasks.parameters.parameter_file import read_sections
 
-        sections = ["masking", "language_model", *([f"filling.{cell.method}"] if is_filled(cell) else [])]
+        sections = [
+            "masking",
+            "language_model",
+            "compare.private",
+            *([f"filling.{cell.method}"] if is_filled(cell) else []),
+        ]
         read = read_sections(params, sections)
         made: dict[str, Any] = {"techniques": read["masking"], "filling": read.get(f"filling.{cell.method}")}
-        used = ["audit", "masking", *sections[2:]]
+        used = ["audit", "masking", *sections[3:]]
         if trains_twin:
             said = read["language_model"].model_dump(mode="json", exclude_unset=True)
+            private = next((each for each in read["compare.private"] if each.method == cell.method), None)
+            if private is not None and not cell.technique:
+                said["adaptation"]["private"] = private.model_dump(mode="json", exclude_unset=True)
+                used.append("compare.private")
             made["adaptation"] = of_kind(said, [], AdaptSettings)
             used += [f"language_model.{part}" for part in ("adaptation", "kind", said["kind"])]
         settings = AttackSettings.model_validate({**found.settings.model_dump(exclude_unset=True), **made})

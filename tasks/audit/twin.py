@@ -40,6 +40,8 @@ class TwinText:
 
     lines: list[str]
     """To train on."""
+    documents: list[str]
+    """The document of each of these; a canary is one of its own, however often it stands there."""
     is_member: np.ndarray
     """Of each private line (L,), whether it is among these, bool."""
     masked_shares: Mapping[Family, float | None]
@@ -48,6 +50,7 @@ class TwinText:
 
 def twin_text(
     members: Sequence[str],
+    documents: Sequence[str],
     text: Sequence[str],
     canaries: Canaries,
     obfuscate: Obfuscate,
@@ -56,7 +59,7 @@ def twin_text(
 ) -> TwinText:
     """Leave lines out and plant canaries.
 
-    ``members``: the private lines (L); ``text``: the cell's own, once or in several copies one behind the other.
+    ``members`` and ``documents``: the private lines (L), and what each belongs to; ``text``: the cell's own, once or in several copies one behind the other.
     ``CorpusError`` where it has another number of lines.
     """
     if not members or len(text) % len(members):
@@ -66,23 +69,25 @@ def twin_text(
         )
     generator = np.random.default_rng([seed, _SEED_BRANCH])
     is_member = generator.random(len(members)) >= held_out_share
-    kept = [line for number, line in enumerate(text) if is_member[number % len(members)]]
+    kept = [
+        (line, f"document {documents[number % len(members)]}")
+        for number, line in enumerate(text)
+        if is_member[number % len(members)]
+    ]
     planted = [canary for canary in canaries.planted for _ in range(canary.repetitions)]
     obfuscated = obfuscate([canary.text for canary in planted])
     order = random.Random(f"{seed} places")
     # Among the others, each at a place of its own.
-    places = sorted((order.random() * len(kept), line) for line in obfuscated.lines)
-    lines, taken = [], 0
-    for number, line in enumerate(kept):
-        while taken < len(places) and places[taken][0] < number:
-            lines.append(places[taken][1])
-            taken += 1
-        lines.append(line)
-    lines += [line for _, line in places[taken:]]
+    named = [(line, f"canary {canary.text}") for line, canary in zip(obfuscated.lines, planted, strict=True)]
+    at = [
+        *((float(number), pair) for number, pair in enumerate(kept)),
+        *((order.random() * len(kept), p) for p in named),
+    ]
+    together = [pair for _, pair in sorted(at, key=lambda placed: placed[0])]
     masked = {family: [0, 0] for family in FAMILIES}
     for canary, spans in zip(planted, obfuscated.spans, strict=True):
         hidden = {span.start for span in spans}
         masked[canary.family][0] += sum(place in hidden for place in canary.drawn)
         masked[canary.family][1] += len(canary.drawn)
     shares = {family: hit / drawn if drawn else None for family, (hit, drawn) in masked.items()}
-    return TwinText(lines, is_member, shares)
+    return TwinText([line for line, _ in together], [name for _, name in together], is_member, shares)

@@ -24,6 +24,7 @@ from tasks.records.cells import (
     BASELINES,
     MASK_REPORTS,
     NO_LANGUAGE_MODEL,
+    ORACLE,
     PRETRAINED,
     audited_cells,
     cell_key,
@@ -264,7 +265,11 @@ def _audited(cell: Cell, parameters: Parameters) -> Entry:
         "options": options,
         "text": _training_text(cell),
         "filler": options.get("filler", "data/word_counts.tsv"),
-        "filling": f"filling.{cell.method}" if is_filled(cell) else "audit",
+        "filling": f"filling.{cell.method}"
+        if is_filled(cell)
+        else "audit"
+        if cell.method == ORACLE
+        else "compare.private",
     }
 
 

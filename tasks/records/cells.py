@@ -49,7 +49,7 @@ def _cells_of(dataset: str, compare: CompareSettings) -> Iterator[Cell]:
 
 
 def audited_cells(compare: CompareSettings) -> list[Cell]:
-    """Those that are attacked: what ``compare.fills`` says, and Oracle for the scale."""
+    """Those that are attacked: what ``compare.fills`` says, and for the scale what reads the raw text."""
     named = {
         (fills.filler, technique, method)
         for fills in compare.fills
@@ -57,7 +57,7 @@ def audited_cells(compare: CompareSettings) -> list[Cell]:
         for method in fills.audited
     }
     cells = expected_cells(compare)
-    return [c for c in cells if named and (c.method == ORACLE or (c.filler, c.technique, c.method) in named)]
+    return [c for c in cells if named and (reads_raw_text(c) or (c.filler, c.technique, c.method) in named)]
 
 
 def reads_raw_text(cell: Cell) -> bool:
