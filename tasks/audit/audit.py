@@ -344,15 +344,11 @@ class AuditCommand(StageCommand[AttackSettings, AuditFiles]):
             return replace(found, settings=AttackSettings(**found.settings.model_dump(exclude_unset=True)))
         from tasks.parameters.parameter_file import read_sections
 
-        sections = [
-            "masking",
-            "language_model",
-            "compare.private",
-            *([f"filling.{cell.method}"] if is_filled(cell) else []),
-        ]
+        own = [f"filling.{cell.method}"] if is_filled(cell) else []
+        sections = ["masking", "language_model", "compare.private", *own]
         read = read_sections(params, sections)
         made: dict[str, Any] = {"techniques": read["masking"], "filling": read.get(f"filling.{cell.method}")}
-        used = ["audit", "masking", *sections[3:]]
+        used = ["audit", "masking", *own]
         if trains_twin:
             said = read["language_model"].model_dump(mode="json", exclude_unset=True)
             private = next((each for each in read["compare.private"] if each.method == cell.method), None)

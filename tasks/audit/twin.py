@@ -59,8 +59,8 @@ def twin_text(
 ) -> TwinText:
     """Leave lines out and plant canaries.
 
-    ``members`` and ``documents``: the private lines (L), and what each belongs to; ``text``: the cell's own, once or in several copies one behind the other.
-    ``CorpusError`` where it has another number of lines.
+    ``members`` and ``documents``: the private lines (L), and what each belongs to; ``text``: the cell's own, once or in
+    several copies one behind the other. ``CorpusError`` where it has another number of lines.
     """
     if not members or len(text) % len(members):
         raise CorpusError(
@@ -79,11 +79,8 @@ def twin_text(
     order = random.Random(f"{seed} places")
     # Among the others, each at a place of its own.
     named = [(line, f"canary {canary.text}") for line, canary in zip(obfuscated.lines, planted, strict=True)]
-    at = [
-        *((float(number), pair) for number, pair in enumerate(kept)),
-        *((order.random() * len(kept), p) for p in named),
-    ]
-    together = [pair for _, pair in sorted(at, key=lambda placed: placed[0])]
+    placed = [*enumerate(kept), *((order.random() * len(kept), pair) for pair in named)]
+    together = [pair for _, pair in sorted(placed, key=lambda each: each[0])]
     masked = {family: [0, 0] for family in FAMILIES}
     for canary, spans in zip(planted, obfuscated.spans, strict=True):
         hidden = {span.start for span in spans}

@@ -255,9 +255,10 @@ def _adapted(cell: Cell, parameters: Parameters) -> Entry:
 
 
 def _audited(cell: Cell, parameters: Parameters) -> Entry:
-    """A text, and the twin of the model that is trained on it. Oracle has no method and no filler: the attacks' own
-    settings and the word counts stand in their place."""
+    """A text, and the twin of the model that is trained on it. What was not filled depends on no method and no filler:
+    its own settings, or the attacks', stand in their place."""
     typed = ("technique", "method", "seed")
+    of_raw_text = "audit" if cell.method == ORACLE else "compare.private"
     options: Entry = {name: value for name, value in cell.as_dict().items() if name in typed and value is not None}
     if cell.filler:
         options["filler"] = _filler_folder(cell.filler, cell, parameters)
@@ -265,11 +266,7 @@ def _audited(cell: Cell, parameters: Parameters) -> Entry:
         "options": options,
         "text": _training_text(cell),
         "filler": options.get("filler", "data/word_counts.tsv"),
-        "filling": f"filling.{cell.method}"
-        if is_filled(cell)
-        else "audit"
-        if cell.method == ORACLE
-        else "compare.private",
+        "filling": f"filling.{cell.method}" if is_filled(cell) else of_raw_text,
     }
 
 
