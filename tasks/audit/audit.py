@@ -18,20 +18,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-
+from tasks.audit.attacked import AttackSettings, AuditFiles
 from tasks.audit.figure import Figure
 from tasks.audit.settings import AuditSettings
 from tasks.command import Invocation, StageCommand
 from tasks.errors import ParameterError
-from tasks.filling.beside_corpus import CorpusFiles, context_beside, mask_beside
-from tasks.filling.methods import AnyMethod
+from tasks.filling.beside_corpus import context_beside, mask_beside
 from tasks.language_model.adapt import AnyAdaptation
 from tasks.language_model.settings import AdaptSettings
-from tasks.masking.techniques import AnyTechnique
-from tasks.options import READ, READ_MODEL
 from tasks.records.cell import Cell
 from tasks.records.cells import is_filled
 from tasks.records.stage_report import Report
@@ -41,42 +37,9 @@ from tasks.settings.resources import ResourceSettings
 if TYPE_CHECKING:
     from tasks.audit.canaries import Family
     from tasks.audit.twin import Obfuscate
-    from tasks.filling.masked_sentence import MaskedSentence
 
 SUMMARY = "attack a text and a language model: what do they give away of the private text?"
 DEFAULT_WORK_FOLDER = ".palimpsest/audits"
-
-
-class AuditFiles(CorpusFiles):
-    """What is attacked, and what the attackers know."""
-
-    members: Annotated[str, READ]
-    """private text that the text was made from, or the model was trained on, one sentence a line"""
-    text: Annotated[str | None, READ] = None
-    """text to attack, made from the private one line by line"""
-    documents: Annotated[str | None, READ] = None
-    """the document of each private line, by any name, one a line"""
-    masked: Annotated[str | None, READ] = None
-    """masked texts of the private one, a folder for each technique"""
-    model: Annotated[str | None, READ_MODEL] = None
-    """language model to attack, with --non-members: a folder, hub name or package:NAME/FOLDER"""
-    non_members: Annotated[str | None, READ] = None
-    """lines of the same sort that the model was not trained on"""
-    base: Annotated[str | None, READ_MODEL] = None
-    """language model that it was adapted from; without --model a twin is adapted from it, and attacked"""
-    valid: Annotated[str | None, READ] = None
-    """text that the twin's training measures progress on, as for 'palimpsest adapt'"""
-
-
-class AttackSettings(AuditSettings):
-    """The section ``audit``, and how the attacked text and model were made."""
-
-    techniques: dict[str, AnyTechnique] = Field(default_factory=dict, exclude=True)
-    """All of the experiment: a tagger among them that has not masked the text looks for what is left."""
-    filling: AnyMethod | None = Field(default=None, exclude=True)
-    """``None`` where nothing was filled."""
-    adaptation: AdaptSettings | None = Field(default=None, exclude=True)
-    """``None`` where no twin is trained."""
 
 
 def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: ResourceSettings) -> Report:
@@ -93,7 +56,9 @@ def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: Re
     figures: dict[str, Figure] = {}
     report = Report()
     if files.text:
-        figures |= _text_figures(settings, files, cell, resources)
+        from tasks.audit.text_attacks import text_figures
+
+        figures |= text_figures(settings, files, cell, resources)
     with _private_folder(resources) as work:
         if files.model and files.non_members:
             figures |= _given_model(settings, files, members, documents, work)
@@ -233,85 +198,6 @@ def _obfuscation(settings: AttackSettings, files: AuditFiles, cell: Cell, resour
         return Obfuscated(context.corpus_filler().fill_shard(shard).lines, masked.spans)
 
     return obfuscate
-
-
-def _text_figures(
-    settings: AttackSettings, files: AuditFiles, cell: Cell, resources: ResourceSettings
-) -> dict[str, Figure]:
-    """What the text gives away, to its readers and to who guesses what was masked."""
-    from tasks.audit.clear_text import clear_text, other_tagger
-    from tasks.language_model.evaluation.reference_text import sidecars_in
-
-    members, text, own = files.members, str(files.text), cell.technique
-    method = settings.filling
-    copies = method.copies if method is not None else 1
-    sidecars = sidecars_in(files.masked) if files.masked else {}
-    # Of those that have masked the models are there.
-    masked_by = {name: settings.techniques[name] for name in sidecars if name in settings.techniques}
-    tagger = other_tagger(masked_by, own).build(files.word_counts, resources.threads)
-    figures = clear_text(
-        members,
-        text,
-        sidecars,
-        own,
-        tagger,
-        copies=copies,
-        documents=files.documents,
-        most_lines=settings.tagged_lines,
-        seed=settings.seed,
-    )
-    if own is None or files.masked is None:
-        return figures
-    folder = Path(files.masked) / own
-    kept_words = folder / "kept_words.txt"
-    return (
-        figures
-        | _guesses(settings, files, folder, text, resources)
-        | (_links(settings, files, folder, text, kept_words) if method is not None else {})
-    )
-
-
-def _guesses(
-    settings: AttackSettings, files: AuditFiles, masked: Path, text: str, resources: ResourceSettings
-) -> dict[str, Figure]:
-    """What somebody guesses of the masked words who knows how they were masked and filled."""
-    from tasks.audit.reidentification import masked_places, reidentification
-
-    method = settings.filling
-    forbids = method is not None and method.forbid_original
-    places = masked_places(
-        masked / "text.txt",
-        masked / "sidecar.jsonl",
-        settings.places,
-        settings.seed,
-        forbidding_fill=text if forbids else None,
-        copies=method.copies if method is not None else 1,
-        merge_markers=method.merge_markers if method is not None else True,
-        classes_told=method is not None and method.matches_classes,
-        documents=files.documents,
-    )
-    return reidentification(places, masked / "kept_words.txt", files.word_counts, settings.attacker, resources.threads)
-
-
-def _links(settings: AttackSettings, files: AuditFiles, masked: Path, text: str, kept_words: Path) -> dict[str, Figure]:
-    """Which words are substitutes, and which of them stand for the same thing."""
-    from tasks.audit.linkage import filled_lines, same_entity_told, substitutes_told
-    from tasks.filling.frequencies.word_frequencies import KeptWords
-    from tasks.language_model.vocabulary import counts_of_words
-
-    method = settings.filling
-    assert method is not None, "a text that was filled"
-
-    def fills() -> "Iterator[tuple[MaskedSentence, tuple[str, ...]]]":
-        return filled_lines(masked / "text.txt", text, method.copies, merge_markers=method.merge_markers)
-
-    counts = counts_of_words(str(files.word_counts))
-    return {
-        "substitutes_told": substitutes_told(
-            fills(), KeptWords.read(str(kept_words)), counts, settings.tagged_lines, settings.seed
-        ),
-        "same_entity_told": same_entity_told(fills(), masked / "sidecar.jsonl", files.documents),
-    }
 
 
 def _shown(name: str, figure: Figure) -> str:

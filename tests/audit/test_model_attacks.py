@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import yaml
 
-from tasks.audit.audit import COMMAND, AttackSettings
+from tasks.audit.attacked import AttackSettings
 from tasks.audit.canaries import make_canaries
 from tasks.audit.exposure import null_exposure
 from tasks.audit.line_scores import score_references
@@ -209,4 +209,3 @@ def test_what_cannot_be_attacked_is_one_line(options, says, place, capsys, monke
     error = capsys.readouterr().err
     assert says in error
     assert error.count("\n") == 1
-    assert COMMAND.name == "audit"
