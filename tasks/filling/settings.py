@@ -63,6 +63,9 @@ class FillingMethod(Settings):
     """Kinds of language models that it runs with, of ``KINDS``; none for a method without a model."""
     needs_word_counts: ClassVar[bool] = False
     """Whether it draws words by their frequency: in the published list, where no counts are given."""
+    returns_originals: ClassVar[bool] = False
+    """Whether it writes the masked word itself by design, more often than a guess would: the closer its fill is to the
+    private text, the better it measures, so that no verdict goes by that."""
     reads_tuning_text: ClassVar[bool] = False
     """Whether it learns from generic text that the filler was not trained on."""
 

@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tasks.filling.methods import METHODS
 from tasks.language_model.settings import MANY_UNKNOWN, EvaluationSettings
 from tasks.masking.settings import MANY_MASKED
 from tasks.records.cell import Cell
@@ -76,13 +77,24 @@ class _Choice:
         self._dataset, self._experiment, self._reports, self._limits = dataset, experiment, index.reports, limits
         mine = [condition for condition in experiment.by_condition if condition.dataset == dataset]
         usable = [each for each in mine if not experiment.follows_other_protocol(each)]
-        self.usable = [each for each in usable if each.is_filled or each.method == "baseline1"]
+        self.usable = [each for each in usable if self._hides(each) or each.method == "baseline1"]
         if not any(each.is_filled for each in self.usable):
             self.usable = []
         self.candidates = [each for each in self.usable if meets(self._rows(each), limits) == "yes"]
         self._references = {each.method: each for each in usable if each.technique is None}
         every = [*self.usable, *self._references.values()]
         self._known = all(experiment.number(each, PERPLEXITIES[True]) is not None for each in every)
+
+    def _hides(self, condition: Condition) -> bool:
+        """Whether it is a fill, and none that writes masked words by design: that would be best for what it tells."""
+        report = self._report(fill_report(self._cell(condition)))
+        kind = report["parameters"].get("kind") if report is not None else None
+        return condition.is_filled and not (kind in METHODS and METHODS[kind].returns_originals)
+
+    def _cell(self, condition: Condition) -> Cell:
+        """With the first of its seeds."""
+        seed = next(iter(self._experiment.by_condition[condition]))
+        return Cell(condition.dataset, condition.technique, condition.method, condition.filler, seed)
 
     def _rows(self, condition: Condition) -> list[Mapping[str, Any]]:
         return list(self._experiment.by_condition[condition].values())
@@ -112,8 +124,7 @@ class _Choice:
             return self._none_meets()
         technique, *others = self._techniques
         best = self._chosen(technique)
-        seed = next(iter(self._experiment.by_condition[best]))
-        cell = Cell(best.dataset, best.technique, best.method, best.filler, seed)
+        cell = self._cell(best)
         sections = {
             "Why": [self._why_technique(technique), *self._why_fill(best)],
             "What it gives away": self._given_away(best),

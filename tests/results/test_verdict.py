@@ -54,15 +54,23 @@ class Made:
     def report(self, name, stage, measured, **fields):
         path = self.folder / "reports" / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        known = {"version": 1, "stage": stage, "cell": {}, "measured": measured, "outputs": {}, "inputs": {}}
+        known = {
+            "version": 1,
+            "stage": stage,
+            "cell": {},
+            "parameters": {},
+            "measured": measured,
+            "outputs": {},
+            "inputs": {},
+        }
         path.write_text(json.dumps(known | fields), encoding="utf-8")
 
     def recall(self, technique, share):
         measured = {"technique": technique, "gold_set": "templates", "token": {"recall": share}}
         self.report(f"masking_evaluation/{technique}", "evaluate_masking", measured)
 
-    def said(self):
-        (found,) = verdicts(self.rows, ReportIndex(self.folder / "reports"), self.folder / "scores")
+    def said(self, **limits):
+        (found,) = verdicts(self.rows, ReportIndex(self.folder / "reports"), self.folder / "scores", limits)
         return found
 
     def text(self):
@@ -82,6 +90,38 @@ def made(tmp_path):
     made.cell("entity_tagger", "baseline1", 4.2)
     made.cell("entity_tagger", "top_k", 4.1, "minilm")
     return made
+
+
+def test_a_fill_that_writes_masked_words_by_design_is_not_what_to_use(made):
+    made.cell("allow_list", "sanitised", 4.1)
+    assert "fill by sanitised" in made.said().use
+    made.report("fill/mail/allow_list/sanitised-1", "fill", {}, parameters={"kind": "metric", "epsilon": 12.0})
+    assert "fill by Surrogate" in made.said().use
+
+
+def attacked(made, **figures):
+    """Figures of the attacks by method, with their intervals; all others were not attacked."""
+    for row in made.rows:
+        found = figures.get(row["method"]) if row["technique"] == "allow_list" else None
+        row["attackers"] = {"reidentified_1": "a model that guesses"} if found else {}
+        row["reidentified"], row["reidentified_ci"] = found or (None, None)
+        row["reidentified_blind"] = 0.01 if found else None
+
+
+def test_limits_leave_what_is_known_to_meet_them(made):
+    attacked(made, surrogate=(0.04, [0.03, 0.06]), log_linear=(0.02, [0.01, 0.03]), top_k=(0.2, [0.1, 0.3]))
+    said = "Masked words that an attacker guesses at once, %: 4.0 [3.0, 6.0]; blind 1.0 (a model that guesses)."
+    assert said in made.text()
+    said = made.said(reidentified=0.05)
+    assert said.use == "mask by the allow list, fill by Log-linear, minilm"
+    assert "It meets the limits: reidentified at most 0.05." in "\n".join(said.lines())
+    none = made.said(reidentified=0.001)
+    assert none.cell is None
+    assert none.use == "no cell is known to meet the limits: reidentified at most 0.001"
+    why = "\n".join(none.sections["Why"])
+    assert "Top-K, minilm, allow list; Log-linear, minilm, allow list; Surrogate, allow list: is above a limit." in why
+    assert "Baseline1, entity tagger; Top-K, minilm, entity tagger: was not attacked" in why
+    assert "cannot be told from a limit" in "\n".join(made.said(reidentified=0.02).sections["Why"])
 
 
 def test_the_most_careful_technique_and_its_lowest_fill_with_those_that_are_alike(made):

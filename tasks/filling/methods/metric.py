@@ -71,6 +71,7 @@ class Metric(FillingMethod):
         "A word near the masked one, by metric differential privacy (SanText, CusText); not in the paper."
     )
     needs_word_counts: ClassVar[bool] = True
+    returns_originals: ClassVar[bool] = True
     kind: Literal["metric"]
     epsilon: float = Field(default=12.0, gt=0)
     """Per unit of distance between two words; with ``customized`` for the whole of a group. No other method's epsilon
