@@ -25,6 +25,7 @@ MODULES = (
     "language_model_evaluation_speed",
     "transducer_loss_speed",
     "rescoring_speed",
+    "audit_speed",
     "beam_search_speed",
     "graph_speed",
     "publishing_speed",

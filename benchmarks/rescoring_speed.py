@@ -10,6 +10,7 @@ alternating turns.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ def run() -> list[dict[str, Any]]:
     set_up_torch(1)
     rows = []
     for title, workload, lists in WORD_CASES:
-        rows += _rows(title, *_word_sides(workload, lists))
+        rows += _rows(title, *word_sides(workload, partial(nbest_words, lists=lists, seed=1)))
     return [*rows, *_rows("causal LM of 135 M", *_causal_sides())]
 
 
@@ -132,7 +133,8 @@ def _peer(model: Any, groups: list[list[list[int]]], size: int | None, context: 
     return score
 
 
-def _word_sides(workload: Workload, lists: int) -> Sides:
+def word_sides(workload: Workload, made: Callable[[list[str]], list[list[tuple[str, ...]]]]) -> Sides:
+    """Both sides for a Transformer of these words, over the groups of sentences that ``made`` makes of its words."""
     from tasks.language_model.transformer.scoring import TransformerScorer
     from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, Vocabulary
 
@@ -141,7 +143,7 @@ def _word_sides(workload: Workload, lists: int) -> Sides:
     model, _ = example(workload)
     scorer = TransformerScorer(model, vocabulary)
     peer = peer_model(workload, model).eval()
-    groups = nbest_words(words, lists, seed=1)
+    groups = made(words)
     ids = [[[START_ID, *vocabulary.encode(hypothesis), END_ID] for hypothesis in group] for group in groups]
     return lambda: scorer.score_sentences(groups), _peer(peer, ids, None, 1), _peer(peer, ids, 1, 1)
 
