@@ -177,6 +177,9 @@ def _state_of_runs(root: Path, name: str, nodes: Iterable[Record], paths: Corpus
     state = root / STATE_FOLDER
     for pattern in (f"logs/*@{name}.*", f"logs/*@{name}-*", f"*@{name}.*", f"*@{name}-*", f"{LOCK_FILE}.torn-*"):
         yield from state.glob(pattern)
+    # Weights of fills are named after all that they were learned from, and a killed audit leaves its twin: no corpus is
+    # named there, and both are made again.
+    yield from (*state.glob("fills/learned_weights"), *state.glob("audits/*"))
     # A work folder begins with the hash of the output that it is for.
     others = {path for node in nodes for path in node.outputs if not paths.holds(path)}
     kept = {hashlib.sha256(str((root / path).resolve()).encode()).hexdigest()[:12] for path in others}

@@ -92,6 +92,8 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "results/summary.json", json.dumps([{"dataset": "mail", "said": CANARIES[0]}]))
     write(folder / ".palimpsest/logs/mask@mail-allow_list.log", CANARIES[0])
     write(folder / ".palimpsest/dvc.lock.torn-20260101-000000", CANARIES[0])
+    write(folder / ".palimpsest/audits/.twin.killed.partial/text.txt", CANARIES[0])
+    write(folder / ".palimpsest/fills/learned_weights/0123.json", CANARIES[0])
     write(work_folder(folder, "mail") / "0.txt", CANARIES[0])
     write(work_folder(folder, "notes") / "0.txt", "nothing")
     cached = next((folder / ".dvc/cache/files/md5").glob("??"))
