@@ -35,6 +35,9 @@ def canary_figures(
     from tasks.audit.exposure import mean_exposure
     from tasks.audit.one_run_epsilon import guess_and_bound
 
+    if not canaries.planted:
+        # Word counts of a text so small, or so unlike any language, that it has no words for any family.
+        return {}
     forms: dict[Form, list[str]] = {form: list(lines) for form, lines in canaries.references.items()}
     planted: dict[Form, list[int]] = {form: [] for form in forms}
     for number, canary in enumerate(canaries.planted):
@@ -76,6 +79,8 @@ def canary_figures(
                 seed=settings.seed,
             )
     coins = [number for number, canary in enumerate(canaries.planted) if canary.is_coin]
+    if not coins:
+        return found
     found["epsilon_lower_bound"] = guess_and_bound(
         scores[coins],
         np.array([bool(canaries.planted[number].repetitions) for number in coins]),

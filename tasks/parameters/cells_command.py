@@ -48,10 +48,11 @@ def run(options: CellsOptions) -> None:
 
 
 def _sections() -> list[str]:
-    """All sections that stages depend on."""
+    """All sections that stages depend on and that have to be there: DVC refuses a parameter that is not."""
     from tasks.parameters.parameter_file import AMBIENT_SECTIONS, Parameters
 
-    return [name for name in Parameters.model_fields if name not in AMBIENT_SECTIONS]
+    fields = Parameters.model_fields
+    return [name for name in fields if fields[name].is_required() and name not in AMBIENT_SECTIONS]
 
 
 COMMAND = Command(CellsOptions, run, _sections)

@@ -25,6 +25,7 @@ def problems_of(parameters: "Parameters") -> list[str]:
         *_dimensions(parameters),
         *_tunings(parameters),
         *(problem for place in range(len(parameters.compare.fills)) for problem in _fills(place, parameters)),
+        *_audit(parameters),
         *_kind(parameters),
         *_twice(parameters),
     ]
@@ -123,6 +124,12 @@ def _tunings(parameters: "Parameters") -> Iterator[str]:
             elif made.kind != tuned[name].kind:
                 yield f"tuned_fillers.{name}.kind: {tuned[name].kind!r} is not that of its base {base!r}, {made.kind!r}"
             name = base
+
+
+def _audit(parameters: "Parameters") -> Iterator[str]:
+    # dvc.yaml makes the stage depend on the section by its name, so a default that is not written down is no help.
+    if any(fills.audited for fills in parameters.compare.fills) and "audit" not in parameters.model_fields_set:
+        yield "audit: is missing, and compare.fills has something that is audited; give it, if only as {}"
 
 
 def _fills(place: int, parameters: "Parameters") -> Iterator[str]:

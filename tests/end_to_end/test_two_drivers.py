@@ -36,7 +36,7 @@ PARAMETERS = {
         "fills": [
             {"filler": "tiny", "methods": ["top_k"]},
             {"filler": "tiny_tuned_round_2", "methods": ["top_k"]},
-            {"methods": ["unigram"]},
+            {"methods": ["unigram"], "audited": ["unigram"]},
         ],
         "seeds": [1],
         "speech_datasets": ["mail"],
@@ -86,6 +86,8 @@ PARAMETERS = {
         "adaptation": {"epochs": 1.0, "batch_tokens": 256, "learning_rate": 0.01},
     },
     "evaluation": {"bootstrap_samples": 100, "confidence": 0.95, "seed": 1},
+    # The attacker of the text is the masked language model that ships.
+    "audit": {"places": 50, "canaries": 2, "references": 255, "coins": 100, "bootstrap_samples": 100},
     "speech": {
         "text": {
             "kind": "files",

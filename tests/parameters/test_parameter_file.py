@@ -150,6 +150,15 @@ def test_dp_sgd_is_for_a_transformer_alone(document, tmp_path):
     )
 
 
+def test_the_audit_has_a_section_where_something_is_audited(document, tmp_path):
+    del document["audit"]
+    assert "audit: is missing, and compare.fills has something that is audited" in problems_of(document, tmp_path)
+    for fills in document["compare"]["fills"]:
+        fills.pop("audited", None)
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    assert read_parameters(tmp_path / "params.yaml").audit.canaries == 40
+
+
 @pytest.mark.parametrize("name", ["no_language_model", "pretrained", "oracle", "baseline1", "dropped"])
 def test_no_method_is_called_as_a_reference_is(name, document, tmp_path):
     """Tables and ratios know the references by these names, and nothing else tells them apart."""
