@@ -265,7 +265,7 @@ def frontier_plots(table: Table) -> list[Drawing]:
     drawings = []
     for each in leaks(PAGE):
         points = [
-            _Point(line, f"{line.label}{f', {technique_name(technique)}' if technique else ''}", leak, number)
+            _Point(line, technique_name(technique) if technique else line.label, leak, number)
             for technique, line, number, rows in found
             if (leak := each.estimate(rows)) is not None
         ]
@@ -280,6 +280,7 @@ class _Point:
 
     line: Line
     label: str
+    """The technique; colour and shape tell the method."""
     leak: Estimate
     cost: Estimate
 
@@ -319,8 +320,8 @@ def _ends(number: Estimate) -> tuple[float, float]:
 
 
 def _said_points(points: Sequence[_Point], measure: Measure) -> str:
-    said = [(each.label, number_text(each.leak, measure.digits), each.cost.value) for each in points]
-    return "; ".join(f"{label}: {leak}, perplexity {cost:.1f}" for label, leak, cost in said)
+    said = [(each, number_text(each.leak, measure.digits)) for each in points]
+    return "; ".join(f"{p.line.label}, {p.label}: {leak}, perplexity {p.cost.value:.1f}" for p, leak in said)
 
 
 def curve_plots(table: Table, reports: Mapping[str, Mapping[str, Any]], name: str, axis: str) -> list[Drawing]:

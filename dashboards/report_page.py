@@ -26,7 +26,7 @@ from tasks.page_templates import page_environment
 from tasks.results.findings.findings_claims import Finding, findings
 from tasks.results.findings.findings_comparison import Experiment
 from tasks.results.grid import Grid, Heading, html, plain_grid
-from tasks.results.leakage import leak_grid
+from tasks.results.leakage import attacked, leak_grid
 from tasks.results.measures import PAGE, measure, measures_of
 from tasks.results.report_index import ReportIndex
 from tasks.results.tables import Table, class_grids, measure_grid, tables
@@ -149,6 +149,7 @@ def _dataset(
         "masked_share_plot": masked_share_plot(table),
         "frontier_plots": frontier_plots(table),
         "leaks": leak_grid(table, PAGE),
+        "attacked": list({line.label: line for _, line, _ in attacked(table)}.values()),
         "fills": fill_grid(table),
         "examples": examples_of(table.dataset, index),
         "valid_curves": curve_plots(table, index.reports, "valid_loss", "step; loss in nats on unmasked text"),

@@ -23,8 +23,11 @@ def leak_grid(table: Table, view: str) -> Grid | None:
         return None
     rows = []
     for technique, line, found in conditions:
-        label = line.label if technique is None else f"{line.label}, {technique_name(technique)}"
-        rows.append(GridRow(label, [_entry(each, found, view) for each in columns], technique or "", line.colour))
+        entries = [_entry(each, found, view) for each in columns]
+        name = technique_name(technique or "")
+        # A page has a tag for the technique, other views have none.
+        label = line.label if view == PAGE or not name else f"{line.label}, {name}"
+        rows.append(GridRow(label, entries, technique or "", line.colour, name))
     headings = [Heading("what is attacked"), *(Heading(each.short or each.title) for each in columns)]
     return Grid(f"What {table.dataset} gives away", headings, rows, "numbers")
 
@@ -101,7 +104,7 @@ def meets(rows: Sequence[Row], limits: Mapping[str, float]) -> Meets:
 
 
 def said_of(rows: Sequence[Row]) -> list[str]:
-    """What attacks found, in sentences: who attacked, how far he came, and how far he comes blind."""
+    """What attacks found, and how far they come blind, in sentences; the reports name the attackers."""
     sentences = []
     for each in leaks(PAGE):
         number, blind = each.estimate(rows), estimate(rows, each.blind)
@@ -109,8 +112,7 @@ def said_of(rows: Sequence[Row]) -> list[str]:
             continue
         unit = 100 if each.share else 1
         beside = f"; blind {blind.value * unit:.{each.digits}f}" if blind is not None else ""
-        attacker = next((found for row in rows if (found := row["attackers"].get(each.field or each.name))), "")
-        sentences.append(f"{each.title}: {number_entry(number, each.digits)}{beside} ({attacker}).")
+        sentences.append(f"{each.title}: {number_entry(number, each.digits)}{beside}.")
     return sentences
 
 

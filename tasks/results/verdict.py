@@ -19,7 +19,7 @@ from tasks.filling.methods import METHODS
 from tasks.language_model.settings import MANY_UNKNOWN, EvaluationSettings
 from tasks.masking.settings import MANY_MASKED
 from tasks.records.cell import Cell
-from tasks.records.cells import fill_report, training_report
+from tasks.records.cells import audit_report, fill_report, training_report
 from tasks.results.findings.findings_comparison import PERPLEXITIES, Comparison, Condition, Experiment, Outcome
 from tasks.results.leakage import meets, said_of
 from tasks.results.report_index import ReportIndex
@@ -258,7 +258,8 @@ class _Choice:
             return ["Nobody has attacked it: name its method under audited, in its entry of compare.fills."]
         if self._limits:
             said.insert(0, f"It meets the limits: {self._said_limits}.")
-        return [*said, NOT_ATTACKED]
+        report = Path("results/reports") / audit_report(self._cell(best))
+        return [*said, f"Who attacked with what, by figure: attackers in {report}.", NOT_ATTACKED]
 
     def _beside(self, technique: str, other: Condition) -> str:
         found, masked = self._found(technique), self._masked(technique)

@@ -110,7 +110,7 @@ def attacked(made, **figures):
 
 def test_limits_leave_what_is_known_to_meet_them(made):
     attacked(made, surrogate=(0.04, [0.03, 0.06]), log_linear=(0.02, [0.01, 0.03]), top_k=(0.2, [0.1, 0.3]))
-    said = "Masked words that an attacker guesses at once, %: 4.0 [3.0, 6.0]; blind 1.0 (a model that guesses)."
+    said = "Masked words that an attacker guesses at once, %: 4.0 [3.0, 6.0]; blind 1.0."
     assert said in made.text()
     said = made.said(reidentified=0.05)
     assert said.use == "mask by the allow list, fill by Log-linear, minilm"

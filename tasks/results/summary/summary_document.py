@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import IO
 
 from tasks.results.grid import Grid, markdown, terminal_table
+from tasks.results.leakage import leak_grid
 from tasks.results.measures import ABOVE, BELOW, DOCUMENT, OTHER_PROTOCOL, TERMINAL, Row, measures_of
 from tasks.results.tables import Table, class_grids, measure_grid, tables
 
@@ -22,7 +23,9 @@ def document(rows: Sequence[Row]) -> str:
     parts = ["# Results"]
     for table in tables(rows):
         parts.append(f"## {table.dataset}")
-        for grid in (*_grids(table, DOCUMENT), *(grid for _, grid in class_grids(table))):
+        leaks = leak_grid(table, DOCUMENT)
+        of_classes = (grid for _, grid in class_grids(table))
+        for grid in (*_grids(table, DOCUMENT), *([leaks] if leaks is not None else []), *of_classes):
             parts += [f"### {grid.caption}", markdown(grid)]
         signatures = dict.fromkeys(row["signature"] for row in table.rows)
         parts += [notes(table), "\n".join(f"`{signature}`" for signature in signatures)]
@@ -64,7 +67,7 @@ def print_tables(rows: Sequence[Row], stream: IO[str] | None = None) -> None:
 
 def _grids(table: Table, view: str) -> Iterator[Grid]:
     """The tables of the measures that belong in a view and that something was measured of."""
-    grids = (measure_grid(table, measure, view) for measure in measures_of(view))
+    grids = (measure_grid(table, measure, view) for measure in measures_of(view) if measure.step != "audit")
     return (grid for grid in grids if not grid.is_empty)
 
 
