@@ -12,6 +12,8 @@ examples:
 from pathlib import Path
 from typing import Annotated
 
+from pydantic import Field
+
 from tasks.options import Argument, Command, Options
 
 SUMMARY = "say which cell to release, why, and what it gives away"
@@ -20,7 +22,7 @@ SUMMARY = "say which cell to release, why, and what it gives away"
 class AdviseOptions(Options):
     """What is asked."""
 
-    at_most: Annotated[list[str] | None, Argument(again=True, metavar="FIGURE=NUMBER")] = None
+    at_most: Annotated[list[str], Argument(again=True, metavar="FIGURE=NUMBER")] = Field(default_factory=list)
     """largest value of a figure of the audit (default: release.at_most in params.yaml)"""
 
 

@@ -186,7 +186,7 @@ class _Choice:
         masked = self._masked(technique)
         said = f"The {technique_name(technique)} masks {masked:.1%} of the words" if masked is not None else "It masks"
         if len(shares) == 1:
-            return f"{said}; no other technique was compared."
+            return f"{said}; no other technique {'meets the limits' if self._limits else 'was compared'}."
         if any(share is None for _, share in shares):
             return f"{said}, more than the others; no labelled text says what each of them misses."
         others = ", ".join(f"{technique_name(name)} {share:.1%}" for name, share in shares[1:])

@@ -5,7 +5,9 @@ import math
 
 import numpy as np
 import pytest
+from handmade_experiment import make_experiment
 
+from tasks.cli import main
 from tasks.language_model.evaluation.sentence_scores import SentenceScores, write_scores
 from tasks.language_model.settings import EvaluationSettings
 from tasks.results.findings.findings_comparison import Experiment
@@ -192,3 +194,16 @@ def test_only_what_is_told_apart_from_every_other_fill_leads(made):
     assert found() == {"entity_tagger": ("top_k", "minilm")}
     made.rows = [row for row in made.rows if row["method"] != "log_linear"]
     assert found() == {"entity_tagger": ("top_k", "minilm"), "allow_list": ("surrogate", None)}
+
+
+def test_advice_keeps_to_the_limits_that_are_typed_or_stand_in_the_parameters(tmp_path, monkeypatch, capsys):
+    make_experiment(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert main(["summarise"]) == 0
+    capsys.readouterr()
+    # Nothing of it was attacked, and release.at_most has a limit.
+    assert main(["advise"]) == 0
+    assert "no cell is known to meet the limits: exposure at most 2.5" in capsys.readouterr().out
+    for option, says in (("exposur=2", "did you mean 'exposure'"), ("exposure", "is not of the form FIGURE=NUMBER")):
+        assert main(["advise", "--at-most", "membership_auc=0.6", "--at-most", option]) == 1
+        assert says in capsys.readouterr().err
