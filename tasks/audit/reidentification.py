@@ -75,6 +75,8 @@ class MaskedPlace:
     """Folded words that cannot stand there."""
     near: tuple[str, ...] = ()
     """Folded words that stand in clear in the document at most ``REACH`` lines away."""
+    favoured: frozenset[str] = frozenset()
+    """Folded words that are tried before all others."""
 
 
 def masked_places(
@@ -84,6 +86,7 @@ def masked_places(
     seed: int,
     *,
     forbidding_fill: str | Path | None = None,
+    returning_fill: str | Path | None = None,
     copies: int = 1,
     merge_markers: bool = True,
     classes_told: bool = False,
@@ -92,12 +95,14 @@ def masked_places(
     """So many of the masked words, each as likely as any other, drawn by ``seed`` without repetition.
 
     ``forbidding_fill``: a fill with ``forbid_original``, if that is what the attacker has, of so many ``copies`` and
-    with the method's ``merge_markers``. ``classes_told``: whether the fill tells the class of each masked word.
-    ``documents``: the name of each line's document; without it each line is one.
+    with the method's ``merge_markers``; ``returning_fill``: one that writes the masked word itself by design.
+    ``classes_told``: whether the fill tells the class of each masked word. ``documents``: the name of each line's
+    document; without it each line is one.
     """
     number = sum(len(spans) for spans in read_sidecar(sidecar))
     drawn = set(random.Random(seed).sample(range(number), min(most, number)))
-    fills = filled_lines(masked, forbidding_fill or masked, copies, merge_markers=merge_markers)
+    fill = forbidding_fill or returning_fill
+    fills = filled_lines(masked, fill or masked, copies, merge_markers=merge_markers)
     lines = list(read_lines(masked))
     names: Sequence[object] = list(read_lines(documents)) if documents else range(len(lines))
     places: list[MaskedPlace] = []
@@ -110,19 +115,20 @@ def masked_places(
         sentence = with_spans(read_masked_line(line, merged.number, merge_markers=False), spans)
         around = range(max(0, merged.number - 1 - REACH), min(len(lines), merged.number + REACH))
         near = tuple(word for other in around if names[other] == name for word in _clear_words(lines[other]))
-        ruled_out: dict[int, set[str]] = {}
-        for text in texts if forbidding_fill else ():
+        written: dict[int, set[str]] = {}
+        for text in texts if fill else ():
             for slot, (start, end) in zip(merged.slots, fills_of(merged, text) or (), strict=False):
                 for marker in range(slot.first_marker, slot.last_marker + 1):
-                    ruled_out.setdefault(marker, set()).add(fold(text[start:end]))
+                    written.setdefault(marker, set()).add(fold(text[start:end]))
         places += [
             MaskedPlace(
                 sentence.number,
                 OpenPlace(sentence.texts, span.marker),
                 fold(span.original),
                 span.label if classes_told else sentence.slots[span.marker].label,
-                frozenset(ruled_out.get(span.marker, ())),
+                frozenset(written.get(span.marker, ()) if forbidding_fill else ()),
                 near,
+                frozenset(written.get(span.marker, ()) if returning_fill else ()),
             )
             for span in chosen
         ]
@@ -214,6 +220,7 @@ def ranks_of(
         # The words that the model has share what they have by frequency.
         guesses[column] = weighed * (guesses[column].sum() / weighed.sum())
         guesses[[words.index[word] for word in place.ruled_out if word in words.index]] = -1
+        guesses[[words.index[word] for word in place.favoured if word in words.index]] += 1
         reading[row], blind[row] = _rank(guesses, target), _rank(words.prior(place.label), target)
     return Ranks(reading, blind, np.array(targets, dtype=np.int64) >= 0)
 
@@ -268,6 +275,8 @@ def reidentification(
     attacker = f"{filler} reads the masked line, weighed by word counts; guesses {len(words.index):,} {known}"
     if any(place.ruled_out for place in places):
         attacker += "; not what the fill writes, which forbids the masked word"
+    if any(place.favoured for place in places):
+        attacker += "; first what the fill writes, which may be the masked word"
     if not places:
         names = [*(f"reidentified_{top}" for top in TOPS), "reidentified_listed", "median_rank"]
         return {name: Figure(None, None, attacker) for name in names}

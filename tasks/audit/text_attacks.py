@@ -61,6 +61,7 @@ def _guesses(
         settings.places,
         settings.seed,
         forbidding_fill=text if forbids else None,
+        returning_fill=text if method is not None and method.returns_originals else None,
         copies=method.copies if method is not None else 1,
         merge_markers=method.merge_markers if method is not None else True,
         classes_told=method is not None and method.matches_classes,
