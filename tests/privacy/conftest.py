@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from canary_search import CanarySearch
-from planted_experiment import CANARIES, NAME, break_private_lines, plant
+from planted_experiment import CANARIES, NAME, break_private_lines, mend_corpus, plant
 from prefect_server import log_in, password_in
 from tokenizers_in_use import encoders
 
@@ -29,6 +29,9 @@ def lived(tmp_path_factory):
         made.run("dvc", "push")
         made.run("dvc", "push", "--run-cache")
         break_private_lines(made.folder)
+        # A corpus is looked at before any stage starts; the others are not.
+        made.run("palimpsest", "run", "--verbose", expect=1)
+        mend_corpus(made.folder)
         made.run("palimpsest", "run", "--verbose", expect=1)
         made.run("git", "add", "-A")
         yield made

@@ -37,6 +37,8 @@ PRIVATE_LINES = [
 BAD_LINE = 300 + 6 * len(tiny.CANARIES) + len(PRIVATE_LINES) + 1
 NAME = "Wrenchquibble"
 """Stands alone in lines that make a stage fail."""
+BROKEN = f"Yesterday {NAME} ".encode() + b"\xff\xfe called the manager.\n"
+"""What no stage reads."""
 
 
 @dataclass
@@ -88,10 +90,11 @@ def private_outputs(folder: Path) -> list[str]:
 
 
 def break_private_lines(folder: Path) -> None:
-    """Make three stages fail on lines that hold a canary: two of ours, and a program that quotes what it read."""
+    """A corpus and two stages that fail on lines that hold a canary: one of ours, and a program that quotes what it
+    read."""
     raw = folder / "data" / "raw"
     with (raw / "mail.txt").open("ab") as stream:
-        stream.write(f"Yesterday {NAME} ".encode() + b"\xff\xfe called the manager.\n")
+        stream.write(BROKEN)
     with (raw / "labelled_mail.jsonl").open("a", encoding="utf-8") as stream:
         span = {"start": 10, "end": 9000, "label": NAME.upper()}
         stream.write(json.dumps({"text": f"Yesterday {NAME} called.", "spans": [span]}) + "\n")
@@ -106,6 +109,12 @@ def break_private_lines(folder: Path) -> None:
         "outs": ["data/private/quoted.txt"],
     }
     (folder / "dvc.yaml").write_text(yaml.safe_dump(graph, sort_keys=False), encoding="utf-8")
+
+
+def mend_corpus(folder: Path) -> None:
+    """Take the broken line out again."""
+    raw = folder / "data" / "raw" / "mail.txt"
+    raw.write_bytes(raw.read_bytes().removesuffix(BROKEN))
 
 
 def plant(place: Path) -> Lived:
