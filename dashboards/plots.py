@@ -180,7 +180,7 @@ def _comparison_panel(
     for place in range(0, len(rows), 2):
         panel.band(panel.top + _PAPER_ROW * place, _PAPER_ROW)
     panel.x_axis(x, "perplexity over Oracle's", count=5)
-    panel.line(x(1.0), panel.y_range[0], x(1.0), panel.y_range[1] - 8, "joined oracle")
+    panel.line(x(1.0), panel.y_range[0], x(1.0), panel.y_range[1] - 8, "reference oracle")
     panel.text(x(1.0), 12, "Oracle", "label oracle", "middle")
     said = []
     for place, row in enumerate(rows):
