@@ -41,11 +41,10 @@ def text_figures(
     if own is None or files.masked is None:
         return figures
     folder = Path(files.masked) / own
-    kept_words = folder / "kept_words.txt"
     return (
         figures
         | _guesses(settings, files, folder, text, resources)
-        | (_links(settings, files, folder, text, kept_words) if method is not None else {})
+        | (_links(settings, files, folder, text) if method is not None else {})
     )
 
 
@@ -70,7 +69,7 @@ def _guesses(
     return reidentification(places, masked / "kept_words.txt", files.word_counts, settings.attacker, resources.threads)
 
 
-def _links(settings: AttackSettings, files: AuditFiles, masked: Path, text: str, kept_words: Path) -> dict[str, Figure]:
+def _links(settings: AttackSettings, files: AuditFiles, masked: Path, text: str) -> dict[str, Figure]:
     """Which words are substitutes, and which of them stand for the same thing."""
     method = settings.filling
     assert method is not None, "a text that was filled"
@@ -78,10 +77,8 @@ def _links(settings: AttackSettings, files: AuditFiles, masked: Path, text: str,
     def fills() -> Iterator[tuple[MaskedSentence, tuple[str, ...]]]:
         return filled_lines(masked / "text.txt", text, method.copies, merge_markers=method.merge_markers)
 
-    counts = counts_of_words(str(files.word_counts))
+    kept, counts = KeptWords.read(str(masked / "kept_words.txt")), counts_of_words(str(files.word_counts))
     return {
-        "substitutes_told": substitutes_told(
-            fills(), KeptWords.read(str(kept_words)), counts, settings.tagged_lines, settings.seed
-        ),
+        "substitutes_told": substitutes_told(fills(), kept, counts, settings.tagged_lines, settings.seed),
         "same_entity_told": same_entity_told(fills(), masked / "sidecar.jsonl", files.documents),
     }

@@ -36,7 +36,7 @@ def run(options: AdviseOptions) -> None:
 
     said = read_sections(DEFAULT_PATH, ["release"])["release"]
     limits = limits_of(options.at_most) if options.at_most else said.at_most
-    check_limits(limits, "release.at_most")
+    check_limits(limits, "--at-most" if options.at_most else "release.at_most")
     scores = Path(SUMMARY_FILE).parent / "scores"
     for verdict in verdicts(read_summary(SUMMARY_FILE), ReportIndex(REPORTS), scores, limits):
         print("\n".join(verdict.lines()))

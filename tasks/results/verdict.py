@@ -22,7 +22,7 @@ from tasks.records.cell import Cell
 from tasks.records.cells import audit_report, fill_report, training_report
 from tasks.results.findings.findings_comparison import PERPLEXITIES, Comparison, Condition, Experiment, Outcome
 from tasks.results.leakage import meets, said_of
-from tasks.results.report_index import ReportIndex
+from tasks.results.report_index import REPORTS, ReportIndex
 from tasks.results.titles import technique_name
 
 _FEW_TEST_SENTENCES, _FEW_TRAINED_SENTENCES = 1000, 3000
@@ -258,7 +258,7 @@ class _Choice:
             return ["Nobody has attacked it: name its method under audited, in its entry of compare.fills."]
         if self._limits:
             said.insert(0, f"It meets the limits: {self._said_limits}.")
-        report = Path("results/reports") / audit_report(self._cell(best))
+        report = Path(REPORTS) / audit_report(self._cell(best))
         return [*said, f"Who attacked with what, by figure: attackers in {report}.", NOT_ATTACKED]
 
     def _beside(self, technique: str, other: Condition) -> str:
