@@ -237,8 +237,8 @@ class AuditCommand(StageCommand[AttackSettings, AuditFiles]):
         used = ["audit", "masking", *own]
         if trains_twin:
             said = read["language_model"].model_dump(mode="json", exclude_unset=True)
-            private = next((each for each in read["compare.private"] if each.method == cell.method), None)
-            if private is not None and not cell.technique:
+            private = read["compare.private"].get(cell.method)
+            if private is not None:
                 said["adaptation"]["private"] = private.model_dump(mode="json", exclude_unset=True)
                 used.append("compare.private")
             made["adaptation"] = of_kind(said, [], AdaptSettings)

@@ -25,10 +25,6 @@ MOST_EPOCHS = 100_000
 """Passes over a training text; nobody means more."""
 
 
-DP_SGD = "dp_sgd_"
-"""How the names of methods begin that are adaptations with DP-SGD."""
-
-
 MANY_UNKNOWN = 0.3
 """Share of unknown words in a text from which on its perplexity says little, and a reader must know of it."""
 
@@ -124,11 +120,6 @@ class DifferentialPrivacy(Settings):
     """Passes over the text, on average; may be a fraction."""
     learning_rate: float = Field(default=1e-2, gt=0)
     """Peak learning rate of Adam; a line leads up to it, and a cosine to 0."""
-
-    @property
-    def method(self) -> str:
-        """What cells are called: ``dp_sgd_8``, ``dp_sgd_0_5_document``."""
-        return f"{DP_SGD}{self.epsilon:g}".replace(".", "_") + ("_document" if self.unit == "document" else "")
 
 
 class AdaptationSettings(TrainingSettings, GenericMixture):

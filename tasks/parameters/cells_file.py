@@ -246,8 +246,8 @@ def _training_text(cell: Cell) -> str:
 def _adapted(cell: Cell, parameters: Parameters) -> Entry:
     markers = MARKER_USES.get(str(cell.method))
     options: dict[str, str] = {"markers": markers} if markers else {}
-    private = next((each for each in parameters.compare.private if each.method == cell.method), None)
-    if private is not None and cell.technique is None:
+    private = parameters.compare.private.get(str(cell.method))
+    if private is not None:
         options["set"] = f"adaptation.private={private.model_dump_json(exclude_unset=True)}"
         if private.unit == "document":
             options["documents"] = f"data/private/corpora/{cell.dataset}/train.documents"

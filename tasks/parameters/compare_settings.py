@@ -40,8 +40,8 @@ class CompareSettings(Settings):
     """Masking techniques, keys of ``masking``."""
     baselines: list[Baseline]
     """Adaptations on the masked text itself, without a fill."""
-    private: list[DifferentialPrivacy] = Field(default_factory=list)
-    """Adaptations on the raw text with DP-SGD, beside Oracle: cells ``dp_sgd_8`` and the like, once per seed. For
+    private: dict[str, DifferentialPrivacy] = Field(default_factory=dict)
+    """Adaptations on the raw text with DP-SGD, beside Oracle, by what their cells are called; once per seed. For
     ``language_model.kind: transformer``."""
     fills: list[Fills]
     """What fills the masked text, in the order of the tables. A tuned filler is fine-tuned on each masked corpus first,

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tasks.filling.settings import KINDS, misfit
-from tasks.language_model.settings import DP_SGD
 from tasks.parameters.compare_settings import Fills
 from tasks.records.cells import BASELINES, NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
 from tasks.spelling import nearest
@@ -52,15 +51,17 @@ def _characters(parameters: "Parameters") -> Iterator[str]:
         parameters.filling,
         speech.corpora,
         speech.nbest,
+        parameters.compare.private,
     )
     for name in (name for section in sections for name in section):
         yield from problem_of_name(name)
-    for name in parameters.filling:
-        if name in _REFERENCES or name.startswith(DP_SGD):
-            yield (
-                f"filling: {name!r} is what tables call one of the models that methods are compared with "
-                f"({', '.join(_REFERENCES)}, {DP_SGD}*); name the method otherwise"
-            )
+    for section, taken in (("filling", (*_REFERENCES, *parameters.compare.private)), ("compare.private", _REFERENCES)):
+        for name in parameters.filling if section == "filling" else parameters.compare.private:
+            if name in taken:
+                yield (
+                    f"{section}: {name!r} is what tables call one of the models that methods are compared with "
+                    f"({', '.join(taken)}); name it otherwise"
+                )
     for name in parameters.tuned_fillers:
         if name in parameters.fillers:
             yield f"tuned_fillers: a filler {name!r} is in 'fillers' already; name this one otherwise"
@@ -159,7 +160,7 @@ def _kind(parameters: "Parameters") -> Iterator[str]:
     if parameters.compare.private and kind != "transformer":
         yield (
             f"compare.private: DP-SGD is for language_model.kind 'transformer', and it is {kind!r}; write "
-            "'compare.private: []'"
+            "'compare.private: {}'"
         )
 
 
@@ -168,9 +169,6 @@ def _twice(parameters: "Parameters") -> Iterator[str]:
     for dimension, names in compare:
         if dimension not in ("fills", "private") and len(set(names)) != len(names):
             yield f"compare.{dimension}: a name stands twice in {names!r}"
-    private = [each.method for each in compare.private]
-    if len(set(private)) != len(private):
-        yield f"compare.private: {private!r} are what its cells are called, and one stands twice; give other epsilons"
     seen = set()
     for fills in compare.fills:
         for technique in compare.techniques_of(fills):

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-from tasks.language_model.settings import DP_SGD
 from tasks.parameters.compare_settings import Baseline, CompareSettings
 from tasks.records.cell import Cell
 
@@ -37,7 +36,7 @@ def _cells_of(dataset: str, compare: CompareSettings) -> Iterator[Cell]:
         yield Cell(dataset=dataset, method=ORACLE, seed=seed)
     for private in compare.private:
         for seed in compare.seeds:
-            yield Cell(dataset=dataset, method=private.method, seed=seed)
+            yield Cell(dataset=dataset, method=private, seed=seed)
     for technique in compare.techniques:
         columns: list[tuple[str | None, str]] = [(None, baseline) for baseline in compare.baselines]
         for fills in compare.fills:
@@ -62,7 +61,7 @@ def audited_cells(compare: CompareSettings) -> list[Cell]:
 
 def reads_raw_text(cell: Cell) -> bool:
     """Whether the cell's language model was trained on the private text as it is: Oracle, and those with DP-SGD."""
-    return cell.method == ORACLE or (cell.technique is None and str(cell.method).startswith(DP_SGD))
+    return cell.technique is None and cell.method not in (NO_LANGUAGE_MODEL, PRETRAINED)
 
 
 def is_filled(cell: Cell) -> bool:

@@ -39,11 +39,8 @@ class Line:
     colour: str
     """Class in the style sheet, the same everywhere on the page: ``c0`` to ``c11``, ``oracle``, ``pretrained`` or
     ``alone``."""
-
-    @property
-    def group(self) -> str:
-        """What kind of method it is."""
-        return group_of(self.method, self.filler)
+    group: str
+    """What kind of method it is, as ``group_of`` says."""
 
     @property
     def is_tuned(self) -> bool:
@@ -118,7 +115,9 @@ def _table(dataset: str, rows: Sequence[Row]) -> Table:
             for technique in techniques
         }
         label = method_name(method) + (f", {filler}" if filler and len(fillers) > 1 else "")
-        lines.append(Line(method, filler, by_technique, label, _colour(method, [line.colour for line in lines])))
+        colour = _colour(method, [line.colour for line in lines])
+        group = group_of(mine[0]["technique"], method, filler)
+        lines.append(Line(method, filler, by_technique, label, colour, group))
     alone = next((line for line in lines if line.method == NO_LANGUAGE_MODEL), None)
     return Table(dataset, techniques, [line for line in lines if line is not alone], alone)
 

@@ -7,7 +7,6 @@ and names of ``params.yaml`` that stand for a kind with certain settings. A name
 from typing import Any, NamedTuple
 
 from tasks.filling.methods import METHODS
-from tasks.language_model.settings import DP_SGD
 from tasks.masking.techniques import TECHNIQUES
 from tasks.records.cells import BASELINES, NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
 
@@ -44,9 +43,6 @@ _METHODS: dict[str, Any] = {**METHODS, **_NAMED}
 
 def method_name(method: str) -> str:
     """How the paper writes a method; a name of the user's own stays as it is."""
-    if method.startswith(DP_SGD):
-        epsilon = method.removeprefix(DP_SGD).removesuffix("_document").replace("_", ".")
-        return f"DP-SGD, epsilon {epsilon}" + (" for each document" if method.endswith("_document") else "")
     return (_METHODS[method].title if method in _METHODS else "") or method
 
 
@@ -66,10 +62,10 @@ def sentence_of(name: str, kind: str) -> str:
     return next((known[each].sentence for each in (name, kind) if each in known and known[each].sentence), "")
 
 
-def group_of(method: str, filler: str | None) -> str:
+def group_of(technique: str | None, method: str, filler: str | None) -> str:
     """What a method is there for: ``reference`` (the recogniser alone, pretrained, Oracle, DP-SGD), ``baseline``
     (no fill), ``control`` (a fill without a filler) or ``fill``."""
-    if method in (NO_LANGUAGE_MODEL, PRETRAINED, ORACLE) or method.startswith(DP_SGD):
+    if technique is None:
         return "reference"
     if method in BASELINES:
         return "baseline"

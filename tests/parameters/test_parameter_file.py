@@ -75,9 +75,13 @@ TUNED = {"filler": "minilm_tuned", "methods": ["top_1"]}
             "compare.baselines.0: Input should be 'baseline0', 'baseline1', 'redacted' or 'dropped'",
         ),
         ("compare.seeds", [1, 1], "compare.seeds: a name stands twice in [1, 1]"),
-        ("compare.private", [{"epsilon": 8.0}, {"epsilon": 8, "epochs": 2.0}], "and one stands twice; give other"),
-        ("compare.private", [{"epsilon": 0.01}], "compare.private.0.epsilon: Input should be greater than or equal"),
-        ("filling.dp_sgd_8", {"kind": "unigram"}, "filling: 'dp_sgd_8' is what tables call one of the models"),
+        ("compare.private", {"oracle": {"epsilon": 8.0}}, "compare.private: 'oracle' is what tables call one of the"),
+        ("compare.private", {"top_k": {"epsilon": 8.0}}, "filling: 'top_k' is what tables call one of the models"),
+        (
+            "compare.private",
+            {"x": {"epsilon": 0.01}},
+            "compare.private.x.epsilon: Input should be greater than or equal",
+        ),
         (
             "compare.datasets",
             ["mail"],
@@ -143,7 +147,7 @@ def test_names_that_do_not_fit_are_said_with_their_key_path(path, value, says, d
 
 
 def test_dp_sgd_is_for_a_transformer_alone(document, tmp_path):
-    document["compare"]["private"] = [{"epsilon": 8.0}]
+    document["compare"]["private"] = {"dp_sgd_8": {"epsilon": 8.0}}
     document["language_model"]["kind"] = "ngram"
     assert "compare.private: DP-SGD is for language_model.kind 'transformer', and it is 'ngram'" in problems_of(
         document, tmp_path

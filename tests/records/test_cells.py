@@ -14,13 +14,16 @@ from tasks.parameters.parameter_file import read_parameters
 from tasks.records.cell import Cell
 from tasks.records.cells import BASELINES, expected_cells, is_filled, stage_name
 from tasks.results.tables import tables
-from tasks.results.titles import group_of, method_name
+from tasks.results.titles import group_of
 
 COMPARE = CompareSettings(
     datasets=["chat", "mail"],
     techniques=["allow_list", "entity_tagger"],
     baselines=["baseline1"],
-    private=[DifferentialPrivacy(epsilon=8.0), DifferentialPrivacy(epsilon=0.5, unit="document", batch_units=64)],
+    private={
+        "dp_sgd_8": DifferentialPrivacy(epsilon=8.0),
+        "dp_sgd_document": DifferentialPrivacy(epsilon=0.5, unit="document", batch_units=64),
+    },
     fills=[
         Fills(filler="minilm", methods=["top_k"]),
         Fills(filler="other", methods=["top_k"]),
@@ -54,8 +57,8 @@ def test_every_cell_once_in_the_order_of_the_table():
         "chat/oracle-2",
         "chat/dp_sgd_8-1",
         "chat/dp_sgd_8-2",
-        "chat/dp_sgd_0_5_document-1",
-        "chat/dp_sgd_0_5_document-2",
+        "chat/dp_sgd_document-1",
+        "chat/dp_sgd_document-2",
         "chat/allow_list/baseline1-1",
         "chat/allow_list/baseline1-2",
         "chat/allow_list/minilm-top_k-1",
@@ -93,13 +96,13 @@ def test_every_cell_has_its_stages_in_the_graph(tmp_path):
         stages = {stage.addressing.split(":")[-1]: stage for stage in repository.index.stages}
 
     trained = {name: parsed(stage)[1] for name, stage in stages.items() if name.startswith("adapt@mail-dp_sgd")}
-    arguments = trained["adapt@mail-dp_sgd_0_5_document-2"]
+    arguments = trained["adapt@mail-dp_sgd_document-2"]
     invocation = ADAPT.parse(arguments)
-    assert invocation.settings.adaptation.private == COMPARE.private[1]
+    assert invocation.settings.adaptation.private == COMPARE.private["dp_sgd_document"]
     assert invocation.files.documents == "data/private/corpora/mail/train.documents"
     assert invocation.files.input == "data/private/corpora/mail/train.txt"
-    assert invocation.files.output == "data/private/models/mail/dp_sgd_0_5_document-2"
-    assert ADAPT.parse(trained["adapt@mail-dp_sgd_8-1"]).settings.adaptation.private == COMPARE.private[0]
+    assert invocation.files.output == "data/private/models/mail/dp_sgd_document-2"
+    assert ADAPT.parse(trained["adapt@mail-dp_sgd_8-1"]).settings.adaptation.private == COMPARE.private["dp_sgd_8"]
 
     def of_step(step):
         return {name for name in stages if name.startswith(f"{step}@")}
@@ -131,11 +134,9 @@ def test_every_cell_has_its_stages_in_the_graph(tmp_path):
     }
 
 
-def test_dp_sgd_is_a_reference_with_a_title_of_its_own():
-    assert method_name("dp_sgd_8") == "DP-SGD, epsilon 8"
-    assert method_name("dp_sgd_0_5_document") == "DP-SGD, epsilon 0.5 for each document"
+def test_dp_sgd_is_a_reference():
     # Whatever is a fill may be recommended; a model of raw text may not.
-    assert group_of("dp_sgd_8", None) == "reference"
+    assert group_of(None, "dp_sgd_8", None) == "reference"
     assert not is_filled(Cell("chat", None, "dp_sgd_8", None, 1))
     row = {"dataset": "chat", "filler": None, "filler_base": None, "seed": 1}
     methods = [("oracle", None), ("dp_sgd_8", None), ("dp_sgd_2", None), ("baseline1", "allow_list")]

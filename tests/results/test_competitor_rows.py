@@ -11,7 +11,7 @@ BASELINES = ["baseline0", "baseline1", "redacted", "dropped"]
 
 
 def test_competitors_stand_in_the_table_and_are_never_recommended(tmp_path, monkeypatch, capsys):
-    folder = make_experiment(tmp_path / "an experiment", baselines=BASELINES, private=[{"epsilon": 8.0}])
+    folder = make_experiment(tmp_path / "an experiment", baselines=BASELINES, private={"dp_sgd_8": {"epsilon": 8.0}})
     monkeypatch.chdir(folder)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     assert main(["summarise", "--markdown", "results/summary.md"]) == 0
@@ -24,12 +24,12 @@ def test_competitors_stand_in_the_table_and_are_never_recommended(tmp_path, monk
     assert by_cell["allow_list", "redacted"]["ratio_to_baseline1"] == pytest.approx(430 / 427, rel=1e-3)
     lines = (folder / "results" / "summary.md").read_text(encoding="utf-8").splitlines()
     labels = [line.split("|")[1].strip() for line in lines if line.startswith("| ")]
-    for label in ("DP-SGD, epsilon 8", "Redacted", "Lines dropped"):
+    for label in ("dp_sgd_8", "Redacted", "Lines dropped"):
         assert label in labels
-    assert labels.index("DP-SGD, epsilon 8") == labels.index("Oracle") + 1
+    assert labels.index("dp_sgd_8") == labels.index("Oracle") + 1
     assert main(["report"]) == 0
     page = (folder / "results" / "report.html").read_text(encoding="utf-8")
-    assert "DP-SGD, epsilon 8" in page
+    assert "dp_sgd_8" in page
     # It is the lowest but Oracle; what is recommended is a text that may leave, and this is a model of raw text.
     recommended = capsys.readouterr().out.partition("Verdict for chat: ")[2].partition("\n")[0]
     assert recommended == "mask by the allow list, fill by Sample, minilm."

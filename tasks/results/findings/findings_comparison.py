@@ -50,7 +50,7 @@ class Condition:
     @property
     def is_filled(self) -> bool:
         """Whether its language model was trained on a filled corpus."""
-        return group_of(self.method, self.filler) in ("fill", "control")
+        return group_of(self.technique, self.method, self.filler) in ("fill", "control")
 
 
 @dataclass(frozen=True, slots=True)

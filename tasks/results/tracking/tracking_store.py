@@ -52,7 +52,7 @@ def cell_tags(cell: Cell, key: str) -> dict[str, str]:
     condition = cell.path if cell.seed is None else cell.path.removesuffix(f"-{cell.seed}")
     return {
         **dimensions,
-        "group": group_of(str(cell.method), cell.filler),
+        "group": group_of(cell.technique, str(cell.method), cell.filler),
         "condition": condition,
         KEY_TAG: key,
         CELL_TAG: cell.path,
