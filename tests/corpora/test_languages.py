@@ -1,6 +1,7 @@
 import pytest
 
 from tasks.corpora.languages import UNDETERMINED, Languages, language_shares
+from tasks.corpora.watched_text import WatchedText
 
 SENTENCES = {
     "en": ["I live in Stuttgart.", "Are you coming tonight?", "Ok", "My sister is called Anna."],
@@ -35,3 +36,22 @@ def test_the_sample_is_of_the_whole_text_and_always_the_same():
 def test_too_little_to_tell():
     assert language_shares(["", "  ", "123 😀 !!"]) == Languages({}, {})
     assert language_shares(["ok"]) == Languages({UNDETERMINED: 1.0}, {"LATIN": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("english", "foreign", "language", "warned"),
+    [
+        (20, 20, "de", True),  # 560 words, half of them German
+        (40, 2, "de", False),
+        (3, 2, "de", False),  # of few words a language is taken for another one now and then
+        (1, 4, "de", True),
+        (3, 1, "hi", True),  # another script shows in any text
+        (0, 1, "de", False),  # 13 words say nothing
+    ],
+)
+def test_a_text_that_a_technique_does_not_know_is_warned_of(english, foreign, language, warned):
+    text = WatchedText([*SENTENCES["en"] * english, *SENTENCES[language] * foreign])
+    assert list(text) == [*SENTENCES["en"] * english, *SENTENCES[language] * foreign]
+    found = text.warnings("crf", ["en"])
+    assert [f"% {language}" in warning for warning in found] == [True] * warned
+    assert text.warnings("a list of every language", []) == []

@@ -143,12 +143,17 @@ def readme_steps() -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(4000)
-@pytest.mark.parametrize(("count", "minutes"), [(300, 12), (1300, 12), (20_000, 60)])
-def test_the_steps_of_readme_end_in_a_verdict(clone, tmp_path, count, minutes):
+@pytest.mark.timeout(5400)
+@pytest.mark.parametrize(
+    ("text", "minutes"), [(300, 12), (1300, 12), (20_000, 60), ("mail in two languages", 12)], ids=str
+)
+def test_the_steps_of_readme_end_in_a_verdict(clone, tmp_path, text, minutes):
     """Minutes on two quiet cores, from a clone whose environment is there."""
-    chats = texts_of(ChitchatCorpus(kind="chitchat", source="constraints.txt").open())
-    Path("mail.txt").write_text("\n".join(islice(filter(str.strip, chats), count)) + "\n", encoding="utf-8")
+    if isinstance(text, int):
+        chats = texts_of(ChitchatCorpus(kind="chitchat", source="constraints.txt").open())
+        Path("mail.txt").write_text("\n".join(islice(filter(str.strip, chats), text)) + "\n", encoding="utf-8")
+    else:
+        mail(tmp_path, 150).rename("mail.txt")
     steps = readme_steps()
     assert [step.split()[1] for step in steps] == ["try", "init", "run", "results/verdict.txt"]
     started = time.monotonic()
