@@ -146,7 +146,7 @@ compare:
   # What fills the masked text, in the order of the tables. Larger fillers are in profiles/ and docs/experiments.md.
   fills:
     - {{filler: minilm, methods: [top_k, log_linear], audited: [log_linear]}}
-    - {{methods: [unigram, surrogate]}}
+    - {{methods: [unigram, surrogate], audited: [surrogate]}}
   seeds: [1]
   # Without recordings there are no word error rates.
   speech_datasets: []

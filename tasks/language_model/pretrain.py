@@ -13,6 +13,7 @@ examples:
   palimpsest pretrain --set kind=causal_lm --set causal_lm.model=gpt2 --output models/gpt2
 """
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 from tasks.corpora.text_lines import refuse_empty
@@ -68,6 +69,15 @@ def pretrain(
 
         return pretrain_ngram(settings.ngram, text, vocabulary_path, files.valid, files.output)
     from tasks.language_model.training.stage import TransformerTraining, train_transformer
+    from tasks.language_model.transformer.folder import check_replaceable
+    from tasks.ready_made import ready_made
+
+    found = ready_made("pretrain", settings, [text, vocabulary_path, files.valid])
+    if found:
+        check_replaceable(files.output)
+        found.copy_to(files.output)
+        print(f"pretrain: comes with palimpsest, trained on this text; model in {files.output}", file=sys.stderr)
+        return Report(seed=settings.pretraining.seed).measure(**found.measured)
 
     def build() -> "tuple[TransformerLanguageModel, Vocabulary]":
         from tasks.language_model.transformer.model import TransformerLanguageModel

@@ -29,6 +29,7 @@ from tasks.filling.fillers.settings import (
     MaskedLanguageModelFiller,
 )
 from tasks.options import READ, READ_MODEL, WRITE_FOLDER
+from tasks.ready_made import ready_made
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
@@ -69,7 +70,11 @@ def train_filler(settings: AnyFiller, files: TrainFillerFiles, cell: Cell, resou
     check_filler_folder(files.output)
     set_up_torch(resources.threads)
     report = Report(seed=training.seed if training else None)
-    if isinstance(settings, CausalLanguageModelFiller):
+    found = ready_made("train_filler", settings, _inputs(settings, files)) if training else None
+    if found:
+        found.copy_to(files.output)
+        report.measure(**found.measured)
+    elif isinstance(settings, CausalLanguageModelFiller):
         from tasks.filling.fillers.preparation import prepare_causal_filler
 
         prepare_causal_filler(settings, files.input, files.valid, files.output, report)
@@ -86,9 +91,12 @@ def training_of(settings: AnyFiller) -> HeadTraining | LoraTraining | None:
 
 def _prepare_masked_filler(settings: MaskedLanguageModelFiller, files: TrainFillerFiles, report: Report) -> None:
     from tasks.corpora.text_lines import read_corpus
+    from tasks.files.atomic_file import atomic_folder
     from tasks.filling.fillers.filler_folder import save_filler
+    from tasks.filling.fillers.weights_update import write_update
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, load_masked_model
     from tasks.filling.masked_lm.masked_training import masked_accuracy
+    from tasks.model_source import PACKAGE_PREFIX
 
     valid = read_corpus(files.valid) if files.valid else None
     started = time.perf_counter()
@@ -107,9 +115,15 @@ def _prepare_masked_filler(settings: MaskedLanguageModelFiller, files: TrainFill
             f"{missing[0]!r}); set train_head (--set 'train_head={{}}')"
         )
     report.measure(parameters=sum(weight.numel() for weight in model.parameters()))
+    if settings.train_head and settings.model.startswith(PACKAGE_PREFIX):
+        base, _, fresh = load_masked_model(settings.model)
+        with atomic_folder(files.output) as folder:
+            write_update(model, base, fresh, settings.model, folder)
+        model, tokenizer, _ = load_masked_model(files.output)
+    else:
+        save_filler(model, tokenizer, files.output)
     if valid:
         report.measure(**masked_accuracy(model, tokenizer, valid, name=settings.model))
-    save_filler(model, tokenizer, files.output)
 
 
 def _say(output: str, report: Report) -> None:

@@ -20,14 +20,12 @@ import numpy as np
 
 from tasks.errors import ModelError
 from tasks.files.atomic_file import atomic_writer, make_folder
-from tasks.filling.settings import SHIPPED_FILLER
-from tasks.model_source import locate_model
 
 if TYPE_CHECKING:
     from tasks.filling.context import FillContext
     from tasks.filling.methods.log_linear import LogLinear
 
-_SHIPPED = "weighing.json"
+_SHIPPED = Path(__file__).with_name("weighing.json")
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class LearnedWeights:
 
 def shipped_weights() -> LearnedWeights:
     """Those of the filler that comes with palimpsest."""
-    return LearnedWeights.read(Path(locate_model(SHIPPED_FILLER)) / _SHIPPED)
+    return LearnedWeights.read(_SHIPPED)
 
 
 def place_of_weights(context: "FillContext", settings: "LogLinear", words: Sequence[str], counts: np.ndarray) -> Path:

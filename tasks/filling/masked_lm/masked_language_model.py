@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tasks.errors import ModelError
-from tasks.filling.fillers.low_rank_update import apply_update, base_of_update
+from tasks.filling.fillers.weights_update import apply_update, base_of_update
 from tasks.filling.masked_lm.candidate_words import SENTENCE_PIECE_SIGN, space_sign
 from tasks.filling.masked_lm.marker_scores import BatchHalving
 from tasks.model_source import check_model_folder, locate_model, unreachable
@@ -311,8 +311,8 @@ def load_masked_model(name: str) -> tuple[Any, Any, list[str]]:
     source = locate_model(name)
     base = base_of_update(source)
     if base is not None:
-        model, tokenizer, _ = load_masked_model(base)
-        apply_update(model, source)
+        model, tokenizer, fresh = load_masked_model(base)
+        apply_update(model, fresh, source)
         return model, tokenizer, []
     check_model_folder(source, name)
     import torch
