@@ -12,10 +12,9 @@ A file that is there already keeps its own text: the tables go between the two l
 example:
   palimpsest evaluate-masking --technique spacy --gold gold.jsonl --report reports/spacy.json
   palimpsest evaluate-masking --technique presidio --gold gold.jsonl --report reports/presidio.json
-  palimpsest compare-detectors --reports reports --output detectors.md --plot detectors.svg
+  palimpsest compare-detectors --reports reports --output detectors.md
 """
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -35,9 +34,7 @@ class CompareDetectorsOptions(Options):
     reports: Annotated[str, READ] = REPORTS
     """reports of the stages"""
     output: Annotated[str, WRITE] = "docs/detectors.md"
-    """the tables"""
-    plot: Annotated[str, WRITE] = "docs/detectors.svg"
-    """the plot"""
+    """the tables; the plot goes beside them, with the ending .svg"""
 
 
 def run(options: CompareDetectorsOptions) -> None:
@@ -48,22 +45,20 @@ def run(options: CompareDetectorsOptions) -> None:
 
     reports = list(ReportIndex(options.reports).reports.values())
     results = detector_results(reports)
-    picture = os.path.relpath(options.plot, Path(options.output).parent)
-    text = (
-        f"## Detectors\n\n![Token F2 against words per second, one panel per gold set]({Path(picture).as_posix()})\n\n"
-    )
+    plot = Path(options.output).with_suffix(".svg")
+    text = f"## Detectors\n\n![Token F2 against words per second, one panel per gold set]({plot.name})\n\n"
     text += detector_table(results)
     shares = masked_share_table(reports)
     if shares:
         text += f"\n\n## Share of words masked\n\nBeside the paper's Table 2.\n\n{shares}"
     document = _document(options.output, text)
-    with atomic_writer(options.plot) as stream:
+    with atomic_writer(plot) as stream:
         stream.write(detector_plot(results))
     with atomic_writer(options.output) as stream:
         stream.write(document)
     gold_sets = len({result.gold_set for result in results})
     techniques = len({result.technique for result in results})
-    print(f"{techniques} techniques on {gold_sets} gold sets: tables in {options.output}, plot in {options.plot}")
+    print(f"{techniques} techniques on {gold_sets} gold sets: tables in {options.output}, plot in {plot}")
 
 
 def _document(path: str, text: str) -> str:

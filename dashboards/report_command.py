@@ -11,10 +11,8 @@ example:
 from pathlib import Path
 from typing import Annotated
 
-from tasks.errors import ParameterError
 from tasks.files.atomic_file import atomic_writer
 from tasks.options import READ, WRITE, Command, Options
-from tasks.results.report_index import REPORTS
 from tasks.results.summary.summary_file import SUMMARY_FILE
 
 SUMMARY = "write the report page, one HTML file"
@@ -24,16 +22,10 @@ class ReportOptions(Options):
     """What is read and written."""
 
     summary: Annotated[str, READ] = SUMMARY_FILE
-    """rows of 'palimpsest summarise'"""
-    reports: Annotated[str, READ] = REPORTS
-    """reports of the stages"""
-    scores: Annotated[str | None, READ] = None
-    """per-sentence scores (default: the folder 'scores' beside the summary); without them only differences from Oracle
-    and Baseline1 have intervals"""
+    """rows of 'palimpsest summarise', beside them the folder 'reports', and 'scores': without scores only differences
+    from Oracle and Baseline1 have intervals"""
     output: Annotated[str, WRITE] = "results/report.html"
-    """the page"""
-    verdict: Annotated[str | None, WRITE] = None
-    """which cell to use, and why, as text; it is printed in any case"""
+    """the page; beside it verdict.txt says which cell to use, and why, as is printed"""
 
 
 def run(options: ReportOptions) -> None:
@@ -43,17 +35,15 @@ def run(options: ReportOptions) -> None:
     from tasks.results.summary.summary_file import read_summary
     from tasks.results.verdict import verdicts
 
-    scores = Path(options.scores) if options.scores else Path(options.summary).parent / "scores"
-    if options.scores and not scores.is_dir():
-        raise ParameterError(f"--scores {options.scores!r} is no folder; 'palimpsest perplexity --scores' writes it")
-    rows, index = read_summary(options.summary), ReportIndex(options.reports)
+    folder = Path(options.summary).parent
+    scores = folder / "scores"
+    rows, index = read_summary(options.summary), ReportIndex(folder / "reports")
     found = verdicts(rows, index, scores)
     with atomic_writer(options.output) as stream:
         stream.write(report_page(rows, index, found, scores))
     said = "".join(f"{line}\n" for verdict in found for line in verdict.lines())
-    if options.verdict is not None:
-        with atomic_writer(options.verdict) as stream:
-            stream.write(said)
+    with atomic_writer(Path(options.output).with_name("verdict.txt")) as stream:
+        stream.write(said)
     print(f"{said}report page in {options.output}")
 
 

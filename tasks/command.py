@@ -16,8 +16,8 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 
 from tasks.errors import ParameterError
-from tasks.files.paths_apart import refuse_shared_paths, refuse_unwritable, without_empty_folders
-from tasks.options import READ, WRITE, Options, add_options, make_parser, option_of, options_from
+from tasks.files.paths_apart import STANDARD_STREAM, refuse_shared_paths, refuse_unwritable, without_empty_folders
+from tasks.options import READ, WRITE_STREAM, Options, add_options, make_parser, option_of, options_from
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report, StageReport, recorded_stage
 from tasks.settings.checks import as_plain, check_settings
@@ -146,7 +146,9 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         )
         threads = "every core" if self.every_core else "1"
         common.add_argument("--threads", type=int, help=f"threads (default: resources.threads, else {threads})")
-        common.add_argument("--report", metavar="FILE", help="write what was measured, numbers only")
+        common.add_argument(
+            "--report", metavar="FILE", help="write what was measured, in numbers; '-': standard output"
+        )
         if self.labels:
             known = ", ".join(self.labels)
             common.add_argument("--cell", metavar="KEY=VALUE[,...]", default="", help=f"labels of the report: {known}")
@@ -187,7 +189,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
 
     def files_from(self, arguments: argparse.Namespace) -> AnyFiles:
         """The files alone; ``ParameterError`` for a stream that the stage cannot read or write."""
-        return options_from(self.files, arguments, {"params": READ, "report": WRITE})
+        return options_from(self.files, arguments, {"params": READ, "report": WRITE_STREAM})
 
     def _settings(
         self,
@@ -275,6 +277,8 @@ class Invocation(Generic[AnySettings, AnyFiles]):
             refuse_unwritable("--report", self.report, is_folder=False)
         with without_empty_folders(path for _, path in self.files.written()):
             found = self.command.carry_out(self)
+        if found.shown and self.report != STANDARD_STREAM:
+            print(found.shown)
         for warning in found.warnings if is_first_process() else ():
             print(f"warning: {warning}", file=sys.stderr)
         return found

@@ -179,7 +179,7 @@ def options_from(
             refuse_no_path(option_of(name), path)
             if not role.stream:
                 refuse_stream_option(option_of(name), path, is_read=not role.writes)
-        if role.stream and value in STANDARD_NAMES:
+        if role.stream and name in given and value in STANDARD_NAMES:
             given[name] = STANDARD_STREAM
     checked: AnyOptions = check_settings(options, given, "options")
     return checked

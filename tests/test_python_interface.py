@@ -75,9 +75,18 @@ def test_adapting_lowers_the_perplexity_that_the_command_prints(tmp_path, model,
     before = palimpsest.perplexity(model, test, bootstrap_samples=100)
     assert capsys.readouterr().out == ""
     (tmp_path / "test.txt").write_text("\n".join(test) + "\n")
-    said = ["--model", str(model), "--input", str(tmp_path / "test.txt"), "--set", "bootstrap_samples=100", "--json"]
+    said = [
+        "--model",
+        str(model),
+        "--input",
+        str(tmp_path / "test.txt"),
+        "--set",
+        "bootstrap_samples=100",
+        "--report",
+        "-",
+    ]
     assert main(["perplexity", *said]) == 0
-    assert json.loads(capsys.readouterr().out).items() <= before.items()
+    assert json.loads(capsys.readouterr().out)["measured"].items() <= before.items()
     adapted = palimpsest.adapt(model, test * 10, tmp_path / "adapted", valid=test)
     assert palimpsest.perplexity(adapted, test)["perplexity"] < before["perplexity"]
 

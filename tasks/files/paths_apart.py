@@ -34,6 +34,10 @@ def refuse_shared_paths(
     """
     inputs = [(f"{name} {str(given)!r}", _resolved(path)) for name, given in read for path in _paths_of(str(given))]
     outputs: list[tuple[str, Path]] = []
+    written = list(written)
+    streams = [name for name, given in written if str(given) == STANDARD_STREAM]
+    if len(streams) > 1:
+        raise ParameterError(f"{' and '.join(streams)} would mix in standard output; give one of them a path")
     for name, given in written:
         if str(given) == STANDARD_STREAM or is_pipe_or_device(given):
             continue

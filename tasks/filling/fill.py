@@ -8,7 +8,7 @@ where a word stood, a word in letters, and never a strong word or a slur.
 Kept words are those that the masking technique never masks (--kept-words, written by 'palimpsest mask').
 
 A long fill may be interrupted at any moment: the same command goes on with what was finished and writes the same bytes
-as if nothing had happened. With several GPUs, --devices shares the lines among them; the result is the same.
+as if nothing had happened. With several GPUs, resources.devices shares the lines among them; the result is the same.
 
 With the sidecar (--sidecar, private) the report says how often a substitute is the very word that was masked, beside
 what guessing by frequency would restore; --set forbid_original=true keeps it from ever being so. That leaks a little:
@@ -68,8 +68,6 @@ class FillFiles(StageFiles):
     with prior=domain and prior=counted alone"""
     allow_unmasked: bool = False
     """copy a text without any marker, which is refused otherwise: it may be the private one"""
-    devices: str = "1"
-    """share the work among so many GPUs, or 'auto': all there are; without a GPU so many processes"""
 
     def read_by(self, method: FillingMethod) -> "FillFiles":
         """Without those that the method does not read, since a graph gives all methods the same files; and with the
@@ -107,7 +105,7 @@ def fill(
 
     frame = frame or FillFrame()
     check_files(settings, files)
-    devices = devices_of(files.devices, uses_model=settings.uses_filler)
+    devices = devices_of(resources.devices, uses_model=settings.uses_filler)
     context = FillContext.read(
         settings, files, cell, resources.threads, release=frame.release, work_folder=resources.work_folder
     )

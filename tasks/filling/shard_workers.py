@@ -174,23 +174,19 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def devices_of(number: str, *, uses_model: bool) -> list[Device]:
-    """The devices that ``--devices`` asks for: a number, or ``auto`` for every GPU there is.
+def devices_of(wanted: int, *, uses_model: bool) -> list[Device]:
+    """So many devices, as ``resources.devices`` asks for.
 
     Where there is no GPU, or no model that would run on one, so many processes share the processor's cores. Raises
     ``ParameterError`` where there are fewer GPUs than asked for.
     """
-    if number != "auto" and not (number.isascii() and number.isdecimal() and int(number) > 0):
-        raise errors.ParameterError(f"--devices {number!r} is not allowed; use a number from 1 on, or 'auto'")
-    if number == "1":
+    if wanted == 1:
         return [Device("the first device")]
     gpus = _visible_gpus() if uses_model else []
     if not gpus:
-        processes = 1 if number == "auto" else int(number)
-        return [Device(f"the processor (process {index} of {processes})") for index in range(1, processes + 1)]
-    wanted = len(gpus) if number == "auto" else int(number)
+        return [Device(f"the processor (process {index} of {wanted})") for index in range(1, wanted + 1)]
     if wanted > len(gpus):
-        raise errors.ParameterError(f"--devices {number!r} is more than the GPUs that are there ({len(gpus)})")
+        raise errors.ParameterError(f"resources.devices: {wanted} is more than the GPUs that are there ({len(gpus)})")
     return [Device(f"GPU {gpu}", gpu) for gpu in gpus[:wanted]]
 
 

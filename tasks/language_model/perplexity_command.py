@@ -7,13 +7,12 @@ rare ones. The signature in the output names the protocol (docs/perplexity.md): 
 not compare.
 
 examples:
-  palimpsest perplexity --model models/adapted --input test.txt --json
+  palimpsest perplexity --model models/adapted --input test.txt --report -
   palimpsest mask --technique allow_list --input test.txt --output masked.txt --sidecar sidecars/allow_list.jsonl
   palimpsest perplexity --model models/adapted --input test.txt --sidecar sidecars --word-counts counts.tsv
   torchrun --nproc-per-node 2 -m tasks.cli perplexity --model models/adapted --input test.txt
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -46,8 +45,6 @@ class PerplexityFiles(StageFiles):
     """counts of generic words: what is frequent there is measured apart"""
     scores: Annotated[str | None, WRITE] = None
     """file to write the log-probability of each sentence to: numbers only, no text"""
-    json_: bool = False
-    """print all numbers as JSON on standard output"""
 
 
 def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell, resources: ResourceSettings) -> Report:
@@ -76,10 +73,7 @@ def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell,
     measured, sentences = measure_perplexity(scores, text, settings, protocol.signature, ranks)
     if files.scores:
         write_scores(files.scores, sentences, protocol.signature)
-    if files.json_:
-        print(json.dumps(measured, allow_nan=False))
-    else:
-        print("\n".join([_first_line(measured), *_further_lines(measured)]))
+    report.shown = "\n".join([_first_line(measured), *_further_lines(measured)])
     if measured["oov_rate"] > MANY_UNKNOWN:
         report.warn(
             f"{measured['oov_rate']:.1%} of the words are unknown to the model, and count as one word that is easy to "

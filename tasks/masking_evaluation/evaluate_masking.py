@@ -14,12 +14,11 @@ The output holds numbers only. --errors writes the words themselves, for develop
 
 examples:
   palimpsest evaluate-masking --technique allow_list --gold gold.jsonl
-  palimpsest evaluate-masking --technique spacy --gold gold.jsonl --clean harmless.txt --json
+  palimpsest evaluate-masking --technique spacy --gold gold.jsonl --clean harmless.txt --report -
   palimpsest evaluate-masking --technique presidio --gold mail.jsonl \\
     --set 'evaluation.gold_sets={mail: {source: mail.jsonl, labels: {employee: PERSON, role: null}}}' --gold-set mail
 """
 
-import json
 import time
 from typing import Annotated, Any
 
@@ -58,10 +57,6 @@ class EvaluateMaskingFiles(StageFiles):
     """counts of generic text's words; vocabulary_threshold alone reads them"""
     errors: Annotated[str | None, WRITE] = None
     """write missed and over-masked words in context; as private as the gold itself"""
-    split: str | None = None
-    """which split of a corpus the gold is, where the end of its name does not say it"""
-    json_: bool = False
-    """print all numbers as JSON on standard output"""
 
 
 def evaluate_masking(
@@ -80,13 +75,14 @@ def evaluate_masking(
         read_gold,
         scores,
     )
+    from tasks.masking_evaluation.evaluation_table import evaluation_table
     from tasks.masking_evaluation.label_classes import label_mapping
     from tasks.masking_evaluation.model_size import model_size
     from tasks.records.stage_report import peak_memory_bytes
 
     paths, own_labels = _gold(files, settings.evaluation)
     mapping = label_mapping(own_labels, f"masking_evaluation.gold_sets.{files.gold_set}.labels")
-    gold = [read_gold(path, files.split) for path in paths]
+    gold = [read_gold(path) for path in paths]
     clock = time.perf_counter()
     technique = settings.technique.build(files.word_counts, resources.threads)
     load_seconds = time.perf_counter() - clock
@@ -111,12 +107,7 @@ def evaluate_masking(
     }
     report = Report(seed=settings.evaluation.seed).measure(**measured)
     report.warnings += [*_warnings(measured), *overlap_warnings(line for file in gold for line in file.lines)]
-    if files.json_:
-        print(json.dumps(measured, allow_nan=False))
-    else:
-        from tasks.masking_evaluation.evaluation_table import evaluation_table
-
-        print(evaluation_table(measured))
+    report.shown = evaluation_table(measured)
     return report
 
 

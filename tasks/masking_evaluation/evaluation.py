@@ -82,10 +82,10 @@ class MaskingTime:
         }
 
 
-def read_gold(path: str, split: str | None = None) -> GoldFile:
-    """Read a labelled file; its split is what the user says, or what its name ends in (``web_english_dev.jsonl``)."""
+def read_gold(path: str) -> GoldFile:
+    """Read a labelled file; its split is what its name ends in (``web_english_dev.jsonl``)."""
     last = Path(path).stem.lower().replace("-", "_").rpartition("_")[2]
-    return GoldFile(path, list(read_labelled(path)), split or (last if last in _SPLITS else None))
+    return GoldFile(path, list(read_labelled(path)), last if last in _SPLITS else None)
 
 
 def find_words(technique: Technique, texts: Sequence[str], clock: MaskingTime) -> list[tuple[str, list[Finding]]]:

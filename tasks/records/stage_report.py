@@ -15,7 +15,7 @@ import resource
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -41,6 +41,8 @@ class Report:
     warnings: list[str] = field(default_factory=list)
     seed: int | None = None
     """Of what was drawn, where it is not the cell's."""
+    shown: str = ""
+    """The numbers for a person to read; printed where the report itself does not go to standard output."""
 
     def measure(self, **values: Any) -> "Report":
         """Add measured values; names carry their unit (``wall_seconds``), undefined is ``None``, never 0."""
@@ -82,10 +84,10 @@ def recorded_stage(
 ) -> Iterator[StageReport]:
     """Time a stage, hash its inputs before and its outputs after, and write ``report_path`` when it succeeds.
 
-    Inputs and outputs are files or folders; streams (``-``, a pipe, a device) are left out, since reading them would
-    empty them. Without ``report_path`` nothing is hashed or written, so a command used alone pays nothing. Before the
-    work, ``ParameterError`` is raised for a ``report_path`` that is a folder, and for an output that is an input,
-    another output or the report.
+    Inputs and outputs are files or folders; streams (``-``, a pipe, a device) are left out, since reading them
+    would empty them. A ``report_path`` of ``-`` is standard output. Without ``report_path`` nothing is hashed or
+    written, so a command used alone pays nothing. Before the work, ``ParameterError`` is raised for a
+    ``report_path`` that is a folder, and for an output that is an input, another output or the report.
     """
     written = [("output", path) for path in outputs]
     if report_path is not None:
@@ -135,8 +137,8 @@ def recorded_stage(
 
 
 def write_json(path: str | Path, document: Any, *, private: bool = False) -> None:
-    """Write a JSON document with stable formatting; NaN and infinity raise ``ValueError``."""
-    with atomic_writer(path, private=private) as stream:
+    """Write a JSON document with stable formatting, ``-`` to standard output; NaN and infinity raise ``ValueError``."""
+    with nullcontext(sys.stdout) if path == "-" else atomic_writer(path, private=private) as stream:
         json.dump(document, stream, indent=2, ensure_ascii=False, allow_nan=False)
         stream.write("\n")
 

@@ -38,7 +38,8 @@ class ResourceSettings(Settings):
     masked text and models trained on them go there, so whoever reaches it can read them; a plain ``dvc push`` sends
     none of it. ``null``: nothing is shared."""
     devices: int = Field(default=1, ge=1)
-    """Devices of one machine that a language model is trained on: GPUs, or processes where there is none."""
+    """Devices of one machine that share the training of a model, or the lines of a fill: GPUs, or processes where there
+    is none."""
     nodes: int = Field(default=1, ge=1)
     """Machines that it is trained on; with more than one, torchrun starts the command on each."""
     strategy: Literal["auto", "ddp", "fsdp"] = "auto"

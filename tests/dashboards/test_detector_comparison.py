@@ -185,18 +185,17 @@ def real_reports(tmp_path):
 
 
 def compare(reports, folder):
-    arguments = ["--output", str(folder / "detectors.md"), "--plot", str(folder / "plots" / "detectors.svg")]
-    return main(["compare-detectors", "--reports", str(reports), *arguments])
+    return main(["compare-detectors", "--reports", str(reports), "--output", str(folder / "detectors.md")])
 
 
 def test_the_command_on_real_reports(real_reports, tmp_path):
     assert compare(real_reports, tmp_path) == 0
     text = (tmp_path / "detectors.md").read_text(encoding="utf-8")
-    assert "](plots/detectors.svg)" in text
+    assert "](detectors.svg)" in text
     assert "| allow list (few.txt) |" in text
     assert "| allow list (shipped list) |" in text
     assert "| tiny | 50.0 % | – | – |" in text
-    ElementTree.parse(tmp_path / "plots" / "detectors.svg")
+    ElementTree.parse(tmp_path / "detectors.svg")
     assert not any(word in text for word in ("Ann", "Quux", "Bob"))
 
 
@@ -217,7 +216,7 @@ def test_a_file_without_a_place_is_left_alone(real_reports, tmp_path, capsys):
     assert compare(real_reports, tmp_path) == 1
     assert "has no place for the tables" in capsys.readouterr().err
     assert (tmp_path / "detectors.md").read_text() == "# Mine\n"
-    assert not (tmp_path / "plots").exists()
+    assert not (tmp_path / "detectors.svg").exists()
 
 
 def test_reports_without_an_evaluation(tmp_path, capsys):

@@ -107,7 +107,7 @@ def test_no_copy_gives_back_what_is_forbidden_and_a_warning_says_what_they_say_t
 
 def test_several_devices_write_the_same_copies(corpus, capfd):
     alone = fill("alone.txt", *keys("copies=2"), "--sidecar", "sidecar.jsonl")
-    together = fill("together.txt", *keys("copies=2"), "--sidecar", "sidecar.jsonl", "--devices", "2")
+    together = fill("together.txt", *keys("copies=2"), "--sidecar", "sidecar.jsonl", "--set", "resources.devices=2")
     assert together == alone
     assert report("together.txt")["measured"]["restoration"] == report("alone.txt")["measured"]["restoration"]
 

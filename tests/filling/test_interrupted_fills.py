@@ -71,13 +71,13 @@ def test_what_is_kept_is_private_and_held_by_one_process(folder):
 
 
 def test_several_processes_write_what_one_writes(folder):
-    finish(start(folder, "shared", "--devices", "2"))
+    finish(start(folder, "shared", "--set", "resources.devices=2"))
     assert (folder / "shared.txt").read_bytes() == (folder / "whole.txt").read_bytes()
     assert numbers(folder, "shared") == numbers(folder, "whole")
 
 
 def test_workers_end_with_a_process_that_is_killed_and_another_goes_on(folder):
-    process = start(folder, "orphans", "--devices", "2", pause=0.05)
+    process = start(folder, "orphans", "--set", "resources.devices=2", pause=0.05)
     deadline = time.monotonic() + 30
     while not finished(folder) and process.poll() is None:
         assert time.monotonic() < deadline

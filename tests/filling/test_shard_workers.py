@@ -89,25 +89,16 @@ def test_few_shards_run_ahead_of_a_slow_one():
 
 
 def test_devices_without_a_gpu_are_processes():
-    assert devices_of("2", uses_model=False) == DEVICES
-    assert len(devices_of("1", uses_model=True)) == 1
-    assert len(devices_of("auto", uses_model=False)) == 1
+    assert devices_of(2, uses_model=False) == DEVICES
+    assert len(devices_of(1, uses_model=True)) == 1
 
 
 def test_devices_with_gpus(monkeypatch):
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    assert [device.visible for device in devices_of("auto", uses_model=True)] == ["0", "1", "2"]
-    assert [device.visible for device in devices_of("2", uses_model=True)] == ["0", "1"]
+    assert [device.visible for device in devices_of(2, uses_model=True)] == ["0", "1"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7,GPU-1a")
-    assert [device.visible for device in devices_of("auto", uses_model=True)] == ["5", "7", "GPU-1a"]
-    assert devices_of("auto", uses_model=False) == [Device("the processor (process 1 of 1)")]
-    with pytest.raises(ParameterError, match=r"--devices '4' is more than the GPUs that are there \(3\)"):
-        devices_of("4", uses_model=True)
-
-
-def test_a_wrong_number_of_devices_is_an_error():
-    for number in ["0", "-1", "two", "1.5", ""]:
-        with pytest.raises(ParameterError, match=f"--devices '{number}' is not allowed"):
-            devices_of(number, uses_model=True)
+    assert [device.visible for device in devices_of(3, uses_model=True)] == ["5", "7", "GPU-1a"]
+    with pytest.raises(ParameterError, match=r"resources.devices: 4 is more than the GPUs that are there \(3\)"):
+        devices_of(4, uses_model=True)

@@ -71,8 +71,11 @@ def adapt(pretrained: Path, text: Path, output: Path, *options: str) -> int:
 
 def perplexity(model: Path | str, text: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict:
     capsys.readouterr()
-    assert main(["perplexity", "--model", str(model), "--input", str(text), "--json", "--threads", "1", *options]) == 0
-    return json.loads(capsys.readouterr().out)
+    assert (
+        main(["perplexity", "--model", str(model), "--input", str(text), "--report", "-", "--threads", "1", *options])
+        == 0
+    )
+    return json.loads(capsys.readouterr().out)["measured"]
 
 
 def test_a_word_has_the_probability_of_its_pieces_and_sentences_stand_alone(pretrained: Path, texts: Path) -> None:

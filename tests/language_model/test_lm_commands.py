@@ -104,9 +104,9 @@ def test_adaptation_lowers_the_perplexity_of_its_text(
     perplexities = []
     for model in (pretrained / "pretrained", tmp_path / "private"):
         scores = tmp_path / "scores.tsv"
-        command = ["perplexity", "--model", str(model), "--input", text, "--json", "--scores", str(scores)]
+        command = ["perplexity", "--model", str(model), "--input", text, "--report", "-", "--scores", str(scores)]
         assert main([*command, "--threads", "1"]) == 0
-        values = json.loads(capsys.readouterr().out)
+        values = json.loads(capsys.readouterr().out)["measured"]
         perplexities.append(values["perplexity"])
         read, signature = read_scores(scores)
         assert signature == values["signature"]

@@ -43,10 +43,10 @@ def mask(folder: Path) -> None:
 def test_all_numbers_as_json_and_by_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mask(folder)
     capsys.readouterr()
-    options = ["--sidecar", str(folder / "sidecars"), "--word-counts", str(folder / "counts.tsv"), "--json"]
+    options = ["--sidecar", str(folder / "sidecars"), "--word-counts", str(folder / "counts.tsv"), "--report", "-"]
     outputs = ["--scores", str(folder / "scores.tsv"), "--set", "frequency_classes=[1, 3]"]
     assert run(folder, "--input", str(folder / "text.txt"), *options, *outputs) == 0
-    values = json.loads(capsys.readouterr().out)
+    values = json.loads(capsys.readouterr().out)["measured"]
     assert (values["words"], values["sentences"], values["empty_lines"]) == (9, 3, 1)
     masked = values["masked_words"]["allow_list"]
     assert (masked["words"], masked["unknown_words"], masked["rest_targets_known"]) == (5, 1, 7)
@@ -81,8 +81,8 @@ def test_the_markers_rule_is_in_the_signature_and_in_the_number(
 ) -> None:
     found = {}
     for rule in ("in_vocabulary", "renormalised"):
-        assert run(folder, "--input", str(folder / "text.txt"), "--set", f"markers={rule}", "--json") == 0
-        found[rule] = json.loads(capsys.readouterr().out)
+        assert run(folder, "--input", str(folder / "text.txt"), "--set", f"markers={rule}", "--report", "-") == 0
+        found[rule] = json.loads(capsys.readouterr().out)["measured"]
         assert found[rule]["signature"].endswith(f"|markers={rule}")
     assert found["renormalised"]["perplexity"] == found["in_vocabulary"]["perplexity_without_markers"]
     assert found["renormalised"]["perplexity"] < found["in_vocabulary"]["perplexity"]

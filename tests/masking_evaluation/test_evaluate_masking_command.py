@@ -45,13 +45,14 @@ def evaluate(tmp_path, gold, capsys):
         base = [*base, "--set", f"technique.path={tmp_path / 'kept.txt'}"]
         assert main(["evaluate-masking", *base, *map(str, arguments)]) == status
         captured = capsys.readouterr()
-        return (json.loads(captured.out) if "--json" in arguments and status == 0 else captured.out), captured.err
+        numbers = "-" in arguments and status == 0
+        return (json.loads(captured.out)["measured"] if numbers else captured.out), captured.err
 
     return run
 
 
 def test_all_levels_counted_by_hand(evaluate, gold):
-    found, _ = evaluate("--gold", gold, "--json")
+    found, _ = evaluate("--gold", gold, "--report", "-")
     # Private: Ann Quux | my Zed | | 12. Masked: Ann harbour Quux | Zed 77 | | 12 harbour.
     assert (found["token"]["gold_words"], found["token"]["masked_words"], found["token"]["right_words"]) == (5, 7, 4)
     assert (found["token"]["recall"], found["token"]["precision"]) == (4 / 5, 4 / 7)
@@ -78,7 +79,7 @@ def test_all_levels_counted_by_hand(evaluate, gold):
 
 def test_scope_follows_the_labels_of_the_gold(evaluate, tmp_path):
     names = gold_file(tmp_path / "names.jsonl", [("Ann had 77 and Bob", [(0, 3, "PER")])])
-    found, _ = evaluate("--gold", names, "--json")
+    found, _ = evaluate("--gold", names, "--report", "-")
     # Masked: Ann had 77 Bob; the number is of a class that this gold does not annotate.
     assert found["token"]["precision"] == 1 / 4
     assert found["token_in_scope"]["precision"] == 1 / 3
@@ -92,19 +93,19 @@ def labels(mapping):
 
 
 def test_labels_by_option(evaluate, gold):
-    found, error = evaluate("--gold", gold, *labels("{nickname: null, boss: PERSON}"), "--json")
+    found, error = evaluate("--gold", gold, *labels("{nickname: null, boss: PERSON}"), "--report", "-")
     assert found["ignored_spans"] == {"nickname": 1}
     assert found["token"]["recall"] == 1.0
     assert found["unmapped_labels"] == {}
     assert found["labels_not_in_gold"] == ["boss"]
     assert "no span of the gold has the label 'boss'" in error
-    found, _ = evaluate("--gold", gold, *labels("{nickname: PERSON}"), "--json")
+    found, _ = evaluate("--gold", gold, *labels("{nickname: PERSON}"), "--report", "-")
     assert found["labels"]["nickname"] == "PERSON"
 
 
 def test_several_files_are_pooled_and_each_has_its_scores(evaluate, gold, tmp_path):
     second = gold_file(tmp_path / "second.jsonl", [("Ann is my Bob", [(0, 3, "PER"), (10, 13, "PER")])])
-    found, _ = evaluate("--gold", gold, "--gold", second, "--json")
+    found, _ = evaluate("--gold", gold, "--gold", second, "--report", "-")
     assert (found["token"]["gold_words"], found["token"]["right_words"]) == (7, 6)
     assert [(file["name"], file["token"]["recall"]) for file in found["files"]] == [("mail_dev", 0.8), ("second", 1.0)]
     assert found["document"]["documents"] == 5
@@ -112,14 +113,14 @@ def test_several_files_are_pooled_and_each_has_its_scores(evaluate, gold, tmp_pa
 
 def test_documents_by_id(evaluate, tmp_path):
     one = gold_file(tmp_path / "one.jsonl", GOLD, document="letter 1")
-    found, _ = evaluate("--gold", one, "--json")
+    found, _ = evaluate("--gold", one, "--report", "-")
     assert (found["document"]["documents"], found["document"]["recall"]) == (1, 0.0)
     assert found["token"]["f2_ci"] is None
 
 
 def test_nothing_private_is_undefined_and_not_zero(evaluate, tmp_path):
     clean = gold_file(tmp_path / "clean.jsonl", [("we went to the harbour", [])])
-    found, _ = evaluate("--gold", clean, "--json")
+    found, _ = evaluate("--gold", clean, "--report", "-")
     for level in ("token", "span", "entity", "document"):
         assert (found[level]["recall"], found[level]["f2"]) == (None, None)
         assert found[level]["precision"] == 0.0
@@ -129,7 +130,7 @@ def test_nothing_private_is_undefined_and_not_zero(evaluate, tmp_path):
 
 def test_clean_text(evaluate, gold, tmp_path):
     (tmp_path / "clean.txt").write_text("we went to the harbour\nthe role\n\nmy harbour\n")
-    found, _ = evaluate("--gold", gold, "--clean", tmp_path / "clean.txt", "--json")
+    found, _ = evaluate("--gold", gold, "--clean", tmp_path / "clean.txt", "--report", "-")
     assert found["clean_text"] == {"masked_share": 2 / 9, "lines": 4, "words": 9, "masked_words": 2}
 
 
@@ -168,20 +169,20 @@ def test_the_stage_reads_gold_set_and_technique_from_the_parameters(evaluate, go
     parameters = parameters.replace("  gold_sets:\n", f"  gold_sets:\n{said}")
     (tmp_path / "params.yaml").write_text(parameters, encoding="utf-8")
     base = ("--params", str(tmp_path / "params.yaml"), "--technique", "allow_list")
-    found, _ = evaluate("--gold-set", "named", "--json", base=base)
+    found, _ = evaluate("--gold-set", "named", "--report", "-", base=base)
     assert (found["gold_set"], found["token"]["recall"]) == ("named", 1.0)
     assert found["ignored_spans"] == {"nickname": 1}
     copied = gold_file(tmp_path / "copied.jsonl", GOLD[:2])
-    found, _ = evaluate("--gold-set", "named", "--gold", copied, "--json", base=base)
+    found, _ = evaluate("--gold-set", "named", "--gold", copied, "--report", "-", base=base)
     assert (found["gold_set"], found["lines"], found["ignored_spans"]) == ("named", 2, {"nickname": 1})
-    _, error = evaluate("--gold-set", "name", "--json", base=base, status=1)
+    _, error = evaluate("--gold-set", "name", "--report", "-", base=base, status=1)
     assert "--gold-set 'name' is no key of 'masking_evaluation.gold_sets'" in error
     assert "(did you mean 'named'?)" in error
 
 
 def test_same_seed_same_numbers(evaluate, gold):
-    first, _ = evaluate("--gold", gold, "--json", "--set", "evaluation.seed=3")
-    second, _ = evaluate("--gold", gold, "--json", "--set", "evaluation.seed=3")
+    first, _ = evaluate("--gold", gold, "--report", "-", "--set", "evaluation.seed=3")
+    second, _ = evaluate("--gold", gold, "--report", "-", "--set", "evaluation.seed=3")
     assert first["token"] == second["token"]
     assert math.isfinite(first["token"]["f2_ci"][0])
 

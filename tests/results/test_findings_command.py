@@ -69,21 +69,6 @@ def test_the_page_says_over_which_seeds_fills_are_ranked(experiment):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--summary", "no.json"], "'no.json' does not exist"),
-        (["--scores", "no folder"], "--scores 'no folder' is no folder"),
-    ],
-)
-def test_wrong_options_are_one_line(summarised, capsys, options, message):
-    capsys.readouterr()
-    assert main(["findings", *options]) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-
-
-@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("{", "is no list of rows"),
@@ -101,10 +86,11 @@ def test_a_summary_of_another_version_is_one_line(summarised, capsys, text, mess
     assert error.count("\n") == 1
 
 
-def test_a_folder_is_no_summary(summarised, capsys):
-    capsys.readouterr()
-    assert main(["findings", "--summary", "results"]) == 1
-    assert "summary 'results' is a folder; give the file" in capsys.readouterr().err
+def test_a_folder_is_no_summary_nor_is_a_file_that_is_not_there(summarised, capsys):
+    for name, message in (("results", "is a folder; give the file"), ("no.json", "does not exist")):
+        capsys.readouterr()
+        assert main(["findings", "--summary", name]) == 1
+        assert f"summary {name!r} {message}" in capsys.readouterr().err
 
 
 def test_a_score_file_that_is_missing_is_named(summarised, capsys):

@@ -58,7 +58,7 @@ def measure_in_the_stage(folder):
 def test_a_measure_of_another_package_is_in_every_view(tracked, install, capsys):
     install(ROW)
     measure_in_the_stage(tracked)
-    for command in (["summarise", "--markdown", "results/summary.md"], ["report"], ["publish"]):
+    for command in (["summarise"], ["report"], ["publish"]):
         assert main(command) == 0
     results = tracked / "results"
     rows = json.loads((results / "summary.json").read_text(encoding="utf-8"))

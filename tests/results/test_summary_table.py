@@ -51,7 +51,7 @@ def test_a_direction_needs_every_seed():
 
 
 def test_markdown_has_techniques_across_and_methods_down(experiment):
-    assert main(["summarise", "--markdown", "results/summary.md"]) == 0
+    assert main(["summarise"]) == 0
     lines = (experiment / "results" / "summary.md").read_text(encoding="utf-8").splitlines()
     header = (
         "| method | allow list (16.9% masked) | vocabulary threshold (11.9% masked) | entity tagger (3.7% masked) |"
@@ -77,7 +77,7 @@ def test_markdown_has_techniques_across_and_methods_down(experiment):
 
 
 def test_markdown_tells_masked_words_and_frequencies_apart(experiment):
-    assert main(["summarise", "--markdown", "results/summary.md"]) == 0
+    assert main(["summarise"]) == 0
     text = (experiment / "results" / "summary.md").read_text(encoding="utf-8")
     masked = text.partition("### Perplexity over test words that the technique would mask")[2].partition("###")[0]
     # 10 * 227 * 1.169, * 1.119 and * 1.037: Oracle belongs to no technique and has a number under each.
@@ -99,7 +99,7 @@ def test_numbers_of_another_protocol_are_marked_and_not_compared(experiment, cap
     scores = experiment / "results/scores/chat/allow_list/minilm-sample-1.tsv"
     for path in (report, scores):
         path.write_text(path.read_text(encoding="utf-8").replace(SIGNATURE, other), encoding="utf-8")
-    assert main(["summarise", "--markdown", "results/summary.md"]) == 0
+    assert main(["summarise"]) == 0
     printed = capsys.readouterr().out
     rows = json.loads((experiment / "results" / "summary.json").read_text(encoding="utf-8"))
     marked = [row for row in rows if row["protocol_differs"]]

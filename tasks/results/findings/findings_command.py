@@ -26,9 +26,7 @@ class FindingsOptions(Options):
     """What is read and written."""
 
     summary: Annotated[str, READ] = SUMMARY_FILE
-    """rows of 'palimpsest summarise'"""
-    scores: Annotated[str | None, READ] = None
-    """per-sentence scores that the summary was made from (default: the folder 'scores' beside the summary)"""
+    """rows of 'palimpsest summarise', beside them the folder 'scores' that they were made from"""
     output: Annotated[str | None, WRITE] = None
     """write the findings as Markdown"""
     json_: bool = False
@@ -42,7 +40,6 @@ def run(options: FindingsOptions) -> None:
     import json
     from pathlib import Path
 
-    from tasks.errors import ParameterError
     from tasks.files.atomic_file import atomic_writer
     from tasks.language_model.settings import EvaluationSettings
     from tasks.parameters.parameter_file import read_sections
@@ -57,10 +54,7 @@ def run(options: FindingsOptions) -> None:
     if options.params:
         evaluation = read_sections(options.params, ["evaluation"])["evaluation"]
     rows = read_summary(options.summary)
-    scores = Path(options.scores) if options.scores else Path(options.summary).parent / "scores"
-    if options.scores and not scores.is_dir():
-        raise ParameterError(f"--scores {options.scores!r} is no folder; 'palimpsest perplexity --scores' writes it")
-    experiment = Experiment(rows, scores, evaluation)
+    experiment = Experiment(rows, Path(options.summary).parent / "scores", evaluation)
     claims, known, more = findings(experiment), findings(experiment, known=True), beyond(experiment)
     seeds = {row["seed"] for row in rows if row["seed"] is not None}
     spoken = spoken_datasets(rows)

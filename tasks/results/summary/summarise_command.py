@@ -7,7 +7,7 @@ bootstrap over the scores that evaluation wrote. Word error rates of data sets w
 way with those of the recogniser alone, with the pretrained model and with Oracle.
 
 example:
-  palimpsest summarise --output results/summary.json --markdown results/summary.md
+  palimpsest summarise --output results/summary.json
 """
 
 from pathlib import Path
@@ -18,7 +18,6 @@ from tasks.options import READ, WRITE, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, first_base, read_sections
 from tasks.records.cells import audited_cells, expected_cells
 from tasks.records.stage_report import write_json
-from tasks.results.report_index import REPORTS
 from tasks.results.summary.summary_document import document, print_tables
 from tasks.results.summary.summary_file import SUMMARY_FILE
 from tasks.results.summary.summary_rows import summary_rows
@@ -33,14 +32,8 @@ class SummariseOptions(Options):
 
     params: Annotated[str, READ] = DEFAULT_PATH
     """parameters of the experiment"""
-    reports: Annotated[str, READ] = REPORTS
-    """reports of the stages"""
-    scores: Annotated[str, READ] = "results/scores"
-    """scores of sentences, and word errors of utterances"""
     output: Annotated[str, WRITE] = SUMMARY_FILE
-    """the rows as JSON, one per cell"""
-    markdown: Annotated[str | None, WRITE] = None
-    """the table as Markdown"""
+    """the rows as JSON, one per cell, and beside it as Markdown; the folders 'reports' and 'scores' lie there too"""
 
 
 def run(options: SummariseOptions) -> None:
@@ -49,11 +42,11 @@ def run(options: SummariseOptions) -> None:
     cells, tuned = expected_cells(settings["compare"]), settings["tuned_fillers"]
     bases = {name: first_base(name, tuned) for cell in cells if (name := str(cell.filler)) in tuned}
     audited = audited_cells(settings["compare"])
-    rows = summary_rows(cells, options.reports, options.scores, settings["evaluation"], bases, audited)
+    folder = Path(options.output).parent
+    rows = summary_rows(cells, folder / "reports", folder / "scores", settings["evaluation"], bases, audited)
     write_json(options.output, rows)
-    if options.markdown:
-        with atomic_writer(Path(options.markdown)) as stream:
-            stream.write(document(rows))
+    with atomic_writer(Path(options.output).with_suffix(".md")) as stream:
+        stream.write(document(rows))
     print_tables(rows)
     print(f"{len(rows)} cells in {options.output}")
 

@@ -14,12 +14,12 @@ example:
 """
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 from tasks.options import READ, WRITE, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
 from tasks.records.stage_report import write_json
-from tasks.results.report_index import REPORTS
 from tasks.results.summary.summary_file import SUMMARY_FILE, read_summary
 from tasks.results.tracking.model_registry import released_models
 from tasks.results.tracking.publication import publish
@@ -34,9 +34,7 @@ class PublishOptions(Options):
     params: Annotated[str, READ] = DEFAULT_PATH
     """parameters; the section 'tracking' says where MLflow's store is"""
     summary: Annotated[str, READ] = SUMMARY_FILE
-    """rows of 'palimpsest summarise'"""
-    reports: Annotated[str, READ] = REPORTS
-    """reports of the stages"""
+    """rows of 'palimpsest summarise', beside them the folder 'reports'"""
     output: Annotated[str | None, WRITE] = None
     """write how many runs there are and their keys, as JSON"""
 
@@ -44,9 +42,9 @@ class PublishOptions(Options):
 def run(options: PublishOptions) -> None:
     """Publish every row of the summary."""
     settings = read_sections(options.params, ["tracking"])["tracking"]
-    rows = read_summary(options.summary)
-    models, problems = released_models(rows, options.reports)
-    result = publish(run_records(rows, options.reports, settings), settings, models)
+    rows, reports = read_summary(options.summary), Path(options.summary).parent / "reports"
+    models, problems = released_models(rows, reports)
+    result = publish(run_records(rows, reports, settings), settings, models)
     if options.output:
         write_json(options.output, {"runs": len(rows), "keys": [row["key"] for row in rows]})
     superseded = f", {result.superseded} earlier superseded" if result.superseded else ""

@@ -56,8 +56,7 @@ def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: Resour
     from tasks.speech.fusion.fuse_stage import fused_numbers, fusion_warnings
 
     measured = fused_numbers(files, settings)
-    report = Report(seed=settings.word_errors.seed).measure(**measured)
-    files.say(report, measured, [_line(measured)], fusion_warnings(measured))
+    report = Report(measured, fusion_warnings(measured), settings.word_errors.seed, _line(measured))
     if measured["synthetic_speech"]:
         report.warn("the speech is synthesised; its word error rates say nothing of recorded speech")
     return report

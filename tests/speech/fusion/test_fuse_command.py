@@ -78,8 +78,8 @@ def command(speech, output, *options, fused=True):
 def test_weights_are_found_on_dev_and_test_is_decoded(speech, tmp_path, capsys):
     options = [*settings("fusion.lm_weights=[0, 0.3, 0.6]", "fusion.insertion_bonuses=[0, 1]")]
     options += ["--counts", f"{tmp_path}/counts.tsv"]
-    assert command(speech, tmp_path, *options, "--json", "--report", f"{tmp_path}/report.json") == 0
-    measured = json.loads(capsys.readouterr().out)
+    assert command(speech, tmp_path, *options, "--report", f"{tmp_path}/report.json") == 0
+    measured = json.loads((tmp_path / "report.json").read_text())["measured"]
     assert measured["utterances"] == 5
     assert measured["words"] == 15
     assert len(measured["dev"]["grid"]) == 6
@@ -117,15 +117,15 @@ def test_the_same_command_gives_the_same_bytes(speech, tmp_path):
     ids=["lodr", "density_ratio"],
 )
 def test_internal_models(speech, tmp_path, capsys, options):
-    assert command(speech, tmp_path, *(option.format(speech) for option in options), "--json") == 0
-    measured = json.loads(capsys.readouterr().out)
+    assert command(speech, tmp_path, *(option.format(speech) for option in options), "--report", "-") == 0
+    measured = json.loads(capsys.readouterr().out)["measured"]
     assert f"fusion.internal_lm={measured['internal_lm']}" == options[1]
     assert any(point["internal_lm_weight"] for point in measured["dev"]["decoded"])
 
 
 def test_recogniser_alone(speech, tmp_path, capsys):
-    assert command(speech, tmp_path, "--json", fused=False) == 0
-    measured = json.loads(capsys.readouterr().out)
+    assert command(speech, tmp_path, "--report", "-", fused=False) == 0
+    measured = json.loads(capsys.readouterr().out)["measured"]
     assert measured["lm_weight"] is None
     assert "dev" not in measured
     assert measured["utterances"] == 5
@@ -139,8 +139,8 @@ def test_a_model_of_the_recognisers_units_is_estimated_and_fused(speech, tmp_pat
     assert written["sentences"] == 24
     assert 0 < written["valid_nats_a_unit"] < 2  # 16 units or fewer, and six sentences over and over
     capsys.readouterr()
-    assert command(speech, tmp_path, "--model", f"{tmp_path}/units", "--json") == 0
-    measured = json.loads(capsys.readouterr().out)
+    assert command(speech, tmp_path, "--model", f"{tmp_path}/units", "--report", "-") == 0
+    measured = json.loads(capsys.readouterr().out)["measured"]
     assert measured["model_vocabulary_hash"] == written["vocabulary_hash"]
     assert any(point["lm_weight"] for point in measured["dev"]["decoded"])
 
@@ -199,8 +199,8 @@ def test_a_transformer_over_the_recognisers_units_is_trained_adapted_and_fused(s
     assert adapted[0] == pytest.approx(new[-1], rel=1e-4)
     assert adapted[-1] < new[-1]
     capsys.readouterr()
-    assert command(speech, tmp_path, "--model", f"{tmp_path}/adapted", "--json") == 0
-    fused = json.loads(capsys.readouterr().out)
+    assert command(speech, tmp_path, "--model", f"{tmp_path}/adapted", "--report", "-") == 0
+    fused = json.loads(capsys.readouterr().out)["measured"]
     assert fused["model_vocabulary_hash"] == measured["vocabulary_hash"]
     assert any(point["lm_weight"] for point in fused["dev"]["decoded"])
 
@@ -282,9 +282,9 @@ def test_what_is_not_counted_is_said(speech, tmp_path, capsys):
         lines = [json.dumps(first), *lines[1:], json.dumps(absent)]
         (tmp_path / f"{part}.jsonl").write_text("".join(line + "\n" for line in lines))
     manifests = ["--test-manifest", f"{tmp_path}/test.jsonl", "--dev-manifest", f"{tmp_path}/dev.jsonl"]
-    assert command(speech, tmp_path, *manifests, "--json") == 0
+    assert command(speech, tmp_path, *manifests, "--report", "-") == 0
     captured = capsys.readouterr()
-    measured = json.loads(captured.out)
+    measured = json.loads(captured.out)["measured"]
     assert (measured["utterances"], measured["missing_hypotheses"], measured["empty_references"]) == (5, 1, 1)
     assert measured["deletions"] >= 5
     assert (measured["dev"]["empty_references"], measured["dev"]["not_encoded"]) == (1, 1)
@@ -299,8 +299,8 @@ def test_what_is_not_counted_is_said(speech, tmp_path, capsys):
 def test_what_the_model_saw_of_the_test_is_measured_and_limited(speech, tmp_path, capsys):
     """All five references are lines of the training text; none has eight words."""
     training_text = ["--training-text", f"{speech}/text.txt"]
-    assert command(speech, tmp_path, *training_text, "--json") == 0
-    overlap = json.loads(capsys.readouterr().out)["overlap"]
+    assert command(speech, tmp_path, *training_text, "--report", "-") == 0
+    overlap = json.loads(capsys.readouterr().out)["measured"]["overlap"]
     assert (overlap["references"], overlap["shared_sentences"], overlap["eight_grams"]) == (5, 5, 0)
     assert command(speech, tmp_path, *training_text, "--set", "fusion.maximum_shared_sentences=0.5") == 1
     assert "100.00% of the test references stand in the training text" in capsys.readouterr().err

@@ -32,13 +32,11 @@ def files(tmp_path):
     return ["--nbest", str(tmp_path / "test.jsonl.gz"), "--dev", str(tmp_path / "dev.jsonl"), "--model", model]
 
 
-def test_numbers_by_hand(files, tmp_path, capsys):
+def test_numbers_by_hand(files, tmp_path):
     counts, errors, output, report = (str(tmp_path / name) for name in ("c.tsv", "e.txt", "o.jsonl", "r.json"))
-    status = main(
-        ["rescore", *files, "--json", "--counts", counts, "--errors", errors, "--output", output, "--report", report]
-    )
-    assert status == 0
-    found = json.loads(capsys.readouterr().out)
+    written = ["--counts", counts, "--errors", errors, "--output", output, "--report", report]
+    assert main(["rescore", *files, *written]) == 0
+    found = json.loads(Path(report).read_text(encoding="utf-8"))["measured"]
     # Three times 6 and three times 5 words; the recogniser alone has one wrong in each of 6 utterances.
     assert (found["words"], found["utterances"]) == (33, 6)
     assert (found["wer"], found["insertions"], found["deletions"], found["substitutions"]) == (0.0, 0, 0, 0)
@@ -59,10 +57,7 @@ def test_numbers_by_hand(files, tmp_path, capsys):
         assert (tmp_path / private).stat().st_mode & 0o777 == 0o600
     text = Path(report).read_text(encoding="utf-8")
     assert "mat" not in text.replace("format", "").replace("matic", "")
-    measured = json.loads(text)["measured"]
-    assert {key: measured[key] for key in ("wer", "lm_weight", "overlap")} == {
-        "wer": 0.0, "lm_weight": found["lm_weight"], "overlap": None,
-    }  # fmt: skip
+    assert found["overlap"] is None
 
 
 def test_table_for_a_person(files, capsys):
@@ -78,9 +73,9 @@ def test_missing_utterances_are_counted_and_shown(files, tmp_path, capsys):
     records = [{"utterance_id": one.utterance_id, "audio": "a.flac", "text": one.reference} for one in lists("t")]
     records.append({"utterance_id": "t9", "audio": "a.flac", "text": "a mat"})
     manifest.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    assert main(["rescore", *files, "--references", str(manifest), "--json"]) == 0
+    assert main(["rescore", *files, "--references", str(manifest), "--report", "-"]) == 0
     out, err = capsys.readouterr()
-    found = json.loads(out)
+    found = json.loads(out)["measured"]
     assert (found["utterances"], found["missing_hypotheses"], found["deletions"]) == (7, 1, 2)
     assert found["wer"] == found["oracle_wer"] == 2 / 35
     assert "1 of 7 utterances have no hypothesis" in err
@@ -102,8 +97,8 @@ def test_wrong_partner_and_overlap_end_in_one_line(files, tmp_path, capsys):
         error = capsys.readouterr().err
         assert message in error
         assert error.count("\n") == 1
-    assert main(["rescore", *files, *training, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["overlap"]["shared_sentences"] == 3
+    assert main(["rescore", *files, *training, "--report", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["measured"]["overlap"]["shared_sentences"] == 3
 
 
 @pytest.mark.parametrize("option", ["--dev", "--nbest"])
@@ -115,8 +110,8 @@ def test_lists_without_a_word_are_named(files, tmp_path, capsys, option):
 
 def test_source_model_is_subtracted(files, tmp_path, capsys):
     source = save_transformer(tmp_path / "source")
-    assert main(["rescore", *files, "--set", f"rescoring.source_model={source}", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    assert main(["rescore", *files, "--set", f"rescoring.source_model={source}", "--report", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)["measured"]
     assert found["source_weight"] >= 0
     assert found["wer"] == 0.0
 
@@ -130,16 +125,16 @@ def test_bfloat16_is_the_models_own_and_not_that_of_an_n_gram_source(files, tmp_
         model,
         *settings(f"rescoring.source_model={source}", "rescoring.precision=bfloat16"),
     ]
-    assert main([*command, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["source_weight"] >= 0
+    assert main([*command, "--report", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["measured"]["source_weight"] >= 0
     assert main(["rescore", *files, "--set", "rescoring.precision=bfloat16"]) == 1
     assert "precision 'bfloat16' is for kind 'causal_lm'" in capsys.readouterr().err
 
 
 def test_without_a_model_the_recognisers_own_choice_stays(files, capsys):
     alone = files[:4]
-    assert main(["rescore", *alone, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    assert main(["rescore", *alone, "--report", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)["measured"]
     assert (found["wer"], found["lm_weight"], found["insertion_bonus"], found["source_weight"]) == (6 / 33, *[None] * 3)
     assert (found["oracle_wer"], found["best_first_share"]) == (0.0, 0.0)
     assert (found["difference_to_baseline"], found["insertion_bonus_alone"]["wer"]) == (0.0, 6 / 33)
@@ -169,8 +164,8 @@ def test_masked_references_through_the_commands(files, tmp_path, capsys):
     )
     capsys.readouterr()
     command = ["word-error-rate", "--references", files[1], "--hypotheses", files[1], "--sidecar", str(sidecar.parent)]
-    assert main([*command, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["masked_words"]["names"]
+    assert main([*command, "--report", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)["measured"]["masked_words"]["names"]
     # "on" became "in" in each of three utterances; the other three errors are on words that are not masked.
     assert (found["words"], found["recognised"], found["recall"], found["wer"]) == (3, 0, 0.0, 1.0)
     assert found["wer_rest"] == 3 / 30
