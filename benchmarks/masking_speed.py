@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.turns import compared, row
-from tasks.corpora.cleaning import normalise
+from tasks.corpora.division import normalise
 from tasks.corpora.masked_text import escape
 from tasks.corpora.sources.chitchat import Chitchat
 from tasks.corpora.words import count_words, fold, word_spans

@@ -47,7 +47,7 @@ def messages(number: int) -> list[str]:
     """The first messages of the chat corpus."""
     from itertools import islice
 
-    from tasks.corpora.cleaning import normalise
+    from tasks.corpora.division import normalise
     from tasks.corpora.sources.chitchat import Chitchat
 
     texts = (line for document in Chitchat().documents() for line in map(normalise, document.texts) if line)

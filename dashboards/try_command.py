@@ -20,7 +20,7 @@ from tasks.errors import CorpusError
 from tasks.options import WRITE, Argument, Command, Options
 
 if TYPE_CHECKING:
-    from tasks.masking.preview_page import Previewed
+    from tasks.masking.preview import Previewed
 
 SUMMARY = "mask and fill some of your own text, and show it on a page: nothing to set up"
 
@@ -40,11 +40,11 @@ class TryOptions(Options):
 
 def run(options: TryOptions) -> None:
     """Read, mask, fill, and write the page."""
-    from tasks.corpora.cleaning import normalise
+    from tasks.corpora.division import normalise
     from tasks.corpora.languages import language_shares
     from tasks.corpora.sources.detection import detected, texts_of
     from tasks.files.atomic_file import atomic_writer
-    from tasks.masking.preview_page import preview_page
+    from tasks.masking.preview import preview_page
 
     texts = texts_of(detected(Path(options.text).expanduser()).open())
     sentences = list(islice((sentence for text in texts if (sentence := normalise(text))), _SENTENCES))
@@ -63,8 +63,7 @@ def run(options: TryOptions) -> None:
 def _previewed(name: str, sentences: Sequence[str]) -> "Previewed":
     """One technique on all sentences, and each way of filling on those that are shown."""
     import palimpsest
-    from tasks.masking.preview import PreviewCounts, preview_lines
-    from tasks.masking.preview_page import Previewed
+    from tasks.masking.preview import PreviewCounts, Previewed, preview_lines
     from tasks.masking.techniques import AnyTechnique, settings_named
     from tasks.settings.checks import check_settings
 

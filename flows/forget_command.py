@@ -81,7 +81,7 @@ def run(options: ForgetOptions) -> int:
 def found_lines(erasure: "Erasure", *, with_sources: bool) -> Iterator[str]:
     """What would be removed, with sizes."""
     from flows.erasure.erasure import size_of
-    from tasks.doctor.size_units import bytes_text
+    from tasks.doctor.finding import bytes_text
 
     for path in (*erasure.files, *(erasure.sources if with_sources else ())):
         shown = path.relative_to(erasure.root) if path.is_relative_to(erasure.root) else path

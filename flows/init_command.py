@@ -53,7 +53,7 @@ def run(options: InitOptions) -> None:
     from tasks.parameters.cells_file import write_cells
     from tasks.parameters.parameter_file import DEFAULT_PATH
     from tasks.parameters.problems import problem_of_name
-    from tasks.profiles.profile import checked, refuse_lost_changes, with_sections
+    from tasks.profiles.profile_command import checked, refuse_lost_changes, with_sections
 
     for problem in problem_of_name(options.name):
         raise ParameterError(problem)
@@ -166,7 +166,7 @@ masking:
 
 def _techniques(languages: "Languages") -> list[str]:
     """A list and two taggers, which are left out where much of the text is not the English that they know."""
-    from tasks.corpora.watched_text import MUCH_FOREIGN
+    from tasks.corpora.languages import MUCH_FOREIGN
 
     known = sum(languages.foreign(["en"]).values()) <= MUCH_FOREIGN
     return ["allow_list", *(["entity_tagger", _SHIPPED] if known else ["vocabulary_threshold"])]

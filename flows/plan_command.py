@@ -49,7 +49,7 @@ class PlanOptions(SelectionOptions):
 
 def run(options: PlanOptions) -> int:
     """Print the plan; 1 where a run of it would be refused, since something is missing."""
-    from flows.checkout.checked_parameters import checked_resources, known_to_be_valid
+    from flows.checkout.overrides import checked_resources, known_to_be_valid
     from flows.runs.missing import missing_text, missing_things
 
     selection = options.selection
@@ -61,7 +61,7 @@ def run(options: PlanOptions) -> int:
         plan = make_plan(repository, selection)
         missing = missing_things(plan, root)
     if resources is not None:
-        from flows.runs.step_settings import check_step_names
+        from flows.runs.preparation import check_step_names
 
         check_step_names(resources, plan.steps)
     if (root / ORIGINAL).exists():

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from flows.graph.plan import Plan, enumeration
 from flows.plan_command import SelectionOptions
-from flows.runs.result_files import REPORT_PAGE, SUMMARY_TABLE, VERDICT, is_of_this_run, makers_of
+from flows.runs.run_progress import REPORT_PAGE, SUMMARY_TABLE, VERDICT, is_of_this_run, makers_of
 from flows.stages.executor import INTERRUPTED, UNFINISHED, Finish, Outcome, State
 from tasks.errors import ParameterError
 
@@ -61,15 +61,13 @@ class RunOptions(SelectionOptions):
 
 def run(options: RunOptions) -> int:
     """Run the stages; 0 where all are done, 1 where one failed, 128 and the signal's number where it was stopped."""
-    from flows.checkout.checked_parameters import checked_resources, known_to_be_valid, remember_as_valid
-    from flows.checkout.overrides import overridden
+    from flows.checkout.overrides import checked_resources, known_to_be_valid, overridden, remember_as_valid
     from flows.checkout.run_lock import RunLock
     from flows.graph.graph import open_repository, project_folder
     from flows.prefect_flow.abandoned_flow_run import abandoned_flow_runs
     from flows.runs.preparation import plan_after_repair
     from flows.runs.recorded_experiment import check_recordable, record_experiment
-    from flows.runs.run_progress import Bar, Lines
-    from flows.runs.time_left import TimeLeft, load_durations
+    from flows.runs.run_progress import Bar, Lines, TimeLeft, load_durations
     from tasks.settings.overrides import parse_overrides
 
     started = time.monotonic()

@@ -13,7 +13,7 @@ from tasks.files.paths_apart import refuse_shared_paths
 from tasks.options import Command
 from tasks.parameters.cells_file import cells_text
 from tasks.parameters.parameter_file import read_parameters
-from tasks.profiles.profile import profile_names, profile_text
+from tasks.profiles.profile_command import profile_names, profile_text
 
 ROOT = Path(__file__).parent.parent
 PUBLIC_TEXT = {"generic", "speech.text"}

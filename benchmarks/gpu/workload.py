@@ -45,7 +45,7 @@ def training_workload(tiny: bool) -> Training:
         return Training(2, 2, 32, 500, 32, 256, steps=8, warm_steps=2)
     from pathlib import Path
 
-    from tasks.profiles.profile import read_profile
+    from tasks.profiles.profile_command import read_profile
 
     settings = read_profile("paper", Path(__file__).parents[2]).language_model
     shape = settings.architecture

@@ -1,7 +1,9 @@
-"""The app's plots, drawn by the browser from the numbers of the tables."""
+"""The app's plots, drawn by the browser from the numbers of the tables, and those tables with their download."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import streamlit as st
 
 from tasks.results.measures import Measure
 from tasks.results.tables import Line, Table
@@ -187,3 +189,36 @@ def _number(name: str) -> Any:
     import altair as alt
 
     return alt.Tooltip(f"{name}:Q", format=",.4~g")
+
+
+def table(
+    frame: Any, name: str, *, title: str, columns: dict[str, Any] | None = None, height: int | None = None
+) -> None:
+    """Show a table that can be sorted, with a button that downloads all of it as CSV.
+
+    ``frame``: pandas ``DataFrame``. ``name``: of the file, without ending. ``title``: what the table is, also for those
+    who cannot see it. ``columns``: Streamlit's settings of columns by name.
+    """
+    st.dataframe(
+        frame,
+        hide_index=True,
+        column_config=columns,
+        height=height if height is not None else "auto",
+        placeholder="–",
+        alt=title,
+        key=f"table_{name}",
+    )
+    download(frame, name)
+
+
+def download(frame: Any, name: str) -> None:
+    """The button alone; numbers are written as they were computed, not as they are shown."""
+    st.download_button(
+        f"Download {name}.csv",
+        frame.to_csv(index=False),
+        file_name=f"{name}.csv",
+        mime="text/csv",
+        on_click="ignore",
+        icon=":material/download:",
+        key=f"download_{name}",
+    )

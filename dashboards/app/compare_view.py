@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboards.app.charts import difference_histogram, sentence_scatter
+from dashboards.app.charts import difference_histogram, sentence_scatter, table
 from dashboards.app.differences import (
     Comparison,
     groups_of,
@@ -16,7 +16,6 @@ from dashboards.app.differences import (
 )
 from dashboards.app.experiment import all_runs, parameters
 from dashboards.app.result_rows import in_table_order, summary_by_key
-from dashboards.app.table import table
 from dashboards.app.tracked_runs import TrackedRun, run_page
 from tasks.errors import PalimpsestError
 from tasks.records.cells import is_filled

@@ -1,21 +1,72 @@
-"""A running experiment: how far it is, and training curves that grow."""
+"""A running experiment: how far it is, and training curves that grow.
+
+How far the experiment is: the state of every cell, from its runs.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any
 
 import streamlit as st
 
-from dashboards.app.charts import curve_chart
+from dashboards.app.charts import curve_chart, table
 from dashboards.app.experiment import parameters
-from dashboards.app.progress import Progress, State, progress
 from dashboards.app.result_rows import in_table_order
-from dashboards.app.table import table
 from dashboards.app.tracked_runs import Curve, TrackedRun, read_curve, read_runs
 from tasks.errors import PalimpsestError
+from tasks.records.cell import Cell
 from tasks.records.cells import expected_cells
 from tasks.results.tracking.curve import CURVES
 from tasks.results.tracking.settings import TrackingSettings
+
+
+class State(StrEnum):
+    """What is known of a cell."""
+
+    MEASURED = "measured"
+    TRAINED = "trained"
+    """Its model is there, its numbers are not published yet."""
+    RUNNING = "training"
+    STOPPED = "stopped"
+    """Training failed or was stopped."""
+    WAITING = "waiting"
+    """No run yet."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A cell and where it stands."""
+
+    cell: Cell
+    state: State
+    run: TrackedRun | None
+    """The run that says so: the one that was started last."""
+    earlier: bool
+    """Whether numbers of an earlier state are there."""
+
+
+def progress(cells: Sequence[Cell], runs: Sequence[TrackedRun]) -> list[Progress]:
+    """The state of each cell that the experiment has."""
+    by_cell: dict[Cell, list[TrackedRun]] = {}
+    for run in runs:
+        by_cell.setdefault(run.cell, []).append(run)
+    return [_of(cell, by_cell.get(cell, [])) for cell in cells]
+
+
+def _of(cell: Cell, runs: Sequence[TrackedRun]) -> Progress:
+    if not runs:
+        return Progress(cell, State.WAITING, None, False)
+    # A run that goes on says more than one that has ended.
+    run = max(runs, key=lambda run: (run.status == "RUNNING", run.current, run.started))
+    earlier = any(other.measured for other in runs if other is not run)
+    if run.status == "RUNNING":
+        return Progress(cell, State.RUNNING, run, earlier or run.measured)
+    if run.status != "FINISHED":
+        return Progress(cell, State.STOPPED, run, earlier)
+    return Progress(cell, State.MEASURED if run.measured else State.TRAINED, run, earlier)
+
 
 REFRESH_SECONDS = 4.0
 _AT_FIRST = 6

@@ -6,10 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from dashboards.app.charts import interval_charts
+from dashboards.app.charts import download, interval_charts, table
 from dashboards.app.experiment import all_runs, parameters
 from dashboards.app.result_rows import Row, in_table_order, measured, result_rows, selected_rows, summary_by_key
-from dashboards.app.table import download, table
 from dashboards.page_tables import WITHOUT_CAPITALS, of_lists
 from tasks.records.cells import PRETRAINED
 from tasks.results.measures import APP, Measure

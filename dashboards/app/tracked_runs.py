@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from tasks.records.cell import Cell
-from tasks.results.summary.comparison_view import run_address
+from tasks.results.summary.summary_file import run_address
 from tasks.results.tracking.curve import cell_metrics
 from tasks.results.tracking.settings import TrackingSettings
 from tasks.results.tracking.tracking_store import (

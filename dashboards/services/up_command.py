@@ -17,13 +17,44 @@ that PREFECT_API_URL, MLFLOW_TRACKING_URI or tracking.uri names is used instead 
     palimpsest up app          the app alone: it then reads the store without a server
 """
 
+import http.client
+import json
 import os
 import sys
 from typing import Annotated
+from urllib.parse import quote, urlsplit
 
 from pydantic import Field
 
 from tasks.options import Argument, Command, Options
+from tasks.results.summary.summary_file import RUNS_NOT_TRACES, VIEW, VIEW_TAG
+
+_SECONDS = 5
+
+
+def runs_table(address: str, experiment: str) -> str | None:
+    """The address of the table, with the columns that compare where publishing has offered them.
+
+    ``None`` where the server does not say: it asks for a password, or has no such experiment yet.
+    """
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_SECONDS)
+    try:
+        connection.request(
+            "GET", f"/api/2.0/mlflow/experiments/get-by-name?experiment_name={quote(experiment, safe='')}"
+        )
+        response = connection.getresponse()
+        if response.status != 200:
+            return None
+        found = json.loads(response.read())["experiment"]
+    except (OSError, http.client.HTTPException, ValueError, KeyError):
+        return None
+    finally:
+        connection.close()
+    offered = any(tag["key"] == VIEW_TAG for tag in found.get("tags", []))
+    view = f"&viewStateShareKey={VIEW}" if offered else ""
+    return f"{address}/#/experiments/{found['experiment_id']}/runs?{RUNS_NOT_TRACES}{view}"
+
 
 SUMMARY = "start Prefect, MLflow and the app on this machine"
 
@@ -58,7 +89,6 @@ def login(name: str, password: str) -> str:
 
 def run(options: UpOptions) -> None:
     """Start them and print their addresses."""
-    from dashboards.services.runs_table import runs_table
     from dashboards.services.service import TITLES, check_names, ports_by_setting
     from dashboards.services.starting import start_services
     from flows.graph.graph import project_folder

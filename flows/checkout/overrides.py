@@ -3,20 +3,33 @@
 DVC and every stage read ``params.yaml``, so the changed values stand there while the run works, and the file is put
 back byte for byte when it ends, with ``cells.yaml``, which follows from it. A copy of the originals lies beside the
 logs meanwhile: after a run that was killed, the next one puts them back first.
+
+``params.yaml`` checked, and ``cells.yaml`` written as it asks, before the graph is read.
+
+To check it means to import the settings of every step, which takes longer than DVC takes to find that nothing is to
+be done. A run that has checked it leaves a fingerprint of both files, of ``dvc.yaml`` (whose steps ``resources``
+names) and of the code; while none of them changes, the answer cannot, and a run with nothing to do need not ask again.
 """
 
+import hashlib
 import io
 import json
+import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
+import tasks
 from flows.checkout.run_lock import STATE_FOLDER
 from tasks.errors import ParameterError, StageError
 from tasks.files.atomic_file import atomic_writer
+
+if TYPE_CHECKING:
+    from tasks.settings.resources import ResourceSettings
 
 PARAMETERS = "params.yaml"
 """By its name, since the settings of every step come with ``tasks.parameters.parameter_file``."""
@@ -122,3 +135,53 @@ def put_back(folder: Path) -> bool:
 def _write(path: Path, text: str) -> None:
     with atomic_writer(path) as stream:
         stream.write(text)
+
+
+FILE = Path(STATE_FOLDER) / "checked_parameters"
+
+
+def checked_resources(root: Path) -> "ResourceSettings":
+    """The section ``resources``, after ``cells.yaml`` was brought to what ``params.yaml`` asks for.
+
+    ``ParameterError`` where ``params.yaml`` has a mistake anywhere.
+    """
+    from tasks.parameters.cells_file import write_cells
+    from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
+
+    parameters = read_parameters(root / DEFAULT_PATH)
+    write_cells(parameters, root)
+    return parameters.resources
+
+
+def known_to_be_valid(root: Path) -> bool:
+    """Whether a run has checked just these files with just this code."""
+    try:
+        return (root / FILE).read_text(encoding="ascii") == _fingerprint(root)
+    except (OSError, ValueError):
+        return False
+
+
+def remember_as_valid(root: Path) -> None:
+    """Note that the files have been checked."""
+    with atomic_writer(root / FILE) as stream:
+        stream.write(_fingerprint(root))
+
+
+def _fingerprint(root: Path) -> str:
+    parts = [sys.version, *map(str, _code())]
+    parts += [
+        hashlib.sha256((root / name).read_bytes()).hexdigest() for name in ("params.yaml", "cells.yaml", "dvc.yaml")
+    ]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _code() -> list[tuple[str, int, int]]:
+    """Every source file of the steps, with its time and size."""
+    found = []
+    for folder, _, names in os.walk(str(Path(tasks.__file__).parent)):
+        for name in names:
+            if name.endswith(".py"):
+                path = os.path.join(folder, name)
+                state = os.stat(path)
+                found.append((path, state.st_mtime_ns, state.st_size))
+    return sorted(found)

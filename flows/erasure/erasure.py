@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING
 import yaml
 
 from flows.checkout.run_lock import STATE_FOLDER
-from flows.erasure.cached_objects import CachedObjects
-from flows.erasure.corpus_paths import CorpusPaths, paths_of
 from flows.erasure.dvc_records import (
+    CachedObjects,
+    CorpusPaths,
     Record,
     data_records,
     experiments,
     git_records,
     lock_records,
+    paths_of,
     remove_reference,
     run_records,
 )

@@ -14,13 +14,11 @@ from uuid import UUID
 from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 
-from flows.checkout.checked_parameters import checked_resources
-from flows.checkout.overrides import overridden
+from flows.checkout.overrides import checked_resources, overridden
 from flows.checkout.run_lock import RunLock
 from flows.graph.graph import open_repository, project_folder
 from flows.graph.selection import Selection, parse_only
 from flows.prefect_flow.abandoned_flow_run import note_flow_run
-from flows.prefect_flow.worker_folder import FOLDER_VARIABLE
 from flows.runs.missing import refuse_missing
 from flows.runs.preparation import plan_after_repair
 from flows.runs.recorded_experiment import check_recordable, record_experiment
@@ -29,9 +27,27 @@ from flows.runs.session import Session, session_open
 from flows.sharing.role import Role
 from flows.stages.executor import Outcome
 from flows.stages.processes import Processes
-from tasks.errors import ResourceError
+from tasks.errors import ParameterError, ResourceError
 from tasks.files.private_folders import close_private_folders
 from tasks.settings.overrides import parse_overrides
+
+FOLDER_VARIABLE = "PALIMPSEST_FOLDER"
+"""Environment variable of a worker, or of the container that it starts: the project's folder."""
+
+
+def enter_worker_folder() -> dict[str, str]:
+    """The folder that a flow run works in, for Prefect; nothing is fetched.
+
+    Raises ``ParameterError`` where the variable is not set, ``StageError`` where it names a folder outside a project.
+    """
+    folder = os.environ.get(FOLDER_VARIABLE)
+    if not folder:
+        raise ParameterError(
+            f"{FOLDER_VARIABLE} is not set, so this worker has no project to work in; set it to the folder of its "
+            "clone, in the worker's environment or in the job variables of its pool"
+        )
+    return {"directory": str(project_folder(folder).resolve())}
+
 
 LOOK_SECONDS = 5.0
 """How often a run looks whether another one in the same folder has ended."""

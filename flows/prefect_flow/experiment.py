@@ -5,7 +5,7 @@ its cache keys know neither our code nor the data.
 """
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +29,16 @@ from flows.sharing.shared_run import LOOK_SECONDS
 from flows.sharing.shared_session import shared_session
 from flows.stages.executor import STOPPED, UNFINISHED, Outcome, State
 from tasks.errors import StageError
+
+
+def set_tag_limits(limits: Mapping[str, int]) -> None:
+    """Let Prefect's server know the limits; ``params.yaml`` wins over a limit that the server has already."""
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        for tag, limit in limits.items():
+            client.create_concurrency_limit(tag=tag, concurrency_limit=limit)
+
 
 Choice = Annotated[str, Field(pattern=r"^[^=\s]+=[^=\s]+$", examples=["technique=entity_tagger,allow_list"])]
 Override = Annotated[str, Field(pattern=r"^[^=\s]+=.*$", examples=["filling.top_k.k=20"])]
@@ -104,7 +114,6 @@ def _work(session: Session, role: Role) -> Any:
     from prefect.runtime import flow_run
 
     from flows.prefect_flow.cancellation import cancellation_watched
-    from flows.prefect_flow.concurrency import set_tag_limits
     from flows.prefect_flow.run_artifacts import RunArtifacts
 
     if flow_run.id is not None:

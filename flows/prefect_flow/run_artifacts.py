@@ -16,9 +16,8 @@ from prefect.artifacts import (
     update_progress_artifact,
 )
 
-from flows.runs.result_files import SUMMARY_TABLE, is_of_this_run
+from flows.runs.run_progress import SUMMARY_TABLE, TimeLeft, is_of_this_run, load_durations
 from flows.runs.session import Session
-from flows.runs.time_left import TimeLeft, load_durations
 from flows.stages.executor import Outcome, State
 from tasks.errors import PalimpsestError
 
@@ -88,7 +87,7 @@ def mlflow_links() -> str:
     """A Markdown list of the current runs, each a link where MLflow has a server; ``ResourceError`` without a store."""
     from dashboards.services.running_service import running_services
     from tasks.parameters.parameter_file import read_parameters
-    from tasks.results.summary.comparison_view import run_address
+    from tasks.results.summary.summary_file import run_address
     from tasks.results.tracking.tracking_store import CELL_TAG, CURRENT_TAG, check_exists, locked_store, shown_uri
 
     settings = read_parameters().tracking

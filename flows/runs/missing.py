@@ -26,7 +26,7 @@ def missing_things(plan: Plan, root: Path) -> "list[Finding]":
     if not computed:
         # Before the settings of every step are imported, which takes longer than all else where nothing is to be done.
         return []
-    from tasks.doctor.checks import checks
+    from tasks.doctor.data_findings import checks
     from tasks.doctor.finding import Finding
     from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
 

@@ -1,16 +1,180 @@
-"""What comes before the first stage: what a killed run left is put right, and the plan is made."""
+"""What comes before the first stage: what a killed run left is put right, and the plan is made.
 
+What a killed DVC process leaves behind, put right before a run: its read and write locks and a torn ``dvc.lock``.
+
+DVC keeps the paths that its processes read and write in ``.dvc/tmp/rwlock`` and drops entries of processes that are
+gone. Three cases it does not see: a killed process that nobody has collected (usual in containers), a number that
+the system has given to another process since, and a file cut off in the middle because its writer was killed. A
+``dvc repro`` also writes ``dvc.lock`` in place, so a kill at that moment leaves part of it; the results are still in
+DVC's cache, and every stage is restored from there once the torn file is out of the way.
+"""
+
+import json
+import os
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import psutil
+
+from flows.checkout.run_lock import STATE_FOLDER
 from flows.graph.plan import Plan
 from flows.graph.selection import Selection
+from flows.stages.single_lock_entry import PARTIAL
+from flows.stages.supervisor import NAME_IN_LOCKS
+from tasks.errors import ParameterError, ResourceError, StageError
+from tasks.settings.resources import ResourceSettings
+from tasks.spelling import nearest
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
 
     from tasks.settings.resources import ResourceSettings
+
+
+def release_dead_locks(repository: "Repo") -> list[str]:
+    """Remove locks whose holders are gone; returns what was done, one sentence each.
+
+    Touches nothing that a living DVC process holds.
+    """
+    with repository.lock:
+        # Whoever wrote this held the lock and is gone.
+        Path(repository.root_dir, f"dvc.lock{PARTIAL}").unlink(missing_ok=True)
+        _remove_empty_entries(Path(repository.cache.legacy.path) / "runs")
+        if _repair_read_write_locks(repository):
+            return ["removed locks that a killed DVC process had left"]
+    return []
+
+
+def set_torn_record_aside(repository: "Repo") -> list[str]:
+    """Move a ``dvc.lock`` that cannot be read out of the way; returns what was done, one sentence each.
+
+    ``StageError`` where it holds an unresolved merge, which only its owner can settle.
+    """
+    with repository.lock:
+        aside = _set_torn_lock_file_aside(repository)
+    if not aside:
+        return []
+    return [
+        f"dvc.lock was cut off when a DVC process was killed; it is kept as {aside}, and finished stages are restored "
+        "from DVC's cache"
+    ]
+
+
+def _remove_empty_entries(runs: Path) -> None:
+    """Remove what a full disk leaves of an entry in DVC's cache of runs, its folder without a file: DVC stumbles over
+    it."""
+    for folder in runs.glob("*/*"):
+        with suppress(OSError):
+            folder.rmdir()  # no folder that holds anything
+
+
+def _repair_read_write_locks(repository: "Repo") -> bool:
+    from dvc.lock import LockError, make_lock
+    from dvc.rwlock import RWLOCK_FILE, RWLOCK_LOCK, SCHEMA
+    from voluptuous import Invalid
+
+    folder = Path(repository.tmp_dir or ".dvc/tmp")
+    path = folder / RWLOCK_FILE
+    hardlink = repository.config["core"].get("hardlink_lock", False)
+    guard = make_lock(str(folder / RWLOCK_LOCK), tmp_dir=str(folder), hardlink_lock=hardlink)
+    try:
+        with guard:
+            if not path.exists():
+                return False
+            try:
+                locks = SCHEMA(json.loads(path.read_text(encoding="utf-8")))
+            except (ValueError, Invalid):
+                # Writers hold the guard, so whoever left the file like this is gone.
+                path.unlink()
+                return True
+            writers = {name: holder for name, holder in locks["write"].items() if _holds(holder)}
+            readers = {name: [one for one in holders if _holds(one)] for name, holders in locks["read"].items()}
+            readers = {name: holders for name, holders in readers.items() if holders}
+            if writers == locks["write"] and readers == locks["read"]:
+                return False
+            path.write_text(json.dumps({"write": writers, "read": readers}), encoding="utf-8")
+            return True
+    except LockError:
+        raise ResourceError(f"another DVC process holds {str(path)!r}; wait for it to end and run this again") from None
+
+
+def _holds(holder: dict[str, Any]) -> bool:
+    """Whether the process that the entry names still lives and is the one that made it.
+
+    DVC notes its command line; a process that has the number now but another command line is a later one.
+    """
+    try:
+        process = psutil.Process(holder["pid"])
+        if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+            return False
+        running = process.cmdline()
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.AccessDenied:
+        return True
+    # The noted command starts with the script's path, the running one may start with the interpreter's.
+    noted = holder["cmd"].split()
+    if not running or not noted:
+        return True
+    if noted[0] == NAME_IN_LOCKS:
+        return any(os.path.basename(part) == "supervisor.py" for part in running)
+    return " ".join(noted[1:]) in " ".join(" ".join(running).split())
+
+
+def _set_torn_lock_file_aside(repository: "Repo") -> str:
+    from dvc.dvcfile import Lockfile
+    from dvc.exceptions import DvcException
+
+    path = Path(repository.root_dir) / "dvc.lock"
+    if not path.exists():
+        return ""
+    try:
+        Lockfile(repository, str(path)).load()
+        return ""
+    except DvcException:
+        pass
+    text = path.read_bytes()
+    if b"<<<<<<<" in text:
+        raise StageError("dvc.lock has an unresolved merge; settle it with git, then run this again")
+    kept = Path(STATE_FOLDER) / f"dvc.lock.torn-{time.strftime('%Y%m%d-%H%M%S')}"
+    target = Path(repository.root_dir) / kept
+    target.parent.mkdir(exist_ok=True, mode=0o700)
+    os.replace(path, target)
+    return str(kept)
+
+
+def check_step_names(resources: ResourceSettings, steps: Iterable[str]) -> None:
+    """``ParameterError`` where a name or pattern fits no step of the graph: a limit must not miss in silence."""
+    steps = sorted(set(steps))
+    named = [(f"resources.time_limits: {name!r}", name) for name in resources.time_limits]
+    for tag, shared in resources.concurrency.items():
+        named += [(f"resources.concurrency.{tag}.steps: {name!r}", name) for name in shared.steps]
+    for where, name in named:
+        if not any(fnmatchcase(step, name) for step in steps):
+            known = f"{nearest(name, steps)}; there are: {', '.join(steps)}"
+            raise ParameterError(f"{where} fits no step of dvc.yaml{known}")
+
+
+def time_limit(resources: ResourceSettings, step: str) -> float | None:
+    """Seconds that a stage of the step may take, from the first entry that fits; ``None`` for no limit."""
+    return next((seconds for name, seconds in resources.time_limits.items() if fnmatchcase(step, name)), None)
+
+
+def tags(resources: ResourceSettings, step: str) -> list[str]:
+    """The Prefect tags of the step, in the order of the settings."""
+    return [
+        tag for tag, shared in resources.concurrency.items() if any(fnmatchcase(step, name) for name in shared.steps)
+    ]
+
+
+def retry_delays(resources: ResourceSettings) -> list[float]:
+    """Seconds before each further try, each twice the one before."""
+    return [resources.retry_seconds * 2**number for number in range(resources.retries)]
 
 
 def say_on_stderr(sentence: str) -> None:
@@ -31,7 +195,6 @@ def plan_after_repair(
     from dvc.exceptions import DvcException
 
     from flows.graph.plan import make_plan
-    from flows.runs.abandoned_state import release_dead_locks, set_torn_record_aside
 
     done = release_dead_locks(repository)
     try:
@@ -43,8 +206,6 @@ def plan_after_repair(
         done += aside
         plan = make_plan(repository, selection)
     if resources is not None and (resources.time_limits or resources.concurrency):
-        from flows.runs.step_settings import check_step_names
-
         check_step_names(resources, plan.steps)
     for sentence in done:
         say(sentence)

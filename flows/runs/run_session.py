@@ -8,8 +8,8 @@ from typing import Any
 
 from flows.checkout.run_lock import STATE_FOLDER
 from flows.graph.plan import Action, Plan
+from flows.runs.preparation import retry_delays, tags, time_limit
 from flows.runs.session import Session, nobody
-from flows.runs.step_settings import retry_delays, tags, time_limit
 from flows.stages.executor import Executor, Observer, Outcome
 from flows.stages.processes import Processes
 from flows.stages.warm_commands import ENOUGH, arguments_of

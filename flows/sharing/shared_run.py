@@ -1,9 +1,17 @@
-"""What a clone that leads and one that joins have in common."""
+"""What a clone that leads and one that joins have in common.
 
+Who computes a stage, where several clones share the work: a claim is a Prefect concurrency limit of one slot.
+
+The slot is held with a lease that is renewed while the holder lives. Of a clone that was killed the lease runs out
+(``LEASE_SECONDS``, and up to a quarter of a minute until Prefect's server notices), and another one takes the stage
+over. Limits are named after the stage and are visible in Prefect under "Concurrency".
+"""
+
+import contextvars
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,11 +21,142 @@ from flows.checkout.run_lock import STATE_FOLDER
 from flows.runs.preparation import say_on_stderr
 from flows.runs.session import Session
 from flows.sharing.board import Board
-from flows.sharing.claims import Claims
 from flows.sharing.exchange import NOT_THERE
 from flows.sharing.shared_stages import SharedStages
 from flows.stages.executor import Outcome, State, log_name
 from tasks.errors import ResourceError
+
+LEASE_SECONDS = 60.0
+"""The shortest lease that Prefect gives."""
+RENEW_SECONDS = 15.0
+PATIENCE_SECONDS = 300.0
+"""How long Prefect's server may be away before the run is given up."""
+
+
+class Claims:
+    """The claims of one run; used as a context, at whose end all are given back."""
+
+    def __init__(self, prefix: str) -> None:
+        """``prefix``: what tells the claims of one experiment from those of others."""
+        self._prefix = prefix
+        self._lock = threading.Lock()
+        self._leases: dict[str, UUID] = {}
+        self._closed = threading.Event()
+        self._away_since: float | None = None
+        # The context holds Prefect's settings.
+        work = contextvars.copy_context().run
+        self._renewer = threading.Thread(target=work, args=(self._renew,), name="claims", daemon=True)
+
+    def __enter__(self) -> "Claims":
+        self._renewer.start()
+        return self
+
+    def __exit__(self, _kind: type[BaseException] | None, _error: object, _trace: TracebackType | None) -> None:
+        self._closed.set()
+        self._renewer.join()
+        for name in list(self._leases):
+            with suppress(ResourceError):
+                self.release(name)
+
+    def take(self, name: str) -> bool:
+        """Claim a stage; ``False`` where somebody else has it.
+
+        ``ResourceError`` where the server has not answered for minutes.
+        """
+        import httpx
+        from prefect.client.orchestration import get_client
+
+        full = self._limit(name)
+        try:
+            with get_client(sync_client=True) as client:
+                _make_limit(client, full)
+                answer = client.increment_concurrency_slots_with_lease([full], 1, "concurrency", LEASE_SECONDS)
+                content = answer.json()
+        except httpx.HTTPStatusError as error:
+            if error.response.status_code == httpx.codes.LOCKED:
+                self._away_since = None
+                return False
+            if not error.response.is_server_error:
+                raise ResourceError(f"Prefect's server refuses a claim (status {error.response.status_code})") from None
+            # Its database is away.
+            self._be_patient(error)
+            return False
+        except httpx.TransportError as error:
+            self._be_patient(error)
+            return False
+        self._away_since = None
+        if not content["limits"]:
+            # The limit was removed by the one that finished the stage, between our two questions.
+            return False
+        with self._lock:
+            self._leases[name] = UUID(content["lease_id"])
+        return True
+
+    def _be_patient(self, error: Exception) -> None:
+        now = time.monotonic()
+        self._away_since = self._away_since or now
+        if now - self._away_since > PATIENCE_SECONDS:
+            raise ResourceError(
+                f"Prefect's server has not answered for {PATIENCE_SECONDS:.0f} seconds ({type(error).__name__}); start "
+                "it again, then run this again: finished stages are kept"
+            ) from None
+
+    def release(self, name: str, *, done: bool = False) -> None:
+        """Give a claim back; ``done``: the result is on the remote, so nobody will ask for it again."""
+        import httpx
+        from prefect.client.orchestration import get_client
+        from prefect.exceptions import ObjectNotFound
+
+        with self._lock:
+            lease = self._leases.pop(name, None)
+        if lease is None:
+            return
+        # A server that does not answer now lets the lease run out.
+        with suppress(httpx.HTTPError, ObjectNotFound), get_client(sync_client=True) as client:
+            client.release_concurrency_slots_with_lease(lease)
+            if done:
+                client.delete_global_concurrency_limit_by_name(self._limit(name))
+
+    def held_by_somebody(self, name: str) -> bool:
+        """Whether any clone has this claim now; also where the server does not answer."""
+        import httpx
+        from prefect.client.orchestration import get_client
+        from prefect.exceptions import ObjectNotFound
+
+        try:
+            with get_client(sync_client=True) as client:
+                return client.read_global_concurrency_limit_by_name(self._limit(name)).active_slots > 0
+        except ObjectNotFound:
+            return False
+        except httpx.HTTPError:
+            return True
+
+    def _limit(self, name: str) -> str:
+        """Prefect takes no slash in a name; a stage has one where its dvc.yaml lies in a folder."""
+        return f"{self._prefix}{name.replace('/', '.')}"
+
+    def _renew(self) -> None:
+        import httpx
+        from prefect.client.orchestration import get_client
+
+        while not self._closed.wait(RENEW_SECONDS):
+            with self._lock:
+                leases = list(self._leases.values())
+            # A lease that is gone by now was given back, or lost while the server was away: its stage goes on, and
+            # whoever takes it over finds the same result.
+            with suppress(httpx.HTTPError), get_client(sync_client=True) as client:
+                for lease in leases:
+                    with suppress(httpx.HTTPStatusError):
+                        client.renew_concurrency_lease(lease, LEASE_SECONDS)
+
+
+def _make_limit(client: Any, name: str) -> None:
+    from prefect.exceptions import ObjectAlreadyExists
+
+    # Another clone may make it at the same moment.
+    with suppress(ObjectAlreadyExists):
+        client.upsert_global_concurrency_limit_by_name(name, 1)
+
 
 LOOK_SECONDS = 2.0
 """How often a clone looks whether it can go on, while others have what it waits for."""

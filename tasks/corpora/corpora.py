@@ -19,7 +19,7 @@ from typing import Annotated
 
 from tasks.command import StageCommand, StageFiles
 from tasks.corpora.settings import CorpusSettings
-from tasks.corpora.sources.readers import AnyCorpus
+from tasks.corpora.sources.mixture import AnyCorpus
 from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
 from tasks.options import Role
 from tasks.records.cell import Cell

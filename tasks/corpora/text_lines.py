@@ -3,13 +3,17 @@
 ``-`` stands for standard input or standard output; a pipe or a device is a stream like these, read once and never
 hashed. Lines end at ``\\n`` alone: other Unicode line separators belong to the sentence. Reading streams: memory does
 not grow with the corpus.
+
+Beside it one line of a file of JSON lines, and numbers, as users hand them in.
 """
 
+import json
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from tasks.errors import CorpusError
 from tasks.files.atomic_file import atomic_writer, is_pipe_or_device
@@ -147,3 +151,50 @@ def write_lines(path: str | Path, lines: Iterable[str], *, private: bool = False
             stream.write("\n")
             count += 1
     return count
+
+
+class NoJson(ValueError):
+    """Says why a line is none, without quoting it."""
+
+
+def read_json_line(line: str) -> Any:
+    """Its value; ``NoJson`` for what is no JSON, is nested too deeply, or has a key twice: one value would be lost."""
+    try:
+        return json.loads(line, object_pairs_hook=_without_repetition)
+    except NoJson:
+        raise
+    except json.JSONDecodeError as error:
+        raise NoJson(f"is not JSON (column {error.colno})") from None
+    except (ValueError, RecursionError):
+        # A number of thousands of digits, or brackets by the thousand.
+        raise NoJson("is not JSON") from None
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for place, key in enumerate(keys) if key in keys[:place])
+        raise NoJson(f"has the key {twice!r} twice")
+    return found
+
+
+_MOST_DIGITS = 18
+"""Of a whole number: each is below 2 to the power of 63."""
+
+
+def whole_number(text: str) -> int | None:
+    """The number of at most 18 digits 0 to 9; ``None`` for anything else."""
+    is_number = text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
+    return int(text) if is_number else None
+
+
+def finite_number(value: object) -> float | None:
+    """A number of JSON; ``None`` for NaN, infinity, what no float can hold, truth values and all that is no number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None

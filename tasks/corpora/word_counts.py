@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from tasks.corpora.numbers import whole_number
-from tasks.corpora.text_lines import line_writer, read_lines
+from tasks.corpora.text_lines import line_writer, read_lines, whole_number
 from tasks.corpora.words import words_of
 from tasks.errors import CorpusError
 

@@ -1,12 +1,15 @@
-"""Which corpora of an experiment are there, and how to get the others."""
+"""Which corpora of an experiment are there, and how to get the others.
+
+What an experiment needs before any of its stages starts: the checks that ``doctor``, ``plan`` and ``run`` share.
+"""
 
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tasks.corpora.division import check_divisible
-from tasks.doctor.finding import Check, Finding
-from tasks.doctor.size_units import bytes_text
+from tasks.doctor.finding import Check, Finding, bytes_text
+from tasks.doctor.model_findings import model_checks
 from tasks.errors import CorpusError
 from tasks.parameters.parameter_file import Parameters
 from tasks.privacy.tracked_sources import is_tracked, sent_by_push
@@ -92,3 +95,8 @@ def _there(name: str, source: str, what: str, root: Path) -> Finding:
         return Finding("data", name, "there", what)
     detail = f"{sent}.dvc lacks 'push: false', so that 'dvc push' would send it"
     return Finding("data", name, "missing", detail, f"'palimpsest add {sent}'")
+
+
+def checks(parameters: Parameters, root: Path) -> list[Check]:
+    """Data and models, in the order in which the graph needs them; nothing is looked at yet."""
+    return [*data_checks(parameters, root), *model_checks(parameters, root)]

@@ -35,12 +35,10 @@ class DoctorOptions(Options):
 
 def run(options: DoctorOptions) -> int:
     """Look, and print one table; 1 where something is missing."""
-    from tasks.doctor.checks import checks
-    from tasks.doctor.machine import this_machine
-    from tasks.doctor.machine_findings import machine_findings
-    from tasks.doctor.package_findings import package_findings
+    from tasks.doctor.data_findings import checks
+    from tasks.doctor.machine_findings import machine_findings, package_findings, this_machine
     from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
-    from tasks.profiles.profile import read_profile
+    from tasks.profiles.profile_command import read_profile
 
     root = Path()
     parameters = read_profile(options.profile, root) if options.profile else read_parameters(root / DEFAULT_PATH)

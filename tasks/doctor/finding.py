@@ -1,4 +1,4 @@
-"""What one check of ``palimpsest doctor`` found."""
+"""What one check of ``palimpsest doctor`` found, and bytes as people read them."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -40,3 +40,12 @@ class Check:
     look: Callable[[], Finding]
     source: str | None = None
     """File or folder that it is about: who has no stage that reads it needs not look either."""
+
+
+def bytes_text(count: float) -> str:
+    """``1.5 GB`` of a number of bytes, in powers of 1,000."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "bytes" or count >= 10 else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"

@@ -1,17 +1,81 @@
-"""Whether this machine has the cores, memory, disk and devices that an experiment asks for."""
+"""Whether this machine has the cores, memory, disk and devices that an experiment asks for.
 
+Which packages are installed, in the versions that palimpsest was written for.
+
+What this machine has: processor cores, memory, disk and GPUs, asked without PyTorch.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
 from collections import Counter
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
+import psutil
+
 from tasks.corpora.settings import CorpusSettings
-from tasks.doctor.finding import Finding
-from tasks.doctor.machine import Machine
-from tasks.doctor.parameter_counts import hub_parameters, transformer_parameters
-from tasks.doctor.size_units import bytes_text
+from tasks.doctor.finding import Finding, bytes_text
+from tasks.doctor.model_findings import hub_parameters, transformer_parameters
 from tasks.errors import CorpusError
 from tasks.parameters.cells_file import tunings
 from tasks.parameters.parameter_file import Parameters, first_base
 from tasks.records.cells import NO_LANGUAGE_MODEL, PRETRAINED, expected_cells, is_filled
+from tasks.threads import available_cores
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One GPU as its driver names it."""
+
+    name: str
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What an experiment can use."""
+
+    cores: int
+    memory_bytes: int
+    available_memory_bytes: int
+    disk_bytes: int
+    """Free, where the checkout lies."""
+    gpus: tuple[Gpu, ...]
+
+
+def this_machine(root: Path) -> Machine:
+    """Ask the system; a missing or silent driver means that there is no GPU."""
+    memory = psutil.virtual_memory()
+    return Machine(
+        cores=available_cores(),
+        memory_bytes=memory.total,
+        available_memory_bytes=memory.available,
+        disk_bytes=shutil.disk_usage(root).free,
+        gpus=_gpus_of_nvidia(),
+    )
+
+
+def _gpus_of_nvidia() -> tuple[Gpu, ...]:
+    command = ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    if answer.returncode:
+        return ()
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    gpus = []
+    for line in answer.stdout.splitlines():
+        name, _, mebibytes = line.rpartition(",")
+        if name and mebibytes.strip().isdigit():
+            gpus.append(Gpu(name.strip(), int(mebibytes) * 2**20))
+    if visible is not None:
+        gpus = gpus[: len([number for number in visible.split(",") if number.strip()])]
+    return tuple(gpus)
+
 
 _BASE_MEMORY = 1.5e9
 _TRAINING_BYTES, _FLOAT_BYTES, _HALF_BYTES = 16, 4, 2
@@ -140,3 +204,48 @@ def _disk(parameters: Parameters, sizes: dict[str, int], machine: Machine, root:
         return Finding("machine", "disk", "there", detail)
     remedy = "free some space, set DVC's cache on a larger disk ('dvc cache dir PATH'), or compare less"
     return Finding("machine", "disk", "missing", detail, remedy)
+
+
+_PYTHON = (3, 11)
+
+
+def package_findings(parameters: Parameters) -> list[Finding]:
+    """Python, and one finding for all packages together or for each that is missing or of another version."""
+    from packaging.requirements import Requirement
+
+    python = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info[:2] == _PYTHON:
+        findings = [Finding("package", "Python", "there", python)]
+    else:
+        findings = [_missing("Python", python, "install Python 3.11")]
+    wrong, count = [], 0
+    for line in requires("palimpsest") or []:
+        requirement = Requirement(line)
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        count += 1
+        try:
+            installed = version(requirement.name)
+        except PackageNotFoundError:
+            wrong.append(_missing(requirement.name, "not installed", "run 'make install'"))
+            continue
+        if not requirement.specifier.contains(installed, prereleases=True):
+            detail = f"{installed} is installed, {requirement.specifier} is needed"
+            wrong.append(_missing(requirement.name, detail, "run 'make install'"))
+    if _needs_bitsandbytes(parameters):
+        try:
+            version("bitsandbytes")
+        except PackageNotFoundError:
+            wrong.append(_missing("bitsandbytes", "not installed", "pip install bitsandbytes (needs a GPU)"))
+    if not wrong:
+        findings.append(Finding("package", "packages", "there", f"all {count} in the versions that were tested"))
+    return findings + wrong
+
+
+def _missing(name: str, detail: str, remedy: str) -> Finding:
+    return Finding("package", name, "missing", detail, remedy)
+
+
+def _needs_bitsandbytes(parameters: Parameters) -> bool:
+    fillers = (parameters.fillers[name] for name in parameters.pretrained_fillers())
+    return any(getattr(filler, "precision", None) == "4bit" for filler in fillers)

@@ -1,21 +1,107 @@
-"""Train, valid and test files of labelled text, filled from templates."""
+"""Train, valid and test files of labelled text, filled from templates.
 
+Which part a template belongs to: train, valid or test, by a hash of its folded text.
+
+The hash decides alone, so a template stays in its part whatever other templates, files or seeds there are, and near
+duplicates (other case, punctuation or digits) are in one part.
+
+Filling a template: text and spans at the same time.
+"""
+
+import hashlib
 import random
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count as count_from
 from pathlib import Path
 
-from tasks.corpora.sources.document import Part
+from tasks.corpora.sources.document import PARTS, Part
 from tasks.errors import CorpusError
-from tasks.labelled_text.labelled_lines import LabelledLine, write_labelled
+from tasks.labelled_text.articles import agree
+from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, write_labelled
 from tasks.labelled_text.sentence_variants import joined, lower_cased, spaced, unpunctuated, upper_cased
 from tasks.labelled_text.settings import LabelledTextSettings
-from tasks.labelled_text.slots import SLOT_KINDS, Gazetteer
+from tasks.labelled_text.slots import SLOT_KINDS, Gazetteer, Sentence, fill_slot
 from tasks.labelled_text.template import Template
-from tasks.labelled_text.template_division import PARTS, part_of
-from tasks.labelled_text.template_filling import fill_template
+
+_ENDS_SENTENCE = re.compile(r"(?:^|[.!?:]\s+|[.!?:][\"”']\s+|\n|^[\"“'(]|[.!?:]\s+[\"“'(])\Z")
+_CAPITALISED = (None, "DATE", "TIME", "MONEY")
+"""Labels whose values are common words or figures, and get a capital where a sentence starts."""
+_ENDS_WITH_ARTICLE = re.compile(r"\b(?:the|a|an|his|her|our|my|their|your) \Z", re.IGNORECASE)
+
+
+def fill_template(
+    template: Template, gazetteer: Gazetteer, random_numbers: random.Random, number: int = 1
+) -> LabelledLine:
+    """One sentence of a template.
+
+    Every span is exactly the value that was filled in. Two words go with a value and stay outside its span: the
+    article of a name ("the Alps"), which falls away behind an article or a possessive of the template ("our Alps"), and
+    the noun of a people that has no word for one of its own ("a Swiss citizen").
+    """
+    sentence = Sentence(gazetteer, random_numbers, genders=_genders(template))
+    capitals = _starts_with_capitals(template)
+    text = ""
+    spans: list[LabelledSpan] = []
+    for piece in template.pieces:
+        if isinstance(piece, str):
+            text += piece
+            continue
+        value, label = fill_slot(piece, sentence), SLOT_KINDS[piece.kind].label
+        before, value, behind = _split_value(value) if label else ("", value, "")
+        if before and _ENDS_WITH_ARTICLE.search(text):
+            before = ""
+        if not before:
+            text = agree(text, value)
+        if capitals and "lower" not in piece.modifiers and _ENDS_SENTENCE.search(text):
+            if before:
+                before = before.capitalize()
+            elif label in _CAPITALISED:
+                value = value[:1].upper() + value[1:]
+        text += before
+        if label is not None:
+            spans.append(LabelledSpan(len(text), len(text) + len(value), label))
+        text += value + behind
+    return LabelledLine(text, tuple(spans), number, template.identity)
+
+
+def _split_value(value: str) -> tuple[str, str, str]:
+    """Article, value and noun; each of the outer ones may be empty."""
+    before = "the " if value.startswith("the ") and len(value) > 4 else ""
+    behind = " citizen" if value.endswith(" citizen") else ""
+    return before, value[len(before) : len(value) - len(behind)], behind
+
+
+def _starts_with_capitals(template: Template) -> bool:
+    """Whether a template is written with capitals at the start of its sentences."""
+    literals = [piece for piece in template.pieces if isinstance(piece, str)]
+    if not isinstance(template.pieces[0], str):
+        return any(character.isupper() or character in ".?!" for literal in literals for character in literal)
+    return template.pieces[0][:1].isupper() or any(re.search(r"[.!?] [A-Z]", literal) for literal in literals)
+
+
+def _genders(template: Template) -> dict[int, bool]:
+    """The gender of each numbered person, where any of its slots asks for one."""
+    return {
+        slot.thing: female
+        for slot in template.slots
+        if slot.thing is not None and (female := SLOT_KINDS[slot.kind].female) is not None
+    }
+
+
+__all__ = ["PARTS", "part_of"]
+
+
+def part_of(template: Template, valid_share: float, test_share: float) -> Part:
+    """The part of a template, for the share of the templates (not of the sentences) that each part gets."""
+    digest = hashlib.sha256(b"part\0" + template.folded.encode("utf-8")).digest()
+    place = int.from_bytes(digest[:8]) / 2**64
+    if place < test_share:
+        return "test"
+    return "valid" if place < test_share + valid_share else "train"
+
 
 _ATTEMPTS = 4
 """How often a line is drawn whose text stands in the part already, before it comes in again."""

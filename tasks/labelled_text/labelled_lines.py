@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.corpora.json_line import NoJson, read_json_line
-from tasks.corpora.text_lines import line_writer, read_lines
+from tasks.corpora.text_lines import NoJson, line_writer, read_json_line, read_lines
 from tasks.errors import CorpusError
 
 NAMED_LINES = 20

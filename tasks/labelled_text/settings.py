@@ -1,13 +1,50 @@
 """Settings of generated labelled text: ``labelled_text`` in ``params.yaml``."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field, model_validator
 
-from tasks.labelled_text.labels import LABEL_CLASSES
 from tasks.settings.base import Settings, SourcePath
 from tasks.settings.seeds import Seed
 from tasks.spelling import nearest
+
+LABEL_CLASSES: Mapping[str, str] = {
+    "PERSON": "PERSON",
+    "CITY": "LOCATION",
+    "COUNTRY": "LOCATION",
+    "STATE": "LOCATION",
+    "REGION": "LOCATION",
+    "FACILITY": "LOCATION",
+    "STREET_ADDRESS": "LOCATION",
+    "ZIP_CODE": "LOCATION",
+    "ORGANISATION": "ORGANISATION",
+    "TEAM": "ORGANISATION",
+    "BAND": "ORGANISATION",
+    "DATE": "DATE",
+    "TIME": "DATE",
+    "AGE": "NUMBER",
+    "MONEY": "MONEY",
+    "PHONE_NUMBER": "CONTACT",
+    "EMAIL_ADDRESS": "CONTACT",
+    "URL": "CONTACT",
+    "USER_NAME": "CONTACT",
+    "CREDIT_CARD": "IDENTIFIER",
+    "IBAN": "IDENTIFIER",
+    "SOCIAL_SECURITY_NUMBER": "IDENTIFIER",
+    "PASSPORT_NUMBER": "IDENTIFIER",
+    "DRIVING_LICENCE": "IDENTIFIER",
+    "LICENCE_PLATE": "IDENTIFIER",
+    "ACCOUNT_NUMBER": "IDENTIFIER",
+    "ORDER_NUMBER": "IDENTIFIER",
+    "IP_ADDRESS": "IDENTIFIER",
+    "NATIONALITY": "GROUP",
+    "BELIEF": "GROUP",
+    "WORK": "WORK",
+    "PRODUCT": "MISCELLANEOUS",
+    "EVENT": "MISCELLANEOUS",
+}
+"""Fine label to class, one of ``tasks.corpora.masked_text.CLASSES``."""
 
 
 class LearnFrom(Settings):

@@ -66,7 +66,7 @@ class SlotKind:
     """One kind of slot."""
 
     label: str | None
-    """Fine label of the value, a key of ``tasks.labelled_text.labels.LABEL_CLASSES``; ``None``: the value has none."""
+    """Fine label of the value, a key of ``LABEL_CLASSES``; ``None``: the value has none."""
     make: Callable[[Sentence, Slot], str]
     """Draws a value."""
     female: bool | None = None

@@ -108,7 +108,7 @@ def _adapt_transformer(
         return adapt_privately(adaptation, files, seed, resources, frame)
 
     def build() -> "tuple[TransformerLanguageModel, Vocabulary]":
-        from tasks.language_model.transformer.folder import load_model
+        from tasks.language_model.transformer.model import load_model
 
         return load_model(files.model)
 

@@ -31,7 +31,7 @@ from tasks.masking.lists.vocabulary_threshold import VocabularyThreshold
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking.taggers.entity_tagger import EntityTagger
 from tasks.masking.technique import Finding, KeptWord, Technique
-from tasks.settings.registry import any_of
+from tasks.settings.base import any_of
 
 Rule = Literal["union", "intersection", "majority"]
 GROUP = "palimpsest.techniques"

@@ -52,9 +52,9 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
 
     Raises ``CorpusError`` where the text has no sentence, ``ModelError`` where a tagger's model is not there.
     """
+    from tasks.corpora.languages import WatchedText
     from tasks.corpora.sidecar import sidecar_line
     from tasks.corpora.text_lines import empty_text, line_writer, read_lines, write_lines
-    from tasks.corpora.watched_text import WatchedText
     from tasks.masking.technique import MaskingTally
 
     technique = settings.build(files.word_counts, resources.threads)

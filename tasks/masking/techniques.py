@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from tasks.errors import ParameterError
 from tasks.masking.combination import GROUP, PARTS, Combination
 from tasks.masking.settings import TechniqueSettings
-from tasks.settings.registry import any_of, registered
+from tasks.settings.base import any_of, registered
 from tasks.spelling import nearest
 
 TECHNIQUES = registered(GROUP, (*PARTS, Combination))

@@ -13,7 +13,7 @@ from collections import Counter
 from typing import Annotated, Any
 
 from tasks.command import StageCommand, StageFiles
-from tasks.masking_evaluation.settings import GoldSet
+from tasks.masking_evaluation.label_classes import GoldSet
 from tasks.options import WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report

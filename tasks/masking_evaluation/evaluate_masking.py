@@ -27,7 +27,7 @@ from pydantic import Field
 from tasks.command import StageCommand, StageFiles
 from tasks.errors import ParameterError
 from tasks.masking.techniques import TECHNIQUES_HELP, AnyTechnique, settings_named
-from tasks.masking_evaluation.settings import MaskingEvaluationSettings
+from tasks.masking_evaluation.label_classes import MaskingEvaluationSettings
 from tasks.options import READ, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
@@ -67,17 +67,16 @@ def evaluate_masking(
     Raises ``ParameterError`` where no gold is given, ``CorpusError`` that names all bad lines of a labelled file.
     """
     from tasks.labelled_text.labelled_lines import overlap_warnings
-    from tasks.masking_evaluation.error_file import write_errors
     from tasks.masking_evaluation.evaluation import (
         MaskingTime,
         judge_files,
+        model_size,
         over_masking_of_clean_text,
         read_gold,
         scores,
     )
-    from tasks.masking_evaluation.evaluation_table import evaluation_table
+    from tasks.masking_evaluation.evaluation_table import evaluation_table, write_errors
     from tasks.masking_evaluation.label_classes import label_mapping
-    from tasks.masking_evaluation.model_size import model_size
     from tasks.records.stage_report import peak_memory_bytes
 
     paths, own_labels = _gold(files, settings.evaluation)

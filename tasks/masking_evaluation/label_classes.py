@@ -8,17 +8,47 @@ in capitals with ``_`` for ``-`` and space.
 No label is ignored unless a user says so, not even those that taggers leave alone as a rule (ordinals, percentages):
 who labelled them meant them to be found. A label without a class still counts as private wherever the class of a word
 does not matter, and the report lists it.
+
+Settings of the evaluation of masking: ``masking_evaluation`` in ``params.yaml``.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pydantic import Field
+
 from tasks.corpora.masked_text import CLASSES, MASK
 from tasks.errors import ParameterError
-from tasks.labelled_text.labels import LABEL_CLASSES as CLASSES_OF_GENERATED_TEXT
+from tasks.labelled_text.settings import LABEL_CLASSES as CLASSES_OF_GENERATED_TEXT
 from tasks.masking.taggers.entity_classes import ENTITY_CLASSES
+from tasks.settings.base import Settings, SourcePath
+from tasks.settings.seeds import Seed
 from tasks.spelling import nearest
+
+
+class GoldSet(Settings):
+    """A labelled text that techniques are held against."""
+
+    source: SourcePath
+    """Labelled file: JSON lines ``{"text": "...", "spans": [{"start", "end", "label"}]}``."""
+    labels: dict[str, str | None] | None = None
+    """Labels of the file to marker classes, where they differ from the mapping that ships with palimpsest; ``null`` as
+    a class: such words are not private, and their spans are ignored and counted."""
+
+
+class MaskingEvaluationSettings(Settings):
+    """Gold sets by name, and how sure their numbers are."""
+
+    gold_sets: dict[str, GoldSet] = Field(default_factory=dict)
+    """Labelled texts by name."""
+    bootstrap_samples: int = Field(default=1000, ge=100, le=100_000)
+    """Resamples of the documents for the confidence intervals."""
+    confidence: float = Field(default=0.95, gt=0.5, lt=1)
+    """Level of the confidence intervals."""
+    seed: Seed = 1
+    """Seed of the resampling."""
+
 
 _LABELS_OF_CLASS = {
     "PERSON": """PER PERSON NAME FIRST_NAME LAST_NAME FULL_NAME GIVEN_NAME SURNAME MIDDLE_NAME PREFIX TITLE""",

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tasks.corpora.masked_text import MASK
-from tasks.masking_evaluation.judged_line import JudgedLine
-from tasks.masking_evaluation.rates import rates, share
+from tasks.masking_evaluation.judged_line import JudgedLine, rates, share
 
 NOT_PRIVATE = "(not private)"
 """Row of the confusion table for masked words outside all gold spans."""

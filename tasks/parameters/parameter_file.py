@@ -15,14 +15,14 @@ from pydantic import BaseModel, ValidationError, model_validator
 
 from tasks.audit.settings import AuditSettings
 from tasks.corpora.settings import WordCountSettings
-from tasks.corpora.sources.readers import AnyCorpus
+from tasks.corpora.sources.mixture import AnyCorpus
 from tasks.errors import ParameterError
 from tasks.filling.fillers.settings import FillerSettings, TuningSettings
 from tasks.filling.methods import AnyMethod
 from tasks.labelled_text.settings import LabelledTextSettings
 from tasks.language_model.settings import EvaluationSettings, LanguageModelSettings
 from tasks.masking.techniques import AnyTechnique
-from tasks.masking_evaluation.settings import MaskingEvaluationSettings
+from tasks.masking_evaluation.label_classes import MaskingEvaluationSettings
 from tasks.parameters.compare_settings import CompareSettings
 from tasks.parameters.problems import problems_of
 from tasks.privacy.settings import ReleaseSettings

@@ -11,12 +11,122 @@ The best place for a large experiment is a clone of its own, so that its results
 'git checkout params.yaml' brings the default back; DVC's cache still has its results then.
 """
 
+import re
+import subprocess
 import sys
+import tempfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
 from tasks.errors import ParameterError
 from tasks.options import WRITE, Argument, Command, Options
+from tasks.parameters.parameter_file import DEFAULT_PATH, Parameters, read_parameters
+from tasks.spelling import nearest
+
+DEFAULT_PROFILE = "default"
+FOLDER = "profiles"
+
+_SECTION = re.compile(r"^([A-Za-z_]\w*):", re.MULTILINE)
+_KEY = re.compile(r"^  (\w+):", re.MULTILINE)
+
+
+def profile_names(root: str | Path = ".") -> list[str]:
+    """The profiles that there are; the default is ``params.yaml`` itself."""
+    return [DEFAULT_PROFILE, *sorted(path.stem for path in (Path(root) / FOLDER).glob("*.yaml"))]
+
+
+def profile_text(name: str, root: str | Path = ".") -> str:
+    """What ``params.yaml`` is with a profile, comments included; ``ParameterError`` where there is no such profile."""
+    root = Path(root)
+    base_path = root / DEFAULT_PATH
+    if not base_path.is_file():
+        raise ParameterError(f"{str(base_path)!r} does not exist; run in the project's folder")
+    base = base_path.read_text(encoding="utf-8")
+    if name == DEFAULT_PROFILE:
+        return base
+    path = root / FOLDER / f"{name}.yaml"
+    if not path.is_file():
+        names = profile_names(root)
+        raise ParameterError(f"there is no profile {name!r}{nearest(name, names)}; there are: {', '.join(names)}")
+    replacing = _pieces(path.read_text(encoding="utf-8"), _SECTION)[1]
+    if not replacing:
+        raise ParameterError(f"{str(path)!r} names no section, such as 'compare:'")
+    unknown = sorted(set(replacing) - set(Parameters.model_fields))
+    if unknown:
+        known = sorted(Parameters.model_fields)
+        raise ParameterError(
+            f"{str(path)!r}: unknown section {unknown[0]!r}{nearest(unknown[0], known)}; allowed: {', '.join(known)}"
+        )
+    introduction = (
+        f"# Profile {name}: params.yaml with what stands in {FOLDER}/{name}.yaml in the place of its own.\n"
+        "# Every key is explained in tasks/*/*settings.py; an unknown key is an error.\n\n"
+    )
+    return introduction + with_sections(base, path.read_text(encoding="utf-8"), by_key=("compare",))
+
+
+def with_sections(base: str, replacing: str, by_key: Collection[str]) -> str:
+    """The sections of a ``params.yaml`` with those of another text in their place, and new ones behind them.
+
+    Of sections in ``by_key`` each key is replaced by itself. Comments belong to what stands below them.
+    """
+    sections, others = _pieces(base, _SECTION)[1], _pieces(replacing, _SECTION)[1]
+    for name in set(by_key) & set(sections) & set(others):
+        head, keys = _pieces(sections[name], _KEY)
+        others[name] = head + "".join((keys | _pieces(others[name], _KEY)[1]).values())
+    return "\n".join(text.rstrip("\n") + "\n" for text in (sections | others).values())
+
+
+def read_profile(name: str, root: str | Path = ".") -> Parameters:
+    """The whole tree of a profile, checked as ``params.yaml`` is; nothing is written beside it."""
+    return checked(profile_text(name, root), f"profile {name!r}")
+
+
+def checked(text: str, name: str) -> Parameters:
+    """The whole tree of a text that is to be ``params.yaml``; ``ParameterError`` with the name where it is wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / DEFAULT_PATH
+        path.write_text(text, encoding="utf-8")
+        try:
+            return read_parameters(path)
+        except ParameterError as error:
+            raise ParameterError(f"{name}: {str(error).removeprefix(f'{path}: ')}") from None
+
+
+def refuse_lost_changes(path: Path, remedy: str) -> None:
+    """``ParameterError`` where a file that is to be written anew has changes that git could not bring back."""
+    if path.exists() and _git_lacks(path):
+        raise ParameterError(f"{path.name!r} has changes that git has not got, and they would be lost; {remedy}")
+
+
+def _git_lacks(path: Path) -> bool:
+    try:
+        status = subprocess.run(
+            ["git", "status", "--porcelain", "--", path.name],
+            cwd=path.resolve().parent,
+            capture_output=True,
+            text=True,
+        )
+    except OSError:
+        return True
+    return status.returncode != 0 or bool(status.stdout.strip())
+
+
+def _pieces(text: str, key: re.Pattern[str]) -> tuple[str, dict[str, str]]:
+    """The text before the first key, and for each key its lines with the comments above it."""
+    starts = []
+    for match in key.finditer(text):
+        start = match.start()
+        while start:
+            line = text.rfind("\n", 0, start - 1) + 1
+            if not text[line:start].lstrip(" ").startswith("#"):
+                break
+            start = line
+        starts.append((match.group(1), start))
+    ends = [*(start for _, start in starts[1:]), len(text)]
+    pieces = {name: text[start:end] for (name, start), end in zip(starts, ends, strict=False)}
+    return text[: starts[0][1]] if starts else text, pieces
+
 
 SUMMARY = "write params.yaml for a profile, such as the paper's sizes and corpora"
 
@@ -37,7 +147,6 @@ def run(options: ProfileOptions) -> None:
     from tasks.corpora.text_lines import line_writer
     from tasks.parameters.cells_file import write_cells
     from tasks.parameters.parameter_file import DEFAULT_PATH
-    from tasks.profiles.profile import DEFAULT_PROFILE, profile_names, profile_text, read_profile, refuse_lost_changes
 
     if options.name is None:
         for name in profile_names():

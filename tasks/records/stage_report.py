@@ -4,6 +4,12 @@ The report file is the truth; MLflow and the report page are views of it. It hol
 and versions, and never a word of a corpus. Its hashes of files are HMAC-SHA256 with a key of this clone: with a plain
 hash, who knows all of a file but one word could try that word. So they say, to whoever has not the key, which files of
 one clone are the same, and nothing else; ``hash_key`` names the key, since hashes of two clones cannot be compared.
+
+What ran: the commit of the checkout, and its uncommitted changes, kept once for each state.
+
+Changes are a patch of git's: of code, ``params.yaml`` and ``cells.yaml``, as they were when the stage started. They may
+name private files, so the patch stays in the clone's private folder, mode 0600, and a report has its name alone: keyed
+digits, of which nobody learns what changed. Files that git does not track are no part of it.
 """
 
 import hashlib
@@ -12,6 +18,7 @@ import json
 import os
 import platform
 import resource
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,9 +32,8 @@ from typing import Any
 from tasks.corpora.text_lines import is_stream
 from tasks.errors import CorpusError
 from tasks.files.atomic_file import atomic_writer, refuse_folder
-from tasks.files.clone_key import clone_key, key_id
+from tasks.files.clone_key import clone_key, key_id, private_home
 from tasks.files.paths_apart import refuse_shared_paths
-from tasks.records.code_state import code_state
 
 REPORT_VERSION = 1
 _REPORTED_PACKAGES = ("palimpsest", "torch", "lightning", "transformers", "spacy", "numpy", "dvc")
@@ -222,3 +228,47 @@ def _processor_name() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
+
+
+_DIFFERENCE = (
+    *("diff", "HEAD", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv"),
+    # Whatever the user's own settings are, 'git apply' reads these. Stages write dvc.lock, and none reads it.
+    *("--src-prefix=a/", "--dst-prefix=b/", "--", ":(top)", ":(top,exclude)dvc.lock"),
+)
+
+
+@cache
+def code_state() -> dict[str, Any]:
+    """``commit``, ``dirty`` (whether tracked files differ from it) and ``changes``, which names the patch that is kept.
+
+    ``None`` each outside a git checkout; ``changes`` also where nothing differs.
+    """
+    commit, patch = _git("rev-parse", "HEAD"), _git(*_DIFFERENCE)
+    return {
+        "commit": None if commit is None else commit.decode().strip(),
+        "dirty": None if patch is None else bool(patch),
+        "changes": _keep(patch) if patch else None,
+    }
+
+
+def kept_changes(name: str) -> Path:
+    """Where this clone keeps the patch of a state."""
+    return private_home() / "lineage" / f"{name}.patch"
+
+
+def _keep(patch: bytes) -> str:
+    name = hmac.digest(clone_key("lineage"), patch, "sha256").hex()[:12]
+    path = kept_changes(name)
+    if not path.exists():
+        with atomic_writer(path, private=True, binary=True) as stream:
+            stream.write(patch)
+    return name
+
+
+def _git(*arguments: str) -> bytes | None:
+    command = ["git", *arguments]
+    try:
+        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None

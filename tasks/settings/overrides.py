@@ -9,9 +9,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from tasks.errors import ParameterError
-from tasks.settings.base import Settings
+from tasks.settings.base import Settings, kind_of
 from tasks.settings.problems import is_model, unfolded
-from tasks.settings.registry import kind_of
 
 
 def parse_overrides(texts: Iterable[str]) -> dict[str, Any]:

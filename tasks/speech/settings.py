@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from tasks.corpora.sources.readers import AnyCorpus
+from tasks.corpora.sources.mixture import AnyCorpus
 from tasks.settings.base import Settings
 from tasks.speech.audio.settings import SpeechSettings
 from tasks.speech.recogniser.settings import RecogniserSettings

@@ -14,8 +14,7 @@ from typing import Any
 from tasks.errors import CorpusError, ModelError, ParameterError
 from tasks.files.atomic_file import PUBLIC_FOLDER_MODE, PUBLIC_MODE, atomic_folder
 from tasks.labelled_text.labelled_lines import LabelledLine
-from tasks.masking.taggers.spacy_tagger import load_pipeline
-from tasks.spacy_setup import set_up_spacy
+from tasks.masking.taggers.spacy_tagger import load_pipeline, set_up_spacy
 from tasks.tagger_training.settings import SpacyTraining
 
 ONTONOTES_TYPES = {

@@ -13,17 +13,50 @@ Examples:
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 from tasks.command import StageCommand, StageFiles
+from tasks.corpora.words import word_spans
 from tasks.errors import CorpusError, ParameterError
+from tasks.labelled_text.labelled_lines import read_labelled
+from tasks.masking.settings import CrfTagger, SpacyTagger
+from tasks.masking.taggers.entity_tagger import load_tagger
+from tasks.masking_evaluation.judged_line import rates
 from tasks.options import READ, Role
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.tagger_training.settings import TaggerTrainingSettings
+
+
+def held_out_scores(
+    kind: str, folder: str | Path, path: str | Path, class_of: Callable[[str], str | None]
+) -> dict[str, Any]:
+    """Recall, precision and F2 of words, whatever their type; undefined is ``None``.
+
+    The same definitions as ``evaluate-masking``'s token level, without its mapping of types.
+    """
+    settings = (
+        CrfTagger(kind="crf", model=str(folder)) if kind == "crf" else SpacyTagger(kind="spacy", model=str(folder))
+    )
+    tagger = load_tagger(settings, threads=1)
+    lines = list(read_labelled(path))
+    found = private = masked = 0
+    for line, (_, entities) in zip(lines, tagger.tag(line.text for line in lines), strict=True):
+        wanted = [span for span in line.spans if class_of(span.label) is not None]
+        for start, end in word_spans(line.text):
+            is_private = any(span.start < end and start < span.end for span in wanted)
+            is_masked = any(span.start < end and start < span.end for span in entities)
+            private += is_private
+            masked += is_masked
+            found += is_private and is_masked
+    return {
+        "test_lines": len(lines),
+        **{f"test_{name}": value for name, value in rates(found, private, found, masked).items()},
+    }
+
 
 SUMMARY = "train a tagger of private words on labelled text"
 
@@ -47,7 +80,6 @@ def train_tagger(
     Raises ``CorpusError`` where a part is missing or has labels that no mapping to classes knows.
     """
     from tasks.labelled_text.labelled_lines import read_labelled
-    from tasks.tagger_training.held_out import held_out_scores
 
     parts = {name: Path(files.labelled) / f"{name}.jsonl" for name in ("train", "test")}
     for path in parts.values():
@@ -80,7 +112,7 @@ def train_tagger(
 
 def class_of(label: str) -> str | None:
     """The class that a label is taught as: of generated text, of the usual gold sets, or a class itself."""
-    from tasks.labelled_text.labels import LABEL_CLASSES
+    from tasks.labelled_text.settings import LABEL_CLASSES
     from tasks.masking_evaluation.label_classes import label_mapping
 
     return LABEL_CLASSES.get(label) or label_mapping(None, "labels").class_of(label)

@@ -1,6 +1,6 @@
 import pytest
 
-from tasks.corpora.cleaning import normalise, sentence_key, why_left_out
+from tasks.corpora.division import normalise, sentence_key, why_left_out
 from tasks.corpora.settings import CleaningSettings
 
 

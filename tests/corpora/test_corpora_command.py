@@ -79,7 +79,7 @@ def test_text_of_installed_packages_is_what_was_pinned():
 
 
 def test_a_package_that_is_not_installed_is_named():
-    from tasks.corpora.sources.package_files import package_file
+    from tasks.corpora.sources.document import package_file
     from tasks.errors import CorpusError
 
     with pytest.raises(CorpusError, match=r"'no_such_package'.*'make install'"):

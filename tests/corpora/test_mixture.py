@@ -6,7 +6,7 @@ import yaml
 from tasks.cli import main
 from tasks.corpora.division import divide
 from tasks.corpora.settings import CleaningSettings
-from tasks.corpora.sources.readers import AnyCorpus
+from tasks.corpora.sources.mixture import AnyCorpus
 from tasks.errors import ParameterError
 from tasks.settings.checks import check_settings
 

@@ -10,8 +10,7 @@ import zstandard
 
 from tasks.corpora.division import divide
 from tasks.corpora.settings import CleaningSettings
-from tasks.corpora.sources.pushshift import Pushshift
-from tasks.corpora.sources.reddit_markdown import plain_text
+from tasks.corpora.sources.pushshift import Pushshift, plain_text
 from tasks.errors import CorpusError
 
 

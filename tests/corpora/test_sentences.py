@@ -1,6 +1,6 @@
 import pytest
 
-from tasks.corpora.sentences import split_sentences
+from tasks.corpora.sources.document import split_sentences
 
 
 @pytest.mark.parametrize(

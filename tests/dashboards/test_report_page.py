@@ -10,7 +10,7 @@ import pytest
 from handmade_experiment import COMMIT, SIGNATURE, make_experiment
 
 import dashboards
-from dashboards.examples import filled_pieces
+from dashboards.report_page import filled_pieces
 from tasks.cli import main
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}

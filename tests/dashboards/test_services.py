@@ -16,9 +16,9 @@ from dvc.repo import Repo
 
 from dashboards.services import running_service, starting
 from dashboards.services.running_service import record_path, running_services
-from dashboards.services.runs_table import runs_table
 from dashboards.services.service import Service, check_names, is_at, ports_by_setting
 from dashboards.services.starting import start_services, stop_services, users_servers
+from dashboards.services.up_command import runs_table
 from tasks.cli import main
 from tasks.errors import ParameterError, ResourceError
 from tasks.results.tracking.settings import TrackingSettings

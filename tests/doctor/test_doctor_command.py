@@ -11,7 +11,7 @@ import yaml
 
 from tasks.cli import main
 from tasks.doctor import doctor_command
-from tasks.doctor.machine import Gpu, Machine
+from tasks.doctor.machine_findings import Gpu, Machine
 
 ROOT = Path(__file__).parents[2]
 SMALL = Machine(cores=2, memory_bytes=24 * 10**9, available_memory_bytes=20 * 10**9, disk_bytes=10**11, gpus=())
@@ -35,7 +35,7 @@ def project(tmp_path, monkeypatch):
 
 
 def on_machine(monkeypatch, machine):
-    monkeypatch.setattr("tasks.doctor.machine.this_machine", lambda root: machine)
+    monkeypatch.setattr("tasks.doctor.machine_findings.this_machine", lambda root: machine)
 
 
 def diagnose(capsys, *options):

@@ -10,7 +10,7 @@ import pytest
 from scratch_project import Project
 
 from flows.graph.graph import open_repository
-from flows.runs.abandoned_state import release_dead_locks, set_torn_record_aside
+from flows.runs.preparation import release_dead_locks, set_torn_record_aside
 from tasks.errors import StageError
 
 

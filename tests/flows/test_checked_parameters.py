@@ -9,7 +9,7 @@ import pytest
 from scratch_project import CHECKOUT, Project
 
 import tasks
-from flows.checkout.checked_parameters import known_to_be_valid, remember_as_valid
+from flows.checkout.overrides import known_to_be_valid, remember_as_valid
 from tasks.parameters import parameter_file
 
 

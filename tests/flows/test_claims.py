@@ -9,9 +9,9 @@ import pytest
 from prefect_server import ask, client_of
 from scratch_project import Project
 
-from flows.sharing import claims
+from flows.sharing import shared_run
 from flows.sharing.board import Board, experiment_state
-from flows.sharing.claims import Claims
+from flows.sharing.shared_run import Claims
 from tasks.errors import ResourceError, StageError
 
 
@@ -59,7 +59,7 @@ def test_a_server_that_is_away_is_waited_for_and_then_given_up(monkeypatch: pyte
         with client_of(url), Claims("exchange-") as mine:
             assert not mine.take("adapt@chat")
             assert mine.held_by_somebody("adapt@chat")
-            monkeypatch.setattr(claims, "PATIENCE_SECONDS", -1.0)
+            monkeypatch.setattr(shared_run, "PATIENCE_SECONDS", -1.0)
             with pytest.raises(ResourceError, match="has not answered"):
                 mine.take("adapt@chat")
 

@@ -7,7 +7,7 @@ import pytest
 from scratch_project import Project, make_project
 
 from flows.graph.graph import open_repository
-from flows.runs.abandoned_state import release_dead_locks
+from flows.runs.preparation import release_dead_locks
 from flows.stages.executor import Executor, State
 from flows.stages.processes import Processes
 

@@ -6,8 +6,7 @@ import pytest
 import yaml
 from scratch_project import Project
 
-from flows.checkout.checked_parameters import checked_resources
-from flows.checkout.overrides import ORIGINAL, overridden, overridden_text, put_back
+from flows.checkout.overrides import ORIGINAL, checked_resources, overridden, overridden_text, put_back
 from flows.checkout.run_lock import STATE_FOLDER
 from tasks.errors import ParameterError, StageError
 from tasks.settings.overrides import parse_overrides

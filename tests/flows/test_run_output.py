@@ -13,8 +13,7 @@ from flows.graph.selection import Selection
 from flows.prefect_flow import prefect_api
 from flows.prefect_flow.driver import _explained
 from flows.run_command import as_json, failure_lines, final_lines, result_lines, short_plan
-from flows.runs.run_progress import Bar, Lines
-from flows.runs.time_left import TimeLeft
+from flows.runs.run_progress import Bar, Lines, TimeLeft
 from flows.stages.executor import STOPPED, Outcome, State
 from tasks.errors import ResourceError
 from tasks.results.summary.summary_document import main_tables

@@ -12,7 +12,7 @@ from scratch_project import CHECKOUT, Project, make_project
 from flows.graph.graph import dvc_stages, open_repository, read_graph
 from flows.graph.plan import Action, make_plan
 from flows.sharing.exchange import NOT_THERE, main
-from flows.sharing.join import plan_of
+from flows.sharing.shared_session import plan_of
 from flows.sharing.shared_stages import SharedStages, classify, shared_stages
 
 GRAPH = """

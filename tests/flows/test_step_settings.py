@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from flows.runs.step_settings import check_step_names, retry_delays, tags, time_limit
+from flows.runs.preparation import check_step_names, retry_delays, tags, time_limit
 from tasks.errors import ParameterError
 from tasks.settings.checks import check_settings
 from tasks.settings.resources import ResourceSettings

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from flows.graph.graph import Graph, Node
-from flows.runs.run_progress import clock
-from flows.runs.time_left import TimeLeft, load_durations
+from flows.runs.run_progress import TimeLeft, clock, load_durations
 from flows.stages.executor import Outcome, State
 
 

@@ -9,9 +9,8 @@ import yaml
 
 from tasks.cli import main
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, read_labelled, write_labelled
-from tasks.labelled_text.labels import LABEL_CLASSES
 from tasks.labelled_text.people import People
-from tasks.labelled_text.settings import LabelledTextSettings
+from tasks.labelled_text.settings import LABEL_CLASSES, LabelledTextSettings
 from tasks.labelled_text.value_pools import cities, divided_pool
 
 PARTS = ("train", "valid", "test")

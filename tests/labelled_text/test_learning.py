@@ -3,11 +3,11 @@ import random
 import pytest
 
 from tasks.errors import CorpusError, ParameterError
+from tasks.labelled_text.generated_corpus import fill_template
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, write_labelled
 from tasks.labelled_text.learning import learn_templates
 from tasks.labelled_text.slots import SLOT_KINDS, Gazetteer
 from tasks.labelled_text.template import read_templates, write_templates
-from tasks.labelled_text.template_filling import fill_template
 
 
 def labelled(text, *spans):

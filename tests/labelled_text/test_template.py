@@ -3,10 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.errors import CorpusError
-from tasks.labelled_text.labels import LABEL_CLASSES
+from tasks.labelled_text.generated_corpus import part_of
+from tasks.labelled_text.settings import LABEL_CLASSES
 from tasks.labelled_text.slots import SLOT_KINDS
 from tasks.labelled_text.template import Slot, Template, escape_literal, parse_template, read_templates, write_templates
-from tasks.labelled_text.template_division import part_of
 
 KINDS = ("CITY", "FIRST_NAME", "PERSON")
 

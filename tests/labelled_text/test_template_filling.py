@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from tasks.labelled_text import template_filling
+from tasks.labelled_text import generated_corpus
 from tasks.labelled_text.articles import agree, article_for
 from tasks.labelled_text.generate_labelled import SHIPPED
+from tasks.labelled_text.generated_corpus import fill_template
 from tasks.labelled_text.number_formats import card_number, iban
 from tasks.labelled_text.slots import SLOT_KINDS, Gazetteer, Sentence, fill_slot
 from tasks.labelled_text.template import Slot, parse_template, read_templates
-from tasks.labelled_text.template_filling import fill_template
 from tasks.labelled_text.value_pools import shipped_values
 
 
@@ -54,7 +54,7 @@ def test_spans_are_exactly_the_values_that_were_filled_in(shipped, gazetteer, mo
             made.append(value)
         return value
 
-    monkeypatch.setattr(template_filling, "fill_slot", recorded)
+    monkeypatch.setattr(generated_corpus, "fill_slot", recorded)
     for file in shipped.values():
         for template in file:
             made.clear()
@@ -118,7 +118,7 @@ def test_country_and_its_people_agree(gazetteer):
 
 
 def test_articles_of_names_stay_outside_and_are_not_doubled(gazetteer, monkeypatch):
-    monkeypatch.setattr(template_filling, "fill_slot", lambda slot, sentence: "the Alps")
+    monkeypatch.setattr(generated_corpus, "fill_slot", lambda slot, sentence: "the Alps")
     for template, text in {
         "We like {REGION}.": "We like the Alps.",
         "{REGION} are high.": "The Alps are high.",

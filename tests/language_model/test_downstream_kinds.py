@@ -11,7 +11,7 @@ from stage_commands import sections_of
 from tasks.errors import ModelError
 from tasks.language_model.adapt import COMMAND
 from tasks.language_model.model_folder import kind_of_model
-from tasks.language_model.transformer.folder import load_model
+from tasks.language_model.transformer.model import load_model
 
 ROOT = Path(__file__).parents[2]
 

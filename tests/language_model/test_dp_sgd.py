@@ -27,8 +27,7 @@ from tasks.language_model.dp_sgd.training import SecretNumbers, train_privately,
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import AdaptationSettings, DifferentialPrivacy
 from tasks.language_model.transformer.batching import divide, make_batch
-from tasks.language_model.transformer.folder import load_model
-from tasks.language_model.transformer.model import TransformerLanguageModel
+from tasks.language_model.transformer.model import TransformerLanguageModel, load_model
 from tasks.records.stage_report import read_report
 from tasks.settings.resources import ResourceSettings
 from tasks.training.ranks.plan import RankPlan

@@ -13,7 +13,7 @@ from stage_commands import settings
 
 from tasks.cli import main
 from tasks.language_model.evaluation.sentence_scores import read_scores
-from tasks.language_model.transformer.folder import load_model
+from tasks.language_model.transformer.model import load_model
 from tasks.records.stage_report import read_report
 
 GENERIC = ["the cat sat on the mat", "a dog and a cat", "the dog sat", "on the mat a dog sat"] * 30

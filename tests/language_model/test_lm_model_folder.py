@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from tasks.errors import ModelError
-from tasks.language_model.transformer.folder import load_model, save_model
-from tasks.language_model.transformer.model import TransformerLanguageModel
+from tasks.language_model.transformer.model import TransformerLanguageModel, load_model, save_model
 from tasks.language_model.vocabulary import Vocabulary
 
 

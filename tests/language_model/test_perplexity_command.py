@@ -8,8 +8,7 @@ import pytest
 
 from tasks.cli import main
 from tasks.language_model.evaluation.sentence_scores import read_scores
-from tasks.language_model.transformer.folder import save_model
-from tasks.language_model.transformer.model import TransformerLanguageModel
+from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
 from tasks.language_model.vocabulary import Vocabulary
 
 TEXT = "a b c\n\nB d unheard\nc d-a\n"

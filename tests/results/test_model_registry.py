@@ -39,8 +39,7 @@ def with_models(tracked):
     import torch
 
     from tasks.language_model.settings import ArchitectureSettings
-    from tasks.language_model.transformer.folder import save_model
-    from tasks.language_model.transformer.model import TransformerLanguageModel
+    from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
     from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 
     for cell, loss in ((TOP_K, 5.0), (BASELINE1, 5.5), (ORACLE, 4.0)):

@@ -8,7 +8,7 @@ from handmade_experiment import FEW, make_experiment
 
 from tasks.cli import main
 from tasks.records.cell import Cell
-from tasks.results.tracking.run_plots import curve_plot, perplexity_plot
+from tasks.results.tracking.run_artifacts import curve_plot, perplexity_plot
 
 TOP_K = Cell("chat", "allow_list", "top_k", "minilm", 1)
 ORACLE = Cell("chat", method="oracle", seed=1)

@@ -10,8 +10,7 @@ from tasks.language_model.language_models import encode_sentences
 from tasks.language_model.ngram.folder import save_new
 from tasks.language_model.ngram.kneser_ney import estimate
 from tasks.language_model.settings import ArchitectureSettings
-from tasks.language_model.transformer.folder import save_model
-from tasks.language_model.transformer.model import TransformerLanguageModel
+from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tasks.torch_setup import stand_in_for_torchaudio_extension
 

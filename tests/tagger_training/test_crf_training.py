@@ -7,11 +7,9 @@ from labelled_sentences import labelled, sentences
 from tasks.errors import CorpusError, ModelError, ParameterError
 from tasks.masking.settings import CrfTagger
 from tasks.masking.taggers.crf_tagger import CrfModel
-from tasks.tagger_training.crf_training import train_crf
-from tasks.tagger_training.labelled_tokens import tokens_and_labels
+from tasks.tagger_training.crf_training import tokens_and_labels, train_crf, word_clusters
 from tasks.tagger_training.settings import CrfTraining
 from tasks.tagger_training.train_tagger import class_of
-from tasks.tagger_training.word_clusters import word_clusters
 
 
 def tag(folder, *lines, minimum=0.5):

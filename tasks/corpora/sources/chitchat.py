@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from tasks.corpora.settings import CorpusSettings
-from tasks.corpora.sources.document import Document, Part
-from tasks.corpora.sources.package_files import package_file, read_package_json
+from tasks.corpora.sources.document import Document, Part, package_file, read_package_json
 from tasks.settings.base import SourcePath
 
 

@@ -7,11 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tasks.corpora.json_line import NoJson, read_json_line
-from tasks.corpora.sentences import split_sentences
-from tasks.corpora.sources.document import Source
+from tasks.corpora.sources.document import Source, split_sentences
 from tasks.corpora.sources.text_files import FilesCorpus, open_parquet
-from tasks.corpora.text_lines import read_lines
+from tasks.corpora.text_lines import NoJson, read_json_line, read_lines
 from tasks.errors import CorpusError
 
 _LOOKED_AT = 2000

@@ -7,10 +7,8 @@ paragraph follow it, which brings question forms into text that has few of its o
 from collections.abc import Iterator
 from typing import Literal
 
-from tasks.corpora.sentences import split_sentences
 from tasks.corpora.settings import CorpusSettings
-from tasks.corpora.sources.document import Document, Part
-from tasks.corpora.sources.package_files import package_file, read_package_json
+from tasks.corpora.sources.document import Document, Part, package_file, read_package_json, split_sentences
 from tasks.settings.base import SourcePath
 
 _FILES = ("support/train-v1.1.json", "support/dev-v1.1.json")

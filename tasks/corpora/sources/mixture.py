@@ -1,4 +1,6 @@
-"""Several sources read one after the other as one: generic text of more than one kind, say."""
+"""All corpora that can be brought in: those of this package, those that others register, and several of them read one
+after the other as one, such as generic text of more than one kind.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,8 +19,7 @@ from tasks.corpora.sources.pushshift import PushshiftCorpus
 from tasks.corpora.sources.text_files import FilesCorpus
 from tasks.corpora.sources.wikitext import WikiTextCorpus
 from tasks.corpora.sources.wsj import WallStreetJournalCorpus
-from tasks.settings.base import SourcePath
-from tasks.settings.registry import any_of
+from tasks.settings.base import SourcePath, any_of
 
 GROUP = "palimpsest.corpora"
 """Entry points of other packages: settings classes of corpora."""
@@ -81,3 +82,9 @@ class Mixture:
             if part in source.parts:
                 for document in source.documents(part):
                     yield document if document.name is None else replace(document, name=(number, document.name))
+
+
+if TYPE_CHECKING:
+    AnyCorpus = CorpusSettings
+else:
+    AnyCorpus = any_of(GROUP, (*SOURCES, MixtureCorpus))

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
-from tasks.corpora.sentences import split_sentences
 from tasks.corpora.settings import CorpusSettings
-from tasks.corpora.sources.document import PARTS, Document, Part
+from tasks.corpora.sources.document import PARTS, Document, Part, split_sentences
 from tasks.corpora.text_lines import decode_lines, held_lines, refuse_bomb
 from tasks.errors import CorpusError
 from tasks.settings.base import SourcePath

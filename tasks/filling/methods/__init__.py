@@ -12,7 +12,7 @@ from tasks.filling.methods.top_1 import Top1
 from tasks.filling.methods.top_k import TopK
 from tasks.filling.methods.unigram import Unigram
 from tasks.filling.settings import FillingMethod
-from tasks.settings.registry import any_of, registered
+from tasks.settings.base import any_of, registered
 from tasks.spelling import nearest
 
 GROUP = "palimpsest.filling_methods"

@@ -43,8 +43,8 @@ from tasks.filling.settings import ClassCheck
 from tasks.filling.surrogates.groups import GROUPS_OF_CLASS
 from tasks.filling.surrogates.values import SurrogateValues
 from tasks.masking.taggers.entity_classes import classes_in_force
+from tasks.masking.taggers.entity_tagger import load_tagger
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
-from tasks.masking.taggers.tagger_kinds import load_tagger
 
 if TYPE_CHECKING:
     from tasks.filling.context import FillContext

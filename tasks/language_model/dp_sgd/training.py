@@ -34,8 +34,7 @@ from tasks.language_model.training.batches import ValidBatches
 from tasks.language_model.training.stage import valid_perplexities
 from tasks.language_model.transformer.batching import Windows, divide
 from tasks.language_model.transformer.chunked_cross_entropy import chunked_log_probabilities
-from tasks.language_model.transformer.folder import load_model, save_model
-from tasks.language_model.transformer.model import TransformerLanguageModel
+from tasks.language_model.transformer.model import TransformerLanguageModel, load_model, save_model
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.torch_setup import set_up_torch

@@ -58,7 +58,7 @@ def train_transformer(
     the report among it.
     """
     from tasks.language_model.training.trainer import train
-    from tasks.language_model.transformer.folder import save_model
+    from tasks.language_model.transformer.model import save_model
     from tasks.torch_setup import set_up_torch
 
     check_replaceable(files.output)

@@ -14,8 +14,7 @@ from tasks.language_model.language_models import NextWords, TargetScores, Words,
 from tasks.language_model.prefix_trees import TreeBatch, score_sequences
 from tasks.language_model.transformer.batching import Batch, batches_by_length, make_batch, overlap_of, windows_of
 from tasks.language_model.transformer.chunked_cross_entropy import chunked_log_probabilities
-from tasks.language_model.transformer.folder import load_model
-from tasks.language_model.transformer.model import TransformerLanguageModel
+from tasks.language_model.transformer.model import TransformerLanguageModel, load_model
 from tasks.language_model.transformer.processor_products import (
     LARGE_VOCABULARY,
     blockwise_log_probabilities,

@@ -3,15 +3,17 @@
 Words never span white space, so a line is taken apart at spaces, and each different stretch (chunk) is tokenised,
 looked up, escaped and written once; after that it is one look-up in a dictionary. The dictionary is bounded: memory
 does not grow with the corpus.
+
+The class of a word by its shape alone, for techniques that know no more than that it is private.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from tasks.corpora.masked_text import MASK, Marker, escape
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold, word_spans
-from tasks.masking.lists.word_class import word_class
 from tasks.masking.technique import (
     Finding,
     KeptWord,
@@ -21,6 +23,22 @@ from tasks.masking.technique import (
     masked_spans,
     merge_markers,
 )
+
+_CONTACT = re.compile(r"@|://|^www\.|[^\W\d_]\.(?:com|org|net|edu|gov|io|co|info)\b", re.IGNORECASE)
+_NUMBER = re.compile(r"^[\d.,:/\-]*\d[\d.,:/\-]*(?:st|nd|rd|th|k|m|bn|am|pm|s|h|x)?$", re.IGNORECASE)
+
+
+def word_class(word: str) -> str:
+    """``NUMBER`` for digits, also with an ending (``5pm``, ``1st``), ``CONTACT`` for addresses, URLs and handles,
+    ``MASK`` (unknown) for the rest."""
+    if word.isalpha():
+        return MASK
+    if _NUMBER.match(word):
+        return "NUMBER"
+    if _CONTACT.search(word):
+        return "CONTACT"
+    return MASK
+
 
 MASKED = str(Marker(MASK))
 _LONGEST_REMEMBERED = 48

@@ -6,6 +6,8 @@ otherwise (``tasks.masking.taggers.spelled_numbers``).
 
 A tagger must give back every line that it reads, and spans that lie in them, of types that it has declared. Anything
 else is an error that names the line: to go on would mean to leave private words unmasked.
+
+Which tagger belongs to which settings.
 """
 
 from bisect import bisect_left, bisect_right
@@ -19,8 +21,31 @@ from tasks.masking.settings import SpacyTagger, TaggerSettings, TechniqueSetting
 from tasks.masking.taggers.entity_classes import classes_in_force
 from tasks.masking.taggers.spelled_numbers import is_harmless
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
-from tasks.masking.taggers.tagger_kinds import load_tagger
 from tasks.masking.technique import Finding, KeptWord, Technique
+
+
+def load_tagger(settings: TaggerSettings, threads: int) -> Tagger:
+    """Load the model that the settings name; ``ModelError`` where it cannot be found or used."""
+    match settings.kind:
+        case "spacy":
+            from tasks.masking.taggers.spacy_tagger import SpacyModel
+
+            return SpacyModel(settings)
+        case "transformers":
+            from tasks.masking.taggers.transformers_tagger import TransformersModel
+
+            return TransformersModel(settings, threads)
+        case "presidio":
+            from tasks.masking.taggers.presidio_tagger import PresidioModel
+
+            return PresidioModel(settings, threads)
+        case "crf":
+            from tasks.masking.taggers.crf_tagger import CrfModel
+
+            return CrfModel(settings)
+        case _:
+            raise ModelError(f"no tagger of kind {settings.kind!r}")
+
 
 _MAY_BE_HARMLESS = ("NUMBER", "DATE")
 

@@ -1,4 +1,9 @@
-"""A spaCy pipeline as tagger: any installed pipeline package or folder with a named-entity recogniser."""
+"""A spaCy pipeline as tagger: any installed pipeline package or folder with a named-entity recogniser.
+
+How spaCy is used: without the components that other packages register with it.
+
+Call ``set_up_spacy`` before the first pipeline is loaded or made.
+"""
 
 import warnings
 from collections.abc import Iterable, Iterator
@@ -8,9 +13,29 @@ from typing import Any
 
 from tasks.errors import ModelError
 from tasks.masking.settings import SpacyTagger
-from tasks.masking.taggers.tagger import EntitySpan, Tagger
-from tasks.masking.taggers.windows import Window, windows
-from tasks.spacy_setup import set_up_spacy
+from tasks.masking.taggers.tagger import EntitySpan, Tagger, Window, windows
+
+_FOREIGN = "presidio_analyzer"
+
+
+def set_up_spacy() -> None:
+    """Leave presidio out of what spaCy imports whenever a pipeline is made.
+
+    presidio-analyzer registers a pipeline component, and spaCy imports every registered component with its first
+    pipeline: with it come transformers and PyTorch, seconds and hundreds of megabytes for a component that nobody
+    asked for, and beside a CPU build of PyTorch an ``OSError`` of torchaudio (see ``torch_setup``).
+    """
+    from importlib.metadata import EntryPoints
+    from itertools import chain
+
+    import catalogue
+
+    registered = catalogue.AVAILABLE_ENTRY_POINTS
+    entries = registered if isinstance(registered, EntryPoints) else chain.from_iterable(registered.values())
+    catalogue.AVAILABLE_ENTRY_POINTS = EntryPoints(
+        entry for entry in entries if entry.value.partition(".")[0] != _FOREIGN
+    )
+
 
 _FINDS_ENTITIES = ("ner", "beam_ner", "entity_ruler", "span_ruler")
 _LONGEST = 1000

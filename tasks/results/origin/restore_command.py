@@ -19,7 +19,7 @@ from typing import Annotated, Any
 from tasks.errors import CorpusError, ParameterError, ResourceError
 from tasks.options import WRITE_FOLDER, Argument, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH
-from tasks.records.code_state import kept_changes
+from tasks.records.stage_report import kept_changes
 from tasks.results.origin.lock_entries import LockEntries, agrees, kept_entries, kept_lock, lock_digest, read_lock
 from tasks.results.origin.restored_state import (
     RestoredState,

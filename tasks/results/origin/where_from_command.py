@@ -20,7 +20,7 @@ from typing import Annotated, Any
 from tasks.errors import CorpusError
 from tasks.options import Argument, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
-from tasks.records.code_state import kept_changes
+from tasks.records.stage_report import kept_changes
 from tasks.results.origin.lock_entries import LockEntries, agrees, lock_digest, read_lock
 from tasks.results.origin.tracked_origin import again, is_run_id, tracked_origin, tracked_origin_of_key
 from tasks.results.report_index import REPORTS, Link, ReportIndex

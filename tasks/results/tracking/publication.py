@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from tasks.results.summary.comparison_view import offer_view
+from tasks.results.summary.summary_file import offer_view
 from tasks.results.tracking.curve import cell_metrics, logged_curves
 from tasks.results.tracking.model_registry import ReleasedModel, register_models
 from tasks.results.tracking.run_artifacts import ARTIFACTS_TAG, EARLIER_TAG, send

@@ -61,7 +61,7 @@ class FusionWeights:
 
 
 class ShallowFusion:
-    """See ``tasks.speech.search.fusion.Fusion``."""
+    """See ``tasks.speech.search.predictor_states.Fusion``."""
 
     def __init__(
         self,

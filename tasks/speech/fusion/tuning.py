@@ -14,7 +14,7 @@ import numpy as np
 
 from tasks.speech.fusion.shallow_fusion import FusionWeights
 from tasks.speech.rescoring.settings import FusionSettings
-from tasks.speech.search.fusion import Hypothesis
+from tasks.speech.search.predictor_states import Hypothesis
 
 NBEST = 20
 """Hypotheses of each utterance of dev, at most, that a decoding adds to the lists."""

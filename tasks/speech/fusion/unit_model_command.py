@@ -116,8 +116,7 @@ def _train(
     units = load_recogniser(files.recogniser).units
 
     def build() -> "tuple[TransformerLanguageModel, Vocabulary]":
-        from tasks.language_model.transformer.folder import load_model
-        from tasks.language_model.transformer.model import TransformerLanguageModel
+        from tasks.language_model.transformer.model import TransformerLanguageModel, load_model
 
         if files.model:
             model, vocabulary = load_model(files.model)

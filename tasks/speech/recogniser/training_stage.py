@@ -13,8 +13,8 @@ from tasks.training.stage import Log, TrainingFrame, open_checkpoints
 
 if TYPE_CHECKING:
     from tasks.speech.recogniser.features import FeatureStatistics
+    from tasks.speech.recogniser.network import RecogniserRecord
     from tasks.speech.recogniser.train_recogniser_command import RecogniserFiles
-    from tasks.speech.recogniser.trainer import RecogniserRecord
     from tasks.speech.recogniser.training_speech import TrainingSpeech
     from tasks.speech.recogniser.units import Units
     from tasks.training.checkpoints import CheckpointStore
@@ -141,9 +141,8 @@ class _Work:
 
     def train(self, store: "CheckpointStore", on_log: Log, log_every_steps: int) -> "RecogniserRecord":
         """Train the network."""
-        from tasks.speech.recogniser.network import ValidSpeech
+        from tasks.speech.recogniser.network import ValidSpeech, train
         from tasks.speech.recogniser.speech_batches import SpeechBatches
-        from tasks.speech.recogniser.trainer import train
 
         settings, architecture = self.settings, self.settings.architecture
         batches = SpeechBatches(

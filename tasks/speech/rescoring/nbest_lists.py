@@ -16,10 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.corpora.json_line import NoJson, read_json_line
-from tasks.corpora.numbers import finite_number
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
-from tasks.corpora.text_lines import line_writer
+from tasks.corpora.text_lines import NoJson, finite_number, line_writer, read_json_line
 from tasks.errors import CorpusError, ModelError, SpeechError
 from tasks.files.atomic_file import atomic_writer
 from tasks.speech.audio.manifest import problem_list

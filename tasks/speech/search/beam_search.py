@@ -20,8 +20,7 @@ from tasks.errors import ModelError
 from tasks.language_model.sequence_tree import ROOT, SequenceTree, padded
 from tasks.language_model.transformer.processor_products import laid_out_layers
 from tasks.speech.rescoring.settings import SearchSettings
-from tasks.speech.search.fusion import Fusion, Hypothesis
-from tasks.speech.search.predictor_states import PredictorStates
+from tasks.speech.search.predictor_states import Fusion, Hypothesis, PredictorStates
 
 
 class EndedHypotheses:

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from test_app_rows import run_of
 
-from dashboards.app.progress import State, progress
+from dashboards.app.follow_view import State, progress
 from tasks.records.cell import Cell
 
 CELL = Cell("chat", "allow_list", "top_k", "minilm", 1)

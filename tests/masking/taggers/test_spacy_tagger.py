@@ -6,9 +6,8 @@ import spacy
 from tasks.errors import ModelError
 from tasks.masking.settings import SpacyTagger
 from tasks.masking.taggers import spacy_tagger
-from tasks.masking.taggers.spacy_tagger import SpacyModel
-from tasks.masking.taggers.windows import Window
-from tasks.spacy_setup import set_up_spacy
+from tasks.masking.taggers.spacy_tagger import SpacyModel, set_up_spacy
+from tasks.masking.taggers.tagger import Window
 
 set_up_spacy()
 

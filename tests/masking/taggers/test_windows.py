@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.masking.taggers.windows import windows
+from tasks.masking.taggers.tagger import windows
 
 
 @given(st.text(alphabet="ab \t", max_size=300), st.integers(20, 60))

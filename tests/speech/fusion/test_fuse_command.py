@@ -226,8 +226,7 @@ def test_models_of_units_that_cannot_be(speech, tmp_path, capsys, options, messa
 
 def test_a_model_of_words_is_no_model_of_units(speech, tmp_path, capsys):
     from tasks.language_model.settings import ArchitectureSettings
-    from tasks.language_model.transformer.folder import save_model
-    from tasks.language_model.transformer.model import TransformerLanguageModel
+    from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
     from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 
     vocabulary = Vocabulary((*SPECIAL_TOKENS, "a", "word"))

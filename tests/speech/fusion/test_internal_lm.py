@@ -90,8 +90,7 @@ def test_weight_of_zero_is_the_search_without_fusion(transducer):
 @pytest.fixture
 def unit_model(tmp_path):
     from tasks.language_model.settings import ArchitectureSettings
-    from tasks.language_model.transformer.folder import save_model
-    from tasks.language_model.transformer.model import TransformerLanguageModel
+    from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
     from tasks.speech.fusion.subword_fusion import unit_vocabulary
 
     vocabulary = unit_vocabulary(PIECES)
@@ -107,7 +106,7 @@ def unit_model(tmp_path):
 
 def test_subword_score_is_the_models_own(transducer, unit_model):
     from tasks.language_model.language_models import open_language_model
-    from tasks.language_model.transformer.folder import load_model
+    from tasks.language_model.transformer.model import load_model
     from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID
     from tasks.speech.fusion.subword_fusion import SubwordScore
 

@@ -6,7 +6,7 @@ from tasks.errors import ParameterError
 from tasks.speech.fusion.shallow_fusion import FusionWeights
 from tasks.speech.fusion.tuning import at_edge_of_grid, grid_of, middle_of, tune
 from tasks.speech.rescoring.settings import FusionSettings
-from tasks.speech.search.fusion import Hypothesis
+from tasks.speech.search.predictor_states import Hypothesis
 
 
 def test_grid_and_its_middle():

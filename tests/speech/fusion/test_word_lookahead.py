@@ -40,8 +40,7 @@ class Pieces:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    from tasks.language_model.transformer.folder import save_model
-    from tasks.language_model.transformer.model import TransformerLanguageModel
+    from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
 
     vocabulary = Vocabulary((*SPECIAL_TOKENS, *WORDS))
     model = TransformerLanguageModel(
@@ -143,7 +142,7 @@ def test_pieces_that_spell_the_same_words_score_the_same(folder):
 
 def test_look_ahead_is_the_sum_over_the_words_that_begin_so(folder, tmp_path):
     from tasks.language_model.language_models import open_language_model
-    from tasks.language_model.transformer.folder import load_model
+    from tasks.language_model.transformer.model import load_model
 
     _, ((_, found),) = fused_score(folder, [spelled("\u2581a")])
     total = 0.0
