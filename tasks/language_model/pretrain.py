@@ -94,11 +94,6 @@ def pretrain(
     return train_transformer(training, files, resources, frame or TrainingFrame())
 
 
-def usual_kind(files: PretrainFiles) -> dict[str, object]:
-    """That of a model of which nothing is said."""
-    return {"kind": "transformer"}
-
-
 COMMAND = TrainingCommand(
     name="pretrain",
     stage=pretrain,
@@ -106,7 +101,7 @@ COMMAND = TrainingCommand(
     files=PretrainFiles,
     section="language_model",
     parts=("architecture", "pretraining", "kind", "{kind}"),
-    defaults=usual_kind,
+    defaults=lambda files: {"kind": "transformer"},
     every_core=True,
     ranks=ranks_of_transformer,
 )

@@ -1,5 +1,6 @@
 """A score of unit sequences that is a function of the sequence alone: what fusions are made of."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -94,6 +95,66 @@ class NodeValues:
 
     def __getitem__(self, nodes: Any) -> Any:
         return self._values[nodes]
+
+
+class KnownScore(ABC):
+    """A ``PrefixScore`` that knows what every unit adds behind a node at once: nothing is looked ahead or settled."""
+
+    exact = True
+
+    def start(self, tree: SequenceTree, states: PredictorStates, model: Any) -> None:
+        """Begin with a tree that holds the root alone."""
+        self._tree, self._values = tree, NodeValues()
+        self._known, self._rows = np.zeros(0, dtype=np.int64), np.zeros((0, tree.units), dtype=np.float32)
+
+    @abstractmethod
+    def rows(self, nodes: np.ndarray) -> np.ndarray:
+        """What each unit adds behind each of different nodes (N, V - 1), float32."""
+
+    def extend(self, first: int) -> None:
+        """Score the nodes from ``first`` on."""
+        parents, units = self._tree.parent[first:], self._tree.unit[first:]
+        self._values.set(first, self._behind(parents, units))
+
+    def _behind(self, nodes: np.ndarray, units: np.ndarray) -> np.ndarray:
+        if not np.isin(nodes, self._known).all():
+            self.of_units(nodes)
+        found: np.ndarray = self._values[nodes] + self._rows[np.searchsorted(self._known, nodes), units]
+        return found
+
+    def settle(self, nodes: np.ndarray) -> None:
+        """All values are known at once."""
+        return
+
+    def values(self, nodes: np.ndarray) -> np.ndarray:
+        """Log-probability of each sequence (N,)."""
+        found: np.ndarray = self._values[nodes]
+        return found
+
+    estimates = values
+
+    def of_units(self, nodes: np.ndarray) -> np.ndarray:
+        """What each unit adds behind each node (N, V - 1)."""
+        # ``extend`` is asked for children of these next.
+        self._known, inverse = np.unique(nodes, return_inverse=True)
+        self._rows = self.rows(self._known)
+        return self._rows[inverse]
+
+    def ahead(self, nodes: np.ndarray, units: np.ndarray, estimated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Value of each node (N,) with one unit more; none is an estimate."""
+        return self._behind(nodes, units), np.zeros(len(nodes), dtype=bool)
+
+    def keep(self, chosen: np.ndarray, nodes: np.ndarray) -> None:
+        """All values are known at once."""
+        return
+
+    def retain(self, nodes: np.ndarray) -> None:
+        """Let go of what only other nodes need."""
+        return
+
+    def finish(self, nodes: np.ndarray) -> np.ndarray:
+        """Log-probability of each sequence as a whole sentence (N,)."""
+        return self.values(nodes)
 
 
 def sentence_log_probabilities(

@@ -15,7 +15,7 @@ from tasks.errors import ModelError
 from tasks.language_model.language_models import NextWords
 from tasks.language_model.sequence_tree import SequenceTree
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, Vocabulary
-from tasks.speech.fusion.prefix_score import WORD_BEGIN, NodeValues
+from tasks.speech.fusion.prefix_score import WORD_BEGIN, KnownScore, NodeValues
 from tasks.speech.search.predictor_states import PredictorStates
 
 if TYPE_CHECKING:
@@ -42,10 +42,8 @@ def log_probabilities(model: NextWords, histories: np.ndarray) -> Tensor:
     return torch.log_softmax(model.scores(histories), dim=1)
 
 
-class SubwordScore:
+class SubwordScore(KnownScore):
     """See ``PrefixScore``."""
-
-    exact = True
 
     def __init__(self, model: NextWords, pieces: list[str]) -> None:
         """Raises ``ModelError`` where the model is over other units than the recogniser's."""
@@ -63,52 +61,19 @@ class SubwordScore:
 
     def start(self, tree: SequenceTree, states: PredictorStates, model: Any) -> None:
         """Begin with a tree that holds the root alone."""
-        self._tree, self._values, self._history = tree, NodeValues(), NodeValues(np.int64)
+        super().start(tree, states, model)
+        self._history = NodeValues(np.int64)
         self._model.start(self._columns)
-        self._known, self._rows = np.zeros(0, dtype=np.int64), np.zeros((0, self._units), dtype=np.float32)
 
     def extend(self, first: int) -> None:
         """Score the nodes from ``first`` on."""
+        super().extend(first)
         parents, units = self._tree.parent[first:], self._tree.unit[first:]
-        needed = np.unique(parents)
-        if not np.isin(needed, self._known).all():
-            self.of_units(needed)
-        rows = np.searchsorted(self._known, parents)
-        self._values.set(first, self._values[parents] + self._rows[rows, units])
         self._history.set(first, self._model.extend(self._history[parents], units + len(SPECIAL_TOKENS)))
 
-    def settle(self, nodes: np.ndarray) -> None:
-        """All values are known at once."""
-        return
-
-    def values(self, nodes: np.ndarray) -> np.ndarray:
-        """Log-probability of each sequence (N,)."""
-        return self._values[nodes]
-
-    estimates = values
-
-    def of_units(self, nodes: np.ndarray) -> np.ndarray:
+    def rows(self, nodes: np.ndarray) -> np.ndarray:
         """What each unit adds behind each node (N, V - 1)."""
-        wanted, inverse = np.unique(nodes, return_inverse=True)
-        # ``extend`` is asked for children of these next.
-        self._known = wanted
-        self._rows = log_probabilities(self._model, self._history[wanted])[:, : self._units].numpy()
-        return self._rows[inverse]
-
-    def ahead(self, nodes: np.ndarray, units: np.ndarray, estimated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Value of each node (N,) with one unit more; none is an estimate."""
-        if not np.isin(nodes, self._known).all():
-            self.of_units(nodes)
-        found = self._values[nodes] + self._rows[np.searchsorted(self._known, nodes), units]
-        return found, np.zeros(len(nodes), dtype=bool)
-
-    def keep(self, chosen: np.ndarray, nodes: np.ndarray) -> None:
-        """All values are known at once."""
-        return
-
-    def retain(self, nodes: np.ndarray) -> None:
-        """Let go of what only other nodes need."""
-        return
+        return log_probabilities(self._model, self._history[nodes])[:, : self._units].numpy()
 
     def finish(self, nodes: np.ndarray) -> np.ndarray:
         """Log-probability of each sequence as a whole sentence (N,)."""

@@ -138,11 +138,6 @@ def _train(
     return train_transformer(training, files, resources, frame)
 
 
-def usual_kind(files: UnitModelFiles) -> dict[str, object]:
-    """That of a model of which nothing is said."""
-    return {"kind": "ngram"}
-
-
 COMMAND = TrainingCommand(
     name="unit-language-model",
     stage=unit_language_model,
@@ -150,7 +145,7 @@ COMMAND = TrainingCommand(
     files=UnitModelFiles,
     section="language_model",
     parts=("architecture", "pretraining", "kind", "{kind}"),
-    defaults=usual_kind,
+    defaults=lambda files: {"kind": "ngram"},
     every_core=True,
     ranks=ranks_of_transformer,
 )

@@ -84,18 +84,13 @@ def ranks_of_recogniser(settings: TrainedRecogniser | EmformerBundle, resources:
     return ranks_of_resources(resources.model_copy(update={"strategy": strategy}))
 
 
-def usual_kind(files: RecogniserFiles) -> dict[str, object]:
-    """That of a model of which nothing is said."""
-    return {"kind": "trained"}
-
-
 COMMAND = TrainingCommand(
     name="train-recogniser",
     stage=train_recogniser,
     settings=RecogniserSettings,
     files=RecogniserFiles,
     section="speech.recogniser",
-    defaults=usual_kind,
+    defaults=lambda files: {"kind": "trained"},
     every_core=True,
     ranks=ranks_of_recogniser,
 )
