@@ -324,6 +324,12 @@ CASES += [
             says in (("-1", 1, "seed -1"), ("9" * 30, 1, "seed"), ("1.5", 2, "invalid int value"), ("0", 0, ""),
                 ("123456789012", 0, ""))
     ),
+    *(
+        Case(f"{command.split()[0]}: seed {seed}", f"{command}{seed}", None, 1, str(seed))
+        for seed in (-1, 2**70)
+        for command in ("adapt --model x --input x --output o --seed ", PERPLEXITY + "x --set seed=",
+            "pretrain --vocabulary x --input x --output o --set pretraining.seed=")
+    ),
     Case("mask: no threads", MASK + "mail.txt --threads 0", None, 1, "--threads 0 is not allowed"),
     Case("fill: devices that are no number", FILL + "masked.txt --set resources.devices=none", None, 1,
         "Input should be a valid integer"),

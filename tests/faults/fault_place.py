@@ -72,11 +72,11 @@ class Place:
             **environment,
         }
 
-    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
-        """Start one of our commands; what it prints goes to a file beside the folder."""
+    def start(self, *arguments: str, module: str = "tasks.cli", **environment: str) -> subprocess.Popen[bytes]:
+        """Start one of our commands, or another program; what it prints goes to a file beside the folder."""
         with open(self.log, "ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "tasks.cli", *arguments],
+                [sys.executable, "-m", module, *arguments],
                 cwd=self.folder,
                 env=self.environment | environment,
                 stdin=subprocess.DEVNULL,

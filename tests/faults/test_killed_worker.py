@@ -18,24 +18,9 @@ from flows.prefect_flow.abandoned_flow_run import PENDING_SECONDS
 POOL = "palimpsest"
 
 
-def prefect_command(place: Place, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
-    import sys
-
-    with open(place.log, "ab") as log:
-        return subprocess.Popen(
-            [sys.executable, "-m", "prefect", *arguments],
-            cwd=place.folder,
-            env=place.environment | environment,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-
-
 def start_worker(place: Place) -> subprocess.Popen[bytes]:
     variables = {"PALIMPSEST_FOLDER": str(place.folder), "PREFECT_WORKER_QUERY_SECONDS": "1"}
-    return prefect_command(place, "worker", "start", "--pool", POOL, "--limit", "1", **variables)
+    return place.start("worker", "start", "--pool", POOL, "--limit", "1", module="prefect", **variables)
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +31,10 @@ def deployed(
     folder = tmp_path_factory.mktemp("deploying") / "an experiment"
     shutil.copytree(template, folder)
     place = Place(folder, shared_home | {"PREFECT_API_URL": f"{prefect.address}/api"})
-    assert prefect_command(place, "work-pool", "create", POOL, "--type", "process").wait(300) == 0
-    assert prefect_command(place, "--no-prompt", "deploy", "--name", "once").wait(300) == 0, place.log.read_text()
+    assert place.start("work-pool", "create", POOL, "--type", "process", module="prefect").wait(300) == 0
+    assert place.start("--no-prompt", "deploy", "--name", "once", module="prefect").wait(300) == 0, (
+        place.log.read_text()
+    )
     return str(ask(f"{prefect.address}/api", "/deployments/name/experiment/once", None)["id"])
 
 

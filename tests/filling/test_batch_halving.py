@@ -42,12 +42,6 @@ def test_a_batch_is_halved_until_it_fits_and_the_next_is_not_tried_whole():
     assert halving.counts == {"halved_batches": 2}
 
 
-def test_what_fits_is_one_batch():
-    halving = BatchHalving("tiny")
-    assert halving.run([1, 2, 3], doubled(3, []), cells=len) == [[2, 4, 6]]
-    assert halving.counts == {"halved_batches": 0}
-
-
 def test_one_item_that_does_not_fit_is_an_error():
     with pytest.raises(ResourceError, match="model 'tiny': the GPU has too little memory for a single sentence of 1 "):
         BatchHalving("tiny").run([1, 2], doubled(0, []), cells=len)

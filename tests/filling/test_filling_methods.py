@@ -109,11 +109,6 @@ def test_randomness_belongs_to_seed_line_and_marker():
     assert len({draw(1, 2, 3), draw(2, 2, 3), draw(1, 3, 3), draw(1, 2, 4), draw(1, 3, 2)}) == 5
 
 
-def test_a_negative_seed_is_an_error():
-    with pytest.raises(ParameterError, match="seed -1"):
-        MarkerRandomness(-1)
-
-
 def test_kept_words_are_looked_up_folded(tmp_path):
     path = tmp_path / "kept_words.txt"
     path.write_text("the\nCat\n\n", encoding="utf-8")

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from stage_commands import settings
 from tiny_families import random_model, tokenizer_of
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
 from transformers import BertModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, XmodConfig, XmodForMaskedLM
@@ -115,11 +114,6 @@ def test_a_model_that_cannot_be_used_is_one_line(tmp_path, filler, capsys, make,
     assert all(message in error for message in messages)
 
 
-def test_an_order_that_does_not_exist_names_those_that_do(tmp_path, filler, capsys):
-    error = refused(tmp_path, filler, capsys, *settings("order=right_to_left"))
-    assert all(order in error for order in ("right_to_left", *ORDERS))
-
-
 def test_a_causal_model_given_as_masked(tmp_path, capsys):
     configuration = LlamaConfig(
         vocab_size=len(WORD_PIECES), hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2
@@ -206,19 +200,3 @@ def test_a_marker_inside_a_word_is_filled_where_it_stands(tmp_path, filler):
     assert "post re" in line
     assert ", x" in line
     assert len(line.split()) == 3
-
-
-def test_a_sentence_of_markers_only_is_filled(tmp_path, filler):
-    text = "[MASK]\n[MASK] [MASK] [MASK]\n[MASK][PERSON]\n"
-    assert fill(tmp_path, filler, "--method", "top_1", *settings("merge_markers=false"), text=text) == 0
-    lines = (tmp_path / "filled.txt").read_text(encoding="utf-8").splitlines()
-    assert [len(line.split()) for line in lines] == [1, 3, 1]
-
-
-@pytest.mark.parametrize("order", sorted(ORDERS))
-def test_a_line_of_thousands_of_markers_is_filled(tmp_path, filler, order):
-    options = ["--method", "top_k", *settings("k=5", "merge_markers=false", f"order={order}")]
-    assert fill(tmp_path, filler, *options, text="[MASK] , " * 2000 + "\n") == 0
-    (line,) = (tmp_path / "filled.txt").read_text(encoding="utf-8").splitlines()
-    assert line.count(" , ") == 2000
-    assert "MASK" not in line

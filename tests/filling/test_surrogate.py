@@ -381,12 +381,6 @@ def test_the_command_writes_lines_and_counts(corpus):
     assert "Miller" not in text
 
 
-def test_the_command_works_without_a_sidecar(corpus, capsys):
-    arguments = ["fill", "--input", str(corpus / "masked.txt"), "--output", "-", "--method", "surrogate"]
-    assert main([*arguments, *keys("consistent_within=corpus")]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 3
-
-
 def test_documents_are_taken_from_a_file_and_held_against_the_text(corpus, capsys):
     (corpus / "masked.txt").write_text("[PERSON] is\n[PERSON] is\n[PERSON] is\n" * 3000, encoding="utf-8")
     tom = [MaskedSpan(0, 3, "PERSON", "x", "Tom", 0)]

@@ -252,13 +252,6 @@ def test_the_filled_text_of_a_killed_tuning_goes_with_other_stale_work(corpus, b
     assert list(left.parent.iterdir()) == []
 
 
-def test_filling_without_a_model_needs_no_model(corpus, base):
-    (corpus / "counts.tsv").write_text("mat\t5\n", encoding="utf-8")
-    options = [*keys("text=filled", "method.kind=unigram"), "--word-counts", "counts.tsv", *keys("steps=2")]
-    assert tune(base, "tiny_tuned", *options, "--report", "report.json") == 0
-    assert measured(corpus / "report.json")["distinct_fills"] == 1
-
-
 def test_the_report_of_a_tuning_has_all_that_the_fill_says(corpus, llama):
     """But what the sidecar tells, which tuning never reads."""
     (corpus / "counts.tsv").write_text("mat\t5\ncat\t3\n", encoding="utf-8")
@@ -289,14 +282,6 @@ def test_the_report_of_a_tuning_has_all_that_the_fill_says(corpus, llama):
     assert "generic.txt" not in free["inputs"]
 
 
-def test_a_graph_gives_all_tunings_the_same_options(corpus, base):
-    write_parameters()
-    given = ["--kept-words", "kept_words.txt", "--params", "params.yaml", "--name", "minilm_tuned", *keys("steps=1")]
-    assert tune(base, "tuned", *given, "--report", "report.json") == 0
-    inputs = json.loads((corpus / "report.json").read_text(encoding="utf-8"))["inputs"]
-    assert set(inputs) == {base, "masked.txt"}
-
-
 def test_a_causal_filler_is_tuned_with_lora_round_after_round(tmp_path, monkeypatch, llama):
     monkeypatch.chdir(tmp_path)
     lines = ["the red cat sat on the mat", "Tom ran to the red house", "Ann saw the dog in Paris"] * 30
@@ -319,16 +304,6 @@ def test_a_causal_filler_is_tuned_with_lora_round_after_round(tmp_path, monkeypa
     fill = ["--input", "ask.txt", "--output", "answer.txt", "--method", "top_1", "--filler", "llama_tuned_round_2"]
     assert main(["fill", *fill]) == 0
     assert re.fullmatch(r"the \S+ cat\n", (tmp_path / "answer.txt").read_text(encoding="utf-8"))
-
-
-def test_without_an_unmarked_held_out_sentence_a_causal_fillers_numbers_are_undefined(tmp_path, monkeypatch, llama):
-    monkeypatch.chdir(tmp_path)
-    write_different(tmp_path / "masked.txt", ["Tom [MASK] to Paris"] * 40)
-    options = [*keys("text=filled", "method.kind=top_1", "steps=2", "batch_sentences=2")]
-    assert tune(llama, "llama_tuned", *options, "--report", "report.json") == 0
-    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
-    assert report["measured"]["held_out_loss"] is None
-    assert "no held-out sentence without markers has a word to guess" in report["warnings"][0]
 
 
 def test_held_out_signs_leave_a_causal_fillers_numbers_undefined(tmp_path, monkeypatch, llama):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast, RobertaConfig, RobertaForMaskedLM
+from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 WORDS = (
@@ -83,16 +83,6 @@ def random_bert(tokenizer: PreTrainedTokenizerFast, *, positions: int = 64, seed
         max_position_embeddings=positions, initializer_range=0.8, tie_word_embeddings=True,
     )  # fmt: skip
     return BertForMaskedLM(configuration).eval()
-
-
-def random_roberta(tokenizer: PreTrainedTokenizerFast, *, seed: int = 0) -> RobertaForMaskedLM:
-    """A RoBERTa with random weights; positions are counted from the padding entry on, as RoBERTa's are."""
-    torch.manual_seed(seed)
-    configuration = RobertaConfig(
-        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
-        max_position_embeddings=34, pad_token_id=1, initializer_range=0.8,
-    )  # fmt: skip
-    return RobertaForMaskedLM(configuration).eval()
 
 
 def bert_of_bias(tokenizer: PreTrainedTokenizerFast, scores: Mapping[str, float], *, others: float) -> BertForMaskedLM:

@@ -150,10 +150,3 @@ def test_outside_a_project_there_is_one_line(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "is not inside a DVC project" in done.stderr
     assert done.stderr.count("\n") == 1
-
-
-def test_help_is_written_for_newcomers(project: Project) -> None:
-    for command in ("plan", "run"):
-        text = project.palimpsest(command, "--help").stdout
-        assert "palimpsest " + command in text
-        assert "STAGE" in text

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from tasks.errors import CorpusError
@@ -35,11 +33,6 @@ def test_overlapping_spans_are_allowed(tmp_path):
     spans = (LabelledSpan(0, 9, "ORG"), LabelledSpan(0, 3, "PERSON"))
     write_labelled(file, [LabelledLine("Ada & Son", spans, 1)])
     assert next(read_labelled(file)).spans == spans
-
-
-def span_line(**changes):
-    span = {"start": 0, "end": 3, "label": "PERSON", **changes}
-    return json.dumps({"text": "Secretina", "spans": [{key: value for key, value in span.items() if value != "gone"}]})
 
 
 def test_all_bad_lines_are_counted_and_the_first_twenty_named(tmp_path):

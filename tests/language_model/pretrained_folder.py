@@ -1,6 +1,9 @@
 """A folder with small texts and a small pretrained model, for tests that run whole commands on it."""
 
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,9 +29,25 @@ def fill_with_pretrained(folder: Path, sentences: int, last: Sequence[str] = ())
         (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in [*lines, *last]), encoding="utf-8")
     assert main(["vocabulary", "--input", str(folder / "text.txt"), "--output", str(folder / "vocabulary.txt")]) == 0
     options = ["--input", str(folder / "valid.txt"), "--vocabulary", str(folder / "vocabulary.txt"), *SMALL]
-    work = str(folder / "work")
-    assert (
-        main(["pretrain", *options, "--output", str(folder / "pretrained"), "--set", f"resources.work_folder={work}"])
-        == 0
-    )
+    options += ["--output", str(folder / "pretrained"), *settings(f"resources.work_folder={folder / 'work'}")]
+    assert main(["pretrain", *options]) == 0
     return folder
+
+
+def adapt_options(folder: Path, name: str, *more: str) -> list[str]:
+    """The command that adapts the model of such a folder to its text, into ``name``, with a report beside it."""
+    texts = ["--input", str(folder / "text.txt"), "--valid", str(folder / "valid.txt"), "--threads", "1"]
+    output = ["--output", str(folder / name), "--report", str(folder / f"{name}.json")]
+    return ["adapt", "--model", str(folder / "pretrained"), *texts, *output, *more]
+
+
+def start(arguments: Sequence[str], *before: str) -> subprocess.Popen[str]:
+    """A command in a process of its own, on the processor; ``before``: the module that starts it, with its options."""
+    return subprocess.Popen(
+        [sys.executable, "-m", *(before or ["tasks.cli"]), *arguments],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )

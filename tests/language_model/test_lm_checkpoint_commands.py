@@ -1,14 +1,13 @@
 """Interrupted commands, as a user or DVC runs them."""
 
-import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from pretrained_folder import fill_with_pretrained
+from pretrained_folder import adapt_options, fill_with_pretrained, start
+from stage_commands import settings
 
 from tasks.cli import main
 from tasks.records.stage_report import read_report
@@ -24,34 +23,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def adapt_options(folder: Path, name: str, *more: str) -> list[str]:
-    texts = [
-        "--input",
-        str(folder / "text.txt"),
-        "--valid",
-        str(folder / "valid.txt"),
-        "--set",
-        "adaptation.batch_tokens=32",
-    ]
-    output = ["--output", str(folder / name), "--report", str(folder / f"{name}.json")]
-    work = [
-        "--set",
-        f"resources.work_folder={folder / 'work'}",
-        "--set",
-        "resources.checkpoint_steps=5",
-        "--threads",
-        "1",
-        "--set",
+def options(folder: Path, name: str, *more: str) -> list[str]:
+    steps = settings(
+        f"resources.work_folder={folder / 'work'}", "resources.checkpoint_steps=5", "adaptation.batch_tokens=32",
         "adaptation.dropout=0.2",
-    ]
-    return ["adapt", "--model", str(folder / "pretrained"), *texts, *output, *work, *more]
-
-
-def run(arguments: list[str]) -> subprocess.Popen[str]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    return subprocess.Popen(
-        [sys.executable, "-m", "tasks.cli", *arguments], env=environment, stderr=subprocess.PIPE, text=True
-    )
+    )  # fmt: skip
+    return adapt_options(folder, name, *steps, *more)
 
 
 def wait_for_checkpoint(folder: Path, process: subprocess.Popen[str]) -> None:
@@ -63,7 +40,7 @@ def wait_for_checkpoint(folder: Path, process: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("wrong", "message"),
     [
         (
             ["--set", "resources.checkpoint_steps=-1"],
@@ -82,9 +59,9 @@ def wait_for_checkpoint(folder: Path, process: subprocess.Popen[str]) -> None:
     ],
 )
 def test_what_a_user_gets_wrong_about_training_is_one_line(
-    folder: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+    folder: Path, capsys: pytest.CaptureFixture[str], wrong: list[str], message: str
 ) -> None:
-    assert main(adapt_options(folder, "wrong", *options)) == 1
+    assert main(options(folder, "wrong", *wrong)) == 1
     shown = capsys.readouterr().err
     assert message in shown
     assert shown.count("\n") == 1
@@ -93,9 +70,9 @@ def test_what_a_user_gets_wrong_about_training_is_one_line(
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "status"), [(signal.SIGKILL, -9), (signal.SIGTERM, 143)])
 def test_a_command_that_was_killed_goes_on_to_the_same_bytes(folder: Path, kind: signal.Signals, status: int) -> None:
-    assert run(adapt_options(folder, "whole")).wait() == 0
+    assert start(options(folder, "whole")).wait() == 0
     name = f"resumed-{kind.name}"
-    process = run(adapt_options(folder, name))
+    process = start(options(folder, name))
     wait_for_checkpoint(folder, process)
     process.send_signal(kind)
     shown = process.communicate()[1]
@@ -106,7 +83,7 @@ def test_a_command_that_was_killed_goes_on_to_the_same_bytes(folder: Path, kind:
         assert path.stat().st_mode & 0o777 == 0o600
         assert PRIVATE_WORD.encode() not in path.read_bytes()
     assert PRIVATE_WORD not in shown
-    second = run(adapt_options(folder, name))
+    second = start(options(folder, name))
     shown = second.communicate()[1]
     assert second.returncode == 0
     assert "goes on from the checkpoint after step" in shown

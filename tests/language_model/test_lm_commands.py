@@ -73,25 +73,6 @@ def test_pretraining_reports_what_it_did(pretrained: Path) -> None:
     assert report["parameters"]["pretraining"]["epochs"] == 2.0
 
 
-@pytest.mark.parametrize("seed", [-1, 2**70])
-def test_a_seed_out_of_bounds_is_refused_before_anything_is_read(
-    seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    nowhere = str(tmp_path / "absent")
-    commands: dict[str, list[str]] = {
-        "adapt": ["--model", nowhere, "--input", nowhere, "--output", nowhere, "--seed"],
-        "pretrain": ["--vocabulary", nowhere, "--input", nowhere, "--output", nowhere, "--set"],
-        "perplexity": ["--model", nowhere, "--input", nowhere, "--set"],
-    }
-    for command, options in commands.items():
-        said = str(seed) if command == "adapt" else f"{'pretraining.' * (command == 'pretrain')}seed={seed}"
-        assert main([command, *options, said]) == 1, command
-        error = capsys.readouterr().err
-        assert "seed" in error, command
-        assert str(seed) in error, command
-        assert error.count("\n") == 1, command
-
-
 def test_adaptation_lowers_the_perplexity_of_its_text(
     pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -157,14 +138,6 @@ def test_an_empty_text_leaves_the_earlier_model(
         assert adapt(pretrained, write(tmp_path / "empty.txt", lines), output) == 1
         assert message in capsys.readouterr().err
     assert (output / "model.safetensors").read_bytes() == before
-
-
-@pytest.mark.parametrize("command", ["vocabulary", "pretrain", "adapt", "perplexity"])
-def test_help_is_quick_and_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([command, "--help"])
-    assert ended.value.code == 0
-    assert f"palimpsest {command} --" in capsys.readouterr().out
 
 
 def test_settings_come_from_the_parameter_file_and_options_override(

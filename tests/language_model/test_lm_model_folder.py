@@ -43,40 +43,6 @@ def modes(folder: Path) -> set[int]:
     return {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
 
 
-def test_a_model_is_readable_by_its_owner_alone(
-    tmp_path: Path, small_model: Callable[..., TransformerLanguageModel], vocabulary: Vocabulary
-) -> None:
-    save_model(tmp_path / "deep" / "private", small_model(), vocabulary)
-    private = tmp_path / "deep" / "private"
-    assert stat.S_IMODE(private.stat().st_mode) == 0o700
-    assert modes(private) == {0o600}
-
-
-def test_a_model_is_replaced_and_nothing_is_left_beside_it(
-    folder: Path, small_model: Callable[..., TransformerLanguageModel], vocabulary: Vocabulary
-) -> None:
-    save_model(folder, small_model(seed=2), vocabulary)
-    assert torch.equal(load_model(folder)[0].embedding.weight, small_model(seed=2).embedding.weight)
-    assert [path.name for path in folder.parent.iterdir()] == ["model"]
-
-
-def test_a_failure_while_saving_leaves_the_earlier_model(
-    folder: Path,
-    small_model: Callable[..., TransformerLanguageModel],
-    vocabulary: Vocabulary,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def full_disk(path: object, target: object) -> None:
-        raise OSError(28, "No space left on device", str(path))
-
-    monkeypatch.setattr("tasks.files.atomic_file.os.replace", full_disk)
-    with pytest.raises(OSError, match="No space left"):
-        save_model(folder, small_model(seed=2), vocabulary)
-    monkeypatch.undo()
-    assert torch.equal(load_model(folder)[0].embedding.weight, small_model(seed=1).embedding.weight)
-    assert [path.name for path in folder.parent.iterdir()] == ["model"]
-
-
 def test_a_folder_with_something_else_is_not_overwritten(
     tmp_path: Path, small_model: Callable[..., TransformerLanguageModel], vocabulary: Vocabulary
 ) -> None:

@@ -1,17 +1,16 @@
-"""Training on several devices as a user starts it: by --devices, by the parameter file, by torchrun."""
+"""Training on several devices as a user starts it: by resources.devices, by torchrun."""
 
 import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import psutil
 import pytest
 import yaml
-from pretrained_folder import fill_with_pretrained
+from pretrained_folder import adapt_options, fill_with_pretrained, start
 from stage_commands import settings
 
 from tasks.cli import main
@@ -33,30 +32,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def options(folder: Path, name: str, *more: str) -> list[str]:
-    texts = [
-        "--input",
-        str(folder / "text.txt"),
-        "--valid",
-        str(folder / "valid.txt"),
-        "--set",
-        "adaptation.batch_tokens=256",
-    ]
-    output = ["--output", str(folder / name), "--report", str(folder / f"{name}.json")]
-    work = ["--set", f"resources.work_folder={folder / 'work' / name}", "--threads", "1"]
-    plain = [*work, *settings("adaptation.dropout=0", "adaptation.precision=float32", "adaptation.learning_rate=0.01")]
-    return ["adapt", "--model", str(folder / "pretrained"), *texts, *output, *plain, *more]
-
-
-def start(arguments: list[str], *before: str) -> subprocess.Popen[str]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    return subprocess.Popen(
-        [sys.executable, "-m", *(before or ["tasks.cli"]), *arguments],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[2],
-    )
+    plain = settings(
+        f"resources.work_folder={folder / 'work' / name}", "adaptation.batch_tokens=256", "adaptation.dropout=0",
+        "adaptation.precision=float32", "adaptation.learning_rate=0.01",
+    )  # fmt: skip
+    return adapt_options(folder, name, *plain, *more)
 
 
 def perplexity(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> float:

@@ -132,15 +132,6 @@ def test_the_entity_types_in_force_are_printed(tmp_path, text, capsys):
     assert "kept: LANGUAGE, ORDINAL, PERCENT, QUANTITY" in first
 
 
-def test_spelled_numbers(tmp_path, capsys):
-    (tmp_path / "text.txt").write_text("We met two of them last year in Berlin.\n")
-    arguments = ["--technique", "spacy", "--input", tmp_path / "text.txt", "--output", "-"]
-    assert mask(*arguments) == 0
-    assert capsys.readouterr().out == "We met two of them last year in [MASK].\n"
-    assert mask(*arguments, "--set", "spelled_numbers=mask") == 0
-    assert capsys.readouterr().out == "We met [MASK] of them [MASK] [MASK] in [MASK].\n"
-
-
 def test_a_combination_from_params_and_from_options(tmp_path, text):
     parameters = Path("params.yaml").read_text(encoding="utf-8")
     section = (

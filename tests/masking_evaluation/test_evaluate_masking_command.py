@@ -1,5 +1,4 @@
 import json
-import math
 import subprocess
 import sys
 from pathlib import Path
@@ -178,13 +177,6 @@ def test_the_stage_reads_gold_set_and_technique_from_the_parameters(evaluate, go
     _, error = evaluate("--gold-set", "name", "--report", "-", base=base, status=1)
     assert "--gold-set 'name' is no key of 'masking_evaluation.gold_sets'" in error
     assert "(did you mean 'named'?)" in error
-
-
-def test_same_seed_same_numbers(evaluate, gold):
-    first, _ = evaluate("--gold", gold, "--report", "-", "--set", "evaluation.seed=3")
-    second, _ = evaluate("--gold", gold, "--report", "-", "--set", "evaluation.seed=3")
-    assert first["token"] == second["token"]
-    assert math.isfinite(first["token"]["f2_ci"][0])
 
 
 def test_a_list_is_evaluated_without_torch(gold, tmp_path):

@@ -122,14 +122,6 @@ def test_explanations_and_scores():
     assert (words[0].score, words[0].source) == (0.75, "scripted/PhoneBook")
 
 
-def test_types_in_force_are_announced():
-    (line,) = TaggedEntities(Scripted(types=["GPE", "LOC", "ORDINAL", "PERSON"])).announcements()
-    assert line == (
-        "scripted: entity types masked: GPE, LOC -> LOCATION; PERSON -> PERSON; kept: ORDINAL; "
-        "numbers and times in words are kept"
-    )
-
-
 def test_a_type_that_was_not_declared():
     with pytest.raises(ModelError, match="line 1: the tagger returned the type 'ALIEN'"):
         masked("Tom", (0, 3, "ALIEN"))
