@@ -78,9 +78,10 @@ def _measure(case: int, side: str) -> dict[str, float]:
 
 def _batches(case: Case, text: Any) -> list[Any]:
     from benchmarks.language_model_workload import MAXIMUM_TOKENS
-    from tasks.language_model.transformer.batching import divide, training_batches
+    from tasks.language_model.transformer.batching import divide, epoch_order, make_batch
 
-    return list(training_batches(text, divide(text, MAXIMUM_TOKENS), BATCH_TOKENS, seed=1, epoch=0))
+    windows, is_target = divide(text, MAXIMUM_TOKENS), text.is_target()
+    return [make_batch(text, is_target, windows, order) for order in epoch_order(windows, BATCH_TOKENS, 1, 0)]
 
 
 class _Clock:

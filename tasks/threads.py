@@ -1,7 +1,6 @@
 """How many threads a command uses, and whether it is one of several processes."""
 
 import os
-from collections.abc import Mapping
 
 TORCHRUN_VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 """What torchrun, and this package where it starts the processes itself, tells each of them."""
@@ -12,6 +11,6 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
+def is_first_process() -> bool:
     """Whether this process writes: it is alone, or the first of those that work together."""
-    return any(name not in environment for name in TORCHRUN_VARIABLES) or environment["RANK"] == "0"
+    return any(name not in os.environ for name in TORCHRUN_VARIABLES) or os.environ["RANK"] == "0"

@@ -65,8 +65,8 @@ Curve = list[tuple[int, float]]
 """Steps and values, in the order of steps."""
 
 
-def read_runs(settings: TrackingSettings, condition: str = "") -> list[TrackedRun]:
-    """All runs of cells that fulfil a condition (MLflow's filter syntax), in the order in which they were started.
+def read_runs(settings: TrackingSettings) -> list[TrackedRun]:
+    """All runs of cells, in the order in which they were started.
 
     Raises ``ResourceError`` where there is no store yet or it does not answer.
     """
@@ -74,7 +74,7 @@ def read_runs(settings: TrackingSettings, condition: str = "") -> list[TrackedRu
     if store is None:
         return []
     try:
-        found = [_tracked(run) for run in store.runs(condition)]
+        found = [_tracked(run) for run in store.runs()]
     except Exception as error:
         raise unreachable_store(store.uri, error) from None
     return [run for run in found if run is not None]

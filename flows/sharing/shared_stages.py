@@ -96,9 +96,9 @@ def classify(
     return SharedStages(frozenset(shared), frozenset(own), frozenset(border))
 
 
-def tracked_paths(folder: str | Path = ".") -> frozenset[str]:
-    """Files that git holds, and the folders above them, relative to ``folder``."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=folder, capture_output=True, text=True, check=True).stdout
+def tracked_paths() -> frozenset[str]:
+    """Files that git holds below the working folder, and the folders above them."""
+    listed = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True, check=True).stdout
     files = [name for name in listed.split("\0") if name]
     return frozenset(files) | {str(above) for name in files for above in PurePosixPath(name).parents}
 

@@ -69,9 +69,8 @@ def generate_labelled(
         for source, found in zip(sources, learned, strict=True)
     ]
     if files.write_templates:
-        templates = dict.fromkeys(str(template) for found in learned for template in found.templates)
         by_text = {str(template): template for found in learned for template in found.templates}
-        write_templates(files.write_templates, (by_text[text] for text in templates), private=True)
+        write_templates(files.write_templates, by_text.values())
     folder = make_folder(files.output, private=private)
     tally = write_generated(folder, sources_of_text, settings, private=private)
     lines, without = sum(tally.lines.values()), sum(tally.lines_without_span.values())

@@ -138,9 +138,9 @@ def read_templates(path: str | Path, kinds: Collection[str]) -> list[Template]:
     return templates
 
 
-def write_templates(path: str | Path, templates: Iterable[Template], *, private: bool = False) -> int:
-    """Write one template a line; returns how many."""
-    return write_lines(path, (str(template) for template in templates), private=private)
+def write_templates(path: str | Path, templates: Iterable[Template]) -> int:
+    """Write one template a line, for their owner alone: they are learned from private text; returns how many."""
+    return write_lines(path, map(str, templates), private=True)
 
 
 def _parse_slot(text: str, kinds: Collection[str]) -> Slot:

@@ -145,7 +145,6 @@ def score_sequences(
     scores_of: BatchScores,
     batch_nodes: int,
     most_nodes: int = MOST_NODES,
-    title: str = "scoring hypotheses",
 ) -> list[np.ndarray]:
     """Sum of the log-probabilities of each sequence's tokens behind its first, for each group (S,), in nats (float64).
 
@@ -160,7 +159,8 @@ def score_sequences(
         for chosen, tree in _trees(group, most_nodes):
             places.append((number, chosen))
             trees.append(tree)
-    with tqdm(total=sum(map(len, trees)), desc=title, unit="token", unit_scale=True, disable=None, leave=False) as bar:
+    total = sum(map(len, trees))
+    with tqdm(desc="scoring hypotheses", total=total, unit="token", unit_scale=True, disable=None, leave=False) as bar:
         for batch in batches_by_size(trees, batch_nodes):
             side_by_side = batch_trees([trees[index] for index in batch])
             parts = np.split(scores_of(side_by_side), np.cumsum(side_by_side.edge_counts)[:-1])

@@ -142,9 +142,9 @@ def recorded_stage(
     write_json(report_path, document)
 
 
-def write_json(path: str | Path, document: Any, *, private: bool = False) -> None:
+def write_json(path: str | Path, document: Any) -> None:
     """Write a JSON document with stable formatting, ``-`` to standard output; NaN and infinity raise ``ValueError``."""
-    with nullcontext(sys.stdout) if path == "-" else atomic_writer(path, private=private) as stream:
+    with nullcontext(sys.stdout) if path == "-" else atomic_writer(path) as stream:
         json.dump(document, stream, indent=2, ensure_ascii=False, allow_nan=False)
         stream.write("\n")
 

@@ -129,12 +129,12 @@ class Panel:
             self.text(scale(tick), bottom + 15, tick_text(tick, percent), "tick", "middle")
         self.text(sum(self.x_range) / 2, self.height - 5, title, "axis", "middle")
 
-    def y_axis(self, scale: Scale, *, count: int = 5, percent: bool = False) -> None:
+    def y_axis(self, scale: Scale, *, count: int = 5) -> None:
         """Grid lines and labels on the left."""
         left, right = self.x_range
         for tick in scale.ticks(count):
             self.line(left, scale(tick), right, scale(tick), "grid")
-            self.text(left - 6, scale(tick) + 4, tick_text(tick, percent), "tick", "end")
+            self.text(left - 6, scale(tick) + 4, tick_text(tick), "tick", "end")
 
     def svg(self, name: str, description: str) -> str:
         """The panel as an ``svg`` element that says what it shows to those who cannot see it."""

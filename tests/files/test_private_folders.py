@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tasks.files.atomic_file import PRIVATE_FOLDERS, close_private_folders
+from tasks.files.private_folders import PRIVATE_FOLDERS, close_private_folders
 
 ROOT = Path(__file__).parents[2]
 GRAPH = """

@@ -99,6 +99,6 @@ def test_every_line_is_a_template_a_repetition_or_left_out(learn):
 def test_written_templates_are_private_and_read_back(learn, tmp_path):
     templates = learn(labelled("# Hi {Joe}\n\\o/", ("Joe", "PER"))).templates
     file = tmp_path / "learned.txt"
-    write_templates(file, templates, private=True)
+    write_templates(file, templates)
     assert file.stat().st_mode & 0o777 == 0o600
     assert read_templates(file, SLOT_KINDS) == templates

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tasks.language_model.encoded_text import EncodedText
-from tasks.language_model.transformer.batching import Windows, divide, make_batch, shuffled_batches, training_batches
+from tasks.language_model.transformer.batching import Windows, divide, epoch_order, make_batch, shuffled_batches
 from tasks.language_model.vocabulary import END_ID, START_ID
 
 LINES = ["a", "a b", "a b c d a b c d a b c", "b b b", "c " * 20, "d d d d", "a c"]
@@ -71,7 +71,9 @@ def test_ignored_markers_are_inputs_and_no_targets(encoded: Callable[..., Encode
 def test_an_epoch_has_every_target_once_in_batches_near_the_size_asked_for(encoded: Callable[..., EncodedText]) -> None:
     text = encoded(["a b", "c", "d a b c", "b b b", "a c d"] * 40)
     windows = divide(text, 8)
-    batches = list(training_batches(text, windows, 32, seed=1, epoch=0))
+    batches = [
+        make_batch(text, text.is_target(), windows, order) for order in epoch_order(windows, 32, seed=1, epoch=0)
+    ]
     expected = Counter(text.tokens[text.is_target()].tolist())
     assert Counter(np.concatenate([batch.targets.numpy() for batch in batches]).tolist()) == expected
     assert max(len(batch.targets) for batch in batches) <= 32

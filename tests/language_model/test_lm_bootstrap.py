@@ -13,7 +13,6 @@ from tasks.language_model.evaluation.bootstrap import (
     gap_left,
     paired_perplexity_ratio,
     paired_ratios,
-    perplexity_interval,
     perplexity_intervals,
     perplexity_of,
     resample_counts,
@@ -57,7 +56,7 @@ def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
     for text in range(200):
         targets = generator.integers(3, 12, size=150)
         sums = -generator.normal(5.0, 1.0, size=150) * targets
-        low, high = perplexity_interval(sums, targets, samples=400, confidence=0.9, seed=text)
+        ((low, high),) = perplexity_intervals([SentenceSums(targets, sums)], 400, 0.9, seed=text)
         misses += not low <= math.exp(5.0) <= high
     assert 8 <= misses <= 36  # three standard deviations of a binomial (200, 0.1), and a little for 400 resamples
 

@@ -49,13 +49,6 @@ def perplexity_of(log_probability: np.ndarray, targets: np.ndarray) -> float | N
     return LogProbabilitySum(float(log_probability.sum()), int(targets.sum())).perplexity
 
 
-def perplexity_interval(
-    log_probability: np.ndarray, targets: np.ndarray, samples: int, confidence: float, seed: int
-) -> list[float] | None:
-    """Lower and upper end of the percentile interval of a perplexity; ``None`` where ``perplexity_intervals`` says."""
-    return perplexity_intervals([SentenceSums(targets, log_probability)], samples, confidence, seed)[0]
-
-
 def perplexity_intervals(
     groups: Sequence[SentenceSums], samples: int, confidence: float, seed: int
 ) -> list[list[float] | None]:

@@ -4,7 +4,6 @@ A sentence is one window, or several where it is longer than the model's positio
 reads windows of the running text instead.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -155,16 +154,8 @@ def shuffled_batches(windows: Windows, batch_tokens: int, seed: int, epoch: int)
     return [batches[index] for index in generator.permutation(len(batches))]
 
 
-def training_batches(
-    text: EncodedText, windows: Windows, batch_tokens: int, seed: int, epoch: int, share: float = 1.0
-) -> Iterator[Batch]:
-    """The batches of one epoch; ``share`` below 1 stops early. Each has a target: every sentence's end is one."""
-    is_target = text.is_target()
-    for chosen in epoch_order(windows, batch_tokens, seed, epoch, share):
-        yield make_batch(text, is_target, windows, chosen)
-
-
 def epoch_order(windows: Windows, batch_tokens: int, seed: int, epoch: int, share: float = 1.0) -> list[np.ndarray]:
-    """The batches that ``training_batches`` makes, as indices of windows: at least one."""
+    """The batches of one epoch as indices of windows: at least one; ``share`` below 1 stops early. Each has a target:
+    every sentence's end is one."""
     order = shuffled_batches(windows, batch_tokens, seed, epoch)
     return order[: max(1, round(share * len(order)))]

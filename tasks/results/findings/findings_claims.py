@@ -112,8 +112,8 @@ def _named(compared: Comparison | Incomparable) -> str:
     return f"{compared.first} against {compared.second} ({', '.join(place)})"
 
 
-def _some(names: Sequence[str], most: int = 4) -> str:
-    return "; ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+def _some(names: Sequence[str]) -> str:
+    return "; ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 def _fills_beat_baselines(experiment: Experiment, known: bool) -> _Judgement:

@@ -147,10 +147,10 @@ class Experiment:
         row = next(iter(self.by_condition[condition].values()))
         return replace(condition, filler=row["filler_base"]) if row["filler_base"] else None
 
-    def beside(self, condition: Condition, method: str, filler: str | None = None) -> Condition | None:
-        """Another condition of the same dataset and technique (Oracle has none), where it is part of the summary."""
+    def beside(self, condition: Condition, method: str) -> Condition | None:
+        """A reference of the same dataset and technique (Oracle has none), where it is part of the summary."""
         technique = None if method in ("oracle", "pretrained") else condition.technique
-        other = Condition(condition.dataset, technique, method, filler)
+        other = Condition(condition.dataset, technique, method, None)
         return other if other in self.by_condition else None
 
     def seeds_with(self, condition: Condition, field: str) -> list[int | None]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import IO
 
 from tasks.results.grid import Grid, markdown, terminal_table
 from tasks.results.leakage import leak_grid
@@ -49,12 +48,12 @@ def main_tables(document: str) -> list[str]:
     return kept
 
 
-def print_tables(rows: Sequence[Row], stream: IO[str] | None = None) -> None:
-    """Print the tables of all datasets, in colour where the stream is a terminal."""
+def print_tables(rows: Sequence[Row]) -> None:
+    """Print the tables of all datasets, in colour on a terminal."""
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(file=stream, highlight=False)
+    console = Console(highlight=False)
     if not console.is_terminal:
         # Without a terminal rich takes 80 columns and would break the cells.
         console.width = 400
