@@ -73,7 +73,7 @@ def _loss_of(side: str) -> Callable[..., Any]:
     if side == "ours":
         from tasks.speech.recogniser.transducer_loss import transducer_loss
 
-        return transducer_loss
+        return lambda *given: transducer_loss(*given).mean()
     from torchaudio.functional import rnnt_loss
 
     return lambda logits, *rest: rnnt_loss(logits, *(each.int() for each in rest[:3]), rest[3])

@@ -8,7 +8,7 @@ The protocol (its one line is the ``signature``, which stands beside each number
   words, or all of a document's, is right if every one is private (``levels.py``);
 - ``runs=space``: masked words that only white space separates are one run;
 - ``entity=folded_words+class``: two spans are one entity if these are equal;
-- ``f=2``: F2 of ``rates.py``;
+- ``f=2``: F2 of ``judged_line.py``;
 - ``ci=documents``: intervals by bootstrap over documents;
 - ``version``: of these rules.
 

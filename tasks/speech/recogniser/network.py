@@ -57,7 +57,7 @@ class RecogniserNetwork(nn.Module):
         read = torch.cat([begin, batch.targets], dim=1)  # (B, U + 1)
         predicted, _, _ = self.model.predictor(read, batch.target_lengths + 1, None)  # (B, U + 1, D)
         logits, _, _ = self.model.joiner(encoded, frames, predicted, batch.target_lengths + 1)  # (B, T', U + 1, V)
-        loss = transducer_loss(logits, batch.targets, frames, batch.target_lengths, self.blank, reduction="sum")
+        loss = transducer_loss(logits, batch.targets, frames, batch.target_lengths, self.blank).sum()
         if self.projection is None:
             return loss, None
         scores = self.projection(encoded).float().log_softmax(-1).transpose(0, 1)  # (T', B, V)
@@ -164,7 +164,7 @@ class ValidSpeech:
         predicted, _, _ = network.model.predictor(torch.cat([begin, padded], dim=1), lengths + 1, None)
         stacked = torch.nn.utils.rnn.pad_sequence(list(encoded), batch_first=True).to(device)  # (B, T', D)
         logits, _, _ = network.model.joiner(stacked, frames, predicted, lengths + 1)
-        return float(transducer_loss(logits, padded, frames, lengths, network.blank, reduction="sum"))
+        return float(transducer_loss(logits, padded, frames, lengths, network.blank).sum())
 
 
 @dataclass

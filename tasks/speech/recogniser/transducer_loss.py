@@ -5,7 +5,8 @@ Transduction with Recurrent Neural Networks" (2012), section 2.4. The gradient w
 down in closed form (``_gradient``), so no graph of the lattice is kept, and besides the logits (B, T, U + 1, V) there
 is one tensor of that size, the gradient, and only while the backward pass runs.
 
-Logits are read in pieces that fit the processor's cache, and padding is not read at all.
+Losses are (B,), scores are no log-probabilities yet, and no gradient is clamped: training asks for nothing else. Logits
+are read in pieces that fit the processor's cache, and padding is not read at all.
 
 The alignments of a transducer, summed: forward and backward variables over the lattice of frames and labels.
 
@@ -25,12 +26,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from tasks.speech.recogniser.loss_arguments import (
-    LossArguments,
-    checked_arguments,
-    checked_log_likelihood,
-    checked_logits,
-)
+from tasks.errors import ModelError
 
 PRECISION = torch.float64
 """A path's log-probability is in the thousands, where float32 has a resolution of 1e-4. The lattice is small beside the
@@ -127,88 +123,91 @@ def _path_sums(blank_edges: Tensor, label_edges: Tensor) -> Tensor:
     return sums.as_strided((count, time + 1, width), (width + 1, step, step + 1), 1)
 
 
-REDUCTIONS = ("mean", "sum", "none")
 _PIECE = {"cpu": 1 << 16, "cuda": 1 << 25}
 """Logits worked on at once: 0.25 MB in float32 fit a core's cache; a graphics processor wants large pieces."""
 
 
-def transducer_loss(
-    logits: Tensor,
-    targets: Tensor,
-    logit_lengths: Tensor,
-    target_lengths: Tensor,
-    blank: int = -1,
-    *,
-    clamp: float = -1,
-    reduction: str = "mean",
-    fused_log_softmax: bool = True,
-) -> Tensor:
-    """Minus the log-probability of each text in nats, summed over all alignments.
+@dataclass(frozen=True)
+class _Texts:
+    """What the loss of a batch needs beside the logits."""
+
+    frames: list[int]
+    """Frames of each utterance, 1 to T."""
+    lengths: list[int]
+    """Labels of each utterance, 0 to U."""
+    ids: Tensor
+    """(B, U), int64: label ids, on the device of the logits."""
+    blank: int
+
+
+def transducer_loss(logits: Tensor, targets: Tensor, frames: Tensor, lengths: Tensor, blank: int) -> Tensor:
+    """Minus the log-probability (B,) of each text in nats, summed over all alignments.
 
     ``logits`` (B, T, U + 1, V), float64, float32, bfloat16 or float16: the joiner's scores; ``targets`` (B, U): label
-    ids; ``logit_lengths`` (B,) and ``target_lengths`` (B,): frames and labels of each utterance, any integer type.
-    ``blank``: its id, from the end where it is negative. ``clamp``: above 0, each utterance's gradient is cut to
-    [-clamp, clamp] before it is weighted. ``reduction``: "mean" over utterances, "sum", or "none" for (B,).
-    ``fused_log_softmax``: False where the logits are log-probabilities already.
+    ids, none of them ``blank``; ``frames`` (B,), 1 to T, and ``lengths`` (B,), 0 to U: frames and labels of each
+    utterance, any integer type.
 
     Half-precision logits are worked on, and their loss is returned, in float32; their gradient has their own type.
     Padding may hold anything and gets gradient 0. Differentiable once in ``logits``.
 
-    Raises ``ModelError`` where shapes, lengths or ids do not fit, where a score is NaN or plus infinity, and where
-    no alignment has a probability above 0; ``ValueError`` for an unknown reduction.
+    Raises ``ModelError`` where a score is NaN or plus infinity, and where no alignment has a probability above 0.
     """
-    given = checked_arguments(
-        checked_logits(logits), targets, logit_lengths, target_lengths, blank, device=logits.device
-    )
+    texts = _Texts(frames.tolist(), lengths.tolist(), targets.long().to(logits.device), blank)
     with torch.autocast(logits.device.type, enabled=False):
-        losses = _TransducerLoss.apply(logits, given, clamp, fused_log_softmax)
-    return reduced(losses, reduction)
-
-
-def reduced(losses: Tensor, reduction: str) -> Tensor:
-    """Losses (B,) as their "mean", their "sum", or, for "none", as they are."""
-    if reduction == "mean":
-        return losses.mean()
-    if reduction == "sum":
-        return losses.sum()
-    if reduction != "none":
-        raise ValueError(f"reduction {reduction!r} is unknown; there are {', '.join(REDUCTIONS)}")
+        losses: Tensor = _TransducerLoss.apply(logits, texts)
     return losses
+
+
+def _checked(log_likelihood: Tensor) -> Tensor:
+    """``log_likelihood`` (B,); ``ModelError`` where one is not finite."""
+    finite = log_likelihood.isfinite()
+    if not bool(finite.all()):
+        index = int((~finite).nonzero()[0])
+        reason = (
+            "no alignment of its text has a probability above 0"
+            if log_likelihood[index] == -torch.inf
+            else "the joiner's scores are not finite (NaN or infinite); try a lower learning rate"
+        )
+        count = int((~finite).sum())
+        raise ModelError(
+            f"the transducer's loss is undefined for {count} of {len(log_likelihood)} utterances of the batch, "
+            f"first {index}: {reason}"
+        )
+    return log_likelihood
 
 
 class _TransducerLoss(torch.autograd.Function):
     """Losses (B,) whose gradient is computed from the posterior probabilities that the forward pass leaves."""
 
     @staticmethod
-    def forward(context: Any, logits: Tensor, given: LossArguments, clamp: float, fused: bool) -> Tensor:
+    def forward(context: Any, logits: Tensor, texts: _Texts) -> Tensor:
         arithmetic = torch.promote_types(logits.dtype, torch.float32)
-        blanks, labels = _edge_log_probabilities(logits, given, fused)
-        limits = [torch.tensor(each, device=logits.device) for each in (given.frames, given.lengths)]
+        blanks, labels = _edge_log_probabilities(logits, texts)
+        limits = [torch.tensor(each, device=logits.device) for each in (texts.frames, texts.lengths)]
         if not context.needs_input_grad[0]:
-            return -checked_log_likelihood(log_likelihood(blanks, labels, *limits)).to(arithmetic)
+            return -_checked(log_likelihood(blanks, labels, *limits)).to(arithmetic)
         found = alignments(blanks, labels, *limits)
         posteriors = [part.to(arithmetic) for part in (found.nodes, found.blanks, found.labels)]
         context.save_for_backward(logits, *posteriors)
-        context.options = given, clamp, fused
-        return -checked_log_likelihood(found.log_likelihood).to(arithmetic)
+        context.texts = texts
+        return -_checked(found.log_likelihood).to(arithmetic)
 
     @staticmethod
     @once_differentiable
-    def backward(context: Any, weights: Tensor) -> tuple[Tensor | None, ...]:
-        return _gradient(weights, *context.saved_tensors, *context.options), None, None, None
+    def backward(context: Any, weights: Tensor) -> tuple[Tensor, None]:
+        return _gradient(weights, *context.saved_tensors, context.texts), None
 
 
-def _edge_log_probabilities(logits: Tensor, given: LossArguments, fused: bool) -> tuple[Tensor, Tensor]:
+def _edge_log_probabilities(logits: Tensor, texts: _Texts) -> tuple[Tensor, Tensor]:
     """Log-probabilities of a blank (B, T, U + 1) and of the next label (B, T, U) at each node; 0 in the padding."""
     batch, time, width, _ = logits.shape
     arithmetic = torch.promote_types(logits.dtype, torch.float32)
     blanks = torch.zeros(batch, time, width, dtype=arithmetic, device=logits.device)
     labels = torch.zeros(batch, time, width - 1, dtype=arithmetic, device=logits.device)
-    for index, times, rows in _pieces(logits, given):
-        piece = logits[index, times, rows]  # (t, u, V)
-        scores = torch.log_softmax(piece, -1, dtype=arithmetic) if fused else piece
-        blanks[index, times, rows] = scores[..., given.blank]
-        ids = given.ids[index, rows.start : min(rows.stop, given.lengths[index])].expand(len(scores), -1)
+    for index, times, rows in _pieces(logits, texts):
+        scores = torch.log_softmax(logits[index, times, rows], -1, dtype=arithmetic)  # (t, u, V)
+        blanks[index, times, rows] = scores[..., texts.blank]
+        ids = texts.ids[index, rows.start : min(rows.stop, texts.lengths[index])].expand(len(scores), -1)
         following = labels[index, times, rows.start : rows.start + ids.shape[1]]
         following.copy_(scores[:, : ids.shape[1]].gather(2, ids.unsqueeze(2)).squeeze(2))
     return blanks, labels
@@ -220,48 +219,40 @@ def _gradient(
     nodes: Tensor,
     blanks: Tensor,
     labels: Tensor,
-    given: LossArguments,
-    clamp: float,
-    fused: bool,
+    texts: _Texts,
 ) -> Tensor:
     """Gradient (B, T, U + 1, V) of the sum of ``weights`` (B,) * losses.
 
     d loss / d logit k at a node = P(node) * softmax(logits)_k - P(blank edge) [k = blank] - P(label edge) [k = label],
-    with posterior probabilities P; without the softmax inside the loss the first term is missing.
+    with posterior probabilities P.
     """
     arithmetic = nodes.dtype
     gradient = torch.empty_like(logits, memory_format=torch.contiguous_format)
-    for index, (time, length) in enumerate(zip(given.frames, given.lengths, strict=True)):
+    for index, (time, length) in enumerate(zip(texts.frames, texts.lengths, strict=True)):
         gradient[index, time:] = 0
         gradient[index, :time, length + 1 :] = 0
-    if clamp <= 0:
-        scale = weights.to(arithmetic)[:, None, None]
-        nodes, blanks, labels = nodes * scale, blanks * scale, labels * scale
-    for index, times, rows in _pieces(logits, given):
+    scale = weights.to(arithmetic)[:, None, None]
+    nodes, blanks, labels = nodes * scale, blanks * scale, labels * scale
+    for index, times, rows in _pieces(logits, texts):
         place = gradient[index, times, rows]  # (t, u, V)
         shares = nodes[index, times, rows, None]
         in_place = place.dtype == arithmetic
-        if fused:
-            powers = torch.softmax(logits[index, times, rows], -1, dtype=arithmetic)
-            piece = torch.mul(powers, shares, out=place) if in_place else powers.mul_(shares)
-        else:
-            piece = place.zero_() if in_place else torch.zeros_like(place, dtype=arithmetic)
-        piece[..., given.blank] -= blanks[index, times, rows]
-        ids = given.ids[index, rows.start : min(rows.stop, given.lengths[index])].expand(len(piece), -1)
+        powers = torch.softmax(logits[index, times, rows], -1, dtype=arithmetic)
+        piece = torch.mul(powers, shares, out=place) if in_place else powers.mul_(shares)
+        piece[..., texts.blank] -= blanks[index, times, rows]
+        ids = texts.ids[index, rows.start : min(rows.stop, texts.lengths[index])].expand(len(piece), -1)
         leaving = labels[index, times, rows.start : rows.start + ids.shape[1]]
         piece[:, : ids.shape[1]].scatter_add_(2, ids.unsqueeze(2), leaving.neg().unsqueeze(2))
-        if clamp > 0:
-            piece.clamp_(-clamp, clamp).mul_(weights[index])
         if not in_place:
             place.copy_(piece)
     return gradient
 
 
-def _pieces(logits: Tensor, given: LossArguments) -> Iterator[tuple[int, slice, slice]]:
+def _pieces(logits: Tensor, texts: _Texts) -> Iterator[tuple[int, slice, slice]]:
     """Utterance, frames and nodes of each piece of the logits; together all that is not padding."""
     size = _PIECE.get(logits.device.type, _PIECE["cpu"])
     symbols = logits.shape[-1]
-    for index, (time, length) in enumerate(zip(given.frames, given.lengths, strict=True)):
+    for index, (time, length) in enumerate(zip(texts.frames, texts.lengths, strict=True)):
         width = length + 1
         nodes_at_once = min(width, max(1, size // symbols))
         frames_at_once = max(1, size // (symbols * nodes_at_once)) if nodes_at_once == width else 1
