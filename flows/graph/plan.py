@@ -15,6 +15,7 @@ from flows.graph.changes import Change, ChangeReader, Kind
 from flows.graph.graph import Graph, dvc_stages, graph_of
 from flows.graph.private_sources import refuse_pushed_sources
 from flows.graph.selection import Selection
+from tasks.files.paths_apart import overlap
 from tasks.parameters.cells_command import STAGE as CHECK_OF_PARAMETERS
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def make_plan(repository: "Repo", selection: Selection = EVERYTHING) -> Plan:
         changes = tuple(
             change
             for change in reader.changes(stage)
-            if change.kind is not Kind.INPUT or not any(_overlap(change.path, path) for path in remade)
+            if change.kind is not Kind.INPUT or not any(overlap(change.path, path) for path in remade)
         )
         if changes:
             action = Action.RUN
@@ -146,8 +147,3 @@ def enumeration(names: Iterable[str], shown: int = 3) -> str:
     if len(names) <= shown + 1:
         return ", ".join(names)
     return f"{', '.join(names[:shown])} and {len(names) - shown} more"
-
-
-def _overlap(one: str, other: str) -> bool:
-    """Whether two paths are the same or one lies inside the other."""
-    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from flows.graph.graph import Graph, dvc_stages, graph_of
 from flows.sharing.exchange import can_travel
+from tasks.files.paths_apart import overlap
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
@@ -78,7 +79,7 @@ def classify(
                 own.add(name)
             continue
         made = [(above, output) for above in node.upstream for output in stages[above].outs]
-        makers = {path: [pair for pair in made if _overlap(path, str(pair[1]))] for path in node.dependencies}
+        makers = {path: [pair for pair in made if overlap(path, str(pair[1]))] for path in node.dependencies}
         usual = not (stage.frozen or stage.is_callback or stage.always_changed)
         if not usual or not all(
             all(can_travel(output) or above in own for above, output in pairs)
@@ -101,7 +102,3 @@ def tracked_paths() -> frozenset[str]:
     listed = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True, check=True).stdout
     files = [name for name in listed.split("\0") if name]
     return frozenset(files) | {str(above) for name in files for above in PurePosixPath(name).parents}
-
-
-def _overlap(one: str, other: str) -> bool:
-    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")

@@ -40,7 +40,6 @@ class Machine:
 
     cores: int
     memory_bytes: int
-    available_memory_bytes: int
     disk_bytes: int
     """Free, where the checkout lies."""
     gpus: tuple[Gpu, ...]
@@ -52,7 +51,6 @@ def this_machine(root: Path) -> Machine:
     return Machine(
         cores=available_cores(),
         memory_bytes=memory.total,
-        available_memory_bytes=memory.available,
         disk_bytes=shutil.disk_usage(root).free,
         gpus=_gpus_of_nvidia(),
     )

@@ -116,6 +116,11 @@ def without_empty_folders(written: Iterable[str | Path]) -> Iterator[None]:
         raise
 
 
+def overlap(one: str, other: str) -> bool:
+    """Whether two paths are the same or one lies inside the other, as they are written."""
+    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+
+
 def _resolved(path: str | Path) -> Path:
     return Path(os.path.normcase(os.path.realpath(path)))
 

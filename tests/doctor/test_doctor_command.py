@@ -14,11 +14,10 @@ from tasks.doctor import doctor_command
 from tasks.doctor.machine_findings import Gpu, Machine
 
 ROOT = Path(__file__).parents[2]
-SMALL = Machine(cores=2, memory_bytes=24 * 10**9, available_memory_bytes=20 * 10**9, disk_bytes=10**11, gpus=())
+SMALL = Machine(cores=2, memory_bytes=24 * 10**9, disk_bytes=10**11, gpus=())
 LARGE = Machine(
     cores=64,
     memory_bytes=10**12,
-    available_memory_bytes=10**12,
     disk_bytes=10**13,
     gpus=(Gpu("NVIDIA H200", 140 * 10**9),) * 4,
 )

@@ -21,9 +21,9 @@ from tasks.results.findings.findings_comparison import (
     Experiment,
     Outcome,
     Ranking,
-    Row,
     ShareOfGap,
 )
+from tasks.results.summary.estimate import mean
 from tasks.results.titles import technique_name
 
 GOAL = 0.2
@@ -297,7 +297,7 @@ def _compared(
 
 def _restored(experiment: Experiment, condition: Condition) -> Restored | None:
     rows = list(experiment.by_condition[condition].values())
-    rate, guess = _mean(rows, "restoration_rate"), _mean(rows, "restoration_by_frequency")
+    rate, guess = mean(rows, "restoration_rate"), mean(rows, "restoration_by_frequency")
     if rate is None:
         return None
     ends = [row.get("restoration_rate_ci") for row in rows]
@@ -306,9 +306,3 @@ def _restored(experiment: Experiment, condition: Condition) -> Restored | None:
         low, high = (statistics.fmean(end) for end in zip(*ends, strict=True))
         interval = low, high
     return Restored(condition.dataset, str(condition.technique), condition.label, rate, interval, guess)
-
-
-def _mean(rows: Iterable[Row], field: str) -> float | None:
-    values = [row.get(field) for row in rows]
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known and len(known) == len(values) else None

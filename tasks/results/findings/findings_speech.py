@@ -4,14 +4,13 @@ Rates and differences are shares. Intervals are those of the summary: over utter
 utterances and seeds.
 """
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from tasks.records.cells import NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
 from tasks.results.measures import Row
-from tasks.results.summary.estimate import estimate, over_seeds
+from tasks.results.summary.estimate import estimate, mean, over_seeds
 from tasks.results.tables import Line, Table, tables
 
 REFERENCES = (NO_LANGUAGE_MODEL, PRETRAINED, ORACLE)
@@ -142,9 +141,9 @@ def _system(line: Line, techniques: Sequence[str], technique: str | None) -> Sys
         wer_masked={name: rate_of(line.by_technique[name], "wer_masked") for name in techniques},
         differences={name: rate_of(rows, f"wer_difference_to_{name}") for name in REFERENCES},
         difference_to_insertion_bonus_alone=rate_of(rows, "wer_difference_to_insertion_bonus_alone"),
-        lm_weight=_mean(rows, "lm_weight"),
-        insertion_bonus=_mean(rows, "insertion_bonus"),
-        source_weight=_mean(rows, "source_weight"),
+        lm_weight=mean(rows, "lm_weight"),
+        insertion_bonus=mean(rows, "insertion_bonus"),
+        source_weight=mean(rows, "source_weight"),
     )
 
 
@@ -165,9 +164,3 @@ def rate_of(rows: Sequence[Row], field: str) -> Rate | None:
     # Of several seeds the summary has intervals over utterances and seeds, or none: their range is no interval.
     together = len(rows) == 1 or over_seeds(rows, field) is not None
     return Rate(found.value, found.low, found.high) if together else Rate(found.value, None, None)
-
-
-def _mean(rows: Sequence[Row], field: str) -> float | None:
-    values = [row.get(field) for row in rows]
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known and len(known) == len(values) else None

@@ -18,6 +18,7 @@ from typing import Any
 
 from tasks.errors import CorpusError, ResourceError
 from tasks.files.atomic_file import atomic_writer
+from tasks.files.paths_apart import overlap
 from tasks.files.private_folders import close_private_folders
 from tasks.results.origin.lock_entries import LOCK_FILE, read_lock
 
@@ -126,7 +127,7 @@ def bring_back(folder: Path, entries: Mapping[str, Any], *, pull: bool, replace:
     _write_lock(folder, entries)
     made = [out["path"] for entry in entries.values() for out in entry.get("outs", ())]
     needed = [dependency["path"] for entry in entries.values() for dependency in entry.get("deps", ())]
-    sources = [path for path in dict.fromkeys(needed) if not any(_holds(out, path) for out in made)]
+    sources = [path for path in dict.fromkeys(needed) if not any(overlap(out, path) for out in made)]
     targets = [*entries, *_added_sources(folder, sources, entries)]
     if targets:
         if pull:
@@ -163,10 +164,6 @@ def _is_there(folder: Path, out: Mapping[str, Any]) -> bool:
         return path.is_dir()
     digest = hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
     return digest == out.get("md5", digest)
-
-
-def _holds(out: str, path: str) -> bool:
-    return path == out or path.startswith(f"{out}/") or out.startswith(f"{path}/")
 
 
 def _parameters(entries: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

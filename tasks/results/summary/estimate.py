@@ -27,6 +27,13 @@ class Estimate:
         return Estimate(self.value * factor, low, high, deviation, self.seeds)
 
 
+def mean(rows: Sequence[Mapping[str, Any]], field: str) -> float | None:
+    """The mean of ``field`` over the rows of one cell's seeds; ``None`` where a seed has no number."""
+    known = [row.get(field) for row in rows]
+    values = [value for value in known if value is not None]
+    return statistics.fmean(values) if values and len(values) == len(known) else None
+
+
 def estimate(rows: Sequence[Mapping[str, Any]], field: str) -> Estimate | None:
     """The estimate of ``field`` over the rows of one cell's seeds; ``None`` where a seed has no number.
 

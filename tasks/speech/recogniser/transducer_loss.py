@@ -195,7 +195,8 @@ class _TransducerLoss(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(context: Any, weights: Tensor) -> tuple[Tensor, None]:
-        return _gradient(weights, *context.saved_tensors, context.texts), None
+        logits, nodes, blanks, labels = context.saved_tensors
+        return _gradient(weights, logits, nodes, blanks, labels, context.texts), None
 
 
 def _edge_log_probabilities(logits: Tensor, texts: _Texts) -> tuple[Tensor, Tensor]:
@@ -213,14 +214,7 @@ def _edge_log_probabilities(logits: Tensor, texts: _Texts) -> tuple[Tensor, Tens
     return blanks, labels
 
 
-def _gradient(
-    weights: Tensor,
-    logits: Tensor,
-    nodes: Tensor,
-    blanks: Tensor,
-    labels: Tensor,
-    texts: _Texts,
-) -> Tensor:
+def _gradient(weights: Tensor, logits: Tensor, nodes: Tensor, blanks: Tensor, labels: Tensor, texts: _Texts) -> Tensor:
     """Gradient (B, T, U + 1, V) of the sum of ``weights`` (B,) * losses.
 
     d loss / d logit k at a node = P(node) * softmax(logits)_k - P(blank edge) [k = blank] - P(label edge) [k = label],
