@@ -34,7 +34,7 @@ from tasks.language_model.settings import (
     CausalLanguageModelSettings,
     LoraAdaptation,
 )
-from tasks.language_model.transformer.batching import divide, make_batch, shuffled_batches
+from tasks.language_model.transformer.batching import divide, epoch_order, make_batch
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
@@ -97,7 +97,7 @@ def train(
     order = [
         chosen
         for epoch in range(math.ceil(settings.epochs))
-        for chosen in _part(shuffled_batches(windows, settings.batch_tokens, seed, epoch), settings.epochs - epoch)
+        for chosen in epoch_order(windows, settings.batch_tokens, seed, epoch, settings.epochs - epoch)
     ]
     weights = [weight for weight in causal.model.parameters() if weight.requires_grad]
     optimiser = torch.optim.AdamW(weights, lr=settings.learning_rate, betas=_BETAS, weight_decay=settings.weight_decay)
@@ -166,11 +166,6 @@ def mean_loss(causal: CausalModel, text: PieceText) -> float:
     """Nats a target: a word or a sentence's end."""
     counted = text.is_target
     return -float(causal.log_probabilities(text, title="valid").sum()) / int((text.is_first & counted).sum())
-
-
-def _part(batches: list[Any], share: float) -> list[Any]:
-    """The first ``share`` of an epoch's batches, one at least."""
-    return batches if share >= 1 else batches[: max(1, round(share * len(batches)))]
 
 
 def pretrain(settings: CausalLanguageModelSettings, files: "PretrainFiles", resources: ResourceSettings) -> Report:
