@@ -38,13 +38,9 @@ def share_figure(hits: Sequence[float], places: Sequence[float], attacker: str, 
     """
     import numpy as np
 
+    from tasks.audit.resampling import interval_of
     from tasks.filling.restoration import wilson_interval
-    from tasks.language_model.evaluation.bootstrap import (
-        percentile_interval,
-        ratio_of_sums,
-        resample_counts,
-        student_stretch,
-    )
+    from tasks.language_model.evaluation.bootstrap import ratio_of_sums, resample_counts
 
     found, counted = np.array(hits, dtype=np.float64), np.array(places, dtype=np.float64)
     found, counted = found[counted > 0], counted[counted > 0]
@@ -54,9 +50,8 @@ def share_figure(hits: Sequence[float], places: Sequence[float], attacker: str, 
     value = float(found.sum() / total)
     if value in (0, 1) or counted.max() == 1:
         ends = wilson_interval(round(found.sum()), total)
-    else:
-        resamples = resample_counts(len(counted), _SAMPLES, _SEED)
-        shares = np.concatenate([ratio_of_sums(drawn @ found, drawn @ counted) for drawn in resamples])
-        stretched = value + (shares - value) * student_stretch(len(counted), _CONFIDENCE)
-        ends = percentile_interval(stretched.clip(0, 1), _CONFIDENCE) if len(counted) > 1 else None
-    return Figure(value, (ends[0], ends[1]) if ends else None, attacker, blind, total)
+        return Figure(value, (ends[0], ends[1]) if ends else None, attacker, blind, total)
+    resamples = resample_counts(len(counted), _SAMPLES, _SEED)
+    shares = np.concatenate([ratio_of_sums(drawn @ found, drawn @ counted) for drawn in resamples])
+    interval = interval_of(value, shares, len(counted), _CONFIDENCE, (0.0, 1.0))
+    return Figure(value, interval, attacker, blind, total)

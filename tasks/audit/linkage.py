@@ -15,6 +15,7 @@ import numpy as np
 
 from tasks.audit.clear_text import missing_words, side_by_side
 from tasks.audit.figure import Figure, share_figure
+from tasks.audit.membership import areas, auc
 from tasks.corpora.sidecar import read_sidecar
 from tasks.corpora.text_lines import read_lines
 from tasks.corpora.words import fold, word_spans
@@ -88,22 +89,11 @@ def substitutes_told(
         return Figure(None, None, attacker, blind=0.5)
     order = {score: rank for rank, score in enumerate(sorted(set(rarity)))}
     ranks = np.array([order[score] for score in rarity])
-    areas = [
-        _area(ranks, substitutes, drawn[of_line])
-        for block in resample_counts(aligned, _SAMPLES, _SEED)
-        for drawn in block
-    ]
-    ends = percentile_interval(np.array(areas), _CONFIDENCE) if aligned > 1 else None
-    value = _area(ranks, substitutes, np.ones(len(ranks)))
-    return Figure(value, (ends[0], ends[1]) if ends else None, attacker, 0.5, int(substitutes.sum()))
-
-
-def _area(ranks: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> float:
-    """The chance that a positive of ``(N,)`` ranks above another one, ties by half; NaN where there is no pair."""
-    above = np.bincount(ranks, weights * positive)
-    others = np.bincount(ranks, weights * ~positive)
-    pairs = above.sum() * others.sum()
-    return float((above * (others.cumsum() - others / 2)).sum() / pairs) if pairs else np.nan
+    both = ranks[substitutes], ranks[~substitutes]
+    group = np.concatenate([of_line[substitutes], of_line[~substitutes]])
+    drawn = [areas(*both, block, group) for block in resample_counts(aligned, _SAMPLES, _SEED)]
+    ends = percentile_interval(np.concatenate(drawn), _CONFIDENCE) if aligned > 1 else None
+    return Figure(auc(*both), (ends[0], ends[1]) if ends else None, attacker, 0.5, int(substitutes.sum()))
 
 
 def same_entity_told(

@@ -58,9 +58,9 @@ def neighbourhood(own: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
 def lira(scores_in: np.ndarray, scores_out: np.ndarray, observed: np.ndarray) -> np.ndarray:
     """Log of the likelihood ratio in/out (L,) of the ``observed`` scores (L,): algorithm 1 of Carlini et al. 2022.
 
-    ``scores_in`` (L, S) are of shadow models that had the line in their text, ``scores_out`` (L, S) of those that had
-    not: each line is in half of the 2S models. Both are taken as normal, each line with a mean of its own; variances
-    are pooled over lines below ``FEW_SHADOW_MODELS``. S is 2 or more.
+    ``scores_in`` (L, I) are of shadow models that had the line in their text, ``scores_out`` (L, O) of those that had
+    not; in the paper I = O. Both are taken as normal, each line with a mean of its own; variances are pooled over lines
+    below ``FEW_SHADOW_MODELS``. I and O are 2 or more.
     """
     pooled = scores_in.shape[1] + scores_out.shape[1] < FEW_SHADOW_MODELS
 
@@ -75,7 +75,14 @@ def lira(scores_in: np.ndarray, scores_out: np.ndarray, observed: np.ndarray) ->
 
 def auc(members: np.ndarray, non_members: np.ndarray) -> float:
     """Probability that a member (M,) scores above a non-member (N,), ties as half (Mann and Whitney 1947)."""
-    return float(_auc(*next(_curves(members, non_members)))[0])
+    return float(areas(members, non_members)[0])
+
+
+def areas(
+    members: np.ndarray, non_members: np.ndarray, counts: np.ndarray | None = None, group: np.ndarray | None = None
+) -> np.ndarray:
+    """The same (R,) for each row of ``counts`` (R, G): how often each group is drawn. ``group`` (M + N,): of each."""
+    return np.concatenate([_auc(*curve) for curve in _curves(members, non_members, counts, group)])
 
 
 def true_positive_rate(members: np.ndarray, non_members: np.ndarray, false_positive_rate: float) -> float:
