@@ -14,29 +14,23 @@ examples:
 """
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tasks.audit.attacked import AttackSettings, AuditFiles
 from tasks.audit.figure import Figure
 from tasks.audit.settings import AuditSettings
 from tasks.command import Invocation, StageCommand
 from tasks.errors import ParameterError
-from tasks.filling.beside_corpus import context_beside, mask_beside
-from tasks.language_model.adapt import AnyAdaptation
 from tasks.language_model.settings import AdaptSettings
 from tasks.records.cell import Cell
 from tasks.records.cells import is_filled
 from tasks.records.stage_report import Report
 from tasks.settings.overrides import of_kind
 from tasks.settings.resources import ResourceSettings
-
-if TYPE_CHECKING:
-    from tasks.audit.canaries import Family
-    from tasks.audit.twin import Obfuscate
 
 SUMMARY = "attack a text and a language model: what do they give away of the private text?"
 DEFAULT_WORK_FOLDER = ".palimpsest/audits"
@@ -61,10 +55,12 @@ def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: Re
         figures |= text_figures(settings, files, cell, resources)
     with _private_folder(resources) as work:
         if files.model and files.non_members:
-            figures |= _given_model(settings, files, members, documents, work)
+            figures |= _given_model(settings, files, members, documents, resources, work)
         elif settings.adaptation is not None:
-            twin = _Twin(settings.adaptation, members, documents, work)
-            found, masked_shares = _attack_twin(settings, files, cell, resources, twin)
+            from tasks.audit.twin_attacks import TwinAttack
+
+            twin = TwinAttack(settings, files, cell, resources, members, documents, work)
+            found, masked_shares = twin.figures()
             figures |= found
             report.measure(canaries_masked=masked_shares)
     for name, figure in figures.items():
@@ -107,12 +103,18 @@ def _private_folder(resources: ResourceSettings) -> Iterator[Path]:
 
 
 def _given_model(
-    settings: AttackSettings, files: AuditFiles, members: list[str], documents: list[str], work: Path
+    settings: AttackSettings,
+    files: AuditFiles,
+    members: list[str],
+    documents: list[str],
+    resources: ResourceSettings,
+    work: Path,
 ) -> dict[str, Figure]:
     import numpy as np
 
-    from tasks.audit.model_attacks import membership_of
-    from tasks.corpora.text_lines import read_corpus
+    from tasks.audit.extraction import extraction
+    from tasks.audit.model_attacks import membership_of, neighbourhood_of
+    from tasks.corpora.text_lines import read_corpus, read_lines
     from tasks.language_model.language_models import open_language_model
 
     others = read_corpus(str(files.non_members))
@@ -121,83 +123,14 @@ def _given_model(
     names = [*(f"member {name}" for name in documents), *(f"other {number}" for number in range(len(others)))]
     attacked = open_language_model(str(files.model))
     base = open_language_model(files.base) if files.base else None
-    return membership_of(attacked, base, [*members, *others], is_member, names, work, settings)
-
-
-@dataclass(frozen=True)
-class _Twin:
-    """What a twin is trained on, and how."""
-
-    adaptation: AnyAdaptation
-    members: list[str]
-    documents: list[str]
-    work: Path
-    """A private folder."""
-
-
-def _attack_twin(
-    settings: AttackSettings, files: AuditFiles, cell: Cell, resources: ResourceSettings, twin: _Twin
-) -> tuple[dict[str, Figure], "Mapping[Family, float | None]"]:
-    """Train the twin, and attack it."""
-    from tasks.audit.canaries import make_canaries
-    from tasks.audit.model_attacks import canary_figures, membership_of
-    from tasks.audit.twin import twin_text
-    from tasks.corpora.text_lines import read_lines, write_lines
-    from tasks.language_model.adapt import AdaptFiles, adapt
-    from tasks.language_model.evaluation.perplexity import word_ranks
-    from tasks.language_model.language_models import open_language_model
-    from tasks.parameters.cells_file import MARKER_USES
-
-    canaries = make_canaries(
-        word_ranks(str(files.word_counts)),
-        max(2, min(settings.canaries, len(twin.members) // 200)),
-        settings.repetitions,
-        settings.references,
-        min(settings.coins, len(twin.members) // 8),
-        settings.seed,
-    )
-    text = list(read_lines(str(files.text)))
-    obfuscate = _obfuscation(settings, files, cell, resources)
-    trained = twin_text(twin.members, twin.documents, text, canaries, obfuscate, settings.held_out_share, settings.seed)
-    write_lines(twin.work / "text.txt", trained.lines, private=True)
-    write_lines(twin.work / "documents.txt", trained.documents, private=True)
-    given = AdaptFiles(
-        model=str(files.base),
-        input=str(twin.work / "text.txt"),
-        valid=files.valid,
-        generic_text=files.generic_text,
-        documents=str(twin.work / "documents.txt"),
-        markers=MARKER_USES.get(str(cell.method), "none"),
-        output=str(twin.work / "model"),
-    )
-    adapt(twin.adaptation, given, cell, resources.model_copy(update={"work_folder": str(twin.work)}))
-    attacked, base = open_language_model(given.output), open_language_model(given.model)
-    figures = canary_figures(attacked, base, canaries, settings)
-    figures |= membership_of(attacked, base, twin.members, trained.is_member, twin.documents, twin.work, settings)
-    return figures, trained.masked_shares
-
-
-def _obfuscation(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: ResourceSettings) -> "Obfuscate":
-    """Masking and filling as the cell's text was."""
-    from tasks.audit.twin import Obfuscated
-    from tasks.filling.filled_corpus import Shard
-
-    method = settings.filling
-    technique = settings.techniques[cell.technique] if cell.technique else None
-
-    def obfuscate(lines: Sequence[str]) -> Obfuscated:
-        if technique is None:
-            return Obfuscated(list(lines), [[] for _ in lines])
-        masked = mask_beside(technique, lines, files.word_counts, resources.threads)
-        if method is None:
-            return Obfuscated(masked.lines, masked.spans)
-        context = context_beside(method, Path(str(files.masked)) / str(cell.technique), files, cell, resources.threads)
-        # Lines behind those of the corpus, each a document of its own.
-        documents = [f"canary {number}" for number in range(len(lines))]
-        shard = Shard(0, 1 + len(context.masked), masked.lines, masked.spans, documents)
-        return Obfuscated(context.corpus_filler().fill_shard(shard).lines, masked.spans)
-
-    return obfuscate
+    lines = [*members, *others]
+    figures = membership_of(attacked, base, lines, is_member, names, work, settings)
+    if settings.neighboured:
+        figures |= neighbourhood_of(attacked, lines, is_member, names, settings, resources.threads)
+    if settings.sampled:
+        public = read_lines(files.generic_text) if files.generic_text else ()
+        figures |= extraction(attacked, lines, is_member, names, settings, public=public)
+    return figures
 
 
 def _shown(name: str, figure: Figure) -> str:

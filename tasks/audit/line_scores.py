@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from tasks.audit.canaries import Family
     from tasks.language_model.language_models import LanguageModel
 
 
@@ -25,6 +24,11 @@ class LineScores:
     lines: np.ndarray
     """Which of the given lines it is (S,), from 0: a line without a word has no score."""
 
+    @property
+    def means(self) -> np.ndarray:
+        """Of a target (S,), in nats."""
+        return self.log_probability / self.targets
+
 
 def score_lines(model: "LanguageModel", lines: Sequence[str], work: Path) -> LineScores:
     """Score lines, each by itself; ``work``: a private folder. ``CorpusError`` where no line has a word."""
@@ -40,9 +44,10 @@ def score_lines(model: "LanguageModel", lines: Sequence[str], work: Path) -> Lin
     return LineScores(sums, counts, values, text.lines - 1)
 
 
-def score_references(
-    model: "LanguageModel", sentences: Mapping[tuple["Family", int], Sequence[str]]
-) -> dict[tuple["Family", int], np.ndarray]:
+Form = TypeVar("Form")
+
+
+def score_references(model: "LanguageModel", sentences: Mapping[Form, Sequence[str]]) -> dict[Form, np.ndarray]:
     """Log-probabilities of sentences by form, in nats: what those of a form share at their beginning is read once."""
     from tasks.language_model.normalisation import normalise
 

@@ -5,6 +5,7 @@ before it was adapted, which says how probable the line is for whoever has not s
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,16 @@ _FROM_LOSS = "loss ratio to the model before it was adapted"
 _LOWEST = 0.2
 """Share of a line's targets that Min-K% reads, as in its paper."""
 Form = tuple[Family, int]
+
+
+@dataclass(frozen=True)
+class Shadow:
+    """What another model, trained in the same way on some of the lines, says of all of them."""
+
+    means: np.ndarray
+    """Mean log-probability of a target of each line that has a word (S,), in nats."""
+    is_member: np.ndarray
+    """Of each line (L,), whether it was trained on it, bool."""
 
 
 def canary_figures(
@@ -100,13 +111,15 @@ def membership_of(
     documents: Sequence[str],
     work: Path,
     settings: AuditSettings,
+    shadows: Sequence[Shadow] = (),
 ) -> dict[str, Figure]:
     """Are lines that a model was trained on told from others?
 
     ``is_member`` and ``documents``: of each line (L,). ``base`` is the model that it was adapted from; without it the
-    attacker has the attacked model's scores alone, and blind is the length of a line.
+    attacker has the attacked model's scores alone, and blind is the length of a line. Each line has as many ``shadows``
+    that were trained on it as any other.
     """
-    from tasks.audit.membership import loss_ratio, membership_figures, min_k
+    from tasks.audit.membership import lira, loss_ratio, min_k
 
     own = score_lines(attacked, lines, work)
     first = is_member[own.lines]
@@ -114,31 +127,82 @@ def membership_of(
     lowest = min_k(own.of_targets, own.targets, _LOWEST)
     if base is None:
         blind = -own.targets.astype(np.float64)
-        attacks = {"membership": (own.log_probability / own.targets, blind, "mean log-probability of a word")}
+        attacks = {"membership": (own.means, blind, "mean log-probability of a word")}
         attacks["membership_min_k"] = lowest, blind, f"mean of the lowest {_LOWEST:.0%} of a line's log-probabilities"
     else:
         before = score_lines(base, lines, work)
         lowest_before = min_k(before.of_targets, before.targets, _LOWEST)
         ratio = loss_ratio(own.log_probability, before.log_probability, own.targets)
-        attacks = {"membership": (ratio, before.log_probability / before.targets, _FROM_LOSS)}
+        attacks = {"membership": (ratio, before.means, _FROM_LOSS)}
         attacks["membership_min_k"] = (
             lowest - lowest_before,
             lowest_before,
             f"mean of the lowest {_LOWEST:.0%} of a line's log-probabilities, less that of the model before",
         )
+    if shadows:
+        trained = np.stack([shadow.is_member[own.lines] for shadow in shadows], axis=1)  # (S, M)
+        means = np.stack([shadow.means for shadow in shadows], axis=1)
+        of_in, of_out = (means[part].reshape(len(means), -1) for part in (trained, ~trained))
+        attacks["membership_lira"] = (
+            lira(of_in, of_out, own.means),
+            attacks["membership"][1],
+            f"likelihood ratio by {len(shadows)} models that were trained in the same way, {of_in.shape[1]} of them on "
+            "the line",
+        )
     found: dict[str, Figure] = {}
     for name, (scores, blind, attacker) in attacks.items():
-        figures = membership_figures(
-            scores[first],
-            scores[~first],
-            blind[first],
-            blind[~first],
-            named[first],
-            named[~first],
-            attacker=attacker,
-            samples=settings.bootstrap_samples,
-            confidence=settings.confidence,
-            seed=settings.seed,
-        )
-        found |= {f"{name}{key.removeprefix('membership')}": figure for key, figure in figures.items()}
+        found |= _told(name, scores, blind, first, named, attacker, settings)
     return found
+
+
+def neighbourhood_of(
+    attacked: "LanguageModel",
+    lines: Sequence[str],
+    is_member: np.ndarray,
+    documents: Sequence[str],
+    settings: AuditSettings,
+    threads: int,
+) -> dict[str, Figure]:
+    """The same of ``neighboured`` lines, each held against its neighbours; blind is its length."""
+    from tasks.audit.membership import neighbourhood
+    from tasks.audit.neighbours import NEIGHBOURS, neighbours_of
+    from tasks.language_model.normalisation import normalise
+
+    words = np.array([len(normalise(line)) for line in lines])
+    chosen = np.random.default_rng(settings.seed).permutation(np.flatnonzero(words))[: settings.neighboured].tolist()
+    found = neighbours_of([lines[number] for number in chosen], settings.attacker, settings.seed, threads)
+    of_lines = {number: [lines[number], *others] for number, others in zip(chosen, found, strict=True) if others}
+    scores = np.stack([*score_references(attacked, of_lines).values()])  # (S, 1 + N)
+    rows = np.array([*of_lines])
+    named = np.unique(np.array([documents[number] for number in rows]), return_inverse=True)[1]
+    attacker = f"log-probability less the mean of {NEIGHBOURS} lines with a word exchanged by {settings.attacker}"
+    own = neighbourhood(scores[:, 0], scores[:, 1:])
+    blind = -words[rows].astype(np.float64)
+    return _told("membership_neighbourhood", own, blind, is_member[rows], named, attacker, settings)
+
+
+def _told(
+    name: str,
+    scores: np.ndarray,
+    blind: np.ndarray,
+    first: np.ndarray,
+    documents: np.ndarray,
+    attacker: str,
+    settings: AuditSettings,
+) -> dict[str, Figure]:
+    """Figures by scores and blind scores (S,) of lines, of which ``first`` (S,) says whether they are members."""
+    from tasks.audit.membership import membership_figures
+
+    figures = membership_figures(
+        scores[first],
+        scores[~first],
+        blind[first],
+        blind[~first],
+        documents[first],
+        documents[~first],
+        attacker=attacker,
+        samples=settings.bootstrap_samples,
+        confidence=settings.confidence,
+        seed=settings.seed,
+    )
+    return {f"{name}{key.removeprefix('membership')}": figure for key, figure in figures.items()}

@@ -1,17 +1,22 @@
 """The section ``audit``: how hard each cell is attacked."""
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
 from tasks.filling.settings import SHIPPED_FILLER
 from tasks.settings.base import Settings
 from tasks.settings.seeds import Seed
 
+_FULL = {"places": 2000, "tagged_lines": 10_000, "sampled": 20_000, "shadow_models": 16, "neighboured": 1000}
+
 
 class AuditSettings(Settings):
     """Sizes of the attacks; which cells are attacked stands in ``compare.fills``."""
 
+    effort: Literal["quick", "full"] = "quick"
+    """``full``: 2,000 places, 10,000 tagged lines, 20,000 sentences, 16 shadow models and 1,000 lines with
+    neighbours, each where nothing else is said: ten minutes more for each cell on one core."""
     places: int = Field(default=1000, ge=50)
     """Masked words that the attacker guesses."""
     tagged_lines: int = Field(default=3000, ge=50)
@@ -31,9 +36,31 @@ class AuditSettings(Settings):
     """Share of the coins that the bound on epsilon guesses."""
     held_out_share: float = Field(default=0.25, gt=0, lt=1)
     """Share of the lines, drawn by coin, that the twin is not trained on: they are not members."""
+    sampled: int = Field(default=3000, ge=0)
+    """Sentences that the attacked model writes by itself, in which private text is looked for; 0: not at all."""
+    shadow_models: int = Field(default=0, ge=0)
+    """Models that are trained as the twin is, each on another draw of lines, by which an attacker learns what
+    membership of each line looks like (LiRA); none, or 4 and more. Each costs as much as the twin."""
+    shadowed: list[str] | None = None
+    """Cells that are attacked by shadow models, such as ``chat/oracle-1``; ``null``: all."""
+    neighboured: int = Field(default=0, ge=0)
+    """Lines that are held against ten like them, which ``attacker`` makes, to see whether they are members: what there
+    is to go by where nobody has the model before it was adapted. Half a minute for each thousand on one core."""
     bootstrap_samples: int = Field(default=1000, ge=100, le=100_000)
     """Resamples for each confidence interval."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Level of the confidence intervals."""
     seed: Seed = 1
     """Seed of canaries, coins and samples: the same for all cells, so that their figures compare."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sizes(cls, values: Any) -> Any:
+        return {**_FULL, **values} if isinstance(values, dict) and values.get("effort") == "full" else values
+
+    @field_validator("shadow_models")
+    @classmethod
+    def _enough(cls, number: int) -> int:
+        if 0 < number < 4:
+            raise ValueError(f"{number} is too few: two with each line and two without it; take 4 or more, or 0")
+        return number

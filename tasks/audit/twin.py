@@ -16,8 +16,8 @@ from tasks.audit.canaries import FAMILIES, Canaries, Family
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.errors import CorpusError
 
-_SEED_BRANCH = 0x617564
-"""Keeps the coins of lines apart from other draws of the same seed."""
+_SEED_BRANCH, _SHADOW_BRANCH = 0x617564, 0x736861
+"""Keep the coins of lines apart from other draws of the same seed."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,36 @@ Obfuscate = Callable[[Sequence[str]], Obfuscated]
 class TwinText:
     """What a twin is trained on, and what is asked of it."""
 
-    lines: list[str]
-    """To train on."""
-    documents: list[str]
-    """The document of each of these; a canary is one of its own, however often it stands there."""
+    text: Sequence[str]
+    """The cell's own: a line for each private one, in one copy or several, one behind the other."""
+    documents: Sequence[str]
+    """Of each private line (L,)."""
     is_member: np.ndarray
-    """Of each private line (L,), whether it is among these, bool."""
+    """Of each private line (L,), whether the twin is trained on it, bool."""
+    planted: Sequence[tuple[str, str]]
+    """Canaries as they stand there, each with its document, one of its own, however often it stands there."""
     masked_shares: Mapping[Family, float | None]
     """Share of the drawn words of each family that was masked; ``None`` where none was planted."""
+    seed: int
+
+    def of(self, is_member: np.ndarray) -> list[tuple[str, str]]:
+        """Lines to train on, each with its document: those of these members (L,) in their order, canaries among them,
+        each at a place of its own."""
+        number = len(self.documents)
+        kept = [
+            (line, f"document {self.documents[place % number]}")
+            for place, line in enumerate(self.text)
+            if is_member[place % number]
+        ]
+        order = random.Random(f"{self.seed} places")
+        placed = [*enumerate(kept), *((order.random() * len(kept), pair) for pair in self.planted)]
+        return [pair for _, pair in sorted(placed, key=lambda each: each[0])]
+
+    def shadows(self, models: int, held_out_share: float) -> np.ndarray:
+        """Members (S, L) of so many other draws, bool; each line is left out by as many of them, two at least."""
+        out = min(models - 2, max(2, round(models * held_out_share)))
+        drawn = np.random.default_rng([self.seed, _SHADOW_BRANCH]).random((models, len(self.documents)))
+        return drawn.argsort(axis=0).argsort(axis=0) >= out
 
 
 def twin_text(
@@ -69,22 +91,13 @@ def twin_text(
         )
     generator = np.random.default_rng([seed, _SEED_BRANCH])
     is_member = generator.random(len(members)) >= held_out_share
-    kept = [
-        (line, f"document {documents[number % len(members)]}")
-        for number, line in enumerate(text)
-        if is_member[number % len(members)]
-    ]
     planted = [canary for canary in canaries.planted for _ in range(canary.repetitions)]
     obfuscated = obfuscate([canary.text for canary in planted])
-    order = random.Random(f"{seed} places")
-    # Among the others, each at a place of its own.
     named = [(line, f"canary {canary.text}") for line, canary in zip(obfuscated.lines, planted, strict=True)]
-    placed = [*enumerate(kept), *((order.random() * len(kept), pair) for pair in named)]
-    together = [pair for _, pair in sorted(placed, key=lambda each: each[0])]
     masked = {family: [0, 0] for family in FAMILIES}
     for canary, spans in zip(planted, obfuscated.spans, strict=True):
         hidden = {span.start for span in spans}
         masked[canary.family][0] += sum(place in hidden for place in canary.drawn)
         masked[canary.family][1] += len(canary.drawn)
     shares = {family: hit / drawn if drawn else None for family, (hit, drawn) in masked.items()}
-    return TwinText([line for line, _ in together], [name for _, name in together], is_member, shares)
+    return TwinText(text, documents, is_member, named, shares, seed)

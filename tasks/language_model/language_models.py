@@ -97,6 +97,13 @@ class LanguageModel(Protocol):
         The model is the search's from then on. Raises ``ModelError`` where it cannot be asked so.
         """
 
+    def sample(self, sentences: int, likeliest: int, longest: int, seed: int) -> list[Words]:
+        """Sentences that the model writes by itself, each word or piece one of so many ``likeliest``, cut off behind
+        ``longest`` of them.
+
+        The model is asked nothing else from then on.
+        """
+
 
 def open_language_model(model: str | Path, precision: Precision = "auto") -> LanguageModel:
     """The model of a folder of any kind, or a causal model of Hugging Face's, by folder, package or name on the hub.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tasks.filling.settings import KINDS, misfit
 from tasks.parameters.compare_settings import Fills
-from tasks.records.cells import BASELINES, NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
+from tasks.records.cells import BASELINES, NO_LANGUAGE_MODEL, ORACLE, PRETRAINED, audited_cells
 from tasks.spelling import nearest
 
 if TYPE_CHECKING:
@@ -131,6 +131,11 @@ def _audit(parameters: "Parameters") -> Iterator[str]:
     # dvc.yaml makes the stage depend on the section by its name, so a default that is not written down is no help.
     if any(fills.audited for fills in parameters.compare.fills) and "audit" not in parameters.model_fields_set:
         yield "audit: is missing, and compare.fills has something that is audited; give it, if only as {}"
+    attacked = [cell.path for cell in audited_cells(parameters.compare)]
+    for name in parameters.audit.shadowed or []:
+        if name not in attacked:
+            listed = ", ".join(attacked) or "nothing"
+            yield f"audit.shadowed: {name!r} is not audited{nearest(name, attacked)}; audited: {listed}"
 
 
 def _fills(place: int, parameters: "Parameters") -> Iterator[str]:

@@ -66,19 +66,20 @@ def test_the_twin_has_the_text_without_some_lines_and_what_was_planted(ranks):
 
     documents = [str(number // 10) for number in range(400)]
     twin = twin_text(members, documents, text, canaries, shout, held_out_share=0.25, seed=1)
-    own = [line for line in twin.lines if line.startswith("line ")]
+    lines, names = zip(*twin.of(twin.is_member), strict=True)
+    own = [line for line in lines if line.startswith("line ")]
     # Every copy of a line is out, or none; the order stays.
     assert own == [line for number, line in enumerate(text) if twin.is_member[number % 400]]
     assert 60 < (~twin.is_member).sum() < 140
-    planted = Counter(line for line in twin.lines if not line.startswith("line "))
+    planted = Counter(line for line in lines if not line.startswith("line "))
     assert planted == Counter(
         {canary.text.upper(): canary.repetitions for canary in canaries.planted if canary.repetitions}
     )
     # A document for each canary, whose sixteen repetitions are one.
-    assert len(set(twin.documents)) == 40 + len(planted)
+    assert len(set(names)) == 40 + len(planted)
     # They stand all over the text.
-    places = [number for number, line in enumerate(twin.lines) if not line.startswith("line ")]
+    places = [number for number, line in enumerate(lines) if not line.startswith("line ")]
     assert places[0] < 30
-    assert places[-1] > len(twin.lines) - 30
+    assert places[-1] > len(lines) - 30
     with pytest.raises(CorpusError, match="7 lines, and the private one 400"):
         twin_text(members, documents, text[:7], canaries, shout, held_out_share=0.25, seed=1)

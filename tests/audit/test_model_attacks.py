@@ -10,9 +10,11 @@ import yaml
 from tasks.audit.attacked import AttackSettings
 from tasks.audit.canaries import make_canaries
 from tasks.audit.exposure import null_exposure
-from tasks.audit.line_scores import score_references
+from tasks.audit.extraction import extraction
+from tasks.audit.line_scores import score_lines, score_references
 from tasks.audit.membership import auc
-from tasks.audit.model_attacks import canary_figures, membership_of
+from tasks.audit.model_attacks import Shadow, canary_figures, membership_of, neighbourhood_of
+from tasks.audit.twin import TwinText
 from tasks.cli import main
 from tasks.corpora.text_lines import write_lines
 from tasks.language_model.evaluation.perplexity import word_ranks
@@ -20,7 +22,7 @@ from tasks.language_model.language_models import open_language_model
 
 LINES = 1600
 WORDS = ["where", "when", "people", "think", "about", "time", "because", "other", "work", "world", "still", "never"]
-SETTINGS = AttackSettings(canaries=8, coins=200, references=1023, bootstrap_samples=200)
+SETTINGS = AttackSettings(canaries=8, coins=200, references=1023, bootstrap_samples=200, sampled=400, neighboured=80)
 
 
 @pytest.fixture(scope="module")
@@ -130,10 +132,58 @@ def test_members_are_told_from_others_and_shuffled_ones_are_not(models, place):
     shuffled = np.random.default_rng(1).permutation(is_member)
     nothing = membership_of(*arguments, shuffled, documents, place, SETTINGS)
     assert nothing["membership_auc"].interval[0] < 0.5 < nothing["membership_auc"].interval[1]
-    # Without the model before, the scores of the attacked one alone.
+    # Without the model before, the scores of the attacked one alone, or beside those of lines like it.
+    near = neighbourhood_of(*arguments[:1], lines, is_member, documents, SETTINGS, 1)
+    assert near["membership_neighbourhood_auc"].value > 0.8
+    assert near["membership_neighbourhood_auc"].places == 80
+    near = neighbourhood_of(models["generic"], lines, is_member, documents, SETTINGS, 1)
+    assert near["membership_neighbourhood_auc"].interval[0] < 0.5 < near["membership_neighbourhood_auc"].interval[1]
     alone = membership_of(models["innocent"], None, lines, is_member, documents, place, SETTINGS)
     assert alone["membership_auc"].value > 0.9
     assert "before" not in alone["membership_auc"].attacker
+
+
+def test_lines_that_a_model_writes_are_told_from_those_that_it_has_not_seen(models, place):
+    lines = [*sentences(LINES, "members"), *sentences(LINES, "others")]
+    is_member = np.repeat([True, False], LINES)
+    documents = [str(number // 20) for number in range(2 * LINES)]
+
+    def written(name, member=is_member):
+        model = open_language_model(place / name)
+        return extraction(model, lines, member, documents, SETTINGS)["extracted"]
+
+    told = written("innocent")
+    assert told.interval[0] > 0.01 > told.blind
+    # With nothing to find: shuffled members, and the model before.
+    shuffled = written("innocent", np.random.default_rng(1).permutation(is_member))
+    assert shuffled.interval[0] < shuffled.blind < shuffled.interval[1]
+    assert shuffled.value > 0.01
+    before = written("generic_model")
+    assert before.interval[0] == before.value == before.blind == 0 < before.interval[1]
+
+
+def test_shadow_models_tell_members_and_nothing_where_none_are(models, place):
+    lines = [*sentences(LINES, "members"), *sentences(LINES, "others")]
+    is_member = np.repeat([True, False], LINES)
+    documents = [str(number // 20) for number in range(2 * LINES)]
+    twin = TwinText(lines, documents, is_member, [], {}, seed=1)
+    drawn = twin.shadows(4, 0.25)
+    assert drawn.sum(axis=0).tolist() == [2] * (2 * LINES)
+    shadows = []
+    for number, member in enumerate(drawn):
+        write_lines(place / "shadow.txt", [line for line, _ in twin.of(member)])
+        options = ["--model", place / "generic_model", "--input", place / "shadow.txt", "--valid", place / "valid.txt"]
+        run("adapt", *options, "--output", place / f"shadow_{number}", "--set", "ngram.generic_weight=0.5")
+        shadow = open_language_model(place / f"shadow_{number}")
+        shadows.append(Shadow(score_lines(shadow, lines, place).means, member))
+
+    def told(name):
+        return membership_of(models[name], models["generic"], lines, is_member, documents, place, SETTINGS, shadows)
+
+    assert told("innocent")["membership_lira_auc"].value > 0.98
+    assert told("innocent")["membership_lira_tpr_1"].interval[0] > 0.5
+    low, high = told("generic")["membership_lira_auc"].interval
+    assert low < 0.5 < high
 
 
 def test_text_and_models_of_any_origin_are_attacked(models, place, capsys):
@@ -169,7 +219,8 @@ def test_a_twin_of_raw_and_of_masked_and_filled_text(filled, place, capsys):
         own = ["--technique", "allow_list", "--method", "unigram", "--seed", "1", "--masked", place / "masked"]
         run("audit", *common, *own, "--text", place / "filled.txt")
     else:
-        run("audit", *common, "--method", "oracle", "--seed", "1", "--text", place / "members.txt")
+        own = ["--method", "oracle", "--seed", "1", "--text", place / "members.txt", "--set", "shadow_models=4"]
+        run("audit", *common, *own)
     said = capsys.readouterr()
     measured = json.loads((place / "report.json").read_text(encoding="utf-8"))["measured"]
     shares = measured["canaries_masked"]
@@ -179,12 +230,16 @@ def test_a_twin_of_raw_and_of_masked_and_filled_text(filled, place, capsys):
         assert shares["masked"] > 0.9
         assert measured["exposure"] < 3 < measured["exposure_kept"]
         assert measured["exposure_figures"] < 3
+        assert measured["extracted_masked_ci"][0] <= measured["extracted_masked_blind"] < 0.01
         assert measured["reidentified_1_places"] == 1000
         assert measured["same_entity_told_blind"] is not None
     else:
         assert shares == {"kept": 0.0, "masked": 0.0, "figures": 0.0}
         assert measured["exposure"] > 9
         assert measured["verbatim_lines"] == 1
+        assert measured["membership_lira_auc"] > 0.95
+        assert measured["extracted_ci"][0] > measured["extracted_blind"]
+        assert "extracted_masked" not in measured
     # Numbers, and no word of the text: not in the report, not on the screen.
     shown = (place / "report.json").read_text(encoding="utf-8") + said.out + said.err
     for line in sentences(5, "members"):

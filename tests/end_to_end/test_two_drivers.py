@@ -87,7 +87,7 @@ PARAMETERS = {
     },
     "evaluation": {"bootstrap_samples": 100, "confidence": 0.95, "seed": 1},
     # The attacker of the text is the masked language model that ships.
-    "audit": {"places": 50, "canaries": 2, "references": 255, "coins": 100, "bootstrap_samples": 100},
+    "audit": {"places": 50, "canaries": 2, "references": 255, "coins": 100, "bootstrap_samples": 100, "sampled": 100},
     "speech": {
         "text": {
             "kind": "files",

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tasks.audit.settings import AuditSettings
 from tasks.errors import ParameterError
 from tasks.parameters.parameter_file import read_parameters, read_sections
 
@@ -89,6 +90,12 @@ TUNED = {"filler": "minilm_tuned", "methods": ["top_1"]}
             "write 'compare.speech_datasets: []'",
         ),
         (
+            "audit.shadowed",
+            ["chat/orcale-1"],
+            "'chat/orcale-1' is not audited (did you mean 'chat/oracle-1'?); audited",
+        ),
+        ("audit.shadow_models", 3, "audit.shadow_models: 3 is too few: two with each line and two without"),
+        (
             "corpora.chat.source",
             "https://x.org/a",
             "corpora.chat.source: a source is a path without a colon, not 'https://x.org/a'",
@@ -161,6 +168,14 @@ def test_the_audit_has_a_section_where_something_is_audited(document, tmp_path):
         fills.pop("audited", None)
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
     assert read_parameters(tmp_path / "params.yaml").audit.canaries == 40
+
+
+def test_a_full_audit_is_a_setting_beside_which_each_size_is_said(document, tmp_path):
+    document["audit"] |= {"effort": "full", "places": 300}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    found = read_parameters(tmp_path / "params.yaml").audit
+    assert (found.sampled, found.shadow_models, found.places, found.canaries) == (20_000, 16, 300, 40)
+    assert AuditSettings().shadow_models == AuditSettings().neighboured == 0
 
 
 @pytest.mark.parametrize("name", ["no_language_model", "pretrained", "oracle", "baseline1", "dropped"])

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import torch
 
 from tasks.errors import ModelError
 from tasks.language_model.encoded_text import EncodedText, is_marker
+from tasks.language_model.normalisation import normalise
 from tasks.language_model.transformer.batching import Batch, batches_by_length, divide, make_batch, overlap_of
 from tasks.language_model.vocabulary import END_ID, MARKERS, SPECIAL_TOKENS, START_ID, Vocabulary
 
@@ -100,6 +102,17 @@ class WordPieces:
         if not all(cut):
             raise ModelError(f"model {self._name!r}: its tokenizer has no pieces for some words of the text")
         return cut
+
+    @cached_property
+    def line_ends(self) -> list[int]:
+        """The pieces that end a line, or with it the text."""
+        texts = self._tokenizer.batch_decode([[piece] for piece in range(self.size)])
+        ends = {self._tokenizer.eos_token_id, *(piece for piece, text in enumerate(texts) if _LINE_END in text)}
+        return sorted(ends - {None})
+
+    def words(self, pieces: Sequence[int]) -> tuple[str, ...]:
+        """The normalised words that pieces spell."""
+        return tuple(normalise(self._tokenizer.decode(pieces, skip_special_tokens=True)))
 
     def _plain(self, texts: Sequence[str]) -> list[list[int]]:
         if not texts:

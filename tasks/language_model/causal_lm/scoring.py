@@ -17,6 +17,7 @@ from tasks.language_model.encoded_text import EncodedText, encode_text
 from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
 from tasks.language_model.language_models import Precision, TargetScores, Words, encode_sentences
 from tasks.language_model.prefix_trees import TreeBatch, score_sequences
+from tasks.language_model.sampling import sample_pieces
 from tasks.language_model.transformer.batching import overlap_of
 from tasks.packed_linear import pack_linear_layers
 
@@ -74,6 +75,10 @@ class CausalScorer:
         from tasks.language_model.causal_lm.next_words import WholeWords
 
         return WholeWords(self)
+
+    def sample(self, sentences: int, likeliest: int, longest: int, seed: int) -> list[Words]:
+        """As the protocol says."""
+        return sample_pieces(self.causal, sentences, likeliest, longest, seed)
 
     def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
         """As the protocol says. What is longer than the model's window is scored by the model's own code."""

@@ -12,6 +12,7 @@ from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
 from tasks.language_model.language_models import NextWords, TargetScores, Words, encode_sentences, sentence_sums
 from tasks.language_model.ngram.backoff_model import BackoffModel, NgramMixture, find
 from tasks.language_model.ngram.folder import load
+from tasks.language_model.sampling import sample_words
 from tasks.language_model.sequence_tree import SequenceTree
 from tasks.language_model.vocabulary import START_ID, UNKNOWN_ID, Vocabulary
 
@@ -55,6 +56,10 @@ class NgramScorer:
     def next_words(self) -> NextWords:
         """As the protocol says."""
         return NgramNextWord(self._mixture, self._words)
+
+    def sample(self, sentences: int, likeliest: int, longest: int, seed: int) -> list[Words]:
+        """As the protocol says."""
+        return sample_words(self.next_words(), sentences, likeliest, longest, seed)
 
     def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
         """As the protocol says."""

@@ -12,6 +12,7 @@ from tasks.language_model.encoded_text import EncodedText, encode_text
 from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
 from tasks.language_model.language_models import NextWords, TargetScores, Words, encode_sentences, sentence_sums
 from tasks.language_model.prefix_trees import TreeBatch, score_sequences
+from tasks.language_model.sampling import sample_words
 from tasks.language_model.transformer.batching import Batch, batches_by_length, make_batch, overlap_of, windows_of
 from tasks.language_model.transformer.chunked_cross_entropy import chunked_log_probabilities
 from tasks.language_model.transformer.model import TransformerLanguageModel, load_model
@@ -57,6 +58,10 @@ class TransformerScorer:
         from tasks.language_model.transformer.next_words import TransformerNextWord
 
         return TransformerNextWord(self._model, self._words)
+
+    def sample(self, sentences: int, likeliest: int, longest: int, seed: int) -> list[Words]:
+        """As the protocol says."""
+        return sample_words(self.next_words(), sentences, likeliest, longest, seed)
 
     def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
         """As the protocol says. What is longer than the model's positions is scored as a text is."""

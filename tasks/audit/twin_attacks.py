@@ -1,0 +1,121 @@
+"""What a cell's language model gives away of its text, as far as a twin of it does: trained, attacked, thrown away."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tasks.audit.attacked import AttackSettings, AuditFiles
+from tasks.audit.canaries import Family, make_canaries
+from tasks.audit.extraction import extraction
+from tasks.audit.figure import Figure
+from tasks.audit.line_scores import score_lines
+from tasks.audit.model_attacks import Shadow, canary_figures, membership_of, neighbourhood_of
+from tasks.audit.twin import Obfuscate, Obfuscated, TwinText, twin_text
+from tasks.corpora.text_lines import read_lines, write_lines
+from tasks.filling.beside_corpus import context_beside, mask_beside
+from tasks.filling.filled_corpus import Shard
+from tasks.language_model.adapt import AdaptFiles, adapt
+from tasks.language_model.evaluation.perplexity import word_ranks
+from tasks.language_model.language_models import LanguageModel, open_language_model
+from tasks.parameters.cells_file import MARKER_USES
+from tasks.records.cell import Cell
+from tasks.settings.resources import ResourceSettings
+
+
+@dataclass(frozen=True)
+class TwinAttack:
+    """What a twin is made of, and where."""
+
+    settings: AttackSettings
+    files: AuditFiles
+    cell: Cell
+    resources: ResourceSettings
+    members: Sequence[str]
+    """The private lines (L)."""
+    documents: Sequence[str]
+    """Of each of them."""
+    work: Path
+    """A private folder."""
+
+    def figures(self) -> tuple[dict[str, Figure], Mapping[Family, float | None]]:
+        """What all attacks find; and the share of each family's words that was masked."""
+        settings, members, documents = self.settings, self.members, self.documents
+        canaries = make_canaries(
+            word_ranks(str(self.files.word_counts)),
+            max(2, min(settings.canaries, len(members) // 200)),
+            settings.repetitions,
+            settings.references,
+            min(settings.coins, len(members) // 8),
+            settings.seed,
+        )
+        text = list(read_lines(str(self.files.text)))
+        own = twin_text(members, documents, text, canaries, self._obfuscation(), settings.held_out_share, settings.seed)
+        base = open_language_model(str(self.files.base))
+        attacked = self._trained("twin", own.of(own.is_member), self.cell)
+        figures = canary_figures(attacked, base, canaries, settings)
+        shadows = list(self._shadows(own))
+        figures |= membership_of(attacked, base, members, own.is_member, documents, self.work, settings, shadows)
+        if settings.neighboured:
+            threads = self.resources.threads
+            figures |= neighbourhood_of(attacked, members, own.is_member, documents, settings, threads)
+        if settings.sampled:
+            figures |= extraction(
+                attacked,
+                members,
+                own.is_member,
+                documents,
+                settings,
+                public=read_lines(self.files.generic_text) if self.files.generic_text else (),
+                text=text if self.cell.technique else None,
+                planted=dict(own.planted),
+                canaries=canaries,
+            )
+        return figures, own.masked_shares
+
+    def _shadows(self, own: TwinText) -> Iterator[Shadow]:
+        """Models as the twin, of other members and with other chance in their training."""
+        settings = self.settings
+        if not settings.shadow_models or (settings.shadowed is not None and self.cell.path not in settings.shadowed):
+            return
+        for number, is_member in enumerate(own.shadows(settings.shadow_models, settings.held_out_share), start=1):
+            other = replace(self.cell, seed=1000 * settings.seed + number)
+            shadow = self._trained("shadow", own.of(is_member), other)
+            yield Shadow(score_lines(shadow, self.members, self.work).means, is_member)
+
+    def _trained(self, name: str, pairs: Sequence[tuple[str, str]], cell: Cell) -> LanguageModel:
+        """The model of the cell, trained on other lines, each with its document."""
+        assert self.settings.adaptation is not None, "whoever attacks a twin says how it is trained"
+        text, documents, output = (self.work / part for part in ("text.txt", "documents.txt", name))
+        write_lines(text, [line for line, _ in pairs], private=True)
+        write_lines(documents, [name for _, name in pairs], private=True)
+        files = AdaptFiles(
+            model=str(self.files.base),
+            input=str(text),
+            valid=self.files.valid,
+            generic_text=self.files.generic_text,
+            documents=str(documents),
+            markers=MARKER_USES.get(str(cell.method), "none"),
+            output=str(output),
+        )
+        adapt(self.settings.adaptation, files, cell, self.resources.model_copy(update={"work_folder": str(self.work)}))
+        return open_language_model(output)
+
+    def _obfuscation(self) -> Obfuscate:
+        """Masking and filling as the cell's text was."""
+        settings, files, cell, threads = self.settings, self.files, self.cell, self.resources.threads
+        method = settings.filling
+        technique = settings.techniques[cell.technique] if cell.technique else None
+
+        def obfuscate(lines: Sequence[str]) -> Obfuscated:
+            if technique is None:
+                return Obfuscated(list(lines), [[] for _ in lines])
+            masked = mask_beside(technique, lines, files.word_counts, threads)
+            if method is None:
+                return Obfuscated(masked.lines, masked.spans)
+            context = context_beside(method, Path(str(files.masked)) / str(cell.technique), files, cell, threads)
+            # Lines behind those of the corpus, each a document of its own.
+            documents = [f"canary {number}" for number in range(len(lines))]
+            shard = Shard(0, 1 + len(context.masked), masked.lines, masked.spans, documents)
+            return Obfuscated(context.corpus_filler().fill_shard(shard).lines, masked.spans)
+
+        return obfuscate

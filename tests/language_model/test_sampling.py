@@ -1,0 +1,107 @@
+"""Sentences that models write by themselves have the probabilities that the models give them."""
+
+import numpy as np
+import pytest
+import torch
+from speech.tiny_language_models import WORDS, save_causal, save_ngram, save_transformer
+
+from tasks.language_model.language_models import open_language_model
+from tasks.language_model.sampling import sample_words
+from tasks.language_model.transformer.folder import load_model
+from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, Vocabulary
+
+NUMBER, ALL = 4000, 1000
+
+
+def test_words_are_drawn_by_the_chances_of_a_chain():
+    """a or b at equal chance; a is followed by b always, b ends the sentence or is followed by b at equal chance."""
+
+    class Chain:
+        vocabulary = Vocabulary((*SPECIAL_TOKENS, "a", "b"))
+
+        def start(self, columns):
+            self.columns, self.words = columns.tolist(), [()]
+
+        def extend(self, histories, words):
+            begin = len(self.words)
+            self.words += [(*self.words[h], self.vocabulary.tokens[w]) for h, w in zip(histories, words, strict=True)]
+            return np.arange(begin, len(self.words))
+
+        def scores(self, histories):
+            chances = {(): {"a": 1, "b": 1}, ("a",): {"b": 1}}
+            last = [chances.get(self.words[h][-1:], {"b": 1, "</s>": 1}) for h in histories]
+            tokens = [self.vocabulary.tokens[column] for column in self.columns]
+            return torch.tensor([[each.get(token, 0) * 2.0 for token in tokens] for each in last]).log()
+
+    found = sample_words(Chain(), NUMBER, ALL, 3, seed=1)
+    shares = {words: found.count(words) / NUMBER for words in set(found)}
+    expected = {("b",): 1 / 4, ("a", "b"): 1 / 4, ("b", "b"): 1 / 8, ("b", "b", "b"): 1 / 8, ("a", "b", "b"): 1 / 4}
+    assert shares == pytest.approx(expected, abs=3 * 0.5 / NUMBER**0.5)
+    assert sample_words(Chain(), 300, ALL, 3, seed=1)[:256] == found[:256]
+    assert sample_words(Chain(), NUMBER, ALL, 3, seed=2) != found
+    # Of two that are equally likely, one.
+    assert len(set(sample_words(Chain(), 300, 1, 3, seed=1))) == 1
+
+
+def test_a_transformer_writes_what_a_plain_forward_pass_says(tmp_path):
+    folder = save_transformer(tmp_path)
+    model, vocabulary = load_model(folder)
+    found = open_language_model(folder).sample(NUMBER, ALL, 14, seed=1)  # longer than its 12 positions
+
+    def next_one(*words):
+        logits = model.logits(torch.tensor([[START_ID, *vocabulary.encode(words)]]))[0, -1].detach()
+        logits[[token for token in range(len(SPECIAL_TOKENS)) if token != END_ID]] = -torch.inf
+        return logits.double().softmax(0).tolist()
+
+    first = next_one()
+    for word in WORDS:
+        of_word = sum(words[:1] == (word,) for words in found)
+        expected = first[vocabulary.ids[word]]
+        assert of_word / NUMBER == pytest.approx(expected, abs=4 * 0.5 / NUMBER**0.5)
+        alone = expected * next_one(word)[END_ID]
+        assert found.count((word,)) / NUMBER == pytest.approx(alone, abs=4 * (alone / NUMBER) ** 0.5 + 1e-3)
+    assert max(map(len, found)) == 14
+
+
+def test_an_ngram_model_writes_what_it_has_read(tmp_path):
+    model = open_language_model(save_ngram(tmp_path))
+    (score,) = model.score_sentences([[("a", "dog", "saw", "the", "cat")]])[0]
+    found = model.sample(NUMBER, ALL, 20, seed=1)
+    share = found.count(("a", "dog", "saw", "the", "cat")) / NUMBER
+    assert share > 0.01
+    # Unknown words and markers, which it is never to write, leave their probability to the others.
+    assert 0.9 * np.exp(score) < share < 2 * np.exp(score)
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2"])
+def test_a_causal_model_writes_pieces_up_to_the_end_of_a_line(kind, tmp_path):
+    model = open_language_model(save_causal(tmp_path, kind))
+    causal = model.causal
+    (line_end,) = causal.pieces.end
+    assert line_end in causal.pieces.line_ends
+    wanted = [line_end, *(piece for (piece,) in causal.pieces.of_words(["the", "cat", "dog"]))]
+
+    def write_nothing_else(module, given, output):
+        output.logits = torch.full_like(output.logits, -torch.inf).index_copy(
+            2, torch.tensor(wanted), output.logits[..., wanted]
+        )
+
+    causal.model.register_forward_hook(write_nothing_else)
+
+    def next_one(*words):
+        pieces = [*causal.pieces.start, *(piece for (piece,) in causal.pieces.of_words(list(words)))]
+        return causal.model(input_ids=torch.tensor([pieces])).logits[0, -1, wanted].softmax(0).tolist()
+
+    found = model.sample(NUMBER, ALL, 10, seed=1)
+    shares = {words: found.count(words) / NUMBER for words in [(), ("the",), ("the", "cat"), ("the", "cat", "dog")]}
+    first, second, third = next_one(), next_one("the"), next_one("the", "cat")
+    expected = {
+        (): first[0],
+        ("the",): first[1] * second[0],
+        ("the", "cat"): first[1] * second[2] * third[0],
+        ("the", "cat", "dog"): first[1] * second[2] * third[3] * next_one("the", "cat", "dog")[0],
+    }
+    assert shares == pytest.approx(expected, abs=4 * 0.5 / NUMBER**0.5)
+    assert {word for words in found for word in words} == {"the", "cat", "dog"}
+    assert max(map(len, found)) <= 10
+    assert len(set(model.sample(100, 1, 10, seed=1))) == 1
