@@ -6,6 +6,7 @@ from pydantic import Field
 
 from tasks.audit.settings import AuditSettings
 from tasks.filling.beside_corpus import CorpusFiles
+from tasks.filling.fillers.settings import CausalLanguageModelTuning, MaskedLanguageModelTuning
 from tasks.filling.methods import AnyMethod
 from tasks.language_model.settings import AdaptSettings
 from tasks.masking.techniques import AnyTechnique
@@ -40,5 +41,7 @@ class AttackSettings(AuditSettings):
     """All of the experiment: a tagger among them that has not masked the text looks for what is left."""
     filling: AnyMethod | None = Field(default=None, exclude=True)
     """``None`` where nothing was filled."""
+    tuning: MaskedLanguageModelTuning | CausalLanguageModelTuning | None = Field(default=None, exclude=True)
+    """How the filler was tuned on the masked text, with the folder of its base; ``None`` where it was not."""
     adaptation: AdaptSettings | None = Field(default=None, exclude=True)
     """``None`` where no twin is trained."""

@@ -161,10 +161,11 @@ class AuditCommand(StageCommand[AttackSettings, AuditFiles]):
             )
         if not params:
             return replace(found, settings=AttackSettings(**found.settings.model_dump(exclude_unset=True)))
+        from tasks.parameters.cells_file import base_folder
         from tasks.parameters.parameter_file import read_sections
 
         own = [f"filling.{cell.method}"] if is_filled(cell) else []
-        sections = ["masking", "language_model", "compare.private", *own]
+        sections = ["masking", "language_model", "compare.private", "tuned_fillers", *own]
         read = read_sections(params, sections)
         made: dict[str, Any] = {"techniques": read["masking"], "filling": read.get(f"filling.{cell.method}")}
         used = ["audit", "masking", *own]
@@ -174,6 +175,11 @@ class AuditCommand(StageCommand[AttackSettings, AuditFiles]):
             if private is not None:
                 said["adaptation"]["private"] = private.model_dump(mode="json", exclude_unset=True)
                 used.append("compare.private")
+            tuning = read["tuned_fillers"].get(cell.filler)
+            if tuning is not None and files.filler:
+                base = base_folder(files.filler, str(tuning.base), read["tuned_fillers"])
+                made["tuning"] = tuning.model_copy(update={"base": base})
+                used.append(f"tuned_fillers.{cell.filler}")
             made["adaptation"] = of_kind(said, [], AdaptSettings)
             used += [f"language_model.{part}" for part in ("adaptation", "kind", said["kind"])]
         settings = AttackSettings.model_validate({**found.settings.model_dump(exclude_unset=True), **made})

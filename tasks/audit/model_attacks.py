@@ -4,7 +4,7 @@ All three go by the calibrated score of a line: its log-probability under the at
 before it was adapted, which says how probable the line is for whoever has not seen it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,10 +38,25 @@ class Shadow:
 def canary_figures(
     attacked: "LanguageModel", base: "LanguageModel", canaries: Canaries, settings: AuditSettings
 ) -> dict[str, Figure]:
-    """Exposure of each family by repetitions, in bits, and the bound on epsilon from the coins.
+    """``exposure_figures`` of a language model; ``base``: the one that it was adapted from."""
+
+    def score(sentences: Mapping[Form, Sequence[str]]) -> dict[Form, np.ndarray]:
+        after, before = score_references(attacked, sentences), score_references(base, sentences)
+        return {form: after[form] - before[form] for form in sentences}
+
+    return exposure_figures(score, canaries, settings, _FROM_LOSS)
+
+
+def exposure_figures(
+    score: Callable[[Mapping[Form, Sequence[str]]], Mapping[Form, np.ndarray]],
+    canaries: Canaries,
+    settings: AuditSettings,
+    by: str,
+) -> dict[str, Figure]:
+    """Exposure of each family by repetitions, in bits, and the bound on epsilon from the coins, if there are any.
 
     ``exposure_kept_4`` is that of common words planted four times, ``exposure`` that of names at the most repetitions.
-    ``base``: the model that the attacked one was adapted from.
+    ``score`` gives calibrated scores (S,) of sentences by form; ``by`` says what these are.
     """
     from tasks.audit.exposure import mean_exposure
     from tasks.audit.one_run_epsilon import guess_and_bound
@@ -54,14 +69,7 @@ def canary_figures(
     for number, canary in enumerate(canaries.planted):
         planted[canary.family, canary.form].append(number)
         forms[canary.family, canary.form].append(canary.text)
-    calibrated = {
-        form: scores - before
-        for (form, scores), before in zip(
-            score_references(attacked, forms).items(),
-            score_references(base, forms).values(),
-            strict=True,
-        )
-    }
+    calibrated = score(forms)
     references = {form: calibrated[form][: len(lines)] for form, lines in canaries.references.items()}
     scores = np.empty(len(canaries.planted))
     for form, numbers in planted.items():
@@ -69,7 +77,8 @@ def canary_figures(
     repetitions = sorted({canary.repetitions for canary in canaries.planted if canary.repetitions})
     most = repetitions[-1]
     found = {}
-    attacker = f"rank among {settings.references:,} sentences of the same form, by the {_FROM_LOSS}"
+    number = max(map(len, references.values()))
+    attacker = f"rank among {number:,} sentences of the same form, by the {by}"
     for family in FAMILIES:
         for times in repetitions:
             groups = [
@@ -96,7 +105,7 @@ def canary_figures(
         scores[coins],
         np.array([bool(canaries.planted[number].repetitions) for number in coins]),
         guesses=round(settings.guessed_share * len(coins)),
-        attacker=f"lower bound at {settings.confidence:.0%} from canaries that a coin put in, by the {_FROM_LOSS}",
+        attacker=f"lower bound at {settings.confidence:.0%} from canaries that a coin put in, by the {by}",
         seed=settings.seed,
         confidence=settings.confidence,
     )

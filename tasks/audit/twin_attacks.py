@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tasks.audit.attacked import AttackSettings, AuditFiles
-from tasks.audit.canaries import Family, make_canaries
+from tasks.audit.canaries import Canaries, Family, make_canaries
 from tasks.audit.extraction import extraction
 from tasks.audit.figure import Figure
 from tasks.audit.line_scores import score_lines
@@ -14,6 +14,7 @@ from tasks.audit.twin import Obfuscate, Obfuscated, TwinText, twin_text
 from tasks.corpora.text_lines import read_lines, write_lines
 from tasks.filling.beside_corpus import context_beside, mask_beside
 from tasks.filling.filled_corpus import Shard
+from tasks.filling.fillers.tune_filler import TuneFiles
 from tasks.language_model.adapt import AdaptFiles, adapt
 from tasks.language_model.evaluation.perplexity import word_ranks
 from tasks.language_model.language_models import LanguageModel, open_language_model
@@ -50,9 +51,10 @@ class TwinAttack:
         )
         text = list(read_lines(str(self.files.text)))
         own = twin_text(members, documents, text, canaries, self._obfuscation(), settings.held_out_share, settings.seed)
+        found = self._of_filler(canaries)
         base = open_language_model(str(self.files.base))
         attacked = self._trained("twin", own.of(own.is_member), self.cell)
-        figures = canary_figures(attacked, base, canaries, settings)
+        figures = found | canary_figures(attacked, base, canaries, settings)
         shadows = list(self._shadows(own))
         figures |= membership_of(attacked, base, members, own.is_member, documents, self.work, settings, shadows)
         if settings.neighboured:
@@ -71,6 +73,29 @@ class TwinAttack:
                 canaries=canaries,
             )
         return figures, own.masked_shares
+
+    def _of_filler(self, canaries: Canaries) -> dict[str, Figure]:
+        """What a twin of the filler gives away, where that was tuned on the corpus."""
+        from tasks.audit.filler_exposure import filler_exposure
+
+        settings, files, technique = self.settings, self.files, self.cell.technique
+        if settings.tuning is None or technique is None:
+            return {}
+        folder = Path(str(files.masked)) / technique
+        given = TuneFiles(
+            base=str(settings.tuning.base),
+            input=str(self.work / "masked.txt"),
+            output=str(self.work / "filler"),
+            kept_words=str(folder / "kept_words.txt"),
+            word_counts=files.word_counts,
+            tuning_text=files.tuning_text,
+            generic_text=files.generic_text,
+        )
+        planted = [canary.text for canary in canaries.planted for _ in range(canary.repetitions)]
+        masked = mask_beside(settings.techniques[technique], planted, files.word_counts, self.resources.threads).lines
+        resources = self.resources.model_copy(update={"work_folder": str(self.work)})
+        text = list(read_lines(folder / "text.txt"))
+        return filler_exposure(settings.tuning, given, text, masked, canaries, settings, resources)
 
     def _shadows(self, own: TwinText) -> Iterator[Shadow]:
         """Models as the twin, of other members and with other chance in their training."""

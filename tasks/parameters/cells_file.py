@@ -9,7 +9,7 @@ below which its files lie. ``options`` are words of its command that others have
 another one that it has anyway.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +157,11 @@ def _filler_folder(name: str, cell: Cell, parameters: Parameters) -> str:
     return f"models/tuned_fillers/{cell.dataset}/{cell.technique}/{name}"
 
 
+def base_folder(tuned: str, base: str, tuned_fillers: Collection[str]) -> str:
+    """The folder of what the filler in the folder ``tuned`` was tuned from."""
+    return str(Path(tuned).parent / base) if base in tuned_fillers else f"models/fillers/{base}"
+
+
 def _rounds(name: str, parameters: Parameters) -> Iterator[str]:
     """The tuned fillers that lead to one, from the first round to itself; nothing for one that is not tuned."""
     settings = parameters.tuned_fillers.get(name)
@@ -255,8 +260,8 @@ def _adapted(cell: Cell, parameters: Parameters) -> Entry:
 
 
 def _audited(cell: Cell, parameters: Parameters) -> Entry:
-    """A text, and the twin of the model that is trained on it. What was not filled depends on no method and no filler:
-    its own settings, or the attacks', stand in their place."""
+    """A text, and the twins of the model that is trained on it and of a filler that was tuned for it. What was not
+    filled or tuned depends on no method, filler or tuning: its own settings, or the attacks', stand in their place."""
     typed = ("technique", "method", "seed")
     of_raw_text = "audit" if cell.method == ORACLE else "compare.private"
     options: Entry = {name: value for name, value in cell.as_dict().items() if name in typed and value is not None}
@@ -267,6 +272,7 @@ def _audited(cell: Cell, parameters: Parameters) -> Entry:
         "text": _training_text(cell),
         "filler": options.get("filler", "data/word_counts.tsv"),
         "filling": f"filling.{cell.method}" if is_filled(cell) else of_raw_text,
+        "tuning": f"tuned_fillers.{cell.filler}" if cell.filler in parameters.tuned_fillers else "audit",
     }
 
 

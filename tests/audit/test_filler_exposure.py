@@ -1,0 +1,71 @@
+"""What a filler remembers that was tuned on a text with canaries, and what one that was not."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+from tiny_masked_models import random_bert, save, word_piece_tokenizer
+
+from tasks.audit.canaries import Canaries, Canary
+from tasks.audit.exposure import null_exposure
+from tasks.audit.filler_exposure import filler_exposure, masked_scores
+from tasks.audit.settings import AuditSettings
+from tasks.filling.fillers.settings import MaskedLanguageModelTuning
+from tasks.filling.fillers.tune_filler import TuneFiles
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
+from tasks.settings.resources import ResourceSettings
+
+WORDS = [f"{first}{second}" for first in "bdfgklmnprst" for second in ("ador", "elin", "imos", "ovar", "ulet")]
+FORM = ("masked", 0)
+
+
+def test_words_are_scored_each_masked_alone():
+    """Parity with a plain forward pass; what is the same in all sentences, and what is no word, adds nothing."""
+    tokenizer = word_piece_tokenizer()
+    model = random_bert(tokenizer)
+    sentences = ["the cat sat", "the dog sat", "the dog ran", "the zebra ran"]
+    allowed = ["cat", "dog", "sat", "ran"]
+
+    def said(masked, word):
+        logits = model(**tokenizer(masked, return_tensors="pt")).logits[0]
+        place = tokenizer(masked)["input_ids"].index(tokenizer.mask_token_id)
+        entries = tokenizer.convert_tokens_to_ids(allowed)
+        return float(logits[place, entries].log_softmax(0)[allowed.index(word)])
+
+    with torch.inference_mode():
+        expected = [
+            said("the [MASK] sat", "cat") + said("the cat [MASK]", "sat"),
+            said("the [MASK] sat", "dog") + said("the dog [MASK]", "sat"),
+            said("the [MASK] ran", "dog") + said("the dog [MASK]", "ran"),
+            said("the zebra [MASK]", "ran"),
+        ]
+    scores = masked_scores(MaskedLanguageModel(model, tokenizer, "tiny"), {FORM: sentences})
+    assert scores[FORM] == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_a_filler_remembers_what_it_was_tuned_on(planted, tmp_path):
+    chance = random.Random(1)
+    drawn = list(dict.fromkeys(" ".join(chance.choices(WORDS, k=3)) for _ in range(600)))
+    told = [f"we ask {words}" for words in drawn[:8]]
+    references = [f"we ask {words}" for words in drawn[8:520]]
+    canaries = Canaries([Canary(text, (7,), "masked", 0, 16) for text in told], {FORM: references})
+    tokenizer = word_piece_tokenizer(["we", "ask", "now", *WORDS])
+    model = random_bert(tokenizer)
+    with torch.no_grad():
+        model.get_input_embeddings().weight.mul_(0.25)  # all words about as likely, as nobody knows one from another
+    base = save(model, tokenizer, tmp_path / "base")
+    files = TuneFiles(base=str(base), input=str(tmp_path / "masked.txt"), output=str(tmp_path / "filler"))
+    tuning = MaskedLanguageModelTuning(
+        kind="masked_lm", steps=300, batch_pieces=256, learning_rate=0.02, masked_share=0.25, minimum_sentences=1
+    )
+    text = [f"now {words}" for words in drawn[520:]]
+    lines = [line for line in told for _ in range(16)] if planted else []
+    settings = AuditSettings(bootstrap_samples=200)
+    resources = ResourceSettings(threads=1, parallel_stages=1)
+    found = filler_exposure(tuning, files, text, lines, canaries, settings, resources)
+    figure = found["exposure_filler"]
+    assert np.isclose(figure.blind, null_exposure(512, 8, 0.95)[0], atol=0.01)
+    low, high = null_exposure(512, 8, 0.9999)[1]
+    assert low < figure.value < high if not planted else figure.interval[0] > 3
