@@ -26,6 +26,9 @@ CLASSES = (
     "MISCELLANEOUS",
 )
 """Every class a marker can have. ``MASK`` is the class of the paper's marker: masked, class unknown."""
+DIRECT_IDENTIFIERS = frozenset(("PERSON", "CONTACT", "IDENTIFIER"))
+"""Classes of words that say by themselves who is meant. All others are quasi-identifiers, which say it together (Pilán
+et al. 2022, "The Text Anonymization Benchmark", section 3)."""
 
 _NAMES = "|".join(CLASSES)
 MARKER_PATTERN = re.compile(rf"\[({_NAMES})\]")

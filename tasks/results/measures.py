@@ -264,6 +264,8 @@ MEASURES = (
             kind="number", share=True, digits=2),
     _leak("clear_share", "Words that any technique calls private, in clear, %", "private words in clear"),
     _leak("residual_entities", "Words that another tagger calls private, in clear, %", "other tagger's, in clear"),
+    _leak("residual_direct", "Direct identifiers that another tagger finds in clear, %", "direct identifiers"),
+    _leak("residual_quasi", "Quasi-identifiers that another tagger finds in clear, %", "", _OFFERED),
     _leak("verbatim_lines", "Lines that are the private line, word for word, %", "", _OFFERED),
     _leak("reidentified", "Masked words that an attacker guesses at once, %", "guessed at once",
           field="reidentified_1", interval="reidentified_1_ci"),

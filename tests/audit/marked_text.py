@@ -46,14 +46,14 @@ class MaskedText:
 
 
 class Names(Technique):
-    """A tagger that finds these words."""
+    """A tagger that finds these words: names, and by class others."""
 
     name = "names"
 
-    def __init__(self, *words: str) -> None:
-        self._words = words
+    def __init__(self, *names: str, **others: str) -> None:
+        self._classes = dict.fromkeys(names, "PERSON") | {word: label for label, word in others.items()}
 
     def findings(self, lines: Sequence[str]) -> Iterator[tuple[str, list[Finding]]]:
         for line in lines:
-            found = (match for word in self._words for match in re.finditer(rf"\b{word}\b", line))
-            yield line, [Finding(*span, "PERSON", "names") for span in sorted(match.span() for match in found)]
+            found = (match for match in re.finditer(r"\w+", line) if match[0] in self._classes)
+            yield line, [Finding(*match.span(), self._classes[match[0]], "names") for match in found]

@@ -18,7 +18,7 @@ from tasks.errors import CorpusError
 from tasks.masking.combination import AllowList, Combination, EntityTagger
 
 LINES = ["{anna} saw {bob} at {noon}", "they met {carla} and {dora}", "{emil} slept"]
-TAGGER = Names("anna", "bob", "carla", "dora", "emil")
+TAGGER = Names("anna", "bob", "carla", "dora", "emil", DATE="noon")
 
 
 def values(figures):
@@ -32,12 +32,13 @@ def test_both_ends(tmp_path):
     sidecars = {"list": text.sidecar}
     masked = clear_text(text.raw, fill, sidecars, "list", TAGGER, copies=2)
     nothing = {"clear_share": 0, "verbatim_lines": 0, "residual_entities": 0, "document_recall": 1}
+    nothing |= dict.fromkeys(("residual_direct", "residual_quasi", "residual_person", "residual_date"), 0)
     assert values(masked) == nothing
     assert values(clear_text(text.raw, text.raw, sidecars, None, TAGGER)) == {
         name: 1 - nothing[name] for name in nothing
     }
     assert masked["clear_share"].interval is None
-    assert masked["residual_entities"].interval[1] > 0.3, "five words of five say little of others"
+    assert masked["residual_entities"].interval[1] > 0.3, "six words of six say little of others"
 
 
 def test_private_is_what_any_technique_masks(tmp_path):
@@ -80,10 +81,29 @@ def test_a_document_is_masked_where_all_its_words_are(tmp_path):
     documents = text.other("documents.txt", ["a", "a", "b", "b", "c"])
     hidden = list(masked_words(text.sidecar))
     figures = residual_entities(text.raw, hidden, TAGGER, documents)
-    assert values(figures) == {"residual_entities": 1 / 6, "document_recall": 1 / 2}
+    assert (figures["residual_entities"].value, figures["document_recall"].value) == (1 / 6, 1 / 2)
     assert figures["document_recall"].places == 2, "nothing is to be masked in the third"
     lines = residual_entities(text.raw, hidden, TAGGER)
-    assert values(lines) == {"residual_entities": 1 / 6, "document_recall": 3 / 4}
+    assert (lines["residual_entities"].value, lines["document_recall"].value) == (1 / 6, 3 / 4)
+
+
+def test_an_entity_is_masked_where_every_mention_is(tmp_path):
+    lines = {
+        "{anna} {smith} met {anna} in {rome} on {monday}": "a",
+        "anna smith left {rome}": "a",
+        "{bob} was in {rome} from monday to {monday}": "b",
+        "{bob} saw anna {smith}": "c",
+    }
+    text = MaskedText.write(tmp_path, list(lines))
+    tagger = Names("anna", "smith", "bob", LOCATION="rome", DATE="monday")
+    hidden = list(masked_words(text.sidecar))
+    figures = residual_entities(text.raw, hidden, tagger, text.other("documents.txt", list(lines.values())))
+    shares = {name: (figure.value, figure.places) for name, figure in figures.items()}
+    # Of a Anna Smith and Anna, of b Bob, of c Bob and Anna Smith; the latter has a mention, or a part of one, in clear.
+    assert shares["residual_direct"] == shares["residual_person"] == (2 / 5, 5)
+    assert shares["residual_quasi"] == (1 / 4, 4)
+    assert (shares["residual_location"], shares["residual_date"]) == ((0, 2), (1 / 2, 2))
+    assert figures["residual_direct"].interval is not None
 
 
 def test_documents_are_drawn_whole(tmp_path):
