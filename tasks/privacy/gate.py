@@ -5,12 +5,13 @@ attacked does not leave.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from tasks.audit.clear_text import masked_words, tagged_words
+from tasks.audit.clear_text import Words, masked_words, tagged_words
+from tasks.audit.figure import Figure
 from tasks.corpora.masked_text import CLASSES
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import ParameterError
@@ -18,7 +19,7 @@ from tasks.masking.taggers.entity_tagger import EntityTagger
 from tasks.privacy.released_cell import FilledCell
 from tasks.records.stage_report import content_hash
 from tasks.results.leakage import check_limits, meets, row_of
-from tasks.results.measures import Measure, leaks, measure
+from tasks.results.measures import Measure, Row, leaks, measure
 
 FEWEST = 20
 """Groups of fewer words are joined where they are shown: a small group tells of single words."""
@@ -57,6 +58,8 @@ class ClearWords:
     """Words by class."""
     clear: Mapping[str, int]
     """Those that stand in clear."""
+    by_line: Sequence[Words] = ()
+    """All of them, line by line."""
 
     def above(self, limit: float, classes: Iterable[str]) -> list[str]:
         """Classes whose share of clear words is above a limit."""
@@ -84,10 +87,12 @@ def clear_words(cell: FilledCell, taggers: Iterable[EntityTagger], threads: int)
         technique = entity_tagger(settings, threads)
         tagged: Counter[str] = Counter()
         clear: Counter[str] = Counter()
+        by_line = []
         for private, shown in tagged_words(read_lines(cell.raw), masked_words(cell.sidecar), technique):
             tagged.update(finding.label for finding in private)
             clear.update(finding.label for finding in shown)
-        found.append(ClearWords(technique.name, tagged, clear))
+            by_line.append(frozenset((finding.start, finding.end) for finding in private))
+        found.append(ClearWords(technique.name, tagged, clear, by_line))
     return found
 
 
@@ -111,24 +116,31 @@ def refuse_clear_words(cell: FilledCell, found: Iterable[ClearWords], limit: flo
     )
 
 
-def refuse_unattacked(cell: FilledCell, at_most: Mapping[str, float]) -> None:
-    """``ParameterError`` where this very text was not attacked, or attacks found more than the limits allow.
-
-    Limits about the language model hold where that is released.
-    """
-    method = str(cell.cell.method)
+def attacks_on(cell: FilledCell) -> Row:
+    """What attacks found, by the names of the figures. ``ParameterError`` where this very text was not attacked."""
     if cell.audit is None:
         raise ParameterError(
-            f"{cell.cell.path!r} is not released: nobody has attacked it; name {method!r} under 'audited' in its entry "
-            "of compare.fills in params.yaml, and run 'palimpsest run'"
+            f"{cell.cell.path!r} is not released: nobody has attacked it; name {str(cell.cell.method)!r} under "
+            "'audited' in its entry of compare.fills in params.yaml, and run 'palimpsest run'"
         )
     if cell.audit["inputs"].get(str(cell.text)) != content_hash(cell.text):
         raise ParameterError(
             f"{cell.cell.path!r} is not released: another text was attacked than {str(cell.text)!r} is now; run "
             "'palimpsest run' again"
         )
+    return row_of(cell.audit["measured"])
+
+
+def with_clear_share(row: Row, union: Figure) -> Row:
+    """The figures, with what this text and earlier releases leave in clear together in the place of what it does."""
+    attackers = {**row["attackers"], "clear_share": union.attacker}
+    return {**row, "clear_share": union.value, "attackers": attackers}
+
+
+def refuse_beyond(cell: FilledCell, row: Row, at_most: Mapping[str, float]) -> None:
+    """``ParameterError`` where attacks found more than the limits allow; those about the language model hold where that
+    is released."""
     check_limits(at_most, "release.at_most")
-    row = row_of(cell.audit["measured"])
     limits = {each.name: at_most[each.name] for each in _attacked(cell) if each.name in at_most}
     beyond = [
         f"{name} is {_figure(measure(name), row)}, at most {limit:g}"
@@ -148,7 +160,7 @@ def _attacked(cell: FilledCell) -> list[Measure]:
     return [each for each in leaks() if not each.of_model or cell.model is not None]
 
 
-def _figure(found: Measure, row: Mapping[str, Any]) -> str:
+def _figure(found: Measure, row: Row) -> str:
     """With two digits that count, as all shares of a card."""
 
     def shown(value: float) -> str:
@@ -161,15 +173,15 @@ def _figure(found: Measure, row: Mapping[str, Any]) -> str:
     return f"{shown(value)}{ends}" + (f"; {shown(blind)} blind" if blind is not None else "")
 
 
-def checks_of(cell: FilledCell, found: Iterable[ClearWords], limit: float, at_most: Mapping[str, float]) -> list[Check]:
-    """All checks of a cell that may leave."""
+def checks_of(
+    cell: FilledCell, found: Iterable[ClearWords], limit: float, row: Row, at_most: Mapping[str, float]
+) -> list[Check]:
+    """All checks of a cell that may leave; ``row``: what attacks found."""
     claimed = claimed_classes(cell.mask)
-    return [*(_of_tagger(words, limit, claimed) for words in found), *_of_attacks(cell, at_most)]
+    return [*(_of_tagger(words, limit, claimed) for words in found), *_of_attacks(cell, row, at_most)]
 
 
-def _of_attacks(cell: FilledCell, at_most: Mapping[str, float]) -> Iterator[Check]:
-    measured = cell.audit["measured"] if cell.audit is not None else {}
-    row = row_of(measured)
+def _of_attacks(cell: FilledCell, row: Row, at_most: Mapping[str, float]) -> Iterator[Check]:
     for each in _attacked(cell):
         if row[each.name] is not None:
             attacker = row["attackers"].get(each.field or each.name, "")

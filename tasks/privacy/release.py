@@ -14,7 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from tasks.audit.clear_text import configured_taggers
+from tasks.audit.clear_text import configured_taggers, masked_words
 from tasks.errors import ParameterError
 from tasks.files.atomic_file import PUBLIC_MODE, atomic_folder, make_folder
 from tasks.files.clone_key import key_id, private_home
@@ -23,7 +23,16 @@ from tasks.parameters.parameter_file import Parameters
 from tasks.privacy.budget import check_budget, check_key
 from tasks.privacy.card import CardFacts, card
 from tasks.privacy.earlier_releases import RAW, SIDECAR, SharedLines, shared_lines
-from tasks.privacy.gate import Check, checks_of, clear_words, percent, refuse_clear_words, refuse_unattacked
+from tasks.privacy.gate import (
+    Check,
+    attacks_on,
+    checks_of,
+    clear_words,
+    percent,
+    refuse_beyond,
+    refuse_clear_words,
+    with_clear_share,
+)
 from tasks.privacy.ledger import Release, append_to_ledger, of_corpus, read_ledger
 from tasks.privacy.promise import epsilon_of
 from tasks.privacy.released_cell import FilledCell
@@ -75,11 +84,14 @@ def make_release(cell: FilledCell, wish: Wish, parameters: Parameters) -> Made:
         of_this_corpus = of_corpus(before, entry.dataset)
         check_key([*of_this_corpus, entry], key=key_id(), other_keys=allowed.other_keys)
         check_budget(of_this_corpus, counts=entry.counts, epsilon=entry.epsilon, budget=allowed.epsilon_budget)
-        refuse_unattacked(cell, allowed.at_most)
+        attacks = attacks_on(cell)
         limit = allowed.clear_share
         found = clear_words(cell, configured_taggers(parameters.masking.values()), parameters.resources.threads)
         refuse_clear_words(cell, found, limit)
-        checks = checks_of(cell, found, limit, allowed.at_most)
+        private = [*map(masked_words, cell.masks), *(words.by_line for words in found)]
+        attacks = with_clear_share(attacks, earlier.clear_share(cell.raw, private))
+        refuse_beyond(cell, attacks, allowed.at_most)
+        checks = checks_of(cell, found, limit, attacks, allowed.at_most)
         facts = CardFacts(
             wish.name, wish.license, wish.language, checks, earlier, {one.name: one.cell for one in before}
         )

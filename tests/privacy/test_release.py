@@ -254,6 +254,21 @@ def test_a_second_release_stands_beside_the_first_one_by_the_users_word(folder, 
     assert "chat: epsilon none is promised; no budget is set" in capsys.readouterr().out
 
 
+def test_what_an_earlier_release_leaves_in_clear_is_in_clear(folder, monkeypatch):
+    # Of each line's two private words the first release shows one, and the second, attacked alone, none.
+    allow(folder, clear_share=0.5, at_most={"clear_share": 0.5})
+    attacked(monkeypatch, "union", "unigram", clear_share=0.0)
+    release("chat/words/unigram-1", "--name", "first")
+    allow(folder, at_most={"clear_share": 0.4})
+    with pytest.raises(PalimpsestError, match=r"clear_share is 50 %, at most 0\.4"):
+        release("chat/union/unigram-1", "--name", "second", "--also", "first")
+    allow(folder, at_most={"clear_share": 0.5})
+    release("chat/union/unigram-1", "--name", "second", "--also", "first")
+    card = (folder / "releases/second/README.md").read_text(encoding="utf-8")
+    who = "whoever reads this text, and 'first'; private is what any technique, tagger or release of it calls so"
+    assert f"| words that any technique calls private, in clear | {who}; at most 0.5 | 50 % | yes |" in card
+
+
 def test_the_model_goes_with_the_text_if_asked_for(folder):
     allow(folder, at_most={})
     release("chat/union/unigram-1", "--name", "with-model", "--with-model", "--license", "cc-by-4.0")

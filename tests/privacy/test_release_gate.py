@@ -60,7 +60,13 @@ def test_two_releases_show_what_one_of_them_keeps(tmp_path):
     assert shared.lines == {"one": 3, "two": 1}
     # Anna and Bob twice, each shown by the other one; of Dora, and, Eve all but Dora.
     assert (shared.shown, shared.masked) == (2 * 2 + 2, 2 * 2 + 3)
-    assert shared_lines(ours / RAW, ours / SIDECAR, [entry("gone")], tmp_path / "copies").unknown == ["gone"]
+    # Of these and Carla, whom nobody shows; and of "left", which a tagger alone calls private.
+    tagged = [frozenset[tuple[int, int]]()] * 3 + [frozenset([(6, 10)])] + [frozenset[tuple[int, int]]()]
+    union = shared.clear_share(ours / RAW, [tagged])
+    assert (union.value, union.places) == (7 / 9, 9)
+    alone = shared_lines(ours / RAW, ours / SIDECAR, [entry("gone")], tmp_path / "copies")
+    assert alone.unknown == ["gone"]
+    assert alone.clear_share(ours / RAW, [tagged]).value == 1 / 6
 
 
 def test_a_class_is_held_against_the_limit_where_it_is_claimed():
