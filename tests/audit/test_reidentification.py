@@ -9,9 +9,12 @@ from marked_text import MaskedText
 from scripted_model import ScriptedModel
 from tiny_masked_models import bert_of_bias, save, word_piece_tokenizer
 
-from tasks.audit.reidentification import WordList, figures_of, masked_places, ranks_of, reidentification
+from tasks.audit.masked_places import masked_places
+from tasks.audit.reidentification import Reader, WordList, figures_of, ranks_of, reidentification
+from tasks.audit.reranking import MOST, Reranker
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.masked_sentence import Casing
 
 HIDDEN = made_up_words(60)
 COUNTS = [(word, 6000 // (rank + 3)) for rank, word in enumerate(HIDDEN)]
@@ -27,9 +30,14 @@ def drawn_text(tmp_path, number=500):
 
 
 def attacked(places, script, words=None):
+    return figures_of(places, ranks(places, script, words), "test")
+
+
+def ranks(places, script, words=None, second=None):
     model = ScriptedModel([*HIDDEN, *CLUES, "said"], script)
     listed = words or WordList(COUNTS, KeptWords())
-    return figures_of(places, ranks_of(places, model, model.candidates(), listed), "test")
+    reranker = second and Reranker(second, Casing({}, filler_is_cased=False))
+    return ranks_of(places, Reader(model, model.candidates(), listed), listed, reranker)
 
 
 def test_an_attacker_who_knows_the_answers_has_them_all(tmp_path):
@@ -45,9 +53,44 @@ def test_where_the_line_says_nothing_the_guess_is_the_blind_one(tmp_path):
     text = drawn_text(tmp_path)
     places = masked_places(text.masked, text.sidecar, 400, 1)
     taste = dict(zip(HIDDEN, np.random.default_rng(1).dirichlet(np.ones(60)).tolist(), strict=True))
-    model = ScriptedModel([*HIDDEN, *CLUES, "said"], lambda words, _: taste)
-    ranks = ranks_of(places, model, model.candidates(), WordList(COUNTS, KeptWords()))
-    assert np.abs(ranks.reading - ranks.blind).max() <= 0.5, "but for ties that rounding breaks"
+    found = ranks(places, lambda words, _: taste)
+    assert np.abs(found.reading - found.blind).max() <= 0.5, "but for ties that rounding breaks"
+
+
+class SecondReader:
+    """A language model that finds some lines more probable than all others."""
+
+    def __init__(self, *probable):
+        self.probable, self.read = {tuple(line.split()) for line in probable}, []
+
+    def score_sentences(self, groups):
+        self.read += groups
+        return [np.array([0.0 if line in self.probable else -100.0 for line in lines]) for lines in groups]
+
+
+def test_a_second_reader_orders_the_best_guesses_and_no_others(tmp_path):
+    text = drawn_text(tmp_path, 200)
+    places = masked_places(text.masked, text.sidecar, 200, 1)
+    uniform = {word: 1 / 60 for word in HIDDEN}
+    first = ranks(places, lambda words, _: uniform)
+    indifferent, knowing = SecondReader(), SecondReader(*text.raw.read_text(encoding="utf-8").splitlines())
+    assert (ranks(places, lambda words, _: uniform, second=indifferent).reading == first.reading).all()
+    found = ranks(places, lambda words, _: uniform, second=knowing).reading
+    among = first.reading <= MOST
+    assert 0 < np.count_nonzero(among) < len(places)
+    assert len(knowing.read) == np.count_nonzero(among), "no other line is read"
+    assert (found == np.where(among, 1, first.reading)).all()
+
+
+def test_a_second_reader_sees_lines_without_markers(tmp_path):
+    text = MaskedText.write(tmp_path, [f"clue1 {{{HIDDEN[3]}}} said {{{HIDDEN[2]}}} clue2 {{{HIDDEN[55]}}}"])
+    second = SecondReader()
+    places = masked_places(text.masked, text.sidecar, 3, 1)
+    ranks(places, lambda words, _: dict.fromkeys(HIDDEN, 1 / 60), second=second)
+    # The third word is not among the best. Other markers hold the likeliest word, here the most frequent one.
+    assert list(map(len, second.read)) == [MOST, MOST]
+    for lines, form in zip(second.read, ("clue1 {1} said {0} clue2 {0}", "clue1 {0} said {1} clue2 {0}"), strict=True):
+        assert tuple(form.format(HIDDEN[0], HIDDEN[7]).split()) in lines
 
 
 def test_noise_is_no_better_than_frequency(tmp_path):
@@ -95,11 +138,10 @@ def test_words_that_the_model_has_not_as_one_piece_and_words_that_nobody_lists(t
     text = MaskedText.write(tmp_path, lines)
     words = WordList([("multipiece", 100_000), *COUNTS, ("listed", 10**6)], KeptWords(["listed"]))
     places = masked_places(text.masked, text.sidecar, 3, 1)
-    model = ScriptedModel([*HIDDEN, *CLUES, "said"], lambda _words, _: {HIDDEN[5]: 0.9})
-    ranks = ranks_of(places, model, model.candidates(), words)
-    assert ranks.blind.tolist() == [1.0, 62.0, 7.0]
-    assert ranks.listed.tolist() == [True, False, True]
-    figures = figures_of(places, ranks, "test")
+    found = ranks(places, lambda _words, _: {HIDDEN[5]: 0.9}, words)
+    assert found.blind.tolist() == [1.0, 62.0, 7.0]
+    assert found.listed.tolist() == [True, False, True]
+    figures = figures_of(places, found, "test")
     assert figures["reidentified_100"].value == figures["reidentified_listed"].value == pytest.approx(2 / 3)
 
 
@@ -128,10 +170,9 @@ def test_a_name_that_a_tagger_missed_near_by_is_guessed_first(tmp_path):
     documents = text.other("documents.txt", ["one"] * (len(lines) - 1) + ["two"])
     places = masked_places(text.masked, text.sidecar, 2, 1, documents=documents)
     assert ["maria" in place.near for place in places] == [True, False]
-    model = ScriptedModel([*HIDDEN, "said"], lambda words, _: dict.fromkeys(HIDDEN, 1 / 60))
-    ranks = ranks_of(places, model, model.candidates(), words)
-    assert ranks.reading[0] == 1.0
-    assert ranks.reading[1] == ranks.blind[0] == ranks.blind[1] > 60
+    found = ranks(places, lambda words, _: dict.fromkeys(HIDDEN, 1 / 60), words)
+    assert found.reading[0] == 1.0
+    assert found.reading[1] == found.blind[0] == found.blind[1] > 60
     # Where a list masks, no word that it masks stands in clear anywhere.
     assert (words.prior_near("MASK", ["the"]) == words.prior("MASK")).all()
 

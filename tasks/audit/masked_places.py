@@ -1,0 +1,98 @@
+"""Masked words that an attacker guesses, each with what he knows of it."""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks.audit.clear_text import side_by_side
+from tasks.audit.linkage import filled_lines, fills_of
+from tasks.corpora.masked_text import parse_masked
+from tasks.corpora.sidecar import read_sidecar
+from tasks.corpora.text_lines import read_lines
+from tasks.corpora.words import fold, words_of
+from tasks.filling.choice import with_spans
+from tasks.filling.masked_lm.places import OpenPlace
+from tasks.filling.masked_sentence import read_masked_line
+
+REACH = 10
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedPlace:
+    """A masked word and what is known of it."""
+
+    line: int
+    open: OpenPlace
+    """Masks at all markers of the line."""
+    original: str
+    """Folded."""
+    label: str
+    """Class that the attacker sees; ``MASK`` where he sees none."""
+    ruled_out: frozenset[str]
+    """Folded words that cannot stand there."""
+    near: tuple[str, ...] = ()
+    """Folded words that stand in clear in the document at most ``REACH`` lines away."""
+    favoured: frozenset[str] = frozenset()
+    """Folded words that are tried before all others."""
+
+
+def masked_places(
+    masked: str | Path,
+    sidecar: str | Path,
+    most: int,
+    seed: int,
+    *,
+    forbidding_fill: str | Path | None = None,
+    returning_fill: str | Path | None = None,
+    copies: int = 1,
+    merge_markers: bool = True,
+    classes_told: bool = False,
+    documents: str | Path | None = None,
+) -> list[MaskedPlace]:
+    """So many of the masked words, each as likely as any other, drawn by ``seed`` without repetition.
+
+    ``forbidding_fill``: a fill with ``forbid_original``, if that is what the attacker has, of so many ``copies`` and
+    with the method's ``merge_markers``; ``returning_fill``: one that writes the masked word itself by design.
+    ``classes_told``: whether the fill tells the class of each masked word. ``documents``: the name of each line's
+    document; without it each line is one.
+    """
+    number = sum(len(spans) for spans in read_sidecar(sidecar))
+    drawn = set(random.Random(seed).sample(range(number), min(most, number)))
+    fill = forbidding_fill or returning_fill
+    fills = filled_lines(masked, fill or masked, copies, merge_markers=merge_markers)
+    lines = list(read_lines(masked))
+    names: Sequence[object] = list(read_lines(documents)) if documents else range(len(lines))
+    places: list[MaskedPlace] = []
+    before = 0
+    for line, spans, (merged, texts), name in side_by_side(lines, read_sidecar(sidecar), fills, names):
+        chosen = [span for index, span in enumerate(spans, before) if index in drawn]
+        before += len(spans)
+        if not chosen:
+            continue
+        sentence = with_spans(read_masked_line(line, merged.number, merge_markers=False), spans)
+        around = range(max(0, merged.number - 1 - REACH), min(len(lines), merged.number + REACH))
+        near = tuple(word for other in around if names[other] == name for word in _clear_words(lines[other]))
+        written: dict[int, set[str]] = {}
+        for text in texts if fill else ():
+            for slot, (start, end) in zip(merged.slots, fills_of(merged, text) or (), strict=False):
+                for marker in range(slot.first_marker, slot.last_marker + 1):
+                    written.setdefault(marker, set()).add(fold(text[start:end]))
+        places += [
+            MaskedPlace(
+                sentence.number,
+                OpenPlace(sentence.texts, span.marker),
+                fold(span.original),
+                span.label if classes_told else sentence.slots[span.marker].label,
+                frozenset(written.get(span.marker, ()) if forbidding_fill else ()),
+                near,
+                frozenset(written.get(span.marker, ()) if returning_fill else ()),
+            )
+            for span in chosen
+        ]
+    return places
+
+
+def _clear_words(masked_line: str) -> Iterator[str]:
+    texts = (piece for piece in parse_masked(masked_line) if isinstance(piece, str))
+    return (fold(word) for text in texts for word in words_of(text))
