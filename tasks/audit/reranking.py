@@ -5,11 +5,12 @@ other markers hold what the first reader finds likeliest there, all in the case 
 model says how probable the line is: it judges by both sides. With g(w) what the first reader makes of a word, the order
 is that of
 
-    log g(w) + log p(line with w)
+    log g(w) + log p(line with w);
 
-(on the chat corpus the second term weighed by 0.7 to 2 finds as much, by 0.1 two thirds of it).
+on the chat corpus the second term weighed by 0.5 to 2 finds as much, by 0.1 two thirds of it.
+
 Where the masked word is not among the best, no order of them finds it, and the line is not read: the figures are those
-of reading all of them, in a tenth of the time.
+of reading all, in a tenth of the time.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from tasks.audit.reidentification import Reader
     from tasks.language_model.language_models import LanguageModel
 
-MOST = 50
+MOST = 20
 """So many words are put in a new order."""
 
 
