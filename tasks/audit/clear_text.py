@@ -45,23 +45,30 @@ def masked_words(sidecar: str | Path) -> Iterator[Words]:
         yield frozenset((span.start, span.end) for span in spans)
 
 
-def missing_words(raw: Iterable[str], text: Iterable[str]) -> Iterator[Words]:
-    """The words of each private line that do not stand in that of the other text, in the same order; in any case."""
+def missing_words(raw: Iterable[str], text: Iterable[str], *, anywhere: bool = False) -> Iterator[Words]:
+    """The words of each private line that do not stand in that of the other text, in the same order, or ``anywhere``;
+    in any case."""
     for line, other in side_by_side(raw, text):
         if line == other:
             yield frozenset()
             continue
         spans = word_spans(line)
         ours, theirs = ([fold(one[start:end]) for start, end in word_spans(one)] for one in (line, other))
+        if anywhere:
+            yield frozenset(span for span, word in zip(spans, ours, strict=True) if word not in theirs)
+            continue
         missing = set(spans)
         for block in SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks():
             missing -= set(spans[block.a : block.a + block.size])
         yield frozenset(missing)
 
 
-def hidden_words(raw: str | Path, text: str | Path, sidecar: str | Path | None) -> Iterator[Words]:
-    """By the sidecar, where there is one, or else by the two texts; Oracle's, the private text itself, hides none."""
-    return masked_words(sidecar) if sidecar else missing_words(read_lines(raw), read_lines(text))
+def hidden_words(
+    raw: str | Path, text: str | Path, sidecar: str | Path | None, *, anywhere: bool = False
+) -> Iterator[Words]:
+    """By the sidecar, where there is one, or else by the two texts (``missing_words``); Oracle's, the private text
+    itself, hides none."""
+    return masked_words(sidecar) if sidecar else missing_words(read_lines(raw), read_lines(text), anywhere=anywhere)
 
 
 def clear_share(private: Iterable[Iterable[Words]], hidden: Iterable[Words]) -> Figure:
@@ -220,12 +227,16 @@ def clear_text(
     documents: str | Path | None = None,
     most_lines: int = 1000,
     seed: int = 1,
+    anywhere: bool = False,
 ) -> dict[str, Figure]:
     """All figures of a cell. ``sidecars`` by technique; ``own``: the cell's, ``None`` where nothing or something else
-    masked, as for Oracle, or a text of another program."""
-    sidecar = sidecars[own] if own else None
+    masked, as for Oracle, or a text of another program. ``anywhere``: whether words of a line may have moved."""
+
+    def hidden() -> Iterator[Words]:
+        return hidden_words(raw, text, sidecars[own] if own else None, anywhere=anywhere)
+
     return {
-        "clear_share": clear_share(map(masked_words, sidecars.values()), hidden_words(raw, text, sidecar)),
+        "clear_share": clear_share(map(masked_words, sidecars.values()), hidden()),
         "verbatim_lines": verbatim_lines(raw, text, copies),
-        **residual_entities(raw, hidden_words(raw, text, sidecar), tagger, documents, most_lines, seed),
+        **residual_entities(raw, hidden(), tagger, documents, most_lines, seed),
     }

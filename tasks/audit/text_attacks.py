@@ -20,9 +20,15 @@ from tasks.settings.resources import ResourceSettings
 def text_figures(
     settings: AttackSettings, files: AuditFiles, cell: Cell, resources: ResourceSettings
 ) -> dict[str, Figure]:
-    """What the text gives away, to its readers and to who guesses what was masked."""
-    members, text, own = files.members, str(files.text), cell.technique
+    """What the text gives away, to its readers and to who guesses what was masked.
+
+    A text whose lines were written anew is held against the private one, as one of another program is; nobody has the
+    masked text then.
+    """
     method = settings.filling
+    members, text = files.members, str(files.text)
+    anew = method is not None and method.rewrites_lines
+    own = None if anew else cell.technique
     copies = method.copies if method is not None else 1
     sidecars = sidecars_in(files.masked) if files.masked else {}
     # Of those that have masked the models are there.
@@ -38,6 +44,7 @@ def text_figures(
         documents=files.documents,
         most_lines=settings.tagged_lines,
         seed=settings.seed,
+        anywhere=anew,
     )
     if own is None or files.masked is None:
         return figures

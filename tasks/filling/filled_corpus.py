@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError
 from tasks.filling.agreement import agreed
-from tasks.filling.choice import ForbiddenOriginals, originals_of_slots, with_spans
+from tasks.filling.choice import ForbiddenOriginals, originals_of_slots, spans_of_slots, with_spans
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence, check_unchanged, read_masked_line
 from tasks.filling.restoration import GenericWords, Restoration
@@ -40,6 +40,16 @@ class Filler(Protocol):
 
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot; calls ``advance`` with the number of slots just filled."""
+        ...
+
+
+@runtime_checkable
+class Rewriter(Filler, Protocol):
+    """Whatever writes private lines anew: it has no fills for slots."""
+
+    def rewrite(self, lines: Sequence[str], numbers: Sequence[int], advance: Callable[[int], object]) -> list[str]:
+        """What stands in the place of each line, by its number in the corpus; calls ``advance`` with the number of
+        lines just written."""
         ...
 
 
@@ -239,25 +249,35 @@ class CorpusFiller:
         sentences = self._sentences(shard)
         if self.originals is not None:
             self.originals.take(sentences)
-        filled_lines = []
-        for line, sentence, fills in zip(shard.lines, sentences, self.filler.fill(sentences, advance), strict=True):
-            words = self.casing.write(sentence.texts, [fill.word for fill in fills])
-            texts, words = agreed(sentence, words, articles_among_fills=self.originals is None)
-            filled = replace(sentence, texts=tuple(texts)).filled(words)
-            check_unchanged(line, filled, sentence, words)
-            if self.originals is not None and any(
-                fold(word) in forbidden for word, forbidden in zip(words, originals_of_slots(sentence), strict=True)
-            ):
-                raise RuntimeError(f"line {sentence.number}: a fill is the word that was masked, which is forbidden")
-            tally.add(sentence, fills)
-            if tally.restoration is not None:
-                tally.restoration.add(sentence, words, shard.lines_before)
-            filled_lines.append(filled)
+        if isinstance(self.filler, Rewriter):
+            numbers = [sentence.number for sentence in sentences]
+            lines = self.filler.rewrite(list(map(_private_line, sentences)), numbers, advance)
+            for sentence in sentences:
+                tally.add(sentence, [])
+        else:
+            fills = self.filler.fill(sentences, advance)
+            lines = [self._filled(shard, *each, tally) for each in zip(shard.lines, sentences, fills, strict=True)]
         # Not a difference of counters, which drops what did not change: a count of 0 is worth saying.
         tally.counts = Counter({name: count - counts.get(name, 0) for name, count in self._counts().items()})
         tally.candidate_words = self.filler.candidate_count
         total = self.filler.forward_seconds
-        return FilledShard(shard.index, filled_lines, tally.as_plain(), None if total is None else total - seconds)
+        return FilledShard(shard.index, lines, tally.as_plain(), None if total is None else total - seconds)
+
+    def _filled(
+        self, shard: Shard, line: str, sentence: MaskedSentence, fills: Sequence[Fill], tally: FillingTally
+    ) -> str:
+        words = self.casing.write(sentence.texts, [fill.word for fill in fills])
+        texts, words = agreed(sentence, words, articles_among_fills=self.originals is None)
+        filled = replace(sentence, texts=tuple(texts)).filled(words)
+        check_unchanged(line, filled, sentence, words)
+        if self.originals is not None and any(
+            fold(word) in forbidden for word, forbidden in zip(words, originals_of_slots(sentence), strict=True)
+        ):
+            raise RuntimeError(f"line {sentence.number}: a fill is the word that was masked, which is forbidden")
+        tally.add(sentence, fills)
+        if tally.restoration is not None:
+            tally.restoration.add(sentence, words, shard.lines_before)
+        return filled
 
     def _sentences(self, shard: Shard) -> list[MaskedSentence]:
         lines = zip(shard.lines, shard.documents or repeat(None), strict=False)
@@ -272,3 +292,9 @@ class CorpusFiller:
     def _counts(self) -> dict[str, int]:
         counts = dict(getattr(self.filler, "counts", {}))
         return {**counts, **self.originals.counts} if self.originals is not None else counts
+
+
+def _private_line(sentence: MaskedSentence) -> str:
+    """The line before it was masked, but for the white space between merged markers."""
+    words = [" ".join(span.original for span in spans) for spans in spans_of_slots(sentence)]
+    return "".join(text + word for text, word in zip(sentence.texts, [*words, ""], strict=True))

@@ -66,6 +66,8 @@ class FillingMethod(Settings):
     returns_originals: ClassVar[bool] = False
     """Whether it writes the masked word itself by design, more often than a guess would: the closer its fill is to the
     private text, the better it measures, so that no verdict goes by that."""
+    rewrites_lines: ClassVar[bool] = False
+    """Whether it writes private lines anew, known words too: what it writes is then no fill of the masked text."""
     reads_tuning_text: ClassVar[bool] = False
     """Whether it learns from generic text that the filler was not trained on."""
 

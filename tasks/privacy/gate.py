@@ -117,7 +117,13 @@ def refuse_clear_words(cell: FilledCell, found: Iterable[ClearWords], limit: flo
 
 
 def attacks_on(cell: FilledCell) -> Row:
-    """What attacks found, by the names of the figures. ``ParameterError`` where this very text was not attacked."""
+    """What attacks found, by the names of the figures. ``ParameterError`` where this very text was not attacked, or is
+    no fill."""
+    if cell.method.rewrites_lines:
+        raise ParameterError(
+            f"{cell.cell.path!r} is not released: method {cell.method.kind!r} writes lines anew, with private words "
+            "anywhere, and no card could say which; release a fill"
+        )
     if cell.audit is None:
         raise ParameterError(
             f"{cell.cell.path!r} is not released: nobody has attacked it; name {str(cell.cell.method)!r} under "

@@ -3,6 +3,7 @@
 import pytest
 from marked_text import MaskedText, Names
 
+from tasks.audit.attacked import AttackSettings, AuditFiles
 from tasks.audit.clear_text import (
     clear_share,
     clear_text,
@@ -14,8 +15,12 @@ from tasks.audit.clear_text import (
     verbatim_lines,
 )
 from tasks.audit.figure import share_figure
+from tasks.audit.text_attacks import text_figures
 from tasks.errors import CorpusError
+from tasks.filling.methods.paraphrase import Paraphrase
 from tasks.masking.combination import AllowList, Combination, EntityTagger
+from tasks.records.cell import Cell
+from tasks.settings.resources import ResourceSettings
 
 LINES = ["{anna} saw {bob} at {noon}", "they met {carla} and {dora}", "{emil} slept"]
 TAGGER = Names("anna", "bob", "carla", "dora", "emil", DATE="noon")
@@ -113,6 +118,19 @@ def test_documents_are_drawn_whole(tmp_path):
     figures = residual_entities(text.raw, hidden, TAGGER, documents, most_lines=10)
     assert (figures["residual_entities"].places, figures["document_recall"].places) == (24, 3)
     assert residual_entities(text.raw, hidden, Names("zoe"))["document_recall"].value is None
+
+
+def test_lines_that_were_written_anew_are_no_fill_of_the_masked_ones(tmp_path):
+    """Whatever the sidecar says, a private word that such a line has stands in clear; nobody has the masked text."""
+    text = MaskedText.write(tmp_path / "masked" / "list", ["{anna} saw {bob} at noon", "{carla} slept"])
+    anew = text.other("anew.txt", ["At noon Anna was there", "somebody slept"])
+    files = AuditFiles(members=str(text.raw), text=str(anew), masked=str(tmp_path / "masked"))
+    settings = AttackSettings(filling=Paraphrase(kind="paraphrase"))
+    figures = text_figures(
+        settings, files, Cell(technique="list", method="paraphrase"), ResourceSettings(threads=1, parallel_stages=1)
+    )
+    assert (figures["clear_share"].value, figures["clear_share"].places) == (pytest.approx(1 / 3), 3)
+    assert "reidentified_1" not in figures
 
 
 def test_the_tagger_is_not_the_one_that_masked():

@@ -1,14 +1,19 @@
 """What a fill promises, and what releases show together: answers that can be worked out by hand."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from tasks.audit.clear_text import configured_taggers
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
+from tasks.errors import ParameterError
 from tasks.filling.methods import AnyMethod
+from tasks.filling.methods.paraphrase import Paraphrase
 from tasks.privacy.earlier_releases import RAW, SIDECAR, shared_lines
-from tasks.privacy.gate import ClearWords, claimed_classes, percent
+from tasks.privacy.gate import ClearWords, attacks_on, claimed_classes, percent
 from tasks.privacy.ledger import Release
 from tasks.privacy.promise import epsilon_of
+from tasks.records.cell import Cell
 from tasks.settings.checks import check_settings
 
 
@@ -21,6 +26,7 @@ from tasks.settings.checks import check_settings
         ({"kind": "log_linear", "prior": "counted", "counts": {"epsilon": 8.0, "unit": "document"}, "copies": 2}, 8.0),
         ({"kind": "surrogate"}, None),
         ({"kind": "metric", "epsilon": 2.0}, None),
+        ({"kind": "paraphrase"}, None),
         ({"kind": "log_linear", "forbid_original": True}, None),
         ({"kind": "top_k", "classes": "match"}, None),
     ],
@@ -77,6 +83,12 @@ def test_a_class_is_held_against_the_limit_where_it_is_claimed():
     assert words.above(0.025, claimed_classes(tagger)) == []
     with_list = {"measured": {"parts": [tagger["measured"], {"technique": "allow_list"}]}}
     assert words.above(0.5, claimed_classes(with_list)) == ["DATE"]
+
+
+def test_what_is_no_fill_is_not_released():
+    cell = SimpleNamespace(cell=Cell("mail", "t", "paraphrase"), method=Paraphrase(kind="paraphrase"))
+    with pytest.raises(ParameterError, match="'paraphrase' writes lines anew"):
+        attacks_on(cell)
 
 
 def test_every_tagger_is_asked_once():

@@ -6,6 +6,7 @@ from tasks.errors import ParameterError
 from tasks.filling.methods.free import Free
 from tasks.filling.methods.log_linear import LogLinear
 from tasks.filling.methods.metric import Metric
+from tasks.filling.methods.paraphrase import Paraphrase
 from tasks.filling.methods.sample import Sample
 from tasks.filling.methods.surrogate import Surrogate
 from tasks.filling.methods.top_1 import Top1
@@ -17,7 +18,7 @@ from tasks.spelling import nearest
 
 GROUP = "palimpsest.filling_methods"
 """Entry points of other packages: settings classes of filling methods."""
-_OWN = (Top1, TopK, Sample, LogLinear, Free, Unigram, Surrogate, Metric)
+_OWN = (Top1, TopK, Sample, LogLinear, Free, Unigram, Surrogate, Metric, Paraphrase)
 METHODS: dict[str, type[FillingMethod]] = registered(GROUP, _OWN)
 """Settings classes by kind, in the order of the help."""
 if TYPE_CHECKING:
