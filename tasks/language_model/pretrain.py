@@ -14,6 +14,7 @@ examples:
 """
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from tasks.corpora.text_lines import refuse_empty
@@ -23,7 +24,7 @@ from tasks.options import READ
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.training.stage import TrainedFolder, TrainingCommand, TrainingFrame, ranks_of_transformer
+from tasks.training.stage import TrainedFolder, TrainingCommand, TrainingFrame, ranks_of_transformer, usual_kind
 
 if TYPE_CHECKING:
     from tasks.language_model.transformer.model import TransformerLanguageModel
@@ -68,8 +69,8 @@ def pretrain(
         from tasks.language_model.ngram.stages import pretrain as pretrain_ngram
 
         return pretrain_ngram(settings.ngram, text, vocabulary_path, files.valid, files.output)
+    from tasks.language_model.model_folder import check_replaceable
     from tasks.language_model.training.stage import TransformerTraining, train_transformer
-    from tasks.language_model.transformer.folder import check_replaceable
     from tasks.ready_made import ready_made
 
     found = ready_made("pretrain", settings, [text, vocabulary_path, files.valid])
@@ -101,7 +102,7 @@ COMMAND = TrainingCommand(
     files=PretrainFiles,
     section="language_model",
     parts=("architecture", "pretraining", "kind", "{kind}"),
-    defaults=lambda files: {"kind": "transformer"},
+    defaults=partial(usual_kind, "transformer"),
     every_core=True,
     ranks=ranks_of_transformer,
 )

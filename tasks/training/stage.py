@@ -136,6 +136,11 @@ class OfKind(Protocol):
         """Which."""
 
 
+def usual_kind(kind: str, files: object) -> dict[str, object]:
+    """Settings where none are given, by ``partial``: processes that train together are sent the command."""
+    return {"kind": kind}
+
+
 def ranks_of_transformer(settings: OfKind, resources: ResourceSettings) -> RankPlan:
     """A Transformer alone is trained on several devices."""
     return ranks_of_resources(resources) if settings.kind == "transformer" else RankPlan()

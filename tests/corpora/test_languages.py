@@ -1,7 +1,6 @@
 import pytest
 
-from tasks.corpora.languages import UNDETERMINED, Languages, language_shares
-from tasks.corpora.watched_text import WatchedText
+from tasks.corpora.languages import UNDETERMINED, Languages, WatchedText, language_shares
 
 SENTENCES = {
     "en": ["I live in Stuttgart.", "Are you coming tonight?", "Ok", "My sister is called Anna."],

@@ -119,7 +119,7 @@ def test_a_folder_of_ones_own_and_a_bad_corpus_are_seen(project, monkeypatch, ca
 
 
 def test_more_devices_than_there_are_is_said(project, monkeypatch, capsys):
-    on_machine(monkeypatch, Machine(64, 10**12, 10**12, 10**13, LARGE.gpus[:2]))
+    on_machine(monkeypatch, Machine(64, 10**12, 10**13, LARGE.gpus[:2]))
     _, _, found = diagnose(capsys, "--profile", "paper")
     assert found["GPUs"]["state"] == "missing"
     assert "4 asked for; there: 2 x NVIDIA H200 (140 GB)" in found["GPUs"]["detail"]
@@ -127,7 +127,7 @@ def test_more_devices_than_there_are_is_said(project, monkeypatch, capsys):
 
 
 def test_a_card_that_is_too_small_is_said(project, monkeypatch, capsys):
-    on_machine(monkeypatch, Machine(64, 10**12, 10**12, 10**13, (Gpu("Tesla T4", 15 * 10**9),) * 4))
+    on_machine(monkeypatch, Machine(64, 10**12, 10**13, (Gpu("Tesla T4", 15 * 10**9),) * 4))
     _, _, found = diagnose(capsys, "--profile", "paper")
     assert found["GPU memory"]["state"] == "missing"
 

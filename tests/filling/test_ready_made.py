@@ -65,6 +65,8 @@ def test_a_filler_is_copied_as_the_update_that_training_wrote(shelf, monkeypatch
 
     trained = prepared("trained")
     assert not list(Path("trained").glob("model*")), base
+    tuning = settings("steps=2", "text=unmasked", "batch_pieces=64", "minimum_sentences=1")
+    assert main(["tune-filler", "--base", "trained", "--input", "text.txt", "--output", "tuned", *tuning]) == 0
     ready_made.keep("trained", "trained.json", str(shelf / "tiny"))
     copied = prepared("copied")
     assert copied["valid_perplexity"] == trained["valid_perplexity"]

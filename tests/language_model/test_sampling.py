@@ -7,7 +7,7 @@ from speech.tiny_language_models import WORDS, save_causal, save_ngram, save_tra
 
 from tasks.language_model.language_models import open_language_model
 from tasks.language_model.sampling import sample_words
-from tasks.language_model.transformer.folder import load_model
+from tasks.language_model.transformer.model import load_model
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, Vocabulary
 
 NUMBER, ALL = 4000, 1000

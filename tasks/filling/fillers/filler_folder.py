@@ -17,8 +17,9 @@ from typing import Any
 from tasks.causal_model import ADAPTER, gguf_file_in
 from tasks.errors import ModelError, ParameterError
 from tasks.files.atomic_file import PUBLIC_MODE, atomic_folder
+from tasks.filling.fillers.weights_update import located
 from tasks.filling.settings import KINDS, FillingMethod, misfit
-from tasks.model_source import check_model_folder, locate_model, unreachable
+from tasks.model_source import locate_model, unreachable
 
 RECORD = "causal_filler.json"
 _CAUSAL_ENDINGS = ("ForCausalLM", "LMHeadModel")
@@ -190,8 +191,7 @@ def refuse_misfit(method: FillingMethod, filler: str) -> None:
         return
     if kind == "masked_lm":
         # What is not there is of no kind.
-        source = locate_model(filler)
-        check_model_folder(source, filler)
+        source = located(filler)
         from transformers import PretrainedConfig
 
         try:

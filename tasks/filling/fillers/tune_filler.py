@@ -133,12 +133,11 @@ def _filled_by_base(
 
 def _check_base(base: str, settings: AnyTuning) -> None:
     """Before minutes are spent on filling: is the base there, whole, and of the kind of the settings?"""
-    from tasks.model_source import check_model_folder, locate_model
+    from tasks.filling.fillers.weights_update import located
 
-    source = locate_model(base)
     kind = "causal_lm" if is_causal(base) else "masked_lm"
     if kind == "masked_lm":
-        check_model_folder(source, base)
+        located(base)
     if kind != settings.kind:
         raise ParameterError(
             f"kind {settings.kind!r} is not that of the base {base!r}, {kind!r}; set kind: {kind}, or name another base"

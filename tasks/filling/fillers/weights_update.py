@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import ModelError
+from tasks.model_source import check_model_folder, locate_model
 
 RECORD = "masked_filler.json"
 _UPDATE = "update.safetensors"
@@ -32,6 +33,19 @@ def base_of_update(source: str) -> str | None:
         return str(json.loads(path.read_text(encoding="utf-8"))["base"])
     except (ValueError, KeyError, TypeError):
         raise ModelError(f"{str(path)!r} is damaged: it does not name the base; fetch the filler again") from None
+
+
+def located(name: str) -> str:
+    """Where a masked language model lies, or what its update belongs to.
+
+    Raises ``ModelError`` where it is not there, or not whole.
+    """
+    source = locate_model(name)
+    base = base_of_update(source)
+    if base is not None:
+        return located(base)
+    check_model_folder(source, name)
+    return source
 
 
 def apply_update(model: Any, fresh: Collection[str], source: str) -> None:

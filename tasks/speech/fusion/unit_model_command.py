@@ -18,6 +18,7 @@ examples:
 """
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -28,7 +29,7 @@ from tasks.options import READ
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.training.stage import TrainedFolder, TrainingCommand, TrainingFrame, ranks_of_transformer
+from tasks.training.stage import TrainedFolder, TrainingCommand, TrainingFrame, ranks_of_transformer, usual_kind
 
 if TYPE_CHECKING:
     from tasks.language_model.transformer.model import TransformerLanguageModel
@@ -145,7 +146,7 @@ COMMAND = TrainingCommand(
     files=UnitModelFiles,
     section="language_model",
     parts=("architecture", "pretraining", "kind", "{kind}"),
-    defaults=lambda files: {"kind": "ngram"},
+    defaults=partial(usual_kind, "ngram"),
     every_core=True,
     ranks=ranks_of_transformer,
 )

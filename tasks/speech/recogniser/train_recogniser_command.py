@@ -11,6 +11,7 @@ examples:
 """
 
 import sys
+from functools import partial
 from typing import Annotated
 
 from tasks.errors import ParameterError
@@ -20,7 +21,7 @@ from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.recogniser.settings import EmformerBundle, RecogniserSettings, TrainedRecogniser
 from tasks.training.ranks.plan import RankPlan
-from tasks.training.stage import TrainedFolder, TrainingCommand, TrainingFrame, ranks_of_resources
+from tasks.training.stage import TrainedFolder, TrainingCommand, TrainingFrame, ranks_of_resources, usual_kind
 
 SUMMARY = "train the recogniser, or fetch a pretrained one"
 
@@ -90,7 +91,7 @@ COMMAND = TrainingCommand(
     settings=RecogniserSettings,
     files=RecogniserFiles,
     section="speech.recogniser",
-    defaults=lambda files: {"kind": "trained"},
+    defaults=partial(usual_kind, "trained"),
     every_core=True,
     ranks=ranks_of_recogniser,
 )
