@@ -4,6 +4,7 @@ By hub name, folder, a folder inside a pip package, or a file in GGUF in one of 
 loaded alike.
 """
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -158,6 +159,16 @@ def _check_files(source: str, gguf_file: str | None, name: str) -> None:
     if not (folder / "tokenizer_config.json").exists():
         # Loaded it would be all the same, by another class perhaps, and without its start and end of text.
         raise ModelError(f"model folder {name!r} lacks tokenizer_config.json; copy or fetch the whole model")
+
+
+def save_adapter(model: Any, folder: Path, base: str) -> None:
+    """Write an update and no row of its base but those of its own; ``base``: what the user calls that."""
+    model.save_pretrained(folder, safe_serialization=True, save_embedding_layers=False)
+    # peft names the base by its place on this machine, and adds its template of a page.
+    (folder / "README.md").unlink(missing_ok=True)
+    document = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
+    text = json.dumps(document | {"base_model_name_or_path": base}, indent=2, sort_keys=True)
+    (folder / ADAPTER).write_text(text + "\n", encoding="utf-8")
 
 
 def check_causal(model: Any, name: str) -> None:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tasks.causal_model import ADAPTER, gguf_file_in
+from tasks.causal_model import ADAPTER, gguf_file_in, save_adapter
 from tasks.errors import ModelError, ParameterError
 from tasks.files.atomic_file import PUBLIC_MODE, atomic_folder
 from tasks.filling.fillers.weights_update import located
@@ -158,16 +158,14 @@ def save_filler(model: Any, tokenizer: Any, path: str | Path, record: CausalFill
     check_filler_folder(path)
     record = record.moved_to(path) if record else None
     with atomic_folder(path) as fresh:
-        model.save_pretrained(fresh, safe_serialization=True)
-        tokenizer.save_pretrained(fresh)
+        if record is not None and record.base is not None:
+            # Its tokenizer is the base's.
+            save_adapter(model, fresh, record.base)
+        else:
+            model.save_pretrained(fresh, safe_serialization=True)
+            tokenizer.save_pretrained(fresh)
         if record is not None:
             record.write(fresh)
-        if record is not None and record.base is not None:
-            # peft's own files have the place where the base was on this machine.
-            (fresh / "README.md").unlink(missing_ok=True)
-            configuration = _json(fresh / ADAPTER) | {"base_model_name_or_path": record.base}
-            text = json.dumps(configuration, indent=2, sort_keys=True)
-            (fresh / ADAPTER).write_text(text + "\n", encoding="utf-8")
         for file in fresh.iterdir():
             file.chmod(PUBLIC_MODE)
 

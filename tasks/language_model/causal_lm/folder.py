@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from tasks.causal_model import ADAPTER, check_causal, gguf_file_in, load_causal_model
+from tasks.causal_model import check_causal, gguf_file_in, load_causal_model, save_adapter
 from tasks.errors import ModelError
 from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder
 from tasks.language_model.causal_lm.model import CausalModel, WordPieces
@@ -72,18 +72,9 @@ def save_adapted(folder: str | Path, causal: CausalModel, earlier: CausalRecord,
             causal.pieces.save(fresh / part)
         else:
             # The embeddings of markers are part of the update; all other rows are the base's.
-            causal.model.save_pretrained(fresh / part, save_embedding_layers=False)
-            _tidy_update(fresh / part, earlier.model)
+            save_adapter(causal.model, fresh / part, earlier.model)
         record = replace(earlier, adapted=part, markers=list(causal.pieces.markers), hashes={})
         _finish(fresh, record)
-
-
-def _tidy_update(folder: Path, base: str) -> None:
-    """Name the base as the user does: peft names the path of this machine; and leave out its template of a page."""
-    (folder / "README.md").unlink(missing_ok=True)
-    document = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
-    document["base_model_name_or_path"] = base
-    (folder / ADAPTER).write_text(json.dumps(document, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def _finish(fresh: Path, record: CausalRecord) -> None:
