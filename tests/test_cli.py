@@ -1,6 +1,5 @@
 """The command line as a whole: what a user sees before any step runs."""
 
-import resource
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -10,18 +9,6 @@ import pytest
 from tasks import cli
 from tasks.errors import PalimpsestError
 from tasks.options import Command, Options
-
-
-def processor_seconds(*command: str) -> float:
-    """CPU seconds of one finished child process."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, capture_output=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
-
-
-def fastest(*command: str, repetitions: int = 3) -> float:
-    return min(processor_seconds(*command) for _ in range(repetitions))
 
 
 def test_help_lists_every_command_with_a_summary(capsys):
@@ -42,13 +29,6 @@ def test_help_of_each_command_explains_it(name, capsys):
     assert len(output) > 300
 
 
-def test_start_up_is_short():
-    """Every stage is a process: at most the CPU of forty bare interpreters, half a second on a usual machine."""
-    bare = fastest(sys.executable, "-c", "pass")
-    assert fastest(sys.executable, "-m", "tasks.cli", "--help") < 40 * bare
-    assert fastest(sys.executable, "-m", "tasks.cli", "mask", "--help") < 40 * bare
-
-
 def test_a_command_leaves_no_core_dump():
     limit = "resource.getrlimit(resource.RLIMIT_CORE)"
     program = f"import resource; from tasks.cli import main; main(['--version']); print({limit})"
@@ -57,19 +37,20 @@ def test_a_command_leaves_no_core_dump():
     assert done.stdout.splitlines()[-1] == "(0, 0)"
 
 
-def test_masking_with_a_list_does_not_import_torch(tmp_path):
+def test_masking_with_a_list_imports_little(tmp_path):
+    """Every stage is a process, so what one command imports is paid a hundred times: here about 310 modules."""
     text, masked = tmp_path / "in.txt", tmp_path / "out.txt"
     text.write_text("the cat of Zebulon Quux\n", encoding="utf-8")
     command = ["mask", "--technique", "allow_list", "--input", str(text), "--output", str(masked)]
     program = (
         f"import sys; from tasks.cli import main; status = main({command!r}); "
         "heavy = {'torch', 'spacy', 'transformers', 'numpy', 'mlflow', 'lightning', 'pyarrow'}; "
-        "print(status, sorted(heavy & set(sys.modules)))"
+        "print(status, sorted(heavy & set(sys.modules)), len(sys.modules))"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert result.stdout.splitlines()[-1] == "0 []"
-    bare = fastest(sys.executable, "-c", "pass")
-    assert fastest(sys.executable, "-m", "tasks.cli", *command) < 40 * bare
+    status, heavy, modules = result.stdout.splitlines()[-1].split(" ")
+    assert (status, heavy) == ("0", "[]")
+    assert int(modules) < 400
 
 
 @pytest.mark.parametrize(
