@@ -59,7 +59,7 @@ def measured(corpus, name="filled"):
     return json.loads((corpus / f"{name}.json").read_text(encoding="utf-8"))["measured"]
 
 
-def test_weights_that_were_learned_are_kept_unless_private_text_is_in_them(corpus, filler, monkeypatch):
+def test_weights_that_were_learned_are_kept_and_hold_nothing_of_private_text(corpus, filler, monkeypatch):
     assert fill(corpus, "log_linear", "--filler", filler, name="first") == 0
     (kept,) = (corpus / "work" / "learned_weights").iterdir()
     assert kept.stat().st_mode & 0o777 == 0o600
@@ -68,10 +68,11 @@ def test_weights_that_were_learned_are_kept_unless_private_text_is_in_them(corpu
         assert fill(corpus, "log_linear", "--filler", filler, name="again") == 0
     assert words_of(corpus, "again") == words_of(corpus, "first")
     assert measured(corpus, "again")["log_linear"] == measured(corpus, "first")["log_linear"]
-    # Other settings are learned by themselves; frequencies of the private domain leave nothing behind.
-    generic = ["--generic-text", corpus / "generic.txt"]
+    # A fill by frequencies of the private domain uses the same, and leaves nothing behind.
+    before, generic = kept.read_bytes(), ["--generic-text", corpus / "generic.txt"]
+    kept.unlink()
     assert fill(corpus, "log_linear", "--filler", filler, *generic, *settings("prior=domain")) == 0
-    assert len(list((corpus / "work" / "learned_weights").iterdir())) == 1
+    assert [kept.read_bytes()] == [path.read_bytes() for path in kept.parent.iterdir()] == [before]
     assert fill(corpus, "log_linear", "--filler", filler, *settings("tuning_seed=2")) == 0
     assert len(list((corpus / "work" / "learned_weights").iterdir())) == 2
 

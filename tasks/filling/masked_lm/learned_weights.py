@@ -4,9 +4,8 @@ One file holds the three weights and the filler's mean log-probability of each w
 the shipped filler (``weighing.json``) was learned from the generic text of ``params.yaml`` alone, held out from its
 training, with a share of its words masked at random; a fill that has other words to choose from takes the averages of
 those that it has, renormalised among them. What a fill learns itself is kept in ``learned_weights`` in the work folder,
-readable by its owner alone, unless it goes by frequencies of the private domain (``prior: domain`` or ``counted``):
-nothing of a private text is kept. There it is found by one hash of all that it was learned from, and is of use to
-exactly the same fill.
+readable by its owner alone: of generic text, by the word counts, whatever prior the fill has, so that nothing of a
+private text is in it. There every fill that learns the same finds it, by one hash of all that it was learned from.
 """
 
 import hashlib

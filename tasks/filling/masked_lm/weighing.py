@@ -66,7 +66,8 @@ class PreparedWeighing:
 def prepare(context: FillContext, settings: LogLinear, wanted: WordFrequencies) -> PreparedWeighing:
     """Learn weights and prior for a fill.
 
-    ``wanted``: how frequent words are, the same words as in the word counts. Raises ``CorpusError`` where no tuning
+    ``wanted``: how frequent words are, the same words as in the word counts; weights are learned by the word counts
+    themselves, so that what is kept of them says nothing of a private text. Raises ``CorpusError`` where no tuning
     place is found, and ``ModelError`` where the filler cannot be used, or can write no candidate.
     """
     tuned_on = context.files.tuning_text if settings.learns_weights else None
@@ -79,8 +80,8 @@ def prepare(context: FillContext, settings: LogLinear, wanted: WordFrequencies) 
         read_corpus(tuned_on) if tuned_on else None,
         context.masked if settings.prior_steps or settings.counts_masked_words else None,
         known=shipped_weights() if settings.learns_weights and not tuned_on else None,
-        # Frequencies of the private domain would leave a trace of it in what is kept.
-        place=partial(place_of_weights, context, settings) if tuned_on and not settings.has_domain_prior else None,
+        learned_by=context.frequencies,
+        place=partial(place_of_weights, context, settings) if tuned_on else None,
     )
 
 
@@ -94,21 +95,24 @@ def prepared_weighing(
     corpus: Sequence[str] | None,
     *,
     known: LearnedWeights | None = None,
+    learned_by: WordFrequencies | None = None,
     place: Callable[[Sequence[str], np.ndarray], Path] | None = None,
 ) -> PreparedWeighing:
     """The same from objects: ``lines`` of generic text, if needed; ``corpus``: masked lines, if the prior is to be
-    adjusted; ``known``: weights that were learned before; ``place``: the file that keeps those that are learned here,
-    by the words to choose from and their counts."""
+    adjusted; ``known``: weights that were learned before; ``learned_by``: how frequent the same words are in generic
+    text, where ``frequencies`` are others; ``place``: the file that keeps the weights that are learned here, by the
+    words to choose from and their counts."""
     counts = _counts_of_candidates(candidates, frequencies)
-    allowed = kept.off_list(candidates.words) & (counts > 0)
+    public = _counts_of_candidates(candidates, learned_by) if learned_by else counts
+    allowed = kept.off_list(candidates.words) & (counts > 0) & (public > 0)
     if not allowed.any():
         raise ModelError(
             f"filler {model.name!r} can write no word that is off the list of kept words and in the word counts: "
             "nothing to choose"
         )
     log_frequency = np.log(counts[allowed] / counts[allowed].sum())  # (A,)
-    learner = _Learner(model, candidates, kept, settings, allowed, log_frequency)
-    path = place(learner.words, counts[allowed]) if place else None
+    learner = _Learner(model, candidates, kept, settings, allowed, np.log(public[allowed] / public[allowed].sum()))
+    path = place(learner.words, public[allowed]) if place else None
     if path is not None and path.exists():
         known = LearnedWeights.read(path)
     if known is not None:
