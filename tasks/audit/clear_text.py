@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from itertools import chain, zip_longest
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,24 +19,13 @@ from tasks.corpora.masked_text import DIRECT_IDENTIFIERS
 from tasks.corpora.sidecar import read_sidecar
 from tasks.corpora.text_lines import read_lines
 from tasks.corpora.words import fold, word_spans
-from tasks.errors import CorpusError
+from tasks.filling.aligned_fills import side_by_side
 from tasks.masking.settings import CrfTagger, SpacyTagger, TechniqueSettings
 from tasks.masking.taggers.entity_tagger import EntityTagger
 from tasks.masking.technique import Finding, Technique
 
 Words = frozenset[tuple[int, int]]
 """Words of one private line by their first character and the one past their last."""
-
-
-def side_by_side(*streams: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
-    """Line by line; ``CorpusError`` where one has more lines than another."""
-    for together in zip_longest(*streams):
-        if any(one is None for one in together):
-            raise CorpusError(
-                "private text, masked text, sidecars, documents and audited text have not equally many lines, so they "
-                "are not of one corpus; give those that belong together"
-            )
-        yield together
 
 
 def masked_words(sidecar: str | Path) -> Iterator[Words]:

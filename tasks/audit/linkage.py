@@ -4,53 +4,26 @@ A fill replaces words one by one, so its substitutes are read off by laying the 
 that are no such fill (``free`` writes the whole sentence anew) are left out, and ``places`` says what is left.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
 import numpy as np
 
-from tasks.audit.clear_text import missing_words, side_by_side
+from tasks.audit.clear_text import missing_words
 from tasks.audit.figure import Figure, share_figure
 from tasks.audit.membership import areas, auc
 from tasks.corpora.sidecar import read_sidecar
 from tasks.corpora.text_lines import read_lines
 from tasks.corpora.words import fold, word_spans
+from tasks.filling.aligned_fills import fills_of, side_by_side
 from tasks.filling.choice import originals_of_slots, with_spans
 from tasks.filling.frequencies.word_frequencies import KeptWords
-from tasks.filling.masked_sentence import ARTICLE, MaskedSentence, read_masked_line
+from tasks.filling.masked_sentence import MaskedSentence
 from tasks.language_model.evaluation.bootstrap import percentile_interval, resample_counts
 
 _SAMPLES, _CONFIDENCE, _SEED = 200, 0.95, 1
-
-
-def fills_of(sentence: MaskedSentence, filled: str) -> list[tuple[int, int]] | None:
-    """Start and end of each slot's fill in the filled line; ``None`` where that is no fill of the sentence.
-
-    An article in front of a fill may have been agreed with it (``filling.agreement``).
-    """
-    pieces = []
-    for text in sentence.texts[:-1]:
-        found = ARTICLE.search(text)
-        pieces.append(re.escape(text[: found.start()]) + "[aA][nN]? " if found else re.escape(text))
-    match = re.fullmatch(r"(\S+?)".join([*pieces, re.escape(sentence.texts[-1])]), filled)
-    return [match.span(number) for number in range(1, len(pieces) + 1)] if match else None
-
-
-def filled_lines(
-    masked: str | Path, filled: str | Path, copies: int = 1, *, merge_markers: bool = True
-) -> Iterator[tuple[MaskedSentence, tuple[str, ...]]]:
-    """Each masked line with its fill in every copy of the corpus; these stand one behind the other in ``filled``.
-
-    ``merge_markers``: as the method's setting of that name.
-    """
-    length = sum(1 for _ in read_lines(masked))
-    each = [islice(read_lines(filled), copy * length, (copy + 1) * length) for copy in range(copies)]
-    for number, (line, *fills) in enumerate(side_by_side(read_lines(masked), *each), start=1):
-        yield read_masked_line(line, number, merge_markers=merge_markers), tuple(fills)
 
 
 def substitutes_told(

@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.audit.clear_text import side_by_side
-from tasks.audit.linkage import filled_lines, fills_of
 from tasks.corpora.masked_text import parse_masked
 from tasks.corpora.sidecar import read_sidecar
 from tasks.corpora.text_lines import read_lines
 from tasks.corpora.words import fold, words_of
+from tasks.filling.aligned_fills import filled_lines, fills_of, side_by_side
 from tasks.filling.choice import with_spans
 from tasks.filling.masked_lm.places import OpenPlace
 from tasks.filling.masked_sentence import read_masked_line
@@ -35,6 +34,8 @@ class MaskedPlace:
     """Folded words that stand in clear in the document at most ``REACH`` lines away."""
     favoured: frozenset[str] = frozenset()
     """Folded words that are tried before all others."""
+    substitute: str | None = None
+    """What a fill writes there that gives the form of the masked word away; ``None`` where none does."""
 
 
 def masked_places(
@@ -47,19 +48,19 @@ def masked_places(
     returning_fill: str | Path | None = None,
     copies: int = 1,
     merge_markers: bool = True,
-    classes_told: bool = False,
+    following_fill: str | Path | None = None,
     documents: str | Path | None = None,
 ) -> list[MaskedPlace]:
     """So many of the masked words, each as likely as any other, drawn by ``seed`` without repetition.
 
     ``forbidding_fill``: a fill with ``forbid_original``, if that is what the attacker has, of so many ``copies`` and
     with the method's ``merge_markers``; ``returning_fill``: one that writes the masked word itself by design.
-    ``classes_told``: whether the fill tells the class of each masked word. ``documents``: the name of each line's
-    document; without it each line is one.
+    ``following_fill``: one whose words are of the class and form of the masked ones. ``documents``: the name of each
+    line's document; without it each line is one.
     """
     number = sum(len(spans) for spans in read_sidecar(sidecar))
     drawn = set(random.Random(seed).sample(range(number), min(most, number)))
-    fill = forbidding_fill or returning_fill
+    fill = forbidding_fill or returning_fill or following_fill
     fills = filled_lines(masked, fill or masked, copies, merge_markers=merge_markers)
     lines = list(read_lines(masked))
     names: Sequence[object] = list(read_lines(documents)) if documents else range(len(lines))
@@ -73,20 +74,22 @@ def masked_places(
         sentence = with_spans(read_masked_line(line, merged.number, merge_markers=False), spans)
         around = range(max(0, merged.number - 1 - REACH), min(len(lines), merged.number + REACH))
         near = tuple(word for other in around if names[other] == name for word in _clear_words(lines[other]))
-        written: dict[int, set[str]] = {}
+        written: dict[int, list[str]] = {}
         for text in texts if fill else ():
             for slot, (start, end) in zip(merged.slots, fills_of(merged, text) or (), strict=False):
                 for marker in range(slot.first_marker, slot.last_marker + 1):
-                    written.setdefault(marker, set()).add(fold(text[start:end]))
+                    written.setdefault(marker, []).append(text[start:end])
+        folded = {marker: frozenset(map(fold, words)) for marker, words in written.items()}
         places += [
             MaskedPlace(
                 sentence.number,
                 OpenPlace(sentence.texts, span.marker),
                 fold(span.original),
-                span.label if classes_told else sentence.slots[span.marker].label,
-                frozenset(written.get(span.marker, ()) if forbidding_fill else ()),
+                span.label if following_fill else sentence.slots[span.marker].label,
+                folded.get(span.marker, frozenset()) if forbidding_fill else frozenset(),
                 near,
-                frozenset(written.get(span.marker, ()) if returning_fill else ()),
+                folded.get(span.marker, frozenset()) if returning_fill else frozenset(),
+                written.get(span.marker, [None])[0] if following_fill else None,
             )
             for span in chosen
         ]

@@ -16,12 +16,14 @@ of p(w) is then what stands in clear near by in the document in such a form: a t
 
 A masked word that is not on his list is never found: it ranks behind the whole list. A fill tells no more than the
 masked text, of which it is a function, unless it follows the masked words: the word that one with ``forbid_original``
-writes is ruled out, and one that writes words of the masked word's class says the class.
+writes is ruled out, and one that writes words of the masked word's class and form (a surrogate) says these: words of
+another ending, of another capital, figures for words count a hundredth.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +41,7 @@ from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.estimation import mean_probabilities
 from tasks.filling.masked_lm.places import candidate_log_probabilities
 from tasks.filling.settings import SHIPPED_FILLER
+from tasks.filling.surrogates.words_by_frequency import ending_of
 
 if TYPE_CHECKING:
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
@@ -52,6 +55,17 @@ _OTHER_FORM = 0.01
 """Weight of a word that public text never writes in the form that its class has."""
 _NAMES = frozenset(("PERSON", "LOCATION", "ORGANISATION", "GROUP", "WORK", "MISCELLANEOUS"))
 _FIGURES = frozenset(("NUMBER", "MONEY", "CONTACT", "IDENTIFIER"))
+
+
+_NEARLY_ALWAYS = 0.9
+_Form = tuple[str, ...]
+
+
+def _form_of(word: str, has_capital: bool) -> _Form:
+    """What a word without a class shares with a substitute that follows it."""
+    if any(map(str.isdigit, word)):
+        return ("figure",)
+    return ("capital",) if has_capital else ("small", ending_of(word))
 
 
 class WordList:
@@ -71,6 +85,7 @@ class WordList:
         self._capital = np.array([capital[word] for word in total]) / self._counts
         self._figure = np.array([any(map(str.isdigit, word)) for word in total], dtype=np.float64)
         self._by_label: dict[str, np.ndarray] = {}
+        self._of_form: dict[_Form, np.ndarray] = {}
 
     def prior(self, label: str = MASK) -> np.ndarray:
         """``(L,)`` probabilities of the words where a marker has this class."""
@@ -87,6 +102,20 @@ class WordList:
         seen = np.where(self._form(label) > 0.5, seen, 0)
         prior = self.prior(label)
         return (1 - _NEAR) * prior + _NEAR * seen / seen.sum() if seen.any() else prior.copy()
+
+    def of_form(self, substitute: str) -> np.ndarray:
+        """``(L,)`` weights of the words where this one follows the form of the masked word."""
+        known = self.index.get(fold(substitute))
+        form = self._forms[known] if known is not None else _form_of(substitute, substitute[:1].isupper())
+        if form not in self._of_form:
+            self._of_form[form] = np.array([1.0 if each == form else _OTHER_FORM for each in self._forms])
+        return self._of_form[form]
+
+    @cached_property
+    def _forms(self) -> "list[_Form]":
+        return [
+            _form_of(word, capital >= _NEARLY_ALWAYS) for word, capital in zip(self.index, self._capital, strict=True)
+        ]
 
     def _form(self, label: str) -> np.ndarray:
         return np.maximum(0 if label in _FIGURES else self._capital, 0 if label in _NAMES else self._figure)
@@ -133,6 +162,8 @@ class Reader:
             self._mean = self._by_word(mean_probabilities(table))  # (C,)
         for row, place in zip(table, places, strict=True):
             guesses = self._words.prior_near(place.label, place.near)
+            if place.substitute is not None and place.label == MASK:
+                guesses *= self._words.of_form(place.substitute)
             said = self._by_word(np.exp(row.astype(np.float64)))  # (C,)
             weighed = guesses[self._column] * (said + self._smooth) / (self._mean + self._smooth)
             # The words that the model has share what they have by frequency.
@@ -216,6 +247,8 @@ def reidentification(
         attacker += f"; {reranker} orders the {MOST} best anew"
     if any(place.ruled_out for place in places):
         attacker += "; not what the fill writes, which forbids the masked word"
+    if any(place.substitute for place in places):
+        attacker += "; of the class and form of what the fill writes"
     if any(place.favoured for place in places):
         attacker += "; first what the fill writes, which may be the masked word"
     if not places:

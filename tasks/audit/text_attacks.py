@@ -6,9 +6,10 @@ from pathlib import Path
 from tasks.audit.attacked import AttackSettings, AuditFiles
 from tasks.audit.clear_text import clear_text, other_tagger
 from tasks.audit.figure import Figure
-from tasks.audit.linkage import filled_lines, same_entity_told, substitutes_told
+from tasks.audit.linkage import same_entity_told, substitutes_told
 from tasks.audit.masked_places import masked_places
 from tasks.audit.reidentification import reidentification
+from tasks.filling.aligned_fills import filled_lines
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.masked_sentence import MaskedSentence
 from tasks.language_model.evaluation.reference_text import sidecars_in
@@ -71,7 +72,7 @@ def _guesses(
         returning_fill=text if method is not None and method.returns_originals else None,
         copies=method.copies if method is not None else 1,
         merge_markers=method.merge_markers if method is not None else True,
-        classes_told=method is not None and method.matches_classes,
+        following_fill=text if method is not None and method.tells_forms else None,
         documents=files.documents,
     )
     return reidentification(

@@ -138,6 +138,11 @@ class FillingMethod(Settings):
         return self.forbid_original or self.matches_classes
 
     @property
+    def tells_forms(self) -> bool:
+        """Whether a fill is of the class and form of the masked word, which its readers then know."""
+        return self.matches_classes
+
+    @property
     def fallbacks(self) -> str:
         """What the places are that the method's own rule gave no word."""
         return "against the off-list rule"

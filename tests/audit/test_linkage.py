@@ -6,7 +6,8 @@ import pytest
 from made_up_words import made_up_words
 from marked_text import MaskedText
 
-from tasks.audit.linkage import filled_lines, fills_of, same_entity_told, substitutes_told
+from tasks.audit.linkage import same_entity_told, substitutes_told
+from tasks.filling.aligned_fills import filled_lines, fills_of
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.masked_sentence import read_masked_line
 

@@ -181,8 +181,25 @@ def test_the_class_is_known_where_a_marker_or_the_fill_says_it(tmp_path):
     lines = ["{PERSON:anna} said"]
     for style, told, label in (("mask", False, "MASK"), ("class", False, "PERSON"), ("mask", True, "PERSON")):
         text = MaskedText.write(tmp_path / f"{style}{told}", lines, style)
-        (place,) = masked_places(text.masked, text.sidecar, 1, 1, classes_told=told)
+        fill = text.other("fill.txt", ["bob said"]) if told else None
+        (place,) = masked_places(text.masked, text.sidecar, 1, 1, following_fill=fill)
         assert place.label == label
+
+
+def test_a_substitute_that_follows_the_masked_word_gives_its_form_away(tmp_path):
+    """Surrogates have the ending of the masked word: the attacker guesses among the words that have it."""
+    text = MaskedText.write(tmp_path, ["clue0 {walked} said", "clue1 {Ottawa} said", "clue2 {1987} said"])
+    fill = text.other("fill.txt", ["clue0 jumped said", "clue1 Lima said", "clue2 4502 said"])
+    listed = [("river", 90), ("garden", 80), ("walked", 70), ("Ottawa", 60), ("1987", 50), ("jumped", 40), ("Lima", 30)]
+    words = WordList(listed, KeptWords({"clue0"}))
+
+    def ranks_by(fill):
+        places = masked_places(text.masked, text.sidecar, 3, 1, following_fill=fill)
+        model = ScriptedModel([*(word.lower() for word, _ in listed), *CLUES, "said"], lambda words, _: {})
+        return ranks_of(places, Reader(model, model.candidates(), words), words).reading.tolist()
+
+    assert ranks_by(None) == [3, 4, 5]
+    assert ranks_by(fill) == [1, 1, 1]
 
 
 def test_places_are_drawn_once_each_and_evenly(tmp_path):

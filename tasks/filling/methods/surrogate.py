@@ -85,6 +85,11 @@ class Surrogate(FillingMethod):
         """Their form, always."""
         return True
 
+    @property
+    def tells_forms(self) -> bool:
+        """Always."""
+        return True
+
     def check(self, files: FillFiles) -> None:
         """What says which lines speak of the same thing."""
         super().check(files)

@@ -1,0 +1,51 @@
+"""Masked and filled text side by side: where in a filled line each fill stands.
+
+A fill replaces words one by one, so its substitutes are read off by laying the masked line on the filled one.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import Any
+
+from tasks.corpora.text_lines import read_lines
+from tasks.errors import CorpusError
+from tasks.filling.masked_sentence import ARTICLE, MaskedSentence, read_masked_line
+
+
+def side_by_side(*streams: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+    """Line by line; ``CorpusError`` where one has more lines than another."""
+    for together in zip_longest(*streams):
+        if any(one is None for one in together):
+            raise CorpusError(
+                "private text, masked text, sidecars, documents and audited text have not equally many lines, so they "
+                "are not of one corpus; give those that belong together"
+            )
+        yield together
+
+
+def fills_of(sentence: MaskedSentence, filled: str) -> list[tuple[int, int]] | None:
+    """Start and end of each slot's fill in the filled line; ``None`` where that is no fill of the sentence.
+
+    An article in front of a fill may have been agreed with it (``filling.agreement``).
+    """
+    pieces = []
+    for text in sentence.texts[:-1]:
+        found = ARTICLE.search(text)
+        pieces.append(re.escape(text[: found.start()]) + "[aA][nN]? " if found else re.escape(text))
+    match = re.fullmatch(r"(\S+?)".join([*pieces, re.escape(sentence.texts[-1])]), filled)
+    return [match.span(number) for number in range(1, len(pieces) + 1)] if match else None
+
+
+def filled_lines(
+    masked: str | Path, filled: str | Path, copies: int = 1, *, merge_markers: bool = True
+) -> Iterator[tuple[MaskedSentence, tuple[str, ...]]]:
+    """Each masked line with its fill in every copy of the corpus; these stand one behind the other in ``filled``.
+
+    ``merge_markers``: as the method's setting of that name.
+    """
+    length = sum(1 for _ in read_lines(masked))
+    each = [islice(read_lines(filled), copy * length, (copy + 1) * length) for copy in range(copies)]
+    for number, (line, *fills) in enumerate(side_by_side(read_lines(masked), *each), start=1):
+        yield read_masked_line(line, number, merge_markers=merge_markers), tuple(fills)
