@@ -41,7 +41,7 @@ from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.estimation import mean_probabilities
 from tasks.filling.masked_lm.places import candidate_log_probabilities
 from tasks.filling.settings import SHIPPED_FILLER
-from tasks.filling.surrogates.words_by_frequency import ending_of
+from tasks.filling.surrogates.words_by_frequency import Form, form_of
 
 if TYPE_CHECKING:
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
@@ -58,14 +58,6 @@ _FIGURES = frozenset(("NUMBER", "MONEY", "CONTACT", "IDENTIFIER"))
 
 
 _NEARLY_ALWAYS = 0.9
-_Form = tuple[str, ...]
-
-
-def _form_of(word: str, has_capital: bool) -> _Form:
-    """What a word without a class shares with a substitute that follows it."""
-    if any(map(str.isdigit, word)):
-        return ("figure",)
-    return ("capital",) if has_capital else ("small", ending_of(word))
 
 
 class WordList:
@@ -85,7 +77,7 @@ class WordList:
         self._capital = np.array([capital[word] for word in total]) / self._counts
         self._figure = np.array([any(map(str.isdigit, word)) for word in total], dtype=np.float64)
         self._by_label: dict[str, np.ndarray] = {}
-        self._of_form: dict[_Form, np.ndarray] = {}
+        self._of_form: dict[Form, np.ndarray] = {}
 
     def prior(self, label: str = MASK) -> np.ndarray:
         """``(L,)`` probabilities of the words where a marker has this class."""
@@ -106,15 +98,16 @@ class WordList:
     def of_form(self, substitute: str) -> np.ndarray:
         """``(L,)`` weights of the words where this one follows the form of the masked word."""
         known = self.index.get(fold(substitute))
-        form = self._forms[known] if known is not None else _form_of(substitute, substitute[:1].isupper())
+        form = self._forms[known] if known is not None else form_of(substitute, has_capital=substitute[:1].isupper())
         if form not in self._of_form:
             self._of_form[form] = np.array([1.0 if each == form else _OTHER_FORM for each in self._forms])
         return self._of_form[form]
 
     @cached_property
-    def _forms(self) -> "list[_Form]":
+    def _forms(self) -> list[Form]:
         return [
-            _form_of(word, capital >= _NEARLY_ALWAYS) for word, capital in zip(self.index, self._capital, strict=True)
+            form_of(word, has_capital=capital >= _NEARLY_ALWAYS)
+            for word, capital in zip(self.index, self._capital, strict=True)
         ]
 
     def _form(self, label: str) -> np.ndarray:

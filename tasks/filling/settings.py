@@ -153,7 +153,7 @@ class ClassAware(FillingMethod):
 
     classes: Literal["ignore", "match"] = "ignore"
     """``match``: a fill has the class of its marker, or of the sidecar's label where the marker is ``[MASK]``, checked
-    by a tagger (see ``class_check``)."""
+    by a tagger; where a word list masked, the form of the masked word (see ``class_check``)."""
     class_check: ClassCheck = ClassCheck()
     """How it is checked."""
 

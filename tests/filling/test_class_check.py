@@ -15,6 +15,7 @@ from tasks.filling.surrogates.class_check import (
     ClassCheckedFiller,
     ClassWords,
     WordsOfClassByFrequency,
+    forms_of_slots,
     labels_of_slots,
 )
 from tasks.filling.surrogates.values import SurrogateValues
@@ -126,6 +127,27 @@ def test_the_gazetteer_keeps_a_word_from_the_class_that_a_tagger_mistakes_it_for
     allowed = ClassWords(Mistaken(), VALUES, {}).allowed(["Jennifer", "Qwert"])
     assert allowed["LOCATION"].tolist() == [False, True]
     assert allowed["PERSON"].tolist() == [False, False]
+
+
+def test_where_no_class_is_known_a_fill_has_the_form_of_the_masked_word():
+    """Twenty words of each form: ending, capital, figures. The filler likes them in their order."""
+    endings = [
+        f"{stem}{ending}" for ending in ("ing", "ed", "s", "") for stem in (f"wal{letter}k" for letter in LETTERS)
+    ]
+    words = [*endings, *CITIES, *(str(number) for number in range(100, 130))]
+    choice = ChoiceOfClass(BestWord(), words, {}, {word.lower(): word for word in CITIES})
+    scores = -np.arange(len(words), dtype=np.float32)[None]
+
+    def fill(before, original):
+        sentence = masked(f"{before}{{MASK:{original}}} .", style="mask")
+        (form,) = forms_of_slots(sentence, {word.lower(): word for word in CITIES})
+        choice.begin({Place(1, 0): form} if form else {})
+        return words[choice.choose(scores, [Place(1, 0)]).candidates[0]]
+
+    written = [fill("he ", word) for word in ("singing", "called", "boats", "boat")]
+    assert written == ["walaking", "walaked", "walaks", "walak"]
+    assert [fill("in ", word) for word in ("Zurich", "citya", "1987")] == ["Citya", "Citya", "100"]
+    assert fill("", "Boats") == "walaks", "the capital is the sentence's"
 
 
 def test_labels_of_markers_and_of_the_sidecar():

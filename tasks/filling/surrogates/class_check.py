@@ -9,6 +9,10 @@ Where a marker has a class (its own, or the sidecar's label for ``[MASK]``):
    words of the class, drawn by frequency;
 4. what is wrong still becomes a surrogate of the class.
 
+Where it has none (word lists mask without), and the sidecar says what stood there, the filler chooses among the words
+of its form, as surrogates do: figures, or words that are written with a capital, or small ones with its ending. The
+tagger has no say in these.
+
 The tagger is no judge of truth: in a sentence that shows no class it finds none. So the report has its share of right
 fills after the first choice and at the end, and how many were drawn again or became surrogates.
 
@@ -37,11 +41,12 @@ from tasks.filling.choice import Choice, Chosen, Forbidden, originals_of_slots, 
 from tasks.filling.filled_corpus import Filler
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
-from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
+from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence, starts_sentence
 from tasks.filling.methods.surrogate import SurrogateFiller
 from tasks.filling.settings import ClassCheck
 from tasks.filling.surrogates.groups import GROUPS_OF_CLASS
 from tasks.filling.surrogates.values import SurrogateValues
+from tasks.filling.surrogates.words_by_frequency import Form, form_of
 from tasks.masking.taggers.entity_classes import classes_in_force
 from tasks.masking.taggers.entity_tagger import load_tagger
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
@@ -60,7 +65,7 @@ class ClassWords:
 
     def __init__(self, tagger: Tagger, values: SurrogateValues, forms: Mapping[str, str]) -> None:
         """``forms``: folded word to its usual form, of ``casing.usual_forms``; empty: each word as it stands."""
-        self.tagger, self._values, self._forms = tagger, values, forms
+        self.tagger, self._values, self.forms = tagger, values, forms
         self._classes = classes_in_force(tagger.entity_types, None, tagger.name)
 
     def class_at(self, spans: Iterable[EntitySpan], start: int, end: int) -> set[str]:
@@ -70,7 +75,7 @@ class ClassWords:
 
     def allowed(self, words: Sequence[str]) -> dict[str, np.ndarray]:
         """Class to ``(W,)`` booleans: which of ``W`` words may stand for a marker of it."""
-        written = [self._forms.get(fold(word), word) if word == word.lower() else word for word in words]
+        written = [self.forms.get(fold(word), word) if word == word.lower() else word for word in words]
         tagged = self._tagged(written)
         found = {label: np.zeros(len(words), dtype=bool) for label in NAMES}
         known = {label: set(map(fold, self._values.words_of_class(label))) for label in NAMES}
@@ -121,21 +126,48 @@ def labels_of_slots(sentence: MaskedSentence) -> list[str]:
     return labels
 
 
-class ChoiceOfClass:
-    """A filling method that sees, at places with a class, the words of that class alone."""
+def forms_of_slots(sentence: MaskedSentence, forms: Mapping[str, str]) -> list[Form | None]:
+    """The form of the word behind each slot, of several the last one's; ``None`` where no sidecar tells."""
+    found: list[Form | None] = []
+    for slot, (text, spans) in enumerate(zip(sentence.texts, spans_of_slots(sentence), strict=False)):
+        if not spans:
+            found.append(None)
+            continue
+        word = spans[-1].original
+        inside = slot > 0 or len(spans) > 1
+        named = word[:1].isupper() and not word[1:].isupper() and (inside or not starts_sentence(text, first=slot == 0))
+        found.append(form_of(word, has_capital=named or fold(word) in forms))
+    return found
 
-    def __init__(self, choice: Choice, words: Sequence[str], allowed: Mapping[str, np.ndarray]) -> None:
-        """``words``: the ``W`` candidates; ``allowed``: class to ``(W,)`` booleans."""
+
+class ChoiceOfClass:
+    """A filling method that sees, at places with a class, the words of that class alone; at others those of a form."""
+
+    def __init__(
+        self,
+        choice: Choice,
+        words: Sequence[str],
+        allowed: Mapping[str, np.ndarray],
+        forms: Mapping[str, str] | None = None,
+    ) -> None:
+        """``words``: the ``W`` candidates; ``allowed``: class to ``(W,)`` booleans; ``forms``: folded words that are
+        nearly always written with a capital."""
         self._choice = choice
         self._index = {word: index for index, word in enumerate(words)}
-        self._forbidden = {label: ~mask for label, mask in allowed.items() if np.count_nonzero(mask) >= _FEWEST_WORDS}
+        by_form: dict[Form, list[int]] = {}
+        for index, word in enumerate(words):
+            by_form.setdefault(form_of(word, has_capital=fold(word) in (forms or {})), []).append(index)
+        masks: dict[str | Form, np.ndarray] = dict(allowed.items())
+        for form, indices in by_form.items():
+            masks[form] = np.isin(np.arange(len(words)), indices)
+        self._forbidden = {label: ~mask for label, mask in masks.items() if np.count_nonzero(mask) >= _FEWEST_WORDS}
         self._none = np.zeros(len(words), dtype=bool)
-        self._labels: dict[Place, str] = {}
+        self._labels: dict[Place, str | Form] = {}
         self._tried: dict[Place, set[int]] = {}
         self._held: dict[Place, int] = {}
 
-    def begin(self, labels: Mapping[Place, str]) -> None:
-        """Take the classes of the sentences that are filled next, and forget all others."""
+    def begin(self, labels: Mapping[Place, str | Form]) -> None:
+        """Take the classes or forms of the sentences that are filled next, and forget all others."""
         self._labels, self._tried, self._held = dict(labels), {}, {}
 
     def hold(self, place: Place, word: str) -> None:
@@ -250,9 +282,11 @@ class ClassCheckedFiller:
         if self._choice is not None:
             self._choice.begin(
                 {
-                    Place(sentence.number, slot.first_marker): label
+                    Place(sentence.number, slot.first_marker): label if label != MASK else form or MASK
                     for sentence, its_labels in zip(sentences, labels, strict=True)
-                    for slot, label in zip(sentence.slots, its_labels, strict=True)
+                    for slot, label, form in zip(
+                        sentence.slots, its_labels, forms_of_slots(sentence, self._class_words.forms), strict=True
+                    )
                 }
             )
         fills = self._filler.fill(sentences, advance)
@@ -353,7 +387,7 @@ class ClassChecks:
 
     def restricted(self, choice: Choice, words: Sequence[str]) -> Choice:
         """The choice that the filler shall use instead; ``words`` are its ``W`` candidates."""
-        self._choice = ChoiceOfClass(choice, words, self._words.allowed(words))
+        self._choice = ChoiceOfClass(choice, words, self._words.allowed(words), self._words.forms)
         return self._choice
 
     def checked(self, filler: Filler, casing: Casing) -> ClassCheckedFiller:

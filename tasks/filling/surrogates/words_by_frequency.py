@@ -39,6 +39,17 @@ def ending_of(word: str) -> str:
     return next((ending for ending, form in _ENDINGS.items() if folded.endswith(ending) and form.search(folded)), "")
 
 
+Form = tuple[str, ...]
+"""What a substitute for a word without a class shares with it: figures, a capital, or small letters and an ending."""
+
+
+def form_of(word: str, *, has_capital: bool) -> Form:
+    """The form of a word; ``has_capital``: whether it is nearly always written with one."""
+    if any(map(str.isdigit, word)):
+        return ("figures",)
+    return ("capital",) if has_capital else ("small", ending_of(word))
+
+
 class WordsByFrequency:
     """Words of letters off the list of kept words, by shape and ending: all, those in small letters, those with a
     capital."""
