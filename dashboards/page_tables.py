@@ -10,7 +10,7 @@ from dashboards.paper_results import DATASETS, MASKED_SHARES, RESULTS, TECHNIQUE
 from dashboards.plots import Drawing, interval_plots
 from tasks.records.cells import word_error_report
 from tasks.results.grid import ABSENT, Entry, Grid, GridRow, Heading, plain_grid, words
-from tasks.results.measures import OTHER_PROTOCOL, PAGE, Measure, Row, follows_protocol, measure
+from tasks.results.measures import OTHER_PROTOCOL, PAGE, Measure, Row, follows_protocol, measure, measures
 from tasks.results.report_index import ReportIndex
 from tasks.results.summary.estimate import Estimate, estimate
 from tasks.results.summary.summary_document import lists_note
@@ -60,6 +60,20 @@ def fill_grid(table: Table) -> Grid:
     counts = ("Markers", "Different fills", "Against the off-list rule", "Coincidence", "Guess by frequency")
     headings = ["Technique", *words("Method"), *counts]
     return plain_grid("What was filled, by technique and method", headings, rows, label="Fills in numbers")
+
+
+def fluency_grid(table: Table) -> Grid:
+    """How well each fill reads, with intervals; empty where that was not measured."""
+    shown = [each for each in measures() if each.step == "fluency" and not each.name.endswith("_before")]
+    rows = []
+    for technique in table.techniques:
+        for line in table.lines:
+            found = [each.estimate(line.by_technique[technique]) for each in shown]
+            if any(found):
+                entries = [number_entry(number, each.digits) for number, each in zip(found, shown, strict=True)]
+                rows.append(GridRow(technique_name(technique), [Entry(line.label), *entries]))
+    headings = [Heading("Technique"), *words("Method"), *(Heading(each.title) for each in shown)]
+    return Grid("How well fills read", headings, rows, label="How well fills read")
 
 
 def _text(number: Estimate | None, form: str) -> str:

@@ -2,14 +2,14 @@
 protects, and training curves. Each is a panel for every technique, unless it says otherwise.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dashboards.paper_results import RESULTS, TECHNIQUES, printed, readable_range
 from tasks.records.cells import ORACLE, PRETRAINED, training_report
 from tasks.results.leakage import attacked
-from tasks.results.measures import PAGE, Measure, leaks, measure
+from tasks.results.measures import PAGE, Measure, Row, leaks, measure, measures_of
 from tasks.results.plot_panel import Panel, Scale, label_width, scale_round, spread
 from tasks.results.summary.estimate import Estimate, estimate
 from tasks.results.summary.summary_file import summarised_cell
@@ -256,18 +256,35 @@ def masked_share_plot(table: Table) -> Drawing | None:
 def frontier_plots(table: Table) -> list[Drawing]:
     """Perplexity over known words against each figure of the attacks, with both intervals, one mark a condition; what
     no other condition is better than in both (the Pareto set) is joined by a line."""
+    return _against_perplexity(attacked(table), leaks(PAGE))
+
+
+def fluency_plots(table: Table) -> list[Drawing]:
+    """The same against each measure of how well fills read: all fills of the table."""
+    fills = [
+        (technique, line, line.by_technique[technique])
+        for technique in table.techniques
+        for line in table.lines
+        if line.group in ("fill", "control")
+    ]
+    return _against_perplexity(fills, [each for each in measures_of(PAGE) if each.step == "fluency"])
+
+
+def _against_perplexity(
+    conditions: Sequence[tuple[str | None, Line, Sequence[Row]]], measures: Iterable[Measure]
+) -> list[Drawing]:
     quality = measure("perplexity_known")
     found = [
         (technique, line, number, rows)
-        for technique, line, rows in attacked(table)
-        if (number := quality.estimate(rows)) is not None
+        for technique, line, rows in conditions
+        if rows and (number := quality.estimate(rows)) is not None
     ]
     drawings = []
-    for each in leaks(PAGE):
+    for each in measures:
         points = [
-            _Point(line, technique_name(technique) if technique else line.label, leak, number)
+            _Point(line, technique_name(technique) if technique else line.label, value, number)
             for technique, line, number, rows in found
-            if (leak := each.estimate(rows)) is not None
+            if (value := each.estimate(rows)) is not None
         ]
         if len(points) > 1:
             drawings.append(Drawing(each.title, _frontier(points, each).svg(each.title, _said_points(points, each))))
@@ -284,10 +301,11 @@ class _Point:
     leak: Estimate
     cost: Estimate
 
-    def is_beaten(self, others: Sequence["_Point"]) -> bool:
-        """Whether another gives away and costs less, or less of one and the same of the other."""
-        mine = self.leak.value, self.cost.value
-        theirs = [(other.leak.value, other.cost.value) for other in others]
+    def is_beaten(self, others: Sequence["_Point"], sign: int) -> bool:
+        """Whether another gives away and costs less, or less of one and the same of the other; ``sign``: -1 where more
+        of the first is better."""
+        mine = sign * self.leak.value, self.cost.value
+        theirs = [(sign * other.leak.value, other.cost.value) for other in others]
         return any(a <= mine[0] and b <= mine[1] and (a, b) != mine for a, b in theirs)
 
 
@@ -297,7 +315,8 @@ def _frontier(points: Sequence[_Point], measure: Measure) -> Panel:
     y = scale_round([end for each in points for end in _ends(each.cost)], *panel.y_range, logarithmic=True)
     panel.x_axis(x, measure.title, count=5)
     panel.y_axis(y, count=6)
-    best = sorted((each for each in points if not each.is_beaten(points)), key=lambda each: each.leak.value)
+    sign = -1 if measure.better == "higher" else 1
+    best = sorted((each for each in points if not each.is_beaten(points, sign)), key=lambda each: each.leak.value)
     if len(best) > 1:
         panel.path([(x(each.leak.value), y(each.cost.value)) for each in best], "joined oracle")
     places = spread([y(each.cost.value) for each in points], panel.top + 6, panel.y_range[0] - 6, gap=14)

@@ -15,12 +15,13 @@ from markupsafe import Markup
 from dashboards import provenance
 from dashboards.detectors import STAGE, detector_grids, detector_legend, detector_results
 from dashboards.headline import facts, sentences
-from dashboards.page_tables import fill_grid, masked_counts, masked_share_grid, paper_grid, speech_part
+from dashboards.page_tables import fill_grid, fluency_grid, masked_counts, masked_share_grid, paper_grid, speech_part
 from dashboards.paper_results import CITATION
 from dashboards.plots import (
     PAPER_SHAPES,
     comparison_plots,
     curve_plots,
+    fluency_plots,
     frontier_plots,
     interval_plots,
     masked_share_plot,
@@ -180,7 +181,7 @@ def _dataset(
     text = f"{max(row['sentences'] for row in mine):,} sentences, {max(row['words'] for row in mine):,} words"
     name = f"Perplexity on {table.dataset}"
     perplexity, known = measure("perplexity"), measure("perplexity_known")
-    further = [each for each in measures_of(PAGE) if each.name not in _PLACED and each.step != "audit"]
+    further = [each for each in measures_of(PAGE) if each.name not in _PLACED and each.step not in ("audit", "fluency")]
     experiment = Experiment(mine, scores, EvaluationSettings())
     best, best_known = (leaders(experiment, table.dataset, known=known) for known in (False, True))
     return {
@@ -235,6 +236,9 @@ def _dataset(
         "leaks": leak_grid(table, PAGE),
         "attacked": list({line.label: line for _, line, _ in attacked(table)}.values()),
         "fills": fill_grid(table),
+        "reads": fluency_grid(table),
+        "fluency_plots": fluency_plots(table),
+        "filled": [line for line in table.lines if line.group in ("fill", "control")],
         "examples": examples_of(table.dataset, index),
         "valid_curves": curve_plots(table, index.reports, "valid_loss", "step; loss in nats on unmasked text"),
         "train_curves": curve_plots(table, index.reports, "train_loss", "step; loss in nats on own text"),

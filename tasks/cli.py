@@ -37,6 +37,7 @@ COMMANDS: dict[str, str] = {
     "tune-filler": "tasks.filling.fillers.tune_filler",
     "fill": "tasks.filling.fill",
     "examples": "tasks.filling.examples",
+    "fluency": "tasks.fluency.fluency",
     "pretrain": "tasks.language_model.pretrain",
     "adapt": "tasks.language_model.adapt",
     "perplexity": "tasks.language_model.perplexity_command",

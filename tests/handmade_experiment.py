@@ -45,6 +45,22 @@ WORD_ERRORS = {"no_language_model": 180, "pretrained": 150, "oracle": 120}
 """Errors on 50 utterances of 20 words; 140 with all other language models."""
 RESTORED = {"top_1": 0.081, "top_k": 0.034, "sample": 0.012, "unigram": 0.0007}
 
+READS = {
+    "part_of_speech_kept": 0.58,
+    "part_of_speech_kept_ci": [0.55, 0.61],
+    "form_kept": 0.47,
+    "form_kept_ci": [0.44, 0.50],
+    "repeated": 0.011,
+    "repeated_ci": [0.007, 0.017],
+    "repeated_before": 0.003,
+    "variety": 0.71,
+    "places": 1000,
+    "times_raw_perplexity": 1.84,
+    "times_raw_perplexity_ci": [1.71, 1.98],
+    "judged_lines": 100,
+}
+"""How well every fill reads."""
+
 
 FEW = {"techniques": ["allow_list"], "baselines": ["baseline1"], "fills": [{"filler": "minilm", "methods": ["top_k"]}]}
 """Changes of ``compare`` that leave four cells: pretrained, Oracle, Baseline1 and Top-K."""
@@ -91,8 +107,12 @@ def make_experiment(folder: Path, state: str = "", **changes: Any) -> Path:
     (folder / "params.yaml").write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
     writer = _Writer(folder, document, state or f"k={k}")
     writer.shared_stages()
-    for cell in expected_cells(read_parameters(folder / "params.yaml").compare):
+    cells = expected_cells(read_parameters(folder / "params.yaml").compare)
+    for cell in cells:
         writer.cell(cell)
+    for dataset in document["compare"]["datasets"]:
+        if filled := [cell for cell in cells if is_filled(cell) and cell.dataset == dataset]:
+            writer.fluency(dataset, filled)
     return folder
 
 
@@ -234,6 +254,22 @@ class _Writer:
                     seed=None,
                     dvc_stage=f"mask@train-{dataset}-{technique}",
                 )
+
+    def fluency(self, dataset: str, cells: list[Cell]) -> None:
+        self.report(
+            f"fluency/{dataset}",
+            "fluency",
+            inputs=[
+                f"data/private/corpora/{dataset}/train.txt",
+                *(f"data/obfuscated/{cell.path}.txt" for cell in cells),
+            ],
+            outputs=[],
+            parameters=self.parameters["fluency"],
+            measured={"by_fill": {cell.path: READS for cell in cells}},
+            cell={"dataset": dataset},
+            seed=None,
+            dvc_stage=f"fluency@{dataset}",
+        )
 
     def cell(self, cell: Cell) -> None:
         text = f"data/private/corpora/{cell.dataset}/train.txt"

@@ -99,6 +99,7 @@ def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str
         "train_filler": parameters.pretrained_fillers(),
         "tune_filler": {cell_key(cell): _tuned(cell, parameters) for cell in tunings(parameters)},
         "fill": {cell_key(cell): _fill(cell, parameters) for cell in cells if is_filled(cell)},
+        "fluency": {str(cell.dataset): {"cell": {"dataset": cell.dataset}} for cell in cells if is_filled(cell)},
         "examples": {cell_key(cell): entry for cell, entry in _examples(parameters)},
         "adapt": {cell_key(cell): _adapted(cell, parameters) for cell in cells if cell.method != PRETRAINED},
         "evaluate": {cell_key(cell): _named(cell) | {"model": _model(cell)} for cell in cells},

@@ -19,6 +19,7 @@ from tasks.corpora.sources.mixture import AnyCorpus
 from tasks.errors import ParameterError
 from tasks.filling.fillers.settings import FillerSettings, TuningSettings
 from tasks.filling.methods import AnyMethod
+from tasks.fluency.settings import FluencySettings
 from tasks.labelled_text.settings import LabelledTextSettings
 from tasks.language_model.settings import EvaluationSettings, LanguageModelSettings
 from tasks.masking.techniques import AnyTechnique
@@ -68,6 +69,8 @@ class Parameters(Settings):
     """Filling methods by name."""
     language_model: LanguageModelSettings
     evaluation: EvaluationSettings
+    fluency: FluencySettings = FluencySettings()
+    """How it is measured how well fills read."""
     audit: AuditSettings = AuditSettings()
     """How hard the audited cells of ``compare.fills`` are attacked."""
     speech: SpeechSection

@@ -131,6 +131,8 @@ def _audit(parameters: "Parameters") -> Iterator[str]:
     # dvc.yaml makes the stage depend on the section by its name, so a default that is not written down is no help.
     if any(fills.audited for fills in parameters.compare.fills) and "audit" not in parameters.model_fields_set:
         yield "audit: is missing, and compare.fills has something that is audited; give it, if only as {}"
+    if parameters.compare.fills and "fluency" not in parameters.model_fields_set:
+        yield "fluency: is missing, and compare.fills has fills to be read; give it, if only as {}"
     attacked = [cell.path for cell in audited_cells(parameters.compare)]
     for name in parameters.audit.shadowed or []:
         if name not in attacked:

@@ -124,6 +124,11 @@ def fill_report(cell: Cell) -> Path | None:
     return Path("fill") / f"{cell.path}.json" if is_filled(cell) else None
 
 
+def fluency_report(cell: Cell) -> Path | None:
+    """Path below the folder of reports of how well the fills of a corpus read; ``None`` where nothing was filled."""
+    return Path("fluency") / f"{cell.dataset}.json" if is_filled(cell) else None
+
+
 def audit_report(cell: Cell) -> Path:
     """Path below the folder of reports of what attacks on the cell found."""
     return Path("audit") / f"{cell.path}.json"

@@ -22,7 +22,7 @@ MLFLOW, MLFLOW_TABLE = "mlflow", "mlflow table"
 """A metric of every run, and a column of MLflow's table of runs."""
 _MASKED = "masked_words.{technique}."
 BELOW, ABOVE, OTHER_PROTOCOL = "▼", "▲", "‡"
-Step = Literal["mask", "fill", "perplexity", "word_error_rate", "rescore", "audit", "compared"]
+Step = Literal["mask", "fill", "fluency", "perplexity", "word_error_rate", "rescore", "audit", "compared"]
 Row = Mapping[str, Any]
 
 
@@ -63,9 +63,9 @@ class Measure:
     short: str = ""
     """For the head of a narrow column."""
     step: Step
-    """The report that it stands in: of masking, filling, evaluation, recognition or the attacks, which need not have
-    it; ``rescore``: of recognition by n-best lists alone; ``compared``: the summary computes it from the scores of two
-    cells."""
+    """The report that it stands in: of masking, filling, fluency (a record for each fill of a corpus), evaluation,
+    recognition or the attacks, which need not have it; ``rescore``: of recognition by n-best lists alone; ``compared``:
+    the summary computes it from the scores of two cells."""
     field: str = ""
     """Where it stands under ``measured``; the name where there is none. Dots lead into records. ``masked_words`` has
     one for each technique, and ``{technique}`` stands for the cell's: references have a number under every one."""
@@ -196,6 +196,11 @@ def _remembered(name: str, title: str, short: str, views: frozenset[str] = _TABL
     return _leak(name, title, short, views, of_model=True, **{"share": False, **given})
 
 
+def _reads(name: str, title: str, *, views: frozenset[str] = _OFFERED, **given: Any) -> Measure:
+    """How well a fill reads."""
+    return _number(name, "fluency", title, views, **{"interval": f"{name}_ci", **given})
+
+
 def _count(name: str, step: Step, title: str = "", views: frozenset[str] = _NONE, **given: Any) -> Measure:
     return _number(name, step, title, views, digits=0, **{"kind": "count", **given})
 
@@ -300,6 +305,15 @@ MEASURES = (
             interval="restoration.overall.rate_ci", share=True, digits=2, better="lower"),
     _number("restoration_by_frequency", "fill", "Masked words that a guess by frequency hits, %", _OFFERED,
             field="expected_restoration_by_frequency", share=True, digits=2),
+    _reads("part_of_speech_kept", "Places where the fill has the part of speech of the masked word, %", share=True,
+           better="higher", views=_TABLED),
+    _reads("form_kept", "Places where the fill has number or tense of the masked word too, %", share=True,
+           better="higher"),
+    _reads("times_raw_perplexity", "Filled lines by private ones: perplexity under another language model", digits=2,
+           better="lower", views=_TABLED),
+    _reads("repeated", "Fills that repeat the word beside them, %", share=True, better="lower"),
+    _reads("repeated_before", "Masked words that repeated the word beside them, %", share=True, interval=None),
+    _reads("variety", "Different fills by different masked words", digits=2, better="higher", interval=None),
     _count("distinct_fills", "fill", "Different fills", _OFFERED),
     _count("markers", "fill"),
     _count("fallback_count", "fill", kind="count?"),

@@ -57,7 +57,7 @@ def test_markdown_has_techniques_across_and_methods_down(experiment):
         "| method | allow list (16.9% masked) | vocabulary threshold (11.9% masked) | entity tagger (3.7% masked) |"
     )
     # All words, known ones, twice times Oracle's, masked words, the rest, without markers, bits per character.
-    assert lines.count(header) == 8
+    assert lines.count(header) == 10
     first = lines[lines.index(header) + 2 : lines.index(header) + 10]
     assert [line.split(" | ")[0].removeprefix("| ") for line in first] == [
         "Pretrained",

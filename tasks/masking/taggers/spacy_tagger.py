@@ -115,18 +115,15 @@ def languages_of(pipeline: Any) -> tuple[str, ...]:
     return () if language == "xx" else (language,)
 
 
-def load_pipeline(model: str) -> Any:
-    """Load a pipeline with the components alone that its named-entity recogniser works with.
-
-    Raises ``ModelError`` where the pipeline is not there, does not fit this version of spaCy, or finds no entities.
-    """
+def read_pipeline(model: str) -> Any:
+    """A whole pipeline; ``ModelError`` where it is not there, or does not fit this version of spaCy."""
     set_up_spacy()
     import spacy
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that a pipeline was trained with another minor version
-            pipeline = spacy.load(model)
+            return spacy.load(model)
     except OSError:
         if Path(model).is_dir():
             files = ", ".join(sorted(file.name for file in Path(model).iterdir())) or "nothing"
@@ -143,6 +140,14 @@ def load_pipeline(model: str) -> Any:
             f"spaCy pipeline {model!r} cannot be loaded by spaCy {spacy.__version__} ({type(error).__name__}); "
             "install one that fits this version"
         ) from None
+
+
+def load_pipeline(model: str) -> Any:
+    """Load a pipeline with the components alone that its named-entity recogniser works with.
+
+    Raises ``ModelError`` where the pipeline cannot be read, or finds no entities.
+    """
+    pipeline = read_pipeline(model)
     finders = [name for name in pipeline.pipe_names if _is_finder(name, pipeline)]
     if not finders:
         raise ModelError(

@@ -20,6 +20,7 @@ from tasks.records.cells import (
     RESCORE,
     audit_report,
     fill_report,
+    fluency_report,
     mask_report,
     perplexity_report,
     reads_raw_text,
@@ -110,7 +111,13 @@ def _wanted(
     cells: Sequence[Cell], spoken: set[str | None], audited: Collection[Cell], reports: Path, scores: Path
 ) -> Iterator[Path]:
     for cell in cells:
-        names = [training_report(cell), mask_report(cell), fill_report(cell), perplexity_report(cell)]
+        names = [
+            training_report(cell),
+            mask_report(cell),
+            fill_report(cell),
+            fluency_report(cell),
+            perplexity_report(cell),
+        ]
         if cell.dataset in spoken:
             names.append(word_error_report(cell))
             yield scores / word_error_file(cell)
@@ -191,8 +198,11 @@ def _row(
     row["synthetic_speech"] = False if rescored else measured(heard, "synthetic_speech")
     # Not every text has every figure, and not every model is attacked.
     row |= row_of(reader.report(audit_report(cell))["measured"] if cell in audited else {})
+    read = measured(fluency_report(cell), "by_fill") or {}
     for measure in measures():
-        if measure.step not in ("audit", "compared"):
+        if measure.step == "fluency":
+            row |= _columns(measure, cell, read.get(cell.path, {}).get)
+        elif measure.step not in ("audit", "compared"):
             row |= _columns(measure, cell, partial(measured, reports[measure.step]))
     if reads_raw_text(cell):
         # Its training text is the corpus as it is; a model that saw no private text has no share.

@@ -1,0 +1,1 @@
+"""How well filled text reads."""

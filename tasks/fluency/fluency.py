@@ -1,0 +1,279 @@
+"""Measure how well fills read, beside the text whose words they stand for.
+
+Perplexity says what a model learns from filled text. Whether people can read it is another question: each fill of a
+corpus is held against the private words in its places, in lines of the text that were masked.
+
+part of speech kept   the substitute is a noun where a noun stood, by a tagger that reads both lines
+form kept             it has the tag of the masked word: plural where that was plural, past where that was past
+repeated              it is the word beside it once more (of the masked words that many are)
+variety               different substitutes by different masked words, of the same places
+times raw perplexity  how improbable a language model finds the filled lines, by how it finds the private ones
+
+For a run of markers that was filled by one word, the last word that it stands for counts. Nothing but such numbers is
+written down: no line, no word.
+
+example:
+  palimpsest fluency --params params.yaml --cell dataset=chat --raw data/private/corpora/chat/train.txt \\
+    --masked data/private/masked/chat/train --fills data/obfuscated/chat --report results/reports/fluency/chat.json
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from tasks.command import Invocation, StageCommand, StageFiles
+from tasks.errors import ParameterError
+from tasks.filling.methods import AnyMethod
+from tasks.fluency.settings import FluencySettings
+from tasks.options import READ
+from tasks.records.cell import Cell
+from tasks.records.cells import expected_cells, is_filled
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
+
+if TYPE_CHECKING:
+    from tasks.audit.figure import Figure
+    from tasks.filling.masked_sentence import MaskedSentence
+    from tasks.fluency.word_forms import WordForm
+    from tasks.language_model.language_models import LanguageModel
+
+SUMMARY = "measure how well fills read: parts of speech kept, repetitions, perplexity"
+_SAMPLES, _CONFIDENCE = 1000, 0.95
+
+
+class FluencyFiles(StageFiles):
+    """A corpus, and what was made of it."""
+
+    raw: Annotated[str, READ]
+    """the private text, one sentence a line"""
+    masked: Annotated[str, READ]
+    """its masked texts, a folder for each technique"""
+    fills: Annotated[str, READ]
+    """its filled texts, a folder for each technique"""
+
+
+class FluencyOfCells(FluencySettings):
+    """The section ``fluency``, and how the fills were made."""
+
+    filled: list[tuple[Cell, AnyMethod]] = Field(default_factory=list, exclude=True)
+    """The cells of the corpus that have a filled text, with their method."""
+
+
+def fluency(settings: FluencyOfCells, files: FluencyFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Measure every fill of the corpus.
+
+    Raises ``CorpusError`` where texts do not belong together, ``ModelError`` where tagger or judge cannot be loaded.
+    """
+    from tasks.corpora.text_lines import read_corpus
+    from tasks.fluency.word_forms import WordForms
+    from tasks.torch_setup import set_up_torch
+
+    set_up_torch(resources.threads)
+    raw = read_corpus(files.raw)
+    forms, judge = WordForms(settings.tagger), _judge(settings)
+    found: dict[str, dict[str, Any]] = {}
+    for technique in dict.fromkeys(filled.technique for filled, _ in settings.filled):
+        sample = _Sample.drawn(raw, Path(files.masked) / str(technique), forms, settings)
+        fills = [each for each in settings.filled if each[0].technique == technique]
+        texts = [sample.fill(_text_of(filled, files), method) for filled, method in fills]
+        judged = _judged(judge, sample, texts, settings)
+        for (filled, _), text, measured in zip(fills, texts, judged, strict=True):
+            found[filled.path] = _measured(sample, text, forms) | measured
+            print(f"{filled.path}: {_shown(found[filled.path])}")
+    return Report().measure(by_fill=found)
+
+
+def _text_of(cell: Cell, files: FluencyFiles) -> Path:
+    return Path(files.fills) / f"{replace(cell, dataset=None).path}.txt"
+
+
+def _judge(settings: FluencySettings) -> "LanguageModel | None":
+    if settings.judge is None:
+        return None
+    from tasks.language_model.causal_lm.scoring import CausalScorer
+
+    return CausalScorer.load(settings.judge)
+
+
+@dataclass(frozen=True)
+class _Filled:
+    """One line of a sample: the masked sentence with its record of the sidecar, and the first copy of its fill."""
+
+    sentence: "MaskedSentence"
+    line: str
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Lines of a corpus that a technique masked something of."""
+
+    masked: Path
+    lines: dict[int, str]
+    """The private lines by their number, from 1, in the order in which they were drawn."""
+    forms: "dict[int, list[WordForm]]"
+
+    @classmethod
+    def drawn(cls, raw: Sequence[str], masked: Path, forms: Any, settings: FluencySettings) -> "_Sample":
+        """As many as the settings say, or all."""
+        from tasks.corpora.sidecar import read_sidecar
+
+        marked = [number for number, spans in enumerate(read_sidecar(masked / "sidecar.jsonl"), start=1) if spans]
+        numbers = Random(settings.seed).sample(marked, min(settings.lines, len(marked)))
+        lines = {number: raw[number - 1] for number in numbers}
+        return cls(masked, lines, dict(zip(numbers, forms.of(lines.values()), strict=True)))
+
+    def fill(self, path: Path, method: AnyMethod) -> dict[int, _Filled]:
+        """The same lines of a filled text."""
+        from tasks.corpora.sidecar import read_sidecar
+        from tasks.filling.aligned_fills import filled_lines, side_by_side
+        from tasks.filling.choice import with_spans
+
+        lines = filled_lines(self.masked / "text.txt", path, method.copies, merge_markers=method.merge_markers)
+        both = side_by_side(lines, read_sidecar(self.masked / "sidecar.jsonl"))
+        return {
+            sentence.number: _Filled(with_spans(sentence, spans), copies[0])
+            for (sentence, copies), spans in both
+            if sentence.number in self.lines
+        }
+
+
+def _measured(sample: _Sample, text: dict[int, _Filled], forms: Any) -> dict[str, Any]:
+    """What the tagger and the words themselves say; nothing of a text whose lines were written anew."""
+    from tasks.audit.figure import share_figure
+    from tasks.corpora.words import fold
+    from tasks.filling.aligned_fills import fills_of
+    from tasks.filling.choice import spans_of_slots
+    from tasks.fluency.word_forms import form_at
+
+    places: list[int] = []
+    kept: dict[str, list[int]] = {"part_of_speech_kept": [], "form_kept": [], "repeated": [], "repeated_before": []}
+    substitutes, originals = set(), set()
+    tagged = forms.of(text[number].line for number in sample.lines)
+    for (number, raw), found in zip(sample.lines.items(), tagged, strict=True):
+        filled = text[number]
+        stretches = fills_of(filled.sentence, filled.line)
+        if stretches is None:
+            continue
+        hits = dict.fromkeys(kept, 0)
+        masked = [spans[-1] for spans in spans_of_slots(filled.sentence)]
+        for (start, end), span in zip(stretches, masked, strict=True):
+            before, now = form_at(sample.forms[number], span.start, span.end), form_at(found, start, end)
+            if before is not None and now is not None:
+                hits["part_of_speech_kept"] += before.part_of_speech == now.part_of_speech
+                hits["form_kept"] += before.form == now.form
+            hits["repeated"] += _stands_beside_itself(filled.line, start, end)
+            hits["repeated_before"] += _stands_beside_itself(raw, span.start, span.end)
+            substitutes.add(fold(filled.line[start:end]))
+            originals.add(fold(span.original))
+        places.append(len(masked))
+        for name, count in hits.items():
+            kept[name].append(count)
+    repeated_before = sum(kept.pop("repeated_before"))
+    figures = {name: share_figure(hits, places, "") for name, hits in kept.items()}
+    return {
+        **_fields(figures),
+        "repeated_before": repeated_before / sum(places) if places else None,
+        "variety": len(substitutes) / len(originals) if originals else None,
+        "places": sum(places),
+    }
+
+
+def _fields(figures: "dict[str, Figure]") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, figure in figures.items():
+        found |= {name: figure.value, f"{name}_ci": list(figure.interval) if figure.interval else None}
+    return found
+
+
+def _stands_beside_itself(line: str, start: int, end: int) -> bool:
+    from tasks.corpora.words import fold, words_of
+
+    word = fold(line[start:end])
+    around = [*words_of(line[:start])[-1:], *words_of(line[end:])[:1]]
+    return word in map(fold, around)
+
+
+def _judged(
+    judge: "LanguageModel | None", sample: _Sample, texts: Sequence[dict[int, _Filled]], settings: FluencySettings
+) -> Iterator[dict[str, Any]]:
+    """How probable the judge finds each text, by how it finds the private lines; a word less is no gain."""
+    numbers = list(sample.lines)[: settings.judged_lines]
+    if judge is None or not numbers:
+        yield from ({} for _ in texts)
+        return
+    groups = [
+        [tuple(line.split()) for line in (sample.lines[number], *(text[number].line for text in texts))]
+        for number in numbers
+    ]
+    logs = np.stack(judge.score_sentences(groups))  # (lines, 1 + texts)
+    targets = np.array([[len(words) + 1 for words in group] for group in groups], dtype=np.float64)
+    for column in range(1, logs.shape[1]):
+        yield _ratio(logs[:, [column, 0]], targets[:, [column, 0]], settings.seed)
+
+
+def _ratio(logs: np.ndarray, targets: np.ndarray, seed: int) -> dict[str, Any]:
+    """Ratio of perplexities a word, from log-probabilities and targets (lines, 2), with a bootstrap over lines."""
+    from tasks.audit.resampling import interval_of
+    from tasks.language_model.evaluation.bootstrap import ratio_of_sums, resample_counts
+
+    def log_ratio(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        means: np.ndarray = ratio_of_sums(sums, counts)
+        return means[..., 1] - means[..., 0]
+
+    value = float(log_ratio(logs.sum(axis=0), targets.sum(axis=0)))
+    drawn = [log_ratio(counts @ logs, counts @ targets) for counts in resample_counts(len(logs), _SAMPLES, seed)]
+    ends = interval_of(value, np.concatenate(drawn), len(logs), _CONFIDENCE, (-np.inf, np.inf))
+    return {
+        "times_raw_perplexity": float(np.exp(value)),
+        "times_raw_perplexity_ci": [float(np.exp(end)) for end in ends] if ends else None,
+        "judged_lines": len(logs),
+    }
+
+
+def _shown(measured: dict[str, Any]) -> str:
+    shares = ("part_of_speech_kept", "form_kept", "repeated")
+    parts = [f"{name.replace('_', ' ')} {measured[name]:.1%}" for name in shares if measured.get(name) is not None]
+    if (ratio := measured.get("times_raw_perplexity")) is not None:
+        parts.append(f"{ratio:.2f} times the raw text's perplexity")
+    return ", ".join(parts) or "nothing to measure"
+
+
+@dataclass(frozen=True)
+class FluencyCommand(StageCommand[FluencyOfCells, FluencyFiles]):
+    """The stage, which has to know which fills of a corpus there are."""
+
+    def parse(self, arguments: argparse.Namespace) -> Invocation[FluencyOfCells, FluencyFiles]:
+        """What the options ask for; ``ParameterError`` without a parameter file and the name of a corpus in it."""
+        from tasks.parameters.parameter_file import read_sections
+
+        found = super().parse(arguments)
+        if not found.params or not found.cell.dataset:
+            raise ParameterError("the fills of a corpus follow from params.yaml; give --params and --cell dataset=NAME")
+        others = ["compare", "filling"]
+        read = read_sections(found.params, others)
+        cells = [each for each in expected_cells(read["compare"]) if is_filled(each)]
+        filled = [(each, read["filling"][each.method]) for each in cells if each.dataset == found.cell.dataset]
+        settings = found.settings.model_copy(update={"filled": filled})
+        return replace(found, settings=settings, sections=[*others, *found.sections])
+
+
+def _inputs(settings: FluencyOfCells, files: FluencyFiles) -> list[str]:
+    return [files.raw, files.masked, *(str(_text_of(filled, files)) for filled, _ in settings.filled)]
+
+
+COMMAND = FluencyCommand(
+    name="fluency",
+    stage=fluency,
+    settings=FluencyOfCells,
+    files=FluencyFiles,
+    section="fluency",
+    labels=("dataset",),
+    seed=None,
+    inputs_of=_inputs,
+)
