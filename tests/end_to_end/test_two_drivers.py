@@ -86,6 +86,7 @@ PARAMETERS = {
         "adaptation": {"epochs": 1.0, "batch_tokens": 256, "learning_rate": 0.01},
     },
     "evaluation": {"bootstrap_samples": 100, "confidence": 0.95, "seed": 1},
+    "fluency": {"lines": 50, "judged_lines": 20},
     # The attacker of the text is the masked language model that ships.
     "audit": {"places": 50, "canaries": 2, "references": 255, "coins": 100, "bootstrap_samples": 100, "sampled": 100},
     "speech": {

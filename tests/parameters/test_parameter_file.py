@@ -112,14 +112,14 @@ TUNED = {"filler": "minilm_tuned", "methods": ["top_1"]}
             "compare.fills.0.methods: 'unigram' is no key of 'filling' that fits",
         ),
         (
-            "compare.fills.3",
+            "compare.fills.2",
             {"methods": ["top_k"]},
-            "compare.fills.3.methods: 'top_k' is no key of 'filling' that fits",
+            "compare.fills.2.methods: 'top_k' is no key of 'filling' that fits",
         ),
         (
-            "compare.fills.3.audited",
+            "compare.fills.2.audited",
             ["top_k"],
-            "compare.fills.3: audited: 'top_k' is none of methods (unigram, surrogate",
+            "compare.fills.2: audited: 'top_k' is none of methods (unigram, surrogate",
         ),
         ("compare.fills.1.techniques", ["presidio"], "compare.fills.1.techniques: 'presidio' is no key of 'compare.te"),
         (
@@ -149,6 +149,8 @@ TUNED = {"filler": "minilm_tuned", "methods": ["top_1"]}
     ],
 )
 def test_names_that_do_not_fit_are_said_with_their_key_path(path, value, says, document, tmp_path):
+    if path.startswith("tuned_fillers"):
+        document["compare"]["fills"].append(TUNED)
     put(document, path, value)
     assert says in problems_of(document, tmp_path)
 
@@ -162,7 +164,9 @@ def test_dp_sgd_is_for_a_transformer_alone(document, tmp_path):
 
 
 def test_the_audit_has_a_section_where_something_is_audited(document, tmp_path):
-    del document["audit"]
+    del document["audit"], document["fluency"]
+    assert "fluency: is missing, and compare.fills has fills to be read" in problems_of(document, tmp_path)
+    document["fluency"] = {}
     assert "audit: is missing, and compare.fills has something that is audited" in problems_of(document, tmp_path)
     for fills in document["compare"]["fills"]:
         fills.pop("audited", None)
