@@ -335,6 +335,7 @@ def test_a_changed_parameter_reruns_its_branch_alone(by_dvc):
         "adapt@mail-allow_list-tiny_tuned_round_2-top_k-1",
         "evaluate@mail-allow_list-tiny_tuned_round_2-top_k-1",
         "recognise@mail-allow_list-tiny_tuned_round_2-top_k-1",
+        "fluency@mail",
         "summarise",
         "report",
         "publish",
