@@ -15,10 +15,10 @@ from tasks.filling.surrogates.class_check import (
     ClassCheckedFiller,
     ClassWords,
     WordsOfClassByFrequency,
-    forms_of_slots,
     labels_of_slots,
 )
 from tasks.filling.surrogates.values import SurrogateValues
+from tasks.filling.surrogates.words_by_frequency import forms_of_slots
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
 
 LETTERS = "abcdefghijklmnopqrstuvwxy"

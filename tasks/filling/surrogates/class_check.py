@@ -41,12 +41,12 @@ from tasks.filling.choice import Choice, Chosen, Forbidden, originals_of_slots, 
 from tasks.filling.filled_corpus import Filler
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
-from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence, starts_sentence
+from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
 from tasks.filling.methods.surrogate import SurrogateFiller
 from tasks.filling.settings import ClassCheck
 from tasks.filling.surrogates.groups import GROUPS_OF_CLASS
 from tasks.filling.surrogates.values import SurrogateValues
-from tasks.filling.surrogates.words_by_frequency import Form, form_of
+from tasks.filling.surrogates.words_by_frequency import Form, form_of, forms_of_slots
 from tasks.masking.taggers.entity_classes import classes_in_force
 from tasks.masking.taggers.entity_tagger import load_tagger
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
@@ -124,20 +124,6 @@ def labels_of_slots(sentence: MaskedSentence) -> list[str]:
         recorded = {span.label for span in spans}
         labels.append(slot.label if slot.label != MASK or len(recorded) != 1 else recorded.pop())
     return labels
-
-
-def forms_of_slots(sentence: MaskedSentence, forms: Mapping[str, str]) -> list[Form | None]:
-    """The form of the word behind each slot, of several the last one's; ``None`` where no sidecar tells."""
-    found: list[Form | None] = []
-    for slot, (text, spans) in enumerate(zip(sentence.texts, spans_of_slots(sentence), strict=False)):
-        if not spans:
-            found.append(None)
-            continue
-        word = spans[-1].original
-        inside = slot > 0 or len(spans) > 1
-        named = word[:1].isupper() and not word[1:].isupper() and (inside or not starts_sentence(text, first=slot == 0))
-        found.append(form_of(word, has_capital=named or fold(word) in forms))
-    return found
 
 
 class ChoiceOfClass:

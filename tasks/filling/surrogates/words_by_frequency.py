@@ -8,6 +8,7 @@ form, and no more of the word: of all words of the form, the word itself among t
 
 import random
 import re
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Literal
 
@@ -15,9 +16,10 @@ import numpy as np
 
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError
+from tasks.filling.choice import spans_of_slots
 from tasks.filling.fill_words import is_of_letters
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
-from tasks.filling.masked_sentence import same_word, usual_forms
+from tasks.filling.masked_sentence import MaskedSentence, same_word, starts_sentence, usual_forms
 
 _ENDINGS = {"ing": re.compile(r"[aeiouy].*ing$"), "ed": re.compile(r"[aeiouy].*[^e]ed$"), "ly": re.compile(r"...ly$")}
 _PLURAL = re.compile(r"..[^siu']s$")
@@ -48,6 +50,20 @@ def form_of(word: str, *, has_capital: bool) -> Form:
     if any(map(str.isdigit, word)):
         return ("figures",)
     return ("capital",) if has_capital else ("small", ending_of(word))
+
+
+def forms_of_slots(sentence: MaskedSentence, forms: Mapping[str, str]) -> list[Form | None]:
+    """The form of the word behind each slot, of several the last one's; ``None`` where no sidecar tells."""
+    found: list[Form | None] = []
+    for slot, (text, spans) in enumerate(zip(sentence.texts, spans_of_slots(sentence), strict=False)):
+        if not spans:
+            found.append(None)
+            continue
+        word = spans[-1].original
+        inside = slot > 0 or len(spans) > 1
+        named = word[:1].isupper() and not word[1:].isupper() and (inside or not starts_sentence(text, first=slot == 0))
+        found.append(form_of(word, has_capital=named or fold(word) in forms))
+    return found
 
 
 class WordsByFrequency:
