@@ -39,6 +39,7 @@ from tasks.settings.resources import ResourceSettings
 
 if TYPE_CHECKING:
     from tasks.audit.figure import Figure
+    from tasks.corpora.sidecar import MaskedSpan
     from tasks.filling.masked_sentence import MaskedSentence
     from tasks.fluency.word_forms import WordForm
     from tasks.language_model.language_models import LanguageModel
@@ -116,30 +117,32 @@ class _Sample:
     masked: Path
     lines: dict[int, str]
     """The private lines by their number, from 1, in the order in which they were drawn."""
+    spans: "dict[int, list[MaskedSpan]]"
+    """What was masked in each."""
     forms: "dict[int, list[WordForm]]"
 
     @classmethod
     def drawn(cls, raw: Sequence[str], masked: Path, forms: Any, settings: FluencySettings) -> "_Sample":
         """As many as the settings say, or all."""
         from tasks.corpora.sidecar import read_sidecar
+        from tasks.filling.aligned_fills import side_by_side
 
-        marked = [number for number, spans in enumerate(read_sidecar(masked / "sidecar.jsonl"), start=1) if spans]
-        numbers = Random(settings.seed).sample(marked, min(settings.lines, len(marked)))
-        lines = {number: raw[number - 1] for number in numbers}
-        return cls(masked, lines, dict(zip(numbers, forms.of(lines.values()), strict=True)))
+        both = side_by_side(raw, read_sidecar(masked / "sidecar.jsonl"))
+        marked = {number: (line, spans) for number, (line, spans) in enumerate(both, start=1) if spans}
+        numbers = Random(settings.seed).sample(list(marked), min(settings.lines, len(marked)))
+        lines, spans = ({number: marked[number][part] for number in numbers} for part in (0, 1))
+        return cls(masked, lines, spans, dict(zip(numbers, forms.of(lines.values()), strict=True)))
 
     def fill(self, path: Path, method: AnyMethod) -> dict[int, _Filled]:
         """The same lines of a filled text."""
-        from tasks.corpora.sidecar import read_sidecar
-        from tasks.filling.aligned_fills import filled_lines, side_by_side
+        from tasks.filling.aligned_fills import filled_lines
         from tasks.filling.choice import with_spans
 
         lines = filled_lines(self.masked / "text.txt", path, method.copies, merge_markers=method.merge_markers)
-        both = side_by_side(lines, read_sidecar(self.masked / "sidecar.jsonl"))
         return {
-            sentence.number: _Filled(with_spans(sentence, spans), copies[0])
-            for (sentence, copies), spans in both
-            if sentence.number in self.lines
+            sentence.number: _Filled(with_spans(sentence, self.spans[sentence.number]), copies[0])
+            for sentence, copies in lines
+            if sentence.number in self.spans
         }
 
 
