@@ -31,9 +31,11 @@ LIBRARIES = (
 COMMANDS = frozenset(
     {
         "adapt",
+        "audit",
         "encode-speech",
         "examples",
         "fill",
+        "fluency",
         "fuse",
         "perplexity",
         "pretrain",
@@ -43,7 +45,7 @@ COMMANDS = frozenset(
     }
 )
 """Commands that import PyTorch in any case. The memory of one that does not would seem to be larger than it is."""
-_SHELL_CHARACTERS = frozenset("|&;<>()$`\\\"'*?[]#~=%!{}\n")
+_SHELL_CHARACTERS = frozenset("|&;<>()$`\\\"'*?[]#~%!{}\n")
 _PROGRAM = "palimpsest"
 
 

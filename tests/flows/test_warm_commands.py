@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from scratch_project import CHECKOUT, Project
 
+from flows.graph.graph import open_repository, read_graph
 from flows.stages.executor import Executor, State
 from flows.stages.processes import Process, Processes
-from flows.stages.warm_commands import arguments_of
+from flows.stages.warm_commands import COMMANDS, arguments_of
 
 FILL = "palimpsest fill --method unigram --seed 1 --word-counts counts.tsv --input masked.txt --output filled.txt"
 GRAPH = f"""
@@ -77,6 +78,14 @@ def test_commands_that_need_a_shell_or_are_not_ours_have_none() -> None:
         "cat a.txt",
     ):
         assert arguments_of(command) is None
+
+
+def test_of_our_own_graph_all_that_need_pytorch_start_in_a_fork() -> None:
+    with open_repository(CHECKOUT) as repository:
+        commands = [node.command or "" for node in read_graph(repository).nodes.values()]
+    heavy = [command for command in commands if command.split()[:1] == ["palimpsest"] and command.split()[1] in COMMANDS]
+    assert len(heavy) > 60
+    assert [command for command in heavy if arguments_of(command) is None] == []
 
 
 def test_a_fork_does_what_a_process_does_and_says_how_it_ended(filling: Project) -> None:
