@@ -14,8 +14,7 @@ examples:
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from tasks.audit.figure import Figure
 from tasks.audit.settings import AuditSettings
 from tasks.command import Invocation, StageCommand
 from tasks.errors import ParameterError
+from tasks.files.atomic_file import private_work_folder
 from tasks.language_model.settings import AdaptSettings
 from tasks.records.cell import Cell
 from tasks.records.cells import is_filled
@@ -53,7 +53,7 @@ def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: Re
         from tasks.audit.text_attacks import text_figures
 
         figures |= text_figures(settings, files, cell, resources)
-    with _private_folder(resources) as work:
+    with private_work_folder(resources.work_folder or DEFAULT_WORK_FOLDER) as work:
         if files.model and files.non_members:
             figures |= _given_model(settings, files, members, documents, resources, work)
         elif settings.adaptation is not None:
@@ -81,25 +81,6 @@ def _documents(files: AuditFiles, members: Sequence[str]) -> list[str]:
             f"{len(members):,}; give the one that belongs to it"
         )
     return found
-
-
-@contextmanager
-def _private_folder(resources: ResourceSettings) -> Iterator[Path]:
-    """For the twin and its text; what a killed audit left there, the next one removes."""
-    import os
-    import shutil
-
-    from tasks.files.atomic_file import make_folder
-    from tasks.files.partial_paths import partial_folder
-
-    place = Path(resources.work_folder or DEFAULT_WORK_FOLDER)
-    make_folder(place, private=True)
-    handle, name = partial_folder(place / "twin")
-    try:
-        yield Path(name)
-    finally:
-        os.close(handle)
-        shutil.rmtree(name)
 
 
 def _given_model(

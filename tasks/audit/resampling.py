@@ -4,7 +4,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tasks.errors import ModelError
-from tasks.language_model.evaluation.bootstrap import percentile_interval, student_stretch
+from tasks.language_model.evaluation.bootstrap import (
+    percentile_interval,
+    ratio_of_sums,
+    resample_counts,
+    student_stretch,
+)
 
 
 def scores_of(values: ArrayLike, whose: str) -> np.ndarray:
@@ -30,3 +35,21 @@ def interval_of(
         return None
     ends = percentile_interval(value + (resampled - value) * student_stretch(drawn, confidence), confidence)
     return None if ends is None else (max(bounds[0], ends[0]), min(bounds[1], ends[1]))
+
+
+def perplexity_ratio(
+    logs: np.ndarray, targets: np.ndarray, samples: int, confidence: float, seed: int
+) -> tuple[float, tuple[float, float] | None]:
+    """Perplexity of the first column by that of the second, and its interval from a bootstrap over sentences.
+
+    ``logs`` (S, 2): log-probabilities of the sentences in nats; ``targets`` (S, 2): of how many targets.
+    """
+
+    def log_ratio(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        means: np.ndarray = ratio_of_sums(sums, counts)
+        return means[..., 1] - means[..., 0]
+
+    value = float(log_ratio(logs.sum(axis=0), targets.sum(axis=0)))
+    drawn = [log_ratio(counts @ logs, counts @ targets) for counts in resample_counts(len(logs), samples, seed)]
+    ends = interval_of(value, np.concatenate(drawn), len(logs), confidence, (-np.inf, np.inf))
+    return float(np.exp(value)), (float(np.exp(ends[0])), float(np.exp(ends[1]))) if ends else None

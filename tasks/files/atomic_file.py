@@ -137,3 +137,16 @@ def make_folder(path: str | Path, *, private: bool = False) -> Path:
     for ancestor in reversed(missing):
         ancestor.mkdir(exist_ok=True, mode=PRIVATE_FOLDER_MODE if private else 0o777)
     return Path(path)
+
+
+@contextmanager
+def private_work_folder(place: str | Path) -> Iterator[Path]:
+    """A folder below ``place`` for what is private and thrown away at the end; what a killed process left there, the
+    next one removes."""
+    make_folder(Path(place), private=True)
+    handle, name = partial_folder(Path(place) / "work")
+    try:
+        yield Path(name)
+    finally:
+        os.close(handle)
+        shutil.rmtree(name)

@@ -206,6 +206,8 @@ def _judged(
     judge: "LanguageModel | None", sample: _Sample, texts: Sequence[dict[int, _Filled]], settings: FluencySettings
 ) -> Iterator[dict[str, Any]]:
     """How probable the judge finds each text, by how it finds the private lines; a word less is no gain."""
+    from tasks.audit.resampling import perplexity_ratio
+
     numbers = list(sample.lines)[: settings.judged_lines]
     if judge is None or not numbers:
         yield from ({} for _ in texts)
@@ -217,26 +219,13 @@ def _judged(
     logs = np.stack(judge.score_sentences(groups))  # (lines, 1 + texts)
     targets = np.array([[len(words) + 1 for words in group] for group in groups], dtype=np.float64)
     for column in range(1, logs.shape[1]):
-        yield _ratio(logs[:, [column, 0]], targets[:, [column, 0]], settings.seed)
-
-
-def _ratio(logs: np.ndarray, targets: np.ndarray, seed: int) -> dict[str, Any]:
-    """Ratio of perplexities a word, from log-probabilities and targets (lines, 2), with a bootstrap over lines."""
-    from tasks.audit.resampling import interval_of
-    from tasks.language_model.evaluation.bootstrap import ratio_of_sums, resample_counts
-
-    def log_ratio(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        means: np.ndarray = ratio_of_sums(sums, counts)
-        return means[..., 1] - means[..., 0]
-
-    value = float(log_ratio(logs.sum(axis=0), targets.sum(axis=0)))
-    drawn = [log_ratio(counts @ logs, counts @ targets) for counts in resample_counts(len(logs), _SAMPLES, seed)]
-    ends = interval_of(value, np.concatenate(drawn), len(logs), _CONFIDENCE, (-np.inf, np.inf))
-    return {
-        "times_raw_perplexity": float(np.exp(value)),
-        "times_raw_perplexity_ci": [float(np.exp(end)) for end in ends] if ends else None,
-        "judged_lines": len(logs),
-    }
+        both = [column, 0]
+        ratio, ends = perplexity_ratio(logs[:, both], targets[:, both], _SAMPLES, _CONFIDENCE, settings.seed)
+        yield {
+            "times_raw_perplexity": ratio,
+            "times_raw_perplexity_ci": list(ends) if ends else None,
+            "judged_lines": len(logs),
+        }
 
 
 def _shown(measured: dict[str, Any]) -> str:

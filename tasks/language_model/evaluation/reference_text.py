@@ -175,7 +175,7 @@ def reference_text_of(
             found = next(spans, None)
             _check_spans(path, sidecars[technique], number, line, found)
             if placed and found is not None:
-                masked[technique] += [_touched(word.start, word.end, found) for word in placed]
+                masked[technique] += [is_touched(word.start, word.end, found) for word in placed]
                 masked[technique].append(False)
         if placed:
             sentence += [len(lines)] * (len(placed) + 1)
@@ -196,7 +196,8 @@ def reference_text_of(
     )
 
 
-def _touched(start: int, end: int, spans: Sequence[MaskedSpan]) -> bool:
+def is_touched(start: int, end: int, spans: Sequence[MaskedSpan]) -> bool:
+    """Whether a masked span touches one of these characters."""
     return any(span.start < end and start < span.end for span in spans)
 
 
