@@ -83,7 +83,9 @@ def test_commands_that_need_a_shell_or_are_not_ours_have_none() -> None:
 def test_of_our_own_graph_all_that_need_pytorch_start_in_a_fork() -> None:
     with open_repository(CHECKOUT) as repository:
         commands = [node.command or "" for node in read_graph(repository).nodes.values()]
-    heavy = [command for command in commands if command.split()[:1] == ["palimpsest"] and command.split()[1] in COMMANDS]
+    heavy = [
+        command for command in commands if command.split()[:1] == ["palimpsest"] and command.split()[1] in COMMANDS
+    ]
     assert len(heavy) > 60
     assert [command for command in heavy if arguments_of(command) is None] == []
 
