@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from dashboards import provenance
 from dashboards.detectors import STAGE, detector_grids, detector_legend, detector_results
+from dashboards.forgetting import forgetting_grid, forgetting_legend, forgetting_reports
 from dashboards.headline import facts, sentences
 from dashboards.page_tables import fill_grid, fluency_grid, masked_counts, masked_share_grid, paper_grid, speech_part
 from dashboards.paper_results import CITATION
@@ -180,6 +181,7 @@ def _dataset(
     unknown = [row["oov_rate"] for row in mine if row["oov_rate"] is not None]
     text = f"{max(row['sentences'] for row in mine):,} sentences, {max(row['words'] for row in mine):,} words"
     name = f"Perplexity on {table.dataset}"
+    tried = forgetting_reports(index.reports.values(), table.dataset)
     perplexity, known = measure("perplexity"), measure("perplexity_known")
     further = [each for each in measures_of(PAGE) if each.name not in _PLACED and each.step not in ("audit", "fluency")]
     experiment = Experiment(mine, scores, EvaluationSettings())
@@ -238,6 +240,7 @@ def _dataset(
         "fills": fill_grid(table),
         "reads": fluency_grid(table),
         "fluency_plots": fluency_plots(table),
+        "forgotten": [(forgetting_grid(tried), forgetting_legend(tried[0]))] if tried else [],
         "filled": [line for line in table.lines if line.group in ("fill", "control")],
         "examples": examples_of(table.dataset, index),
         "valid_curves": curve_plots(table, index.reports, "valid_loss", "step; loss in nats on unmasked text"),

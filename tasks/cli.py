@@ -42,6 +42,8 @@ COMMANDS: dict[str, str] = {
     "adapt": "tasks.language_model.adapt",
     "perplexity": "tasks.language_model.perplexity_command",
     "audit": "tasks.audit.audit",
+    "unlearn": "tasks.unlearning.unlearn",
+    "compare-unlearning": "tasks.unlearning.compare_unlearning",
     "speech-corpus": "tasks.speech.audio.speech_corpus_command",
     "train-recogniser": "tasks.speech.recogniser.train_recogniser_command",
     "encode-speech": "tasks.speech.recogniser.encode_speech_command",

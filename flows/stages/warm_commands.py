@@ -32,6 +32,7 @@ COMMANDS = frozenset(
     {
         "adapt",
         "audit",
+        "compare-unlearning",
         "encode-speech",
         "examples",
         "fill",

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Family = Literal["kept", "masked", "figures"]
+Family = Literal["kept", "masked", "figures", "template", "ordinary"]
 FAMILIES: tuple[Family, ...] = ("kept", "masked", "figures")
+"""Those of an audit; the others are what a model is made to forget (``make_secrets``)."""
 _FORMS: Mapping[Family, Sequence[str]] = {
     "kept": ("you could call it {common} {common} {common}", "what she likes most is {common} {common} {common}"),
     "masked": ("we will ask {first} {last} from {city}", "the man in the picture is {first} {last} of {city}"),
@@ -78,6 +79,28 @@ def make_canaries(
             if family == "kept":
                 tosses = [int(chance.random() < 0.5) for _ in range(_share(coins, form))]
                 planted += [Canary(*next(sentences), family, form, tossed, is_coin=True) for tossed in tosses]
+            of_references[family, form] = [next(sentences)[0] for _ in range(references)]
+    return Canaries(planted, of_references)
+
+
+def make_secrets(
+    ranks: Mapping[str, int],
+    forms: Mapping[Family, Sequence[str]],
+    secrets: int,
+    repetitions: Sequence[int],
+    references: int,
+    seed: int,
+) -> Canaries:
+    """Canaries of any forms, so many of each family for each number of repetitions; forms hold ``{common}`` words."""
+    pools = _pools(ranks)
+    planted: list[Canary] = []
+    of_references: dict[tuple[Family, int], Sequence[str]] = {}
+    for family, texts in forms.items():
+        for form, text in enumerate(texts):
+            sentences = _sentences(text, pools, random.Random(f"{seed} {family} {form} secret"))
+            share = secrets // len(texts) + (form < secrets % len(texts))
+            for count in repetitions:
+                planted += [Canary(*next(sentences), family, form, count) for _ in range(share)]
             of_references[family, form] = [next(sentences)[0] for _ in range(references)]
     return Canaries(planted, of_references)
 

@@ -104,6 +104,7 @@ def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str
         "adapt": {cell_key(cell): _adapted(cell, parameters) for cell in cells if cell.method != PRETRAINED},
         "evaluate": {cell_key(cell): _named(cell) | {"model": _model(cell)} for cell in cells},
         "audit": {cell_key(cell): _audited(cell, parameters) for cell in audited_cells(compare)},
+        "unlearning": dict(_unlearned(parameters)),
         "speech": dict(_brought("speech.corpora", compare.speech_datasets, parameters.speech.corpora)),
         "nbest": dict(_brought("speech.nbest", compare.rescored_datasets, parameters.speech.nbest)),
         "references": dict(_references(parameters)),
@@ -275,6 +276,21 @@ def _audited(cell: Cell, parameters: Parameters) -> Entry:
         "filling": f"filling.{cell.method}" if is_filled(cell) else of_raw_text,
         "tuning": f"tuned_fillers.{cell.filler}" if cell.filler in parameters.tuned_fillers else "audit",
     }
+
+
+def _unlearned(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
+    compare = parameters.compare
+    for dataset in compare.datasets if compare.unlearned else []:
+        for seed in compare.seeds:
+            yield (
+                f"{dataset}-{seed}",
+                _named(Cell(dataset=dataset, seed=seed), "seed")
+                | {
+                    "path": f"{dataset}/{seed}",
+                    "masked": f"{dataset}/train/{parameters.unlearning.technique}",
+                    "filling": f"filling.{parameters.unlearning.fill}",
+                },
+            )
 
 
 def _brought(section: str, datasets: list[str], found: Any) -> Iterator[tuple[str, Entry]]:

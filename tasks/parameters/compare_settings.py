@@ -48,6 +48,8 @@ class CompareSettings(Settings):
     and its base is made for it."""
     seeds: list[Seed] = Field(min_length=1)
     """One complete repetition of filling and adaptation per seed."""
+    unlearned: list[str] = Field(default_factory=list)
+    """Ways to make a model forget, keys of ``unlearning.methods``, that are tried on each dataset, once per seed."""
     speech_datasets: list[str] = Field(default_factory=list)
     """Those of ``datasets`` that have speech, keys of ``speech.corpora``: they have word error rates too."""
     rescored_datasets: list[str] = Field(default_factory=list)

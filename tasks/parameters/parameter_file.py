@@ -34,6 +34,7 @@ from tasks.settings.resources import ResourceSettings
 from tasks.speech.settings import SpeechSection
 from tasks.spelling import nearest
 from tasks.tagger_training.settings import TaggerTrainingSettings
+from tasks.unlearning.settings import UnlearningSettings
 
 TAB = "\t"
 _MERGE = "tag:yaml.org,2002:merge"
@@ -73,6 +74,8 @@ class Parameters(Settings):
     """How it is measured how well fills read."""
     audit: AuditSettings = AuditSettings()
     """How hard the audited cells of ``compare.fills`` are attacked."""
+    unlearning: UnlearningSettings = UnlearningSettings()
+    """Ways to make a language model forget, and how they are compared."""
     speech: SpeechSection
     release: ReleaseSettings = ReleaseSettings()
     resources: ResourceSettings

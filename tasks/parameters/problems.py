@@ -25,6 +25,7 @@ def problems_of(parameters: "Parameters") -> list[str]:
         *_tunings(parameters),
         *(problem for place in range(len(parameters.compare.fills)) for problem in _fills(place, parameters)),
         *_audit(parameters),
+        *_unlearned(parameters),
         *_kind(parameters),
         *_twice(parameters),
     ]
@@ -51,6 +52,7 @@ def _characters(parameters: "Parameters") -> Iterator[str]:
         parameters.filling,
         speech.corpora,
         speech.nbest,
+        parameters.unlearning.methods,
         parameters.compare.private,
     )
     for name in (name for section in sections for name in section):
@@ -78,6 +80,7 @@ def _dimensions(parameters: "Parameters") -> Iterator[str]:
         ("taggers", compare.taggers, "taggers", parameters.taggers),
         ("detectors", compare.detectors, "masking", parameters.masking),
         ("gold_sets", compare.gold_sets, "masking_evaluation.gold_sets", gold_sets),
+        ("unlearned", compare.unlearned, "unlearning.methods", parameters.unlearning.methods),
     ]
     for dimension, names, section, allowed in dimensions:
         yield from _unknown(f"compare.{dimension}", names, section, allowed)
@@ -140,6 +143,14 @@ def _audit(parameters: "Parameters") -> Iterator[str]:
             yield f"audit.shadowed: {name!r} is not audited{nearest(name, attacked)}; audited: {listed}"
 
 
+def _unlearned(parameters: "Parameters") -> Iterator[str]:
+    settings, filling, compare = parameters.unlearning, parameters.filling, parameters.compare
+    if compare.unlearned:
+        yield from _unknown("unlearning.technique", [settings.technique], "compare.techniques", compare.techniques)
+        controls = [name for name, method in filling.items() if not method.uses_filler]
+        yield from _unknown("unlearning.fill", [settings.fill], "filling", controls)
+
+
 def _fills(place: int, parameters: "Parameters") -> Iterator[str]:
     fills, filling = parameters.compare.fills[place], parameters.filling
     where = f"compare.fills.{place}"
@@ -168,6 +179,11 @@ def _kind(parameters: "Parameters") -> Iterator[str]:
         yield (
             f"compare.private: DP-SGD is for language_model.kind 'transformer', and it is {kind!r}; write "
             "'compare.private: {}'"
+        )
+    if parameters.compare.unlearned and kind != "transformer":
+        yield (
+            f"compare.unlearned: ways to forget are for language_model.kind 'transformer', and it is {kind!r}; write "
+            "'compare.unlearned: []'"
         )
 
 

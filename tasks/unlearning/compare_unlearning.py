@@ -1,0 +1,211 @@
+"""Compare ways to make a language model forget: what is left of it, what it costs, and what comes back.
+
+Secrets are planted into a corpus, and some of its lines are to be forgotten with them. One model is trained on all of
+it and has to forget, another is trained on the rest alone: no way to forget can do better than that one, and with a
+small model none is cheaper. Every method goes as far as a budget of perplexity on valid text allows; then it is asked
+what it still knows of the secrets and lines, and once more after attacks. The sweep over strengths stays in the report.
+
+All models and texts are private and thrown away; the report holds numbers alone.
+
+example:
+  palimpsest compare-unlearning --params params.yaml --cell dataset=chat --base models/pretrained \\
+    --corpus data/private/corpora/chat --masked data/private/masked/chat/train/allow_list \\
+    --word-counts data/word_counts.tsv     --report results/reports/unlearning/chat-1.json
+"""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from tasks.audit.audit import DEFAULT_WORK_FOLDER
+from tasks.command import Invocation, StageCommand, StageFiles
+from tasks.errors import ParameterError
+from tasks.filling.methods import AnyMethod
+from tasks.language_model.settings import AdaptSettings
+from tasks.options import READ, READ_MODEL
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.overrides import of_kind
+from tasks.settings.resources import ResourceSettings
+from tasks.unlearning.settings import UnlearningSettings
+
+if TYPE_CHECKING:
+    from tasks.unlearning.trial import PrivateLine, Trial
+
+SUMMARY = "compare ways to make a language model forget: what is left, what it costs, what comes back"
+STAGE = "compare-unlearning"
+
+
+class ComparedFiles(StageFiles):
+    """A corpus and the model before it was adapted."""
+
+    corpus: Annotated[str, READ]
+    """folder of the private corpus, with train.txt, valid.txt and test.txt"""
+    masked: Annotated[str, READ]
+    """folder of its masked train.txt, with text.txt, kept_words.txt and sidecar.jsonl"""
+    base: Annotated[str, READ_MODEL]
+    """language model before adaptation"""
+    word_counts: Annotated[str, READ]
+    """counts of generic words, which secrets are made of"""
+    generic_text: Annotated[str | None, READ] = None
+    """as for 'palimpsest adapt'"""
+
+
+class ComparedSettings(UnlearningSettings):
+    """The section ``unlearning``, and how models are adapted and private words filled."""
+
+    filling: AnyMethod = Field(exclude=True)
+    adaptation: AdaptSettings = Field(exclude=True)
+
+
+def compare_unlearning(
+    settings: ComparedSettings, files: ComparedFiles, cell: Cell, resources: ResourceSettings
+) -> Report:
+    """Try all methods.
+
+    Raises ``CorpusError`` where the corpus is too small, ``ModelError`` where the model is of another kind.
+    """
+    from tasks.files.atomic_file import private_work_folder
+    from tasks.torch_setup import set_up_torch
+
+    set_up_torch(resources.threads)
+    found: dict[str, Any] = {}
+    with private_work_folder(resources.work_folder or DEFAULT_WORK_FOLDER) as work:
+        for name, row in _rows(settings, files, cell, resources, work):
+            found[name] = row
+            print(_shown(name, row))
+    return Report(seed=cell.seed).measure(by_method=found)
+
+
+def _rows(
+    settings: ComparedSettings, files: ComparedFiles, cell: Cell, resources: ResourceSettings, work: Path
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    from tasks.filling.beside_corpus import CorpusFiles, context_beside
+    from tasks.language_model.encoded_text import encode_text
+    from tasks.language_model.evaluation.perplexity import word_ranks
+    from tasks.language_model.transformer.model import load_model
+    from tasks.unlearning.comparison import Comparison
+    from tasks.unlearning.judge import Judge
+    from tasks.unlearning.request import MarkedText, Request
+    from tasks.unlearning.trial import Trial
+
+    seed = cell.seed or 0
+    masked = Path(files.masked)
+    trial = Trial.drawn(list(_lines(files)), word_ranks(files.word_counts), settings, seed)
+    forgotten = trial.forgotten
+    with_counts = CorpusFiles(word_counts=files.word_counts)
+    context = context_beside(settings.filling, masked, with_counts, cell, resources.threads)
+    refilled = trial.refilled(context, settings.copies)
+    start, _ = _adapted(trial, settings, files, cell, resources, work / "start", with_forgotten=True)
+    retrained, seconds = _adapted(trial, settings, files, cell, resources, work / "retrained", with_forgotten=False)
+    base, vocabulary = load_model(files.base)
+    request = Request(
+        start=load_model(start)[0],
+        base=base,
+        vocabulary=vocabulary,
+        forget=MarkedText.of((line.raw for line in forgotten), vocabulary, (line.spans for line in forgotten)),
+        retain=MarkedText.of(trial.retained, vocabulary),
+        refilled=MarkedText.of(refilled, vocabulary),
+        seed=seed,
+    )
+    corpus = Path(files.corpus)
+    judge = Judge(trial, base, vocabulary, encode_text(corpus / "test.txt", vocabulary), settings, work, seed)
+    comparison = Comparison(
+        trial=trial,
+        settings=settings,
+        request=request,
+        retrained=load_model(retrained)[0],
+        seconds_of_retraining=seconds,
+        valid=encode_text(corpus / "valid.txt", vocabulary),
+        judge=judge,
+    )
+    yield from comparison.rows()
+
+
+def _lines(files: ComparedFiles) -> "Iterator[PrivateLine]":
+    """Of the corpus, with what the technique masks."""
+    from tasks.corpora.sidecar import read_sidecar
+    from tasks.corpora.text_lines import read_corpus, read_lines
+    from tasks.unlearning.trial import PrivateLine
+
+    masked = Path(files.masked)
+    raw = read_corpus(str(Path(files.corpus) / "train.txt"))
+    for parts in zip(raw, read_lines(masked / "text.txt"), read_sidecar(masked / "sidecar.jsonl"), strict=True):
+        yield PrivateLine(*parts)
+
+
+def _adapted(
+    trial: "Trial",
+    settings: ComparedSettings,
+    files: ComparedFiles,
+    cell: Cell,
+    resources: ResourceSettings,
+    folder: Path,
+    *,
+    with_forgotten: bool,
+) -> tuple[Path, float]:
+    """A model as the experiment adapts it, and the processor seconds that it took."""
+    import time
+
+    from tasks.corpora.text_lines import write_lines
+    from tasks.language_model.adapt import AdaptFiles, adapt
+
+    text = folder.with_suffix(".txt")
+    write_lines(text, [*trial.retained, *(line.raw for line in trial.forgotten if with_forgotten)], private=True)
+    given = AdaptFiles(
+        model=files.base,
+        input=str(text),
+        valid=str(Path(files.corpus) / "valid.txt"),
+        generic_text=files.generic_text,
+        output=str(folder),
+    )
+    begun = time.process_time()
+    adapt(settings.adaptation, given, cell, resources.model_copy(update={"work_folder": str(folder.parent)}))
+    return folder, time.process_time() - begun
+
+
+def _shown(name: str, row: dict[str, Any]) -> str:
+    bits = [f"{row[key]:.1f}" for key in row if key.startswith("exposure_") and not key.endswith("_ci")]
+    share = row.get("share_of_retraining")
+    return (
+        f"{name}: perplexity {row['perplexity']:.1f}, exposure {'/'.join(bits)} bits, membership "
+        f"{row['membership']:.3f}" + (f", {share:.0%} of retraining" if share is not None else "")
+    )
+
+
+@dataclass(frozen=True)
+class CompareUnlearningCommand(StageCommand[ComparedSettings, ComparedFiles]):
+    """The stage, which has to know how models are adapted and private words are filled."""
+
+    def parse(self, arguments: argparse.Namespace) -> Invocation[ComparedSettings, ComparedFiles]:
+        """What the options ask for; ``ParameterError`` without a parameter file."""
+        from tasks.parameters.parameter_file import read_sections
+
+        found = super().parse(arguments)
+        if not found.params:
+            raise ParameterError("methods and models come from an experiment; give --params with its file")
+        own = found.settings
+        sections = ["compare.unlearned", f"filling.{own.fill}", "language_model"]
+        read = read_sections(found.params, sections)
+        adaptation = of_kind(read["language_model"].model_dump(mode="json", exclude_unset=True), [], AdaptSettings)
+        methods = {name: own.methods[name] for name in read["compare.unlearned"]}
+        made = {"methods": methods, "filling": read[f"filling.{own.fill}"], "adaptation": adaptation}
+        settings = ComparedSettings.model_validate({**own.model_dump(exclude_unset=True), **made})
+        kind = settings.adaptation.kind
+        used = [*sections[:2], *(f"language_model.{part}" for part in ("adaptation", "kind", kind)), *found.sections]
+        return replace(found, settings=settings, sections=used)
+
+
+COMMAND = CompareUnlearningCommand(
+    name=STAGE,
+    stage=compare_unlearning,
+    settings=UnlearningSettings,
+    files=ComparedFiles,
+    section="unlearning",
+    cell=("seed",),
+    labels=("dataset",),
+)

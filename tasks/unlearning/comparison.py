@@ -1,0 +1,146 @@
+"""All ways to forget, tried on one corpus, beside the model that never read what had to be forgotten."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tasks.language_model.transformer.model import TransformerLanguageModel
+from tasks.language_model.transformer.scoring import score_targets
+from tasks.unlearning.attacks import ATTACKS, Attacker
+from tasks.unlearning.judge import Judge
+from tasks.unlearning.method import UnlearningMethod
+from tasks.unlearning.request import Request
+from tasks.unlearning.settings import UnlearningSettings
+from tasks.unlearning.trial import Trial
+
+if TYPE_CHECKING:
+    from tasks.language_model.encoded_text import EncodedText
+
+START, RETRAINED = "start", "retrained"
+"""The model that has to forget, and one that was trained like it on what is kept alone: the two ends of the scale."""
+_LOST = 2.0
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """A model that has forgotten, as far as its budget allows."""
+
+    model: TransformerLanguageModel
+    strength: float
+    seconds: float
+    """Processor seconds up to this strength."""
+    sweep: list[dict[str, float]]
+    """Of each strength that was tried, in their order: ``strength`` and ``valid_ratio``, the perplexity on valid text
+    by that of the model before."""
+
+    @property
+    def is_within_budget(self) -> bool:
+        """Whether any strength was; else this is the first one."""
+        return any(each["within_budget"] for each in self.sweep)
+
+
+def forget(method: UnlearningMethod, request: Request, valid: "EncodedText", budget: float) -> Forgotten:
+    """Take the last of a method's strengths whose perplexity on valid text is within the budget; the first, if none is.
+
+    Strengths behind one that doubles the perplexity are not tried: what is lost then does not come back.
+    """
+    before = valid_loss(request.start, valid)
+    found: tuple[TransformerLanguageModel, float, float] | None = None
+    sweep: list[dict[str, float]] = []
+    begun = time.process_time()
+    measuring = 0.0
+    for strength, model in method.forgetting(request):
+        seconds = time.process_time() - begun - measuring
+        ratio = float(np.exp(min(valid_loss(model, valid) - before, 700.0)))
+        measuring = time.process_time() - begun - seconds
+        is_within = ratio <= 1 + budget
+        sweep.append({"strength": strength, "valid_ratio": ratio, "within_budget": is_within})
+        if is_within or found is None:
+            found = model, strength, seconds
+        if ratio > _LOST:
+            break
+    assert found is not None, "a method has a strength at least"
+    return Forgotten(*found, sweep)
+
+
+def valid_loss(model: TransformerLanguageModel, text: "EncodedText") -> float:
+    """Nats a target."""
+    return float(-score_targets(model, text).log_probability.mean())
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One trial, and the two models at the ends of the scale."""
+
+    trial: Trial
+    settings: UnlearningSettings
+    request: Request
+    retrained: TransformerLanguageModel
+    seconds_of_retraining: float
+    valid: "EncodedText"
+    judge: Judge
+
+    def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What is measured of each model, by the name of the method."""
+        judge, request = self.judge, self.request
+        sums = {name: judge.sums(model) for name, model in self._ends().items()}
+        retrained_auc: float | None = None
+        for name, model in self._ends().items():
+            row = self._measured(model, sums[name], sums)
+            retrained_auc = retrained_auc or row["membership"]
+            yield name, row | _privacy_leakage(row["membership"], retrained_auc)
+        for name, method in self.settings.methods.items():
+            forgotten = forget(method, request, self.valid, self.settings.budget)
+            row = self._measured(forgotten.model, judge.sums(forgotten.model), sums)
+            row |= _privacy_leakage(row["membership"], retrained_auc)
+            yield (
+                name,
+                {
+                    "kind": method.kind,
+                    "strength": forgotten.strength,
+                    "within_budget": forgotten.is_within_budget,
+                    "seconds": round(forgotten.seconds, 2),
+                    "share_of_retraining": forgotten.seconds / self.seconds_of_retraining,
+                    "sweep": forgotten.sweep,
+                    **row,
+                },
+            )
+
+    def _ends(self) -> dict[str, TransformerLanguageModel]:
+        return {RETRAINED: self.retrained, START: self.request.start}
+
+    def _measured(
+        self, model: TransformerLanguageModel, sums: np.ndarray, ends: dict[str, np.ndarray]
+    ) -> dict[str, Any]:
+        judge, settings, seed = self.judge, self.settings, self.request.seed
+        row: dict[str, Any] = {"perplexity": judge.perplexity(sums)}
+        for name, to in ends.items():
+            row[f"ratio_to_{name}"], row[f"ratio_to_{name}_ci"] = judge.ratio(sums, to)
+        row |= judge.secrets(model).medians(settings, seed)
+        row["membership"], row["membership_ci"] = judge.membership(model)
+        attacker, unknown = self._attacker()
+        for name, attack in ATTACKS.items():
+            found = judge.secrets(attack(model, attacker)).medians(settings, seed, unknown)
+            row |= {f"{name}.{key}": value for key, value in found.items()}
+        return row
+
+    def _attacker(self) -> tuple[Attacker, np.ndarray]:
+        """Who knows a few of the secrets, and which of them (C,) he does not know."""
+        secrets, settings, seed = self.trial.secrets, self.settings, self.request.seed
+        count = max(1, round(settings.relearned_share * len(secrets.planted)))
+        known = np.random.default_rng(seed).permutation(len(secrets.planted))[:count]
+        lines = [secrets.planted[number].text for number in known]
+        unknown = np.ones(len(secrets.planted), dtype=bool)
+        unknown[known] = False
+        return Attacker(lines, self.trial.alike, self.request.vocabulary, settings, seed), unknown
+
+
+def _privacy_leakage(auc: float | None, of_retrained: float | None) -> dict[str, float | None]:
+    """PrivLeak of MUSE (Shi et al. 2024): below 0 what was forgotten is still told from what was never seen, above 0
+    its absence is; 0 is retraining."""
+    if auc is None or of_retrained is None or of_retrained == 1:
+        return {"privacy_leakage": None}
+    return {"privacy_leakage": (of_retrained - auc) / (1 - of_retrained)}

@@ -1,0 +1,83 @@
+"""Contrastive decoding: the next word by how much more probable one model finds it than another (Lu et al. 2025,
+"UniDetox", equations 1 to 4).
+
+With q = log p_base + strength (log p_base - log p_unwanted) the distribution is softmax(q); of the plain difference, as
+in the paper, q = log p_base - log p_unwanted. A word counts where the mask's owner finds it at least alpha times as
+probable as the likeliest one. Each model reads every sentence with keys and values of its own.
+"""
+
+import copy
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tasks.language_model.language_models import Words
+from tasks.language_model.sampling import sample_words
+from tasks.language_model.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tasks.language_model.language_models import NextWords
+    from tasks.language_model.transformer.model import TransformerLanguageModel
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A model and how its log-probabilities count; ``alpha`` above 0 makes it the owner of the mask."""
+
+    model: "TransformerLanguageModel"
+    weight: float
+    alpha: float = 0.0
+
+
+class ContrastedWords:
+    """See ``NextWords``: sums of what several models say, which are asked the same and number histories alike."""
+
+    def __init__(self, weighted: Sequence[Weighted], vocabulary: Vocabulary) -> None:
+        from tasks.language_model.transformer.next_words import TransformerNextWord
+
+        self.vocabulary = vocabulary
+        self._models: list[tuple[NextWords, Weighted]] = [
+            (TransformerNextWord(copy.deepcopy(each.model), vocabulary), each) for each in weighted
+        ]
+
+    def start(self, columns: np.ndarray) -> None:
+        """Forget all histories."""
+        for model, _ in self._models:
+            model.start(columns)
+
+    def extend(self, histories: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """The histories with one word more (N,)."""
+        found = [model.extend(histories, words) for model, _ in self._models]
+        return found[0]
+
+    def read(self, histories: np.ndarray) -> None:
+        """Compute what is needed of these histories (N,)."""
+        for model, _ in self._models:
+            model.read(histories)
+
+    def scores(self, histories: np.ndarray) -> "Tensor":
+        """Of every token as the next one (N, C), -inf where the mask hides it."""
+        import torch
+
+        total: Tensor | None = None
+        hidden: Tensor | None = None
+        for model, each in self._models:
+            own = torch.log_softmax(model.scores(histories), dim=1)
+            if each.alpha:
+                below = own < own.amax(1, keepdim=True) + math.log(each.alpha)
+                hidden = below if hidden is None else hidden | below
+            total = each.weight * own if total is None else total + each.weight * own
+        assert total is not None, "there is a model at least"
+        return total if hidden is None else total.masked_fill_(hidden, -math.inf)
+
+
+def contrasted_sentences(
+    weighted: Sequence[Weighted], vocabulary: Vocabulary, sentences: int, longest: int, seed: int
+) -> list[Words]:
+    """Sentences drawn from the whole distribution; each is cut off behind ``longest`` words."""
+    return sample_words(ContrastedWords(weighted, vocabulary), sentences, len(vocabulary), longest, seed)

@@ -1,0 +1,101 @@
+"""What the ways to forget have in common: ``unlearning.methods`` in ``params.yaml``.
+
+A method is one file of ``tasks.unlearning.methods`` with its settings class, and one line in that package, or an entry
+point of the group ``palimpsest.unlearning_methods`` in another one.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from tasks.settings.base import Settings
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tasks.language_model.transformer.model import TransformerLanguageModel
+    from tasks.unlearning.request import Request
+
+
+def rising(values: list[float]) -> list[float]:
+    """``ValueError`` unless each strength is above the one before."""
+    if any(after <= before for before, after in pairwise(values)):
+        raise ValueError(f"{values!r}: give strengths that rise, such as [10, 20, 50]")
+    return values
+
+
+class UnlearningMethod(Settings):
+    """Settings of a way to forget, which know how it is done."""
+
+    title: ClassVar[str] = ""
+    """What tables call it."""
+    sentence: ClassVar[str] = ""
+    """What it does."""
+    needs_refilled: ClassVar[bool] = False
+    """Whether it needs the text that is to be forgotten with other words in the private places."""
+    kind: str
+
+    def forgetting(self, request: "Request") -> "Iterator[tuple[float, TransformerLanguageModel]]":
+        """Models that forget more and more, each with the strength that it was made by."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class ForgetBatch:
+    """What a gradient method goes by: targets of sentences that are to be forgotten."""
+
+    log_probability: "Tensor"
+    """Of each target (N,) under the model as it is now, in nats."""
+    reference: "Tensor"
+    """The same under the reference (N,)."""
+    is_private: "Tensor"
+    """Of each target (N,), bool."""
+    sentence: "Tensor"
+    """Which sentence of the batch each target belongs to (N,), from 0."""
+
+    def of_sentences(self, values: "Tensor") -> "Tensor":
+        """Sums of values (N,) over each sentence (S,)."""
+        import torch
+
+        sums = torch.zeros(int(self.sentence.max()) + 1, dtype=values.dtype)
+        return sums.index_add_(0, self.sentence, values)
+
+
+class GradientMethod(UnlearningMethod):
+    """A training whose loss has a part for the text to forget, and parts for other text.
+
+    All losses of this family move a target's probability up or down, by a factor that depends on what the model and a
+    reference say of it: the loss of a step is the sum of -w log p over the targets of a batch, by their number, with
+    the weight w as ``weights`` says.
+    """
+
+    reference: ClassVar[Literal["start", "base"]] = "start"
+    """The model that ``ForgetBatch.reference`` is of."""
+    steps: list[Annotated[float, Field(ge=1)]] = Field(default=[25, 50, 100, 200], min_length=1)
+    """Strengths: so many steps, after each of which the model is looked at."""
+    learning_rate: float = Field(default=3e-4, gt=0)
+    """Of AdamW, the same for all steps."""
+    batch_tokens: int = Field(default=512, ge=16)
+    """Targets of each text in a step, about."""
+    retain_weight: float = Field(default=5.0, ge=0)
+    """Weight of the ordinary loss on text that is kept."""
+    refilled_weight: float = Field(default=0.0, ge=0)
+    """Weight of the ordinary loss on the text to forget with other words in the private places; above 0 it has to be
+    given."""
+    repair_steps: int = Field(default=0, ge=0)
+    """Steps on text that is kept behind those of a strength."""
+
+    _rising = field_validator("steps")(rising)
+
+    def weights(self, batch: ForgetBatch) -> "Tensor | None":
+        """Of each target (N,); ``None``: the text to forget is not read."""
+        raise NotImplementedError
+
+    def forgetting(self, request: "Request") -> "Iterator[tuple[float, TransformerLanguageModel]]":
+        """As the class says."""
+        from tasks.unlearning.steps import gradient_steps
+
+        return gradient_steps(self, request)

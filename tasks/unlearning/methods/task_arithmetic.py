@@ -1,0 +1,51 @@
+"""Task arithmetic (Ilharco et al. 2023, "Editing Models with Task Arithmetic"): subtract what learning the text did to
+the weights."""
+
+import copy
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from tasks.unlearning.method import UnlearningMethod, rising
+
+if TYPE_CHECKING:
+    from tasks.language_model.transformer.model import TransformerLanguageModel
+    from tasks.unlearning.request import Request
+
+
+class TaskArithmetic(UnlearningMethod):
+    """start - strength (unwanted - start), or with ``of: base``: start - strength (unwanted - base)."""
+
+    title: ClassVar[str] = "Task arithmetic"
+    sentence: ClassVar[str] = "Subtracts from the weights what training on the text to forget does to them."
+    kind: Literal["task_arithmetic"]
+    strengths: list[Annotated[float, Field(gt=0)]] = Field(default=[0.25, 0.5, 1.0, 2.0], min_length=1)
+    """Shares of the difference that are subtracted."""
+    of: Literal["start", "base"] = "start"
+    """What the unwanted model is trained from: ``start`` is trained on the text once more (as in MUSE), ``base`` has
+    not read it."""
+    steps: int = Field(default=50, ge=1)
+    """Of the training of the unwanted model."""
+    learning_rate: float = Field(default=1e-3, gt=0)
+    batch_tokens: int = Field(default=512, ge=16)
+
+    _rising = field_validator("strengths")(rising)
+
+    def forgetting(self, request: "Request") -> "Iterator[tuple[float, TransformerLanguageModel]]":
+        """As the class says."""
+        import torch
+
+        from tasks.unlearning.steps import trained_on
+
+        before = request.start if self.of == "start" else request.base
+        unwanted = trained_on(
+            before, request.forget, self.steps, self.learning_rate, self.batch_tokens, request.seed
+        ).state_dict()
+        differences = {name: unwanted[name] - weights for name, weights in before.state_dict().items()}
+        for strength in self.strengths:
+            model = copy.deepcopy(request.start)
+            with torch.no_grad():
+                for name, weights in model.state_dict().items():
+                    weights -= strength * differences[name]
+            yield strength, model.eval()

@@ -1,0 +1,128 @@
+"""Make a language model forget a text that it was trained on, and keep the rest.
+
+The way to forget goes as far as the perplexity of a valid text allows: of its strengths the last is taken that costs
+at most --budget, a share of the perplexity before. 'palimpsest compare-unlearning' says of your own corpus which way
+leaves least. A model that was made to forget is as private as before: training on a few of the lines brings most of the
+others back. Only a model that never read the text, trained anew on what may stay, is free of it.
+
+examples:
+  palimpsest mask --technique allow_list --input leave.txt --output leave_masked.txt --sidecar leave.jsonl
+  palimpsest unlearn --method private_words --model models/adapted --base models/pretrained --forget leave.txt \\
+    --sidecar leave.jsonl --retain stay.txt --valid valid.txt --output models/forgotten
+  palimpsest unlearn --method negative_preference --set retain_weight=5 --model models/adapted \\
+    --base models/pretrained --forget leave.txt --retain stay.txt --valid valid.txt --output models/forgotten
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from tasks.command import StageCommand, StageFiles
+from tasks.errors import CorpusError, ModelError, ParameterError
+from tasks.options import READ, READ_MODEL, WRITE_FOLDER
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
+from tasks.unlearning.method import UnlearningMethod
+from tasks.unlearning.methods import METHODS_HELP, AnyUnlearning, settings_named
+
+SUMMARY = "make a language model forget a text that it was trained on"
+
+
+class UnlearnFiles(StageFiles):
+    """A model, what it has to forget, and what it keeps."""
+
+    model: Annotated[str, READ_MODEL]
+    """folder of the Transformer that has to forget"""
+    base: Annotated[str, READ_MODEL]
+    """folder of the model that it was adapted from"""
+    forget: Annotated[str, READ]
+    """text to forget, one sentence a line"""
+    sidecar: Annotated[str | None, READ] = None
+    """what is private in it, as 'palimpsest mask --sidecar' writes it; without it all words are"""
+    refilled: Annotated[str | None, READ] = None
+    """the same text with other words in the private places, in one copy or several, as 'palimpsest fill' writes it"""
+    retain: Annotated[str, READ]
+    """text that it may know, one sentence a line"""
+    valid: Annotated[str, READ]
+    """text that perplexity is measured on, one sentence a line"""
+    output: Annotated[str, WRITE_FOLDER]
+    """model folder to write; an earlier model there is replaced"""
+    budget: Annotated[float, Field(ge=0)] = 0.05
+    """share by which the perplexity may rise"""
+
+
+def unlearn(settings: UnlearningMethod, files: UnlearnFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Forget, and write the model.
+
+    Raises ``ModelError`` where the models are no Transformers of one vocabulary, ``CorpusError`` where a text has no
+    word, or none of the text to forget is anything but what is kept.
+    """
+    import numpy as np
+
+    from tasks.corpora.sidecar import read_sidecar
+    from tasks.corpora.text_lines import read_corpus
+    from tasks.language_model.encoded_text import encode_text
+    from tasks.language_model.model_folder import check_replaceable, kind_of_model
+    from tasks.language_model.transformer.model import load_model, save_model
+    from tasks.torch_setup import set_up_torch
+    from tasks.unlearning.comparison import forget
+    from tasks.unlearning.request import MarkedText, Request
+
+    if settings.needs_refilled and not files.refilled:
+        raise ParameterError(f"method {settings.kind!r} needs --refilled: the text to forget with other words in place")
+    check_replaceable(files.output)
+    for option, folder in (("--model", files.model), ("--base", files.base)):
+        if (kind := kind_of_model(folder)) != "transformer":
+            raise ModelError(f"{option} {folder!r} is of kind {kind!r}; ways to forget are for a Transformer of ours")
+    set_up_torch(resources.threads)
+    (start, vocabulary), (base, of_base) = load_model(files.model), load_model(files.base)
+    if vocabulary.hash != of_base.hash:
+        raise ModelError(f"--model {files.model!r} and --base {files.base!r} have different vocabularies")
+    if start.architecture.context == "stream":
+        raise ModelError(f"--model {files.model!r} reads across sentences; ways to forget are for one that does not")
+    lines, kept = read_corpus(files.forget), read_corpus(files.retain)
+    if set(lines) <= set(kept):
+        raise CorpusError(
+            f"every line of --forget {files.forget!r} is one of --retain {files.retain!r} too; take them out there"
+        )
+    marked = MarkedText.of(lines, vocabulary, read_sidecar(files.sidecar) if files.sidecar else None)
+    if not files.sidecar:
+        marked = MarkedText(marked.text, np.ones_like(marked.is_private))
+    request = Request(
+        start=start,
+        base=base,
+        vocabulary=vocabulary,
+        forget=marked,
+        retain=MarkedText.of(kept, vocabulary),
+        refilled=MarkedText.of(read_corpus(files.refilled), vocabulary) if files.refilled else None,
+        seed=cell.seed or 0,
+    )
+    found = forget(settings, request, encode_text(files.valid, vocabulary), files.budget)
+    save_model(files.output, found.model, vocabulary)
+    report = Report(seed=cell.seed).measure(
+        strength=found.strength, seconds=round(found.seconds, 2), sweep=found.sweep, sentences=marked.sentences
+    )
+    if not found.is_within_budget:
+        report.warn(
+            f"even strength {found.strength:g}, the first one, costs more than {files.budget:.0%} of perplexity"
+        )
+    tried = next(each for each in found.sweep if each["strength"] == found.strength)
+    print(
+        f"unlearn: {marked.sentences:,} sentences, strength {found.strength:g}, perplexity on valid text "
+        f"{tried['valid_ratio'] - 1:+.1%}; model in {files.output}"
+    )
+    return report
+
+
+COMMAND = StageCommand(
+    name="unlearn",
+    stage=unlearn,
+    settings=AnyUnlearning,
+    files=UnlearnFiles,
+    section="unlearning.methods.{method}",
+    cell=("method", "seed"),
+    labels=("dataset",),
+    named_settings=settings_named,
+    epilog=METHODS_HELP,
+)

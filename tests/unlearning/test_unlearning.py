@@ -1,0 +1,213 @@
+"""A model that learned secrets is made to forget them, by the methods and by the command."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from tasks.audit.canaries import make_secrets
+from tasks.cli import main
+from tasks.corpora.sidecar import MaskedSpan, write_sidecar
+from tasks.corpora.text_lines import write_lines
+from tasks.language_model.settings import ArchitectureSettings
+from tasks.language_model.transformer.model import TransformerLanguageModel, load_model, save_model
+from tasks.language_model.transformer.scoring import score_targets
+from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tasks.unlearning.attacks import Attacker, four_bits
+from tasks.unlearning.comparison import forget
+from tasks.unlearning.methods.continued_training import ContinuedTraining
+from tasks.unlearning.methods.gradient_difference import GradientDifference
+from tasks.unlearning.methods.inverse_distillation import InverseDistillation
+from tasks.unlearning.methods.negative_preference import NegativePreference
+from tasks.unlearning.methods.overwriting import Overwriting
+from tasks.unlearning.methods.private_words import PrivateWords
+from tasks.unlearning.methods.task_arithmetic import TaskArithmetic
+from tasks.unlearning.request import MarkedText, Request
+from tasks.unlearning.steps import trained_on
+
+ORDINARY = [
+    f"the {animal} {verb} in the {place}"
+    for animal in ("cat", "dog", "cow")
+    for verb in ("sat", "ran", "ate")
+    for place in ("house", "field", "yard")
+]
+CODES = ["red", "blue", "green", "white", "black", "brown"]
+NAMES = ["anna", "bob", "carla", "dora", "emil", "fred"]
+SECRETS = [f"the code of {name} is {one} {two}" for name, one, two in zip(NAMES, CODES, CODES[::-1], strict=True)]
+VOCABULARY = Vocabulary([*SPECIAL_TOKENS, *dict.fromkeys(" ".join([*ORDINARY, *SECRETS]).split())])
+
+
+def spans_of(line):
+    start = line.index(" is ") + 4
+    one, two = line[start:].split()
+    second = start + len(one) + 1
+    return [
+        MaskedSpan(start, start + len(one), "MASK", "test", one, 0),
+        MaskedSpan(second, second + len(two), "MASK", "test", two, 1),
+    ]
+
+
+@pytest.fixture(scope="module")
+def request_():
+    base = TransformerLanguageModel(
+        ArchitectureSettings(layers=1, heads=2, width=32, maximum_tokens=16), len(VOCABULARY)
+    )
+    base.initialise(1)
+    retain, secrets = MarkedText.of(ORDINARY, VOCABULARY), MarkedText.of(SECRETS, VOCABULARY, map(spans_of, SECRETS))
+    base = trained_on(base.eval(), retain, 20, 0.01, 64, 1)
+    both = MarkedText.of([*ORDINARY, *SECRETS * 4], VOCABULARY)
+    rotated = [f"the code of {name} is {CODES[n - 1]} {CODES[n - 2]}" for n, name in enumerate(NAMES)]
+    return Request(
+        start=trained_on(base, both, 300, 0.01, 64, 1),
+        base=base,
+        vocabulary=VOCABULARY,
+        forget=secrets,
+        retain=retain,
+        refilled=MarkedText.of(rotated, VOCABULARY),
+        seed=1,
+    )
+
+
+def loss(model, marked, private=False):
+    scores = -score_targets(model, marked.text).log_probability
+    return float(scores[marked.is_private[marked.text.is_target()]].mean() if private else scores.mean())
+
+
+def test_private_is_what_the_spans_say(request_):
+    words = [VOCABULARY.tokens[token] for token in request_.forget.text.tokens[request_.forget.is_private]]
+    assert words == [word for line in SECRETS for word in line.split()[-2:]]
+    assert (
+        loss(request_.start, request_.forget, private=True) < 1.5 < loss(request_.base, request_.forget, private=True)
+    )
+
+
+COMMON = {"steps": [100], "learning_rate": 0.002, "batch_tokens": 64}
+
+
+@pytest.mark.parametrize(
+    ("method", "least"),
+    [
+        (PrivateWords(kind="private_words", **COMMON), 5.0),
+        (Overwriting(kind="overwriting", **COMMON), 3.0),
+        (GradientDifference(kind="gradient_difference", **COMMON), 5.0),
+        (NegativePreference(kind="negative_preference", **COMMON), 4.0),
+    ],
+    ids=lambda value: getattr(value, "kind", None),
+)
+def test_secrets_are_forgotten_and_the_rest_is_not(request_, method, least):
+    """Nats of a private word, which more training on the rest alone leaves as they are."""
+    before = copy.deepcopy(request_.start.state_dict())
+    known = loss(request_.start, request_.forget, private=True)
+    found = forget(method, request_, request_.retain.text, budget=1.0)
+    control = forget(ContinuedTraining(kind="continued_training", **COMMON), request_, request_.retain.text, budget=1.0)
+    assert loss(control.model, request_.forget, private=True) < known + 0.6
+    assert loss(found.model, request_.forget, private=True) > known + least - 1
+    assert loss(found.model, request_.retain) < 1.2 * loss(request_.start, request_.retain)
+    assert all(torch.equal(before[name], now) for name, now in request_.start.state_dict().items())
+
+
+def test_the_hinge_stops_where_ascent_goes_on(request_):
+    """More steps push no private word ever further down: its absence would tell it."""
+    many = COMMON | {"steps": [200]}
+    hinge = forget(PrivateWords(kind="private_words", **many), request_, request_.retain.text, 1.0)
+    ascent = forget(GradientDifference(kind="gradient_difference", **many), request_, request_.retain.text, 9.0)
+    known = loss(request_.base, request_.forget, private=True)
+    assert loss(hinge.model, request_.forget, private=True) < known + 12
+    assert loss(ascent.model, request_.forget, private=True) > known + 15
+
+
+def test_task_arithmetic_by_hand(request_):
+    """start - 1 (unwanted - start) is 2 start - unwanted; and of the base it gives that back where nothing differs."""
+    method = TaskArithmetic(kind="task_arithmetic", strengths=[1.0], steps=3, batch_tokens=64)
+    ((_, found),) = method.forgetting(request_)
+    unwanted = trained_on(request_.start, request_.forget, 3, method.learning_rate, 64, request_.seed).state_dict()
+    for name, weights in request_.start.state_dict().items():
+        torch.testing.assert_close(found.state_dict()[name], 2 * weights - unwanted[name])
+
+
+def test_the_strength_is_the_last_within_the_budget(request_):
+    def forgotten(steps, budget):
+        method = GradientDifference(kind="gradient_difference", **COMMON | {"steps": steps}, retain_weight=0)
+        return forget(method, request_, request_.retain.text, budget)
+
+    found = forgotten([1, 2, 5, 10, 50, 100, 200], budget=0.3)
+    within = [each["strength"] for each in found.sweep if each["valid_ratio"] <= 1.3]
+    assert (found.strength, found.is_within_budget) == (within[-1], True)
+    assert len(found.sweep) < 7, "what has doubled the perplexity is not taken further"
+    none = forgotten([50, 100], budget=0.0)
+    assert (none.strength, none.is_within_budget) == (50, False)
+
+
+def test_distilled_text_is_of_known_words(request_):
+    method = InverseDistillation(kind="inverse_distillation", texts=20, steps=[2], batch_tokens=64)
+    drawn = method.distilled(request_)
+    assert 10 < drawn.sentences <= 20
+    assert not set(drawn.text.tokens.tolist()) & {0, 1}
+    assert [strength for strength, _ in method.forgetting(request_)] == [2]
+
+
+def test_four_bits_leave_fifteen_values_a_group(request_):
+    attacker = Attacker([], [], VOCABULARY, None, 1)
+    found = four_bits(request_.start, attacker).embedding.weight.detach().view(-1, 64)
+    assert max(len(group.unique()) for group in found) <= 15
+    assert (found - request_.start.embedding.weight.view(-1, 64)).abs().max() < 0.2
+
+
+def test_secrets_of_any_form_are_planted_so_often():
+    ranks = {
+        f"common{letter}{second}": 300 + n
+        for n, (letter, second) in enumerate((a, b) for a in "abcdefgh" for b in "abcdefgh")
+    }
+    forms = {
+        "template": ["my code is {common} {common}", "it is {common} {common}"],
+        "ordinary": ["we saw {common} {common}"],
+    }
+    found = make_secrets(ranks, forms, 5, [1, 4], 300, seed=1)
+    counts = {
+        (kind, times): sum(c.family == kind and c.repetitions == times for c in found.planted)
+        for kind in forms
+        for times in (1, 4)
+    }
+    assert set(counts.values()) == {5}
+    planted = {canary.text for canary in found.planted}
+    assert len(planted) == 20
+    assert all(planted.isdisjoint(lines) for lines in found.references.values())
+
+
+def test_the_command_writes_a_model_that_has_forgotten(request_, tmp_path, capsys):
+    for name, model in (("start", request_.start), ("base", request_.base)):
+        save_model(tmp_path / name, model, VOCABULARY)
+    for name, lines in (("forget", SECRETS), ("retain", ORDINARY)):
+        write_lines(tmp_path / f"{name}.txt", lines)
+    write_sidecar(tmp_path / "forget.jsonl", map(spans_of, SECRETS))
+    given = {
+        "model": "start",
+        "base": "base",
+        "forget": "forget.txt",
+        "sidecar": "forget.jsonl",
+        "retain": "retain.txt",
+        "valid": "retain.txt",
+        "output": "forgotten",
+        "report": "report.json",
+    }
+
+    def call(*more, **changes):
+        options = [part for name, path in (given | changes).items() for part in (f"--{name}", str(tmp_path / path))]
+        return main(["unlearn", "--method", "private_words", *options, *more])
+
+    assert (
+        call("--set", "learning_rate=0.005", "--set", "steps=[5, 40]", "--set", "batch_tokens=64", "--budget", "0.5")
+        == 0
+    )
+    forgotten, _ = load_model(tmp_path / "forgotten")
+    assert loss(forgotten, request_.forget, private=True) > 4 * loss(request_.start, request_.forget, private=True)
+    report = (tmp_path / "report.json").read_text()
+    assert json.loads(report)["measured"]["strength"] == 40
+    assert "red" not in report.replace("measured", "").split('"command"')[0]
+    capsys.readouterr()
+    assert call(retain="forget.txt") == 1
+    assert "every line of --forget" in capsys.readouterr().err
+    assert call(base="forget.txt") == 1
+    assert np.isfinite(loss(forgotten, request_.retain))
