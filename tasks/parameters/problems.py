@@ -71,6 +71,8 @@ def _characters(parameters: "Parameters") -> Iterator[str]:
 
 def _dimensions(parameters: "Parameters") -> Iterator[str]:
     compare = parameters.compare
+    if not compare.baselines and not compare.fills:
+        yield "compare: baselines and fills are both empty, and nothing is compared; name a baseline, such as baseline1"
     gold_sets = parameters.masking_evaluation.gold_sets
     dimensions: list[tuple[str, Sequence[str], str, Collection[str]]] = [
         ("datasets", compare.datasets, "corpora", parameters.corpora),

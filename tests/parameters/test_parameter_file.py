@@ -163,6 +163,22 @@ def test_dp_sgd_is_for_a_transformer_alone(document, tmp_path):
     )
 
 
+def test_something_is_compared(document, tmp_path):
+    document["compare"] |= {"baselines": [], "fills": []}
+    assert "compare: baselines and fills are both empty" in problems_of(document, tmp_path)
+
+
+def test_ways_to_forget_fit_the_experiment(document, tmp_path):
+    document["compare"]["unlearned"] = ["ours", "theirs"]
+    document["unlearning"] = {"methods": {"ours": {"kind": "overwriting"}}, "technique": "crf", "fill": "top_k"}
+    document["language_model"]["kind"] = "ngram"
+    text = problems_of(document, tmp_path)
+    assert "compare.unlearned: 'theirs' is no key of 'unlearning.methods' that fits" in text
+    assert "unlearning.technique: 'crf' is no key of 'compare.techniques' that fits" in text
+    assert "unlearning.fill: 'top_k' is no key of 'filling' that fits" in text
+    assert "compare.unlearned: ways to forget are for language_model.kind 'transformer', and it is 'ngram'" in text
+
+
 def test_the_audit_has_a_section_where_something_is_audited(document, tmp_path):
     del document["audit"], document["fluency"]
     assert "fluency: is missing, and compare.fills has fills to be read" in problems_of(document, tmp_path)
