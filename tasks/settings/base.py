@@ -3,7 +3,7 @@
 Strategies that other packages add: settings classes, each with a ``kind`` of its own, found by entry points.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Annotated, Any, TypeVar, Union, get_args
@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from tasks.errors import ParameterError
+from tasks.spelling import nearest
 
 
 class Settings(BaseModel):
@@ -70,3 +71,16 @@ def registered(group: str, own: Sequence[type[AnySettings]]) -> dict[str, type[A
 def any_of(group: str, own: Sequence[type[Settings]]) -> Any:
     """The type of settings that are of any of these kinds."""
     return Annotated[Union[tuple(registered(group, tuple(own)).values())], Field(discriminator="kind")]  # noqa: UP007
+
+
+def method_named(methods: Mapping[str, object], section: str, name: str | None) -> dict[str, object]:
+    """The settings that ``--method`` stands for where no parameter file describes it: one of these kinds.
+
+    ``ParameterError`` with the nearest spelling where it is none.
+    """
+    if name in methods:
+        return {"kind": name}
+    raise ParameterError(
+        f"--method {name!r} is not known{nearest(str(name), methods)}; allowed: {', '.join(methods)}, or with --params "
+        f"a key of '{section}:'"
+    )

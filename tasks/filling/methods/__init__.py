@@ -1,8 +1,8 @@
 """The filling methods: those of this package, and those that others register (paper 3.2)."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from tasks.errors import ParameterError
 from tasks.filling.methods.free import Free
 from tasks.filling.methods.log_linear import LogLinear
 from tasks.filling.methods.metric import Metric
@@ -13,8 +13,7 @@ from tasks.filling.methods.top_1 import Top1
 from tasks.filling.methods.top_k import TopK
 from tasks.filling.methods.unigram import Unigram
 from tasks.filling.settings import FillingMethod
-from tasks.settings.base import any_of, registered
-from tasks.spelling import nearest
+from tasks.settings.base import any_of, method_named, registered
 
 GROUP = "palimpsest.filling_methods"
 """Entry points of other packages: settings classes of filling methods."""
@@ -26,16 +25,5 @@ if TYPE_CHECKING:
 else:
     AnyMethod = any_of(GROUP, _OWN)
 METHODS_HELP = "\n".join(["Methods:", *(f"  {kind:<12}{method.sentence}" for kind, method in METHODS.items())])
-
-
-def settings_named(name: str | None) -> dict[str, object]:
-    """The settings that a name stands for where no parameter file describes it: a kind of method.
-
-    ``ParameterError`` with the nearest spelling where it is none.
-    """
-    if name in METHODS:
-        return {"kind": name}
-    raise ParameterError(
-        f"--method {name!r} is not known{nearest(str(name), METHODS)}; allowed: {', '.join(METHODS)}, or with --params "
-        "a key of 'filling:'"
-    )
+settings_named = partial(method_named, METHODS, "filling")
+"""The settings of a kind by its name; ``ParameterError`` where it is none."""

@@ -1,10 +1,9 @@
 """The ways to forget: those of this package, and those that others register."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from tasks.errors import ParameterError
-from tasks.settings.base import any_of, registered
-from tasks.spelling import nearest
+from tasks.settings.base import any_of, method_named, registered
 from tasks.unlearning.method import UnlearningMethod
 from tasks.unlearning.methods.continued_training import ContinuedTraining
 from tasks.unlearning.methods.gradient_difference import GradientDifference
@@ -34,16 +33,5 @@ if TYPE_CHECKING:
 else:
     AnyUnlearning = any_of(GROUP, _OWN)
 METHODS_HELP = "\n".join(["Methods:", *(f"  {kind:<28}{method.sentence}" for kind, method in METHODS.items())])
-
-
-def settings_named(name: str | None) -> dict[str, object]:
-    """The settings that a name stands for where no parameter file describes it: a kind of method.
-
-    ``ParameterError`` with the nearest spelling where it is none.
-    """
-    if name in METHODS:
-        return {"kind": name}
-    raise ParameterError(
-        f"--method {name!r} is not known{nearest(str(name), METHODS)}; allowed: {', '.join(METHODS)}, or with --params "
-        "a key of 'unlearning.methods:'"
-    )
+settings_named = partial(method_named, METHODS, "unlearning.methods")
+"""The settings of a kind by its name; ``ParameterError`` where it is none."""
