@@ -28,7 +28,7 @@ from tasks.spelling import nearest
 from tasks.threads import available_cores, is_first_process
 
 _RESOURCES = "resources."
-_DIMENSIONS = {"technique": "masking technique", "method": "filling method", "seed": "seed of every draw"}
+_DIMENSIONS = {"technique": "masking technique", "method": "method", "seed": "seed of every draw"}
 
 
 class StageFiles(Options):

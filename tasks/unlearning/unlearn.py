@@ -56,17 +56,20 @@ def unlearn(settings: UnlearningMethod, files: UnlearnFiles, cell: Cell, resourc
     """Forget, and write the model.
 
     Raises ``ModelError`` where the models are no Transformers of one vocabulary, ``CorpusError`` where a text has no
-    word, or none of the text to forget is anything but what is kept.
+    word, a sidecar is of another one, or nothing is to be forgotten but what is kept.
     """
+    import math
+
     import numpy as np
 
     from tasks.corpora.sidecar import read_sidecar
     from tasks.corpora.text_lines import read_corpus
     from tasks.language_model.encoded_text import encode_text
+    from tasks.language_model.evaluation.reference_text import reference_text_of
     from tasks.language_model.model_folder import check_replaceable, kind_of_model
     from tasks.language_model.transformer.model import load_model, save_model
     from tasks.torch_setup import set_up_torch
-    from tasks.unlearning.comparison import forget
+    from tasks.unlearning.comparison import forget, valid_loss
     from tasks.unlearning.request import MarkedText, Request
 
     if settings.needs_refilled and not files.refilled:
@@ -86,6 +89,9 @@ def unlearn(settings: UnlearningMethod, files: UnlearnFiles, cell: Cell, resourc
         raise CorpusError(
             f"every line of --forget {files.forget!r} is one of --retain {files.retain!r} too; take them out there"
         )
+    # That texts have words, and that the sidecar is one of this very text.
+    reference_text_of(kept, files.retain)
+    reference_text_of(lines, files.forget, {"private": files.sidecar} if files.sidecar else None)
     marked = MarkedText.of(lines, vocabulary, read_sidecar(files.sidecar) if files.sidecar else None)
     if not files.sidecar:
         marked = MarkedText(marked.text, np.ones_like(marked.is_private))
@@ -100,9 +106,21 @@ def unlearn(settings: UnlearningMethod, files: UnlearnFiles, cell: Cell, resourc
     )
     found = forget(settings, request, encode_text(files.valid, vocabulary), files.budget)
     save_model(files.output, found.model, vocabulary)
+    known = {
+        name: math.exp(valid_loss(model, marked.text))
+        for name, model in (("base", base), ("before", start), ("after", found.model))
+    }
     report = Report(seed=cell.seed).measure(
-        strength=found.strength, seconds=round(found.seconds, 2), sweep=found.sweep, sentences=marked.sentences
+        strength=found.strength,
+        seconds=round(found.seconds, 2),
+        sweep=found.sweep,
+        sentences=marked.sentences,
+        forget_perplexity=known,
     )
+    if known["before"] >= known["base"]:
+        report.warn("the model finds the text to forget no more probable than its base does: it has hardly read it")
+    if both := len(set(lines) & set(kept)):
+        report.warn(f"{both:,} lines of --forget stand in --retain too, and are trained on")
     if not found.is_within_budget:
         report.warn(
             f"even strength {found.strength:g}, the first one, costs more than {files.budget:.0%} of perplexity"
@@ -110,7 +128,8 @@ def unlearn(settings: UnlearningMethod, files: UnlearnFiles, cell: Cell, resourc
     tried = next(each for each in found.sweep if each["strength"] == found.strength)
     print(
         f"unlearn: {marked.sentences:,} sentences, strength {found.strength:g}, perplexity on valid text "
-        f"{tried['valid_ratio'] - 1:+.1%}; model in {files.output}"
+        f"{tried['valid_ratio'] - 1:+.1%}, on the text to forget {known['before']:.1f} -> {known['after']:.1f} (base "
+        f"{known['base']:.1f}); model in {files.output}"
     )
     return report
 

@@ -207,7 +207,14 @@ def test_the_command_writes_a_model_that_has_forgotten(request_, tmp_path, capsy
     assert json.loads(report)["measured"]["strength"] == 40
     assert "red" not in report.replace("measured", "").split('"command"')[0]
     capsys.readouterr()
+    assert call(model="base") == 0
+    assert "it has hardly read it" in capsys.readouterr().err
+    (tmp_path / "none.txt").write_text("?\n", encoding="utf-8")
+    assert call(retain="none.txt") == 1
+    assert "holds no word" in capsys.readouterr().err
     assert call(retain="forget.txt") == 1
     assert "every line of --forget" in capsys.readouterr().err
     assert call(base="forget.txt") == 1
+    assert call(forget="retain.txt", retain="forget.txt") == 1
+    assert "does not belong to text" in capsys.readouterr().err
     assert np.isfinite(loss(forgotten, request_.retain))
