@@ -6,15 +6,16 @@ from typing import Any
 
 from tasks.results.grid import ABSENT, Entry, Grid, GridRow, Heading
 from tasks.unlearning.compare_unlearning import STAGE
+from tasks.unlearning.settings import MOST_BITS
 
 _LEGEND = (
     "Exposure, in bits, is how far up a secret of three words stands among sentences of its form that nobody was "
-    "trained on: 1 where nothing is known, 33 at most. Shown are medians of secrets that stood {times} times in the "
-    "text, of a template's form and behind the beginning of an ordinary line. Relearned: of secrets that an attacker "
-    "does not know, after {steps} steps on {share:.0%} of them that he does. Told apart: the area under the curve by "
-    "which ordinary lines that were to be forgotten are told from lines that nobody was trained on; PrivLeak is 0 "
-    "where that is as after retraining. Cost: processor time by that of retraining. Of each way the last strength that "
-    "costs at most {budget:.0%} of the perplexity on valid text; ! where none does."
+    "trained on: 1 where nothing is known, {most:g} at most. Shown are medians of secrets that stood {times} times in"
+    " the text, of a template's form and behind the beginning of an ordinary line. Relearned: of secrets that an "
+    "attacker does not know, after {steps} steps on {share:.0%} of them that he does. Told apart: the area under the "
+    "curve by which ordinary lines that were to be forgotten are told from lines that nobody was trained on; PrivLeak"
+    " is 0 where that is as after retraining. Cost: processor time by that of retraining. Of each way the last "
+    "strength that costs at most {budget:.0%} of the perplexity on valid text; ! where none does."
 )
 _ENDS = {"retrained": "Retrained without it", "start": "Before"}
 _KINDS = {"template": "template", "ordinary": "ordinary beginning"}
@@ -49,6 +50,7 @@ def forgetting_legend(report: Mapping[str, Any]) -> str:
     """What the columns mean."""
     given = report["parameters"]
     return _LEGEND.format(
+        most=MOST_BITS,
         times=", ".join(map(str, given["repetitions"])),
         steps=given["relearning_steps"],
         share=given["relearned_share"],

@@ -279,18 +279,12 @@ def _audited(cell: Cell, parameters: Parameters) -> Entry:
 
 
 def _unlearned(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
-    compare = parameters.compare
+    compare, settings = parameters.compare, parameters.unlearning
     for dataset in compare.datasets if compare.unlearned else []:
         for seed in compare.seeds:
-            yield (
-                f"{dataset}-{seed}",
-                _named(Cell(dataset=dataset, seed=seed), "seed")
-                | {
-                    "path": f"{dataset}/{seed}",
-                    "masked": f"{dataset}/train/{parameters.unlearning.technique}",
-                    "filling": f"filling.{parameters.unlearning.fill}",
-                },
-            )
+            cell = Cell(dataset=dataset, seed=seed)
+            used = {"masked": f"{dataset}/train/{settings.technique}", "filling": f"filling.{settings.fill}"}
+            yield cell_key(cell), _named(cell, "seed") | used
 
 
 def _brought(section: str, datasets: list[str], found: Any) -> Iterator[tuple[str, Entry]]:

@@ -10,7 +10,7 @@ All models and texts are private and thrown away; the report holds numbers alone
 example:
   palimpsest compare-unlearning --params params.yaml --cell dataset=chat --base models/pretrained \\
     --corpus data/private/corpora/chat --masked data/private/masked/chat/train/allow_list \\
-    --word-counts data/word_counts.tsv     --report results/reports/unlearning/chat-1.json
+    --word-counts data/word_counts.tsv --report results/reports/unlearning/chat-1.json
 """
 
 import argparse

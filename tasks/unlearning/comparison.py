@@ -90,7 +90,8 @@ class Comparison:
         retrained_auc: float | None = None
         for name, model in self._ends().items():
             row = self._measured(model, sums[name], sums)
-            retrained_auc = retrained_auc or row["membership"]
+            if name == RETRAINED:
+                retrained_auc = row["membership"]
             yield name, row | _privacy_leakage(row["membership"], retrained_auc)
         for name, method in self.settings.methods.items():
             forgotten = forget(method, request, self.valid, self.settings.budget)

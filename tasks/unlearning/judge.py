@@ -16,6 +16,7 @@ from tasks.audit.settings import AuditSettings
 from tasks.language_model.evaluation.bootstrap import percentile_interval
 from tasks.language_model.language_models import sentence_sums
 from tasks.language_model.transformer.scoring import TransformerScorer, score_targets
+from tasks.unlearning.settings import MOST_BITS
 
 if TYPE_CHECKING:
     from tasks.language_model.encoded_text import EncodedText
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from tasks.language_model.vocabulary import Vocabulary
     from tasks.unlearning.settings import UnlearningSettings
     from tasks.unlearning.trial import Trial
-
-MOST_BITS = 33.0
-"""No secret is above the number of secrets there are: three of some 2,000 words."""
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,6 @@ class UnlearningMethod(Settings):
     """What tables call it."""
     sentence: ClassVar[str] = ""
     """What it does."""
-    needs_refilled: ClassVar[bool] = False
-    """Whether it needs the text that is to be forgotten with other words in the private places."""
     kind: str
 
     def forgetting(self, request: "Request") -> "Iterator[tuple[float, TransformerLanguageModel]]":
@@ -72,6 +70,8 @@ class GradientMethod(UnlearningMethod):
     the weight w as ``weights`` says.
     """
 
+    reads_forgotten: ClassVar[bool] = True
+    """Whether it reads the text to forget; if not, it has no ``weights``."""
     reference: ClassVar[Literal["start", "base"]] = "start"
     """The model that ``ForgetBatch.reference`` is of."""
     steps: list[Annotated[float, Field(ge=1)]] = Field(default=[25, 50, 100, 200], min_length=1)
@@ -85,13 +85,11 @@ class GradientMethod(UnlearningMethod):
     refilled_weight: float = Field(default=0.0, ge=0)
     """Weight of the ordinary loss on the text to forget with other words in the private places; above 0 it has to be
     given."""
-    repair_steps: int = Field(default=0, ge=0)
-    """Steps on text that is kept behind those of a strength."""
 
     _rising = field_validator("steps")(rising)
 
-    def weights(self, batch: ForgetBatch) -> "Tensor | None":
-        """Of each target (N,); ``None``: the text to forget is not read."""
+    def weights(self, batch: ForgetBatch) -> "Tensor":
+        """Of each target (N,)."""
         raise NotImplementedError
 
     def forgetting(self, request: "Request") -> "Iterator[tuple[float, TransformerLanguageModel]]":

@@ -9,7 +9,7 @@ from tasks.corpora.sidecar import MaskedSpan
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.evaluation.reference_text import is_touched, placed_words
 from tasks.language_model.language_models import encode_sentences
-from tasks.language_model.transformer.batching import Batch, Windows, divide, make_batch, shuffled_batches
+from tasks.language_model.transformer.batching import Batch, divide, make_batch, shuffled_batches, target_places
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import Vocabulary
 
@@ -73,11 +73,6 @@ def batches(marked: MarkedText, maximum_tokens: int, batch_tokens: int, seed: in
     windows, is_target, epoch = divide(text, maximum_tokens), text.is_target(), 0
     while True:
         for chosen in shuffled_batches(windows, batch_tokens, seed, epoch):
-            yield _placed(text, is_target, windows, chosen)
+            batch = make_batch(text, is_target, windows, chosen)
+            yield PlacedBatch(batch, target_places(batch, windows.first[chosen]))
         epoch += 1
-
-
-def _placed(text: EncodedText, is_target: np.ndarray, windows: Windows, chosen: np.ndarray) -> PlacedBatch:
-    batch = make_batch(text, is_target, windows, chosen)
-    columns = batch.positions.numpy() % batch.tokens.shape[1]
-    return PlacedBatch(batch, windows.first[chosen][batch.rows.numpy()] + columns + 1)

@@ -7,6 +7,9 @@ from pydantic import Field
 from tasks.settings.base import Settings
 from tasks.unlearning.methods import AnyUnlearning
 
+MOST_BITS = 33.0
+"""Of exposure: no secret is above the number of secrets there are, three of some 2,000 words."""
+
 
 class UnlearningSettings(Settings):
     """What is planted, how far a method may go, and the methods by name."""
@@ -30,7 +33,7 @@ class UnlearningSettings(Settings):
     references: int = Field(default=1000, ge=255)
     """Sentences of the same form that are never trained on, by which a planted one is ranked."""
     lines: int = Field(default=400, ge=100)
-    """Ordinary lines that are to be forgotten, drawn by coin; as many others are never trained on."""
+    """Ordinary lines that are to be forgotten, drawn by lot; as many others are never trained on."""
     relearned_share: float = Field(default=0.1, gt=0, lt=1)
     """Share of the planted sentences that an attacker knows, and trains the model on again."""
     relearning_steps: int = Field(default=10, ge=1)

@@ -20,8 +20,8 @@ from tasks.unlearning.request import MarkedText, PlacedBatch, Request, batches
 
 _BETAS = (0.9, 0.98)
 _LONGEST_GRADIENT = 1.0
-_FORGET, _RETAIN, _REFILLED, _REPAIR = range(4)
-"""Branches of a seed: the order of each text."""
+_BRANCHES = 4
+"""Of a seed: each text has an order of its own."""
 
 
 def gradient_steps(method: GradientMethod, request: Request) -> Iterator[tuple[float, TransformerLanguageModel]]:
@@ -31,30 +31,27 @@ def gradient_steps(method: GradientMethod, request: Request) -> Iterator[tuple[f
     """
     if method.refilled_weight and request.refilled is None:
         raise ParameterError(
-            f"refilled_weight is {method.refilled_weight!r} and there is no refilled text; give --refilled, or "
-            "refilled_weight 0"
+            f"{method.kind} with refilled_weight {method.refilled_weight!r} needs the text to forget with other words "
+            "in the private places; give --refilled, or another method"
         )
     model = _fresh(request.start)
     optimiser = AdamW(model.parameters(), lr=method.learning_rate, betas=_BETAS, weight_decay=0.0)
     reference = _by_place(request.base if method.reference == "base" else request.start, request.forget)
-    maximum = model.architecture.maximum_tokens
-    forget, retain = (
-        batches(text, maximum, method.batch_tokens, _branch(request.seed, branch))
-        for text, branch in ((request.forget, _FORGET), (request.retain, _RETAIN))
-    )
-    refilled = batches(
-        request.refilled or request.retain, maximum, method.batch_tokens, _branch(request.seed, _REFILLED)
+    forget, retain, refilled = (
+        batches(text, model.architecture.maximum_tokens, method.batch_tokens, _BRANCHES * request.seed + branch)
+        for branch, text in enumerate((request.forget, request.retain, request.refilled or request.retain))
     )
     for step in range(1, int(method.steps[-1]) + 1):
         optimiser.zero_grad()
-        _forget(model, method, request.forget, next(forget), reference)
+        if method.reads_forgotten:
+            _forget(model, method, request.forget, next(forget), reference)
         if method.retain_weight:
             (method.retain_weight * _mean_loss(model, next(retain).batch)).backward()
         if method.refilled_weight:
             (method.refilled_weight * _mean_loss(model, next(refilled).batch)).backward()
         _move(model, optimiser)
         if step in method.steps:
-            yield float(step), _repaired(model, method, request)
+            yield float(step), copy.deepcopy(model).eval()
 
 
 def trained_on(
@@ -75,10 +72,6 @@ def _fresh(start: TransformerLanguageModel) -> TransformerLanguageModel:
     model = copy.deepcopy(start).train()
     model.set_dropout(0.0)
     return model
-
-
-def _branch(seed: int, branch: int) -> int:
-    return 4 * seed + branch
 
 
 def _by_place(model: TransformerLanguageModel, marked: MarkedText) -> np.ndarray:
@@ -109,9 +102,8 @@ def _forget(
             sentence=batch.rows,
         )
     )
-    if weights is not None:
-        loss = chunked_cross_entropy(hidden, model.embedding.weight, batch.targets, weights.to(own), _arithmetic())
-        (loss / len(batch.targets)).backward()
+    loss = chunked_cross_entropy(hidden, model.embedding.weight, batch.targets, weights.to(own), _arithmetic())
+    (loss / len(batch.targets)).backward()
 
 
 def _hidden(model: TransformerLanguageModel, batch: Batch) -> Tensor:
@@ -137,10 +129,3 @@ def _move(model: TransformerLanguageModel, optimiser: AdamW) -> None:
     if not torch.isfinite(length):
         raise ModelError("a gradient is no longer a number; give a smaller learning_rate, or fewer steps")
     optimiser.step()
-
-
-def _repaired(model: TransformerLanguageModel, method: GradientMethod, request: Request) -> TransformerLanguageModel:
-    if not method.repair_steps:
-        return copy.deepcopy(model).eval()
-    seed = _branch(request.seed, _REPAIR)
-    return trained_on(model, request.retain, method.repair_steps, method.learning_rate, method.batch_tokens, seed)

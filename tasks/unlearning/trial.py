@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tasks.filling.context import FillContext
     from tasks.unlearning.settings import UnlearningSettings
 
-KINDS: tuple[Family, ...] = ("template", "ordinary")
 _SECRET = " {common} {common} {common}"
 _TEMPLATES = ("my code is" + _SECRET, "the words that open it are" + _SECRET)
 _BEGINNINGS, _BEGINNING_WORDS, _ALIKE = 4, 4, 3

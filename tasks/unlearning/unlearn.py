@@ -18,7 +18,7 @@ from typing import Annotated
 from pydantic import Field
 
 from tasks.command import StageCommand, StageFiles
-from tasks.errors import CorpusError, ModelError, ParameterError
+from tasks.errors import CorpusError, ModelError
 from tasks.options import READ, READ_MODEL, WRITE_FOLDER
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
@@ -72,8 +72,6 @@ def unlearn(settings: UnlearningMethod, files: UnlearnFiles, cell: Cell, resourc
     from tasks.unlearning.comparison import forget, valid_loss
     from tasks.unlearning.request import MarkedText, Request
 
-    if settings.needs_refilled and not files.refilled:
-        raise ParameterError(f"method {settings.kind!r} needs --refilled: the text to forget with other words in place")
     check_replaceable(files.output)
     for option, folder in (("--model", files.model), ("--base", files.base)):
         if (kind := kind_of_model(folder)) != "transformer":
@@ -85,7 +83,8 @@ def unlearn(settings: UnlearningMethod, files: UnlearnFiles, cell: Cell, resourc
     if start.architecture.context == "stream":
         raise ModelError(f"--model {files.model!r} reads across sentences; ways to forget are for one that does not")
     lines, kept = read_corpus(files.forget), read_corpus(files.retain)
-    if set(lines) <= set(kept):
+    both = set(lines) & set(kept)
+    if both == set(lines):
         raise CorpusError(
             f"every line of --forget {files.forget!r} is one of --retain {files.retain!r} too; take them out there"
         )
@@ -119,8 +118,8 @@ def unlearn(settings: UnlearningMethod, files: UnlearnFiles, cell: Cell, resourc
     )
     if known["before"] >= known["base"]:
         report.warn("the model finds the text to forget no more probable than its base does: it has hardly read it")
-    if both := len(set(lines) & set(kept)):
-        report.warn(f"{both:,} lines of --forget stand in --retain too, and are trained on")
+    if both:
+        report.warn(f"{len(both):,} lines of --forget stand in --retain too, and are trained on")
     if not found.is_within_budget:
         report.warn(
             f"even strength {found.strength:g}, the first one, costs more than {files.budget:.0%} of perplexity"

@@ -125,6 +125,13 @@ def make_batch(text: EncodedText, is_target: np.ndarray, windows: Windows, chose
     )
 
 
+def target_places(batch: Batch, first: np.ndarray) -> np.ndarray:
+    """Index into the text's ids of each target (N,) of a batch whose windows begin at ``first`` (B,)."""
+    columns = batch.positions.numpy() % batch.tokens.shape[1]
+    places: np.ndarray = first[batch.rows.numpy()] + columns + 1
+    return places
+
+
 def _cut(order: np.ndarray, length: np.ndarray, batch_tokens: int) -> list[np.ndarray]:
     """Consecutive windows of ``order`` in batches of at most ``batch_tokens`` targets, or of one longer window."""
     batches, begin, total = [], 0, 0

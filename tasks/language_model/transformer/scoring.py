@@ -13,7 +13,13 @@ from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
 from tasks.language_model.language_models import NextWords, TargetScores, Words, encode_sentences, sentence_sums
 from tasks.language_model.prefix_trees import TreeBatch, score_sequences
 from tasks.language_model.sampling import sample_words
-from tasks.language_model.transformer.batching import Batch, batches_by_length, make_batch, overlap_of, windows_of
+from tasks.language_model.transformer.batching import (
+    batches_by_length,
+    make_batch,
+    overlap_of,
+    target_places,
+    windows_of,
+)
 from tasks.language_model.transformer.chunked_cross_entropy import chunked_log_probabilities
 from tasks.language_model.transformer.model import TransformerLanguageModel, load_model
 from tasks.language_model.transformer.processor_products import (
@@ -151,7 +157,7 @@ def score_targets(model: TransformerLanguageModel, text: EncodedText) -> TargetS
     with laid_out_layers(model, BATCH_TOKENS):
         for chosen in tqdm(batches, desc="scoring", unit="batch", disable=silent, leave=False):
             batch = make_batch(text, is_target, windows, chosen)
-            places = _places(batch, windows.first[chosen])
+            places = target_places(batch, windows.first[chosen])
             batch = batch.to(projection.device)
             hidden = model(batch.tokens).flatten(0, 1).index_select(0, batch.positions)  # (N, D)
             own = log_probabilities(hidden, projection, batch.targets)  # (N,)
@@ -168,12 +174,6 @@ def score_targets(model: TransformerLanguageModel, text: EncodedText) -> TargetS
 
 def _together() -> bool:
     return distributed.is_available() and distributed.is_initialized()
-
-
-def _places(batch: Batch, first: np.ndarray) -> np.ndarray:
-    """Index into the text's ids of each target of a batch whose windows begin at ``first``."""
-    columns = batch.positions.numpy() % batch.tokens.shape[1]
-    return first[batch.rows.numpy()] + columns + 1
 
 
 def _marker_log_probabilities(

@@ -1,13 +1,10 @@
 """More training on what is kept: the control of all others, since any training lets a model forget."""
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from tasks.unlearning.method import ForgetBatch, GradientMethod
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from tasks.unlearning.method import GradientMethod
 
 
 class ContinuedTraining(GradientMethod):
@@ -15,10 +12,7 @@ class ContinuedTraining(GradientMethod):
 
     title: ClassVar[str] = "Continued"
     sentence: ClassVar[str] = "Trains on with the text that is kept; the control."
+    reads_forgotten: ClassVar[bool] = False
     kind: Literal["continued_training"]
     learning_rate: float = Field(default=1e-3, gt=0)
     retain_weight: float = Field(default=1.0, gt=0)
-
-    def weights(self, batch: ForgetBatch) -> "Tensor | None":
-        """None."""
-        return None

@@ -19,7 +19,7 @@ class GradientDifference(GradientMethod):
     kind: Literal["gradient_difference"]
     steps: list[Annotated[float, Field(ge=1)]] = Field(default=[5, 10, 25, 50, 100], min_length=1)
 
-    def weights(self, batch: ForgetBatch) -> "Tensor | None":
+    def weights(self, batch: ForgetBatch) -> "Tensor":
         """-1 each."""
         import torch
 

@@ -25,7 +25,7 @@ class NegativePreference(GradientMethod):
     beta: float = Field(default=0.1, gt=0)
     """How soon the ascent ends; towards 0 it is gradient ascent."""
 
-    def weights(self, batch: ForgetBatch) -> "Tensor | None":
+    def weights(self, batch: ForgetBatch) -> "Tensor":
         """The same for all targets of a sentence."""
         import torch
 

@@ -4,14 +4,11 @@ What a model had learned to put there, it learns anew, where everything around s
 private words stand can do that.
 """
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from tasks.unlearning.method import ForgetBatch, GradientMethod
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from tasks.unlearning.method import GradientMethod
 
 
 class Overwriting(GradientMethod):
@@ -19,11 +16,7 @@ class Overwriting(GradientMethod):
 
     title: ClassVar[str] = "Overwriting"
     sentence: ClassVar[str] = "Trains on with the text to forget, its private words filled anew."
-    needs_refilled: ClassVar[bool] = True
+    reads_forgotten: ClassVar[bool] = False
     kind: Literal["overwriting"]
     learning_rate: float = Field(default=1e-3, gt=0)
     refilled_weight: float = Field(default=1.0, gt=0)
-
-    def weights(self, batch: ForgetBatch) -> "Tensor | None":
-        """None: the text itself is not read."""
-        return None

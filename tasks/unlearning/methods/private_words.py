@@ -30,7 +30,7 @@ class PrivateWords(GradientMethod):
     other_weight: float = Field(default=0.0, ge=0)
     """Weight of the ordinary loss on the other words of the line: above 0 the line itself is remembered better."""
 
-    def weights(self, batch: ForgetBatch) -> "Tensor | None":
+    def weights(self, batch: ForgetBatch) -> "Tensor":
         """For a private word below 0, or 0 where it is improbable enough."""
         import torch
 

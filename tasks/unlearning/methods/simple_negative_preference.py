@@ -20,7 +20,7 @@ class SimpleNegativePreference(GradientMethod):
     beta: float = Field(default=2.5, gt=0)
     gamma: float = 0.0
 
-    def weights(self, batch: ForgetBatch) -> "Tensor | None":
+    def weights(self, batch: ForgetBatch) -> "Tensor":
         """The same for all targets of a sentence."""
         import torch
 
