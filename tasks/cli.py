@@ -26,6 +26,7 @@ COMMANDS: dict[str, str] = {
     "cells": "tasks.parameters.cells_command",
     "corpora": "tasks.corpora.corpora",
     "count-words": "tasks.corpora.count_words",
+    "languages": "tasks.languages.languages",
     "vocabulary": "tasks.language_model.vocabulary_command",
     "generate-labelled": "tasks.labelled_text.generate_labelled",
     "mask": "tasks.masking.mask",

@@ -1,0 +1,63 @@
+"""Languages of words where there are labels: a conditional random field over what is known without them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from tasks.languages.labelled_words import LabelledWords
+from tasks.languages.word_languages import TaggedLine, WordLanguages, form_of
+from tasks.languages.word_lists import word_list
+
+_ROUNDS, _L1, _L2 = 100, 0.05, 0.01
+_OTHER = "-"
+"""Label of words that have no language."""
+_AFFIXES = (1, 2, 3, 4)
+
+
+class LabelledModel:
+    """A linear-chain conditional random field (Lafferty et al. 2001) with the features of a word and its neighbours."""
+
+    def __init__(self, plain: WordLanguages, labelled: Sequence[LabelledWords]) -> None:
+        """``plain`` tells languages without labels: what it says is a feature, and labels what has none."""
+        from sklearn_crfsuite import CRF
+
+        self._plain = plain
+        self._crf = CRF(algorithm="lbfgs", c1=_L1, c2=_L2, max_iterations=_ROUNDS, all_possible_transitions=True)
+        lines = list(plain.tag(line.words for line in labelled))
+        labels = [
+            [label or guess or _OTHER for label, guess in zip(line.languages, guessed.languages, strict=True)]
+            for line, guessed in zip(labelled, lines, strict=True)
+        ]
+        self._crf.fit([self._features(line) for line in lines], labels)
+
+    def tag(self, lines: Iterable[Sequence[str]]) -> Iterator[TaggedLine]:
+        """As ``WordLanguages.tag``; ``before`` is what that says."""
+        for line in self._plain.tag(lines):
+            labels = self._crf.predict_single(self._features(line)) if line.words else []
+            yield TaggedLine(line.words, [None if label == _OTHER else label for label in labels], line.before)
+
+    def _features(self, line: TaggedLine) -> list[list[str]]:
+        own = [self._word(word, tag) for word, tag in zip(line.words, line.languages, strict=True)]
+        found = []
+        for place, features in enumerate(own):
+            beside = [f"{at}:{feature}" for at in (-2, -1, 1, 2) for feature in _at(own, place + at)[:5]]
+            found.append([*features, *beside])
+        return found
+
+    def _word(self, word: str, tag: str | None) -> list[str]:
+        """The first five are those that neighbours see."""
+        form = form_of(word)
+        levels = [f"{language}={_level(form, language)}" for language in self._plain.languages]
+        case = "X" if word.isupper() else "Xx" if word[:1].isupper() else "x" if form else "."
+        affixes = [f"{end}{form[:n] if end == '^' else form[-n:]}" for n in _AFFIXES for end in "^$" if len(form) > n]
+        return [f"w={form or word}", f"t={tag}", " ".join(levels), f"c={case}", f"$3{form[-3:]}", *levels, *affixes]
+
+
+def _level(form: str, language: str) -> int:
+    """How frequent a word is, in powers of ten from one in a thousand million; 0 where it is on no list."""
+    from math import log10
+
+    frequency = word_list(language).get(form, 0.0)
+    return max(int(log10(frequency * 1e9)), 0) if frequency else 0
+
+
+def _at(lines: list[list[str]], place: int) -> list[str]:
+    return lines[place] if 0 <= place < len(lines) else ["outside"]

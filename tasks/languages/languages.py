@@ -1,0 +1,124 @@
+"""Tell which language each word of a text has, and how the text mixes its languages.
+
+Two languages or more are named; nothing else is needed. A line of the output is an object:
+{"words": [...], "languages": ["de", "tr", "mixed", null, ...]}, over white-space words; "mixed" is a stem of one
+language with an ending of the other, null is punctuation or a number. The words of the text stand in the output: it is
+as private as the text. Numbers alone go to standard output and into the report.
+
+A language that wordfreq has no list of may be one of them under any code: it is learned from the text.
+
+Examples:
+  palimpsest languages --pair de,tr --input talk.txt --output tags.jsonl
+  palimpsest languages --pair de,tr --input talk.txt --labels labelled.jsonl --gold test.jsonl
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from tasks.command import StageCommand, StageFiles
+from tasks.errors import CorpusError
+from tasks.options import READ, WRITE
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.base import Settings
+from tasks.settings.resources import ResourceSettings
+
+if TYPE_CHECKING:
+    from tasks.audit.figure import Figure
+    from tasks.languages.mixing import Mixing
+
+SUMMARY = "tell the language of each word of a text that mixes several"
+
+
+class LanguageSettings(Settings):
+    """What the languages of words are learned from."""
+
+    sample_lines: int = Field(default=20_000, ge=1)
+    """The languages are learned from so many lines at the beginning of the text; all lines are tagged."""
+
+
+class LanguagesFiles(StageFiles):
+    """A text, and what is known of it."""
+
+    pair: str
+    """the languages, as ISO 639-1 codes: de,tr"""
+    input: Annotated[str, READ]
+    """text, one sentence a line"""
+    output: Annotated[str | None, WRITE] = None
+    """write the words and their languages here, readable for the owner alone"""
+    labels: Annotated[str | None, READ] = None
+    """lines whose words have languages, to learn from as well: JSON lines as in --output"""
+    gold: Annotated[str | None, READ] = None
+    """such lines to be scored by: F1 of each language and of switch points; none of them is learned from"""
+
+
+def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Tag, measure and score; ``CorpusError`` where the text or a labelled file is empty or of another form."""
+    from tasks.corpora.text_lines import line_writer, read_lines
+    from tasks.languages.labelled_model import LabelledModel
+    from tasks.languages.labelled_words import read_labelled_words
+    from tasks.languages.mixing import Mixing
+    from tasks.languages.scores import language_scores
+    from tasks.languages.word_languages import WordLanguages
+
+    codes = [code.strip() for code in files.pair.split(",")]
+
+    def lines() -> Iterator[list[str]]:
+        return (line.split() for line in read_lines(files.input))
+
+    sample = list(islice(lines(), settings.sample_lines))
+    if not any(sample):
+        raise CorpusError(f"text {files.input!r} holds no word; it needs at least one sentence")
+    plain = WordLanguages(codes, sample)
+    model = LabelledModel(plain, read_labelled_words(files.labels, codes)) if files.labels else plain
+    gold = read_labelled_words(files.gold, codes) if files.gold else []
+    mixing = Mixing(tuple(codes))
+    with line_writer(files.output, private=True) if files.output else nullcontext() as output:
+        for line in model.tag(lines()):
+            mixing.add(line.languages)
+            if output:
+                output.write(json.dumps({"words": line.words, "languages": line.languages}, ensure_ascii=False) + "\n")
+    report = Report().measure(**mixing.fields())
+    if plain.unlisted:
+        report.warn(f"no list of frequent words of {', '.join(plain.unlisted)}: learned from the text alone")
+    _show(mixing, codes)
+    if gold:
+        scores = language_scores(gold, [line.languages for line in model.tag(line.words for line in gold)], codes)
+        report.measure(f1={key: value for name, score in scores.items() for key, value in score.fields(name).items()})
+        _show_scores(scores)
+    return report
+
+
+def _show(mixing: "Mixing", codes: list[str]) -> None:
+    total = max(sum(mixing.words.values()), 1)
+    shares = ", ".join(f"{code} {mixing.words[code] / total:.1%}" for code in [*codes, "mixed"])
+    print(f"{mixing.lines:,} lines, {total:,} words: {shares}", file=sys.stderr)
+    if mixing.pairs:
+        print(
+            f"{mixing.switches:,} switch points, {mixing.switches / mixing.pairs:.3f} a pair of words; "
+            f"{mixing.mixed_lines / mixing.lines:.1%} of the lines are mixed; code-mixing index "
+            f"{mixing.index / mixing.lines:.1f}",
+            file=sys.stderr,
+        )
+
+
+def _show_scores(scores: "dict[str, Figure]") -> None:
+    for name, score in scores.items():
+        if score.value is not None:
+            ends = f" [{score.interval[0]:.1%}, {score.interval[1]:.1%}]" if score.interval else ""
+            print(f"  F1 of {name:<14} {score.value:.1%}{ends}", file=sys.stderr)
+
+
+COMMAND = StageCommand(
+    name="languages",
+    stage=languages,
+    settings=LanguageSettings,
+    files=LanguagesFiles,
+    section={},
+)

@@ -1,0 +1,112 @@
+"""How text mixes languages: indices of code-mixing of a line and of a corpus.
+
+All are over the words that have a language; mixed words, punctuation and undetermined words count as none, so that what
+is undetermined is never the majority. Definitions and their sources stand at each function.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+import numpy as np
+
+from tasks.languages.word_languages import MIXED
+
+
+def spoken(languages: Iterable[str | None]) -> list[str]:
+    """The languages of the words that have one."""
+    return [language for language in languages if language is not None and language != MIXED]
+
+
+def code_mixing_index(languages: Sequence[str | None]) -> float:
+    """100 (1 - most / n): the share in percent of words that are not in the line's main language, of the n words that
+    have a language; 0 of none (Das and Gambäck 2014, equation 1)."""
+    words = spoken(languages)
+    return 100 * (1 - max(Counter(words).values()) / len(words)) if words else 0.0
+
+
+def multilingual_index(counts: Sequence[int]) -> float | None:
+    """(1 - sum p^2) / ((k - 1) sum p^2) of k languages: 0 in one language, 1 where all are alike (Barnett et al. 2000).
+
+    ``counts``: words of each language; ``None`` without words or with one language.
+    """
+    shares = np.array(counts, dtype=np.float64)
+    if len(shares) < 2 or not shares.sum():
+        return None
+    squares = float(((shares / shares.sum()) ** 2).sum())
+    return (1 - squares) / ((len(shares) - 1) * squares)
+
+
+def switch_points(languages: Sequence[str | None]) -> list[int]:
+    """Places of the words whose language is not that of the last word before them that has one."""
+    found, last = [], None
+    for place, language in enumerate(languages):
+        if language is None or language == MIXED:
+            continue
+        if last is not None and language != last:
+            found.append(place)
+        last = language
+    return found
+
+
+def islands(languages: Sequence[str | None]) -> list[int]:
+    """How many words each stretch in one language has."""
+    return [len(list(words)) for _, words in groupby(spoken(languages))]
+
+
+def burstiness(lengths: Sequence[int]) -> float | None:
+    """(s - m) / (s + m) of the lengths of islands, m their mean and s their standard deviation: -1 where all are alike,
+    near 1 where a few are long (Goh and Barabasi 2008; Guzman et al. 2017); ``None`` of fewer than two."""
+    if len(lengths) < 2:
+        return None
+    mean, deviation = float(np.mean(lengths)), float(np.std(lengths))
+    return (deviation - mean) / (deviation + mean)
+
+
+@dataclass
+class Mixing:
+    """What a corpus has of each."""
+
+    languages: tuple[str, ...]
+    lines: int = 0
+    mixed_lines: int = 0
+    """Lines with words of two languages and more."""
+    words: Counter[str | None] = field(default_factory=Counter)
+    switches: int = 0
+    pairs: int = 0
+    """Neighbouring words that have a language, in one line."""
+    index: float = 0.0
+    """Sum of the lines' code-mixing index."""
+    lengths: list[int] = field(default_factory=list)
+
+    def add(self, languages: Sequence[str | None]) -> None:
+        """Count a line."""
+        words, lengths = spoken(languages), islands(languages)
+        self.lines += 1
+        self.words.update(languages)
+        self.mixed_lines += len(set(words)) > 1
+        self.switches += max(len(lengths) - 1, 0)
+        self.pairs += max(len(words) - 1, 0)
+        self.index += code_mixing_index(languages)
+        self.lengths += lengths
+
+    def fields(self) -> dict[str, object]:
+        """As a report has them; what is undefined is ``None``."""
+        total = sum(self.words.values())
+        by_language = [self.words[language] for language in self.languages]
+        return {
+            "lines": self.lines,
+            "words": total,
+            "word_share": {
+                language: self.words[language] / total if total else None for language in (*self.languages, MIXED)
+            },
+            "no_language_share": self.words[None] / total if total else None,
+            "mixed_line_share": self.mixed_lines / self.lines if self.lines else None,
+            "code_mixing_index": self.index / self.lines if self.lines else None,
+            "multilingual_index": multilingual_index(by_language),
+            "switch_points": self.switches,
+            "integration_index": self.switches / self.pairs if self.pairs else None,
+            "burstiness": burstiness(self.lengths),
+            "mean_island": float(np.mean(self.lengths)) if self.lengths else None,
+        }

@@ -1,0 +1,216 @@
+"""Which language each word of a text has, learned from the text itself and from lists of frequent words.
+
+A word of a language is drawn from the published frequencies of that language, or else spelled letter by letter as its
+words are spelled; or it is mixed, and then says nothing about its neighbours. A sticky path (``path``) decides what
+these leave open. How often a word is spelled rather than listed, how often mixed, how sticky a line is: all are learned
+from the text by expectation maximisation, without a label.
+
+Of a language that has no list nothing is known but that it is the other one. It begins as the words that are on no list
+or far down on one, and its letters and words are learned with the rest.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from tasks.corpora.words import fold, word_spans
+from tasks.errors import ParameterError
+from tasks.languages.letters import Alphabet, Floats, Integers, LetterModel, SpelledWords
+from tasks.languages.mixed_words import MixedWords
+from tasks.languages.path import Chain, Path, follow
+from tasks.languages.word_lists import listed_languages, word_list
+
+MIXED = "mixed"
+_ROUNDS = 10
+_LISTED, _LONGEST = 60_000, 30
+_SPELLED, _MIXED = 0.05, 0.005
+_OWN_WORDS = (0.3, 0.5)
+"""How far a listed language and one without a list go by the words of the text itself, where one has no list."""
+_MOST_REMEMBERED = 1 << 18
+_TINY = 1e-300
+_RARE = 1e-7
+"""Frequency on a list at which a word is as likely to be one of the language that has none."""
+
+
+@dataclass(frozen=True)
+class TaggedLine:
+    """A line, and the languages of its words."""
+
+    words: list[str]
+    languages: list[str | None]
+    """A language of the text, ``mixed``, or ``None`` for what is no word: punctuation, a number."""
+    before: list[dict[str, float]]
+    """Probability of each language at each place by the words to its left alone."""
+
+
+class WordLanguages:
+    """Tells the languages of words."""
+
+    def __init__(self, languages: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
+        """``languages``: two or more codes (ISO 639-1, as ``wordfreq`` has them); ``lines``: words of text to learn
+        from, without labels.
+
+        Raises ``ParameterError`` where there are fewer languages, one twice, or none that has a list.
+        """
+        _check(languages)
+        self.languages = tuple(languages)
+        self._lists = [word_list(language) for language in languages]
+        self._listed = np.array([bool(words) for words in self._lists])
+        self._mixed = MixedWords(languages) if self._listed.all() else None
+        self._own = np.zeros(len(languages)) if self._listed.all() else np.where(self._listed, *_OWN_WORDS)
+        self._spelled = np.where(self._listed, _SPELLED, 1.0)
+        self._mixed_share = _MIXED
+        self.chain = Chain.even(len(languages))
+        self._learn(_Numbered.of(lines))
+
+    @property
+    def unlisted(self) -> list[str]:
+        """Languages that have no list."""
+        return [code for code, listed in zip(self.languages, self._listed, strict=True) if not listed]
+
+    def tag(self, lines: Iterable[Sequence[str]], block: int = 5000) -> Iterator[TaggedLine]:
+        """Each line of words with their languages, read in blocks of lines."""
+        lines = iter(lines)
+        while read := list(islice(lines, block)):
+            numbered = _Numbered.of(read)
+            emission, mixed = self._emission(numbered.types)
+            path = self._follow(numbered, emission)
+            is_mixed = (path.languages * (mixed[:, None] / emission)[numbered.words]).sum(axis=1) > 0.5
+            best = path.languages.argmax(axis=1)
+            place = 0
+            for words, forms in zip(read, numbered.forms, strict=True):
+                found: list[str | None] = []
+                for at, form in enumerate(forms, start=place):
+                    found.append((MIXED if is_mixed[at] else self.languages[best[at]]) if form else None)
+                before = [
+                    dict(zip(self.languages, row, strict=True)) for row in path.before[place:][: len(words)].tolist()
+                ]
+                yield TaggedLine(list(words), found, before)
+                place += len(words)
+
+    def _learn(self, text: "_Numbered") -> None:
+        listed = [[w for w in islice(words, _LISTED) if len(w) < _LONGEST and w.isalpha()] for words in self._lists]
+        self._alphabet = Alphabet(sorted({*text.types, *(word for words in listed for word in words)}))
+        self._letters = [self._spelling_of_list(words, list_) for words, list_ in zip(listed, self._lists, strict=True)]
+        self._remembered: dict[str, tuple[list[float], float]] = {}
+        self._shares: dict[str, Floats] = {}
+        counts = np.bincount(text.words, minlength=len(text.types)).astype(np.float64)
+        is_word = np.array([bool(form) for form in text.types])
+        known = np.array([[words.get(form, 0.0) for words in self._lists] for form in text.types]).reshape(
+            -1, len(self._lists)
+        )
+        spelled = self._alphabet.spell(text.types)
+        weights = np.array([self._mixed.weight(form) if self._mixed else 0.0 for form in text.types])
+        total = max(counts[is_word].sum(), 1.0)
+        share = np.zeros_like(known)
+        unlisted = counts * is_word * _RARE / (_RARE + known.max(axis=1, initial=0.0))
+        share[:, ~self._listed] = (unlisted / max(unlisted.sum(), _TINY))[:, None]
+        for language in np.flatnonzero(~self._listed):
+            self._letters[language] = LetterModel(spelled, np.log1p(unlisted))
+        own = np.where(self._listed, 0.0, self._own)
+        letters = self._spelling(spelled)
+        for _ in range(_ROUNDS):
+            general = (1 - self._spelled) * known + self._spelled * letters
+            plain = (1 - own) * general + own * share
+            mixed = self._mixed_share * weights
+            emission = np.where(is_word[:, None], (1 - self._mixed_share) * plain + mixed[:, None] + _TINY, 1.0)
+            path = self._follow(text, emission)
+            self.chain = path.chain
+            of_mixed = (mixed[:, None] / emission)[text.words]
+            places = is_word[text.words][:, None]
+            expected = path.languages * (1 - of_mixed) * places
+            if self._mixed is not None:
+                self._mixed_share = max(float((path.languages * of_mixed * places).sum() / total), 1e-5)
+            of_type = np.stack([np.bincount(text.words, each, len(text.types)) for each in expected.T], axis=1)
+            sums = np.maximum(of_type.sum(axis=0), _TINY)
+            by_letters = (of_type * self._spelled * letters / (general + _TINY)).sum(axis=0) / sums
+            self._spelled = np.where(self._listed, by_letters, 1.0)
+            share, own = of_type / sums, self._own
+            for language in np.flatnonzero(~self._listed):
+                certain = of_type[:, language] / np.maximum(of_type.sum(axis=1), _TINY)
+                self._letters[language] = LetterModel(spelled, certain * np.log1p(counts) * is_word)
+                letters[:, language] = np.exp(self._letters[language].log_probability(spelled))
+        if self._own.any():
+            self._shares = dict(zip(text.types, share, strict=True))
+
+    def _spelling_of_list(self, words: list[str], frequencies: dict[str, float]) -> LetterModel:
+        """Of the words of a list, the more frequent ones a little heavier."""
+        weights = np.log10(np.array([frequencies[word] for word in words]) * 1e9 + 1e-9) - 1
+        return LetterModel(self._alphabet.spell(words), np.maximum(weights, 0.2))
+
+    def _spelling(self, spelled: SpelledWords) -> Floats:
+        return np.exp(np.stack([letters.log_probability(spelled) for letters in self._letters], axis=1))
+
+    def _frequencies(self, forms: list[str]) -> Floats:
+        """By the lists, (W, K)."""
+        found = [[words.get(form, 0.0) for words in self._lists] for form in forms]
+        return np.array(found).reshape(-1, len(self._lists))
+
+    def _emission(self, types: list[str]) -> tuple[Floats, Floats]:
+        """Probability of each form in each language, (W, K), and how much of it is that of a mixed word, (W,)."""
+        new = [form for form in types if form not in self._remembered]
+        if len(self._remembered) + len(new) > _MOST_REMEMBERED:
+            self._remembered.clear()
+            new = types
+        words = [form for form in new if form]
+        known = np.array([[list_.get(form, 0.0) for list_ in self._lists] for form in words]).reshape(
+            -1, len(self._lists)
+        )
+        letters = self._spelling(self._alphabet.spell(words))
+        nowhere = np.zeros(len(self._lists))
+        share = np.array([self._shares.get(form, nowhere) for form in words]).reshape(known.shape)
+        plain = (1 - self._own) * ((1 - self._spelled) * known + self._spelled * letters) + self._own * share
+        mixed = [self._mixed_share * self._mixed.weight(form) if self._mixed else 0.0 for form in words]
+        full = (1 - self._mixed_share) * plain + np.array(mixed)[:, None] + _TINY
+        self._remembered |= zip(words, zip(full.tolist(), mixed, strict=True), strict=True)
+        if "" in new:
+            self._remembered[""] = [1.0] * len(self._lists), 0.0
+        found = [self._remembered[form] for form in types]
+        return np.array([row for row, _ in found]).reshape(-1, len(self._lists)), np.array(
+            [mixed for _, mixed in found]
+        )
+
+    def _follow(self, text: "_Numbered", emission: Floats) -> Path:
+        return follow(self.chain, np.log(emission)[text.words], text.lengths)
+
+
+@dataclass(frozen=True)
+class _Numbered:
+    """Lines as numbers of their different forms."""
+
+    forms: list[list[str]]
+    """What is looked up of each word: folded, without punctuation; empty for what is no word."""
+    types: list[str]
+    words: Integers
+    lengths: Integers
+
+    @classmethod
+    def of(cls, lines: Iterable[Sequence[str]]) -> "_Numbered":
+        forms = [[form_of(word) for word in words] for words in lines]
+        number: dict[str, int] = {}
+        numbers = [number.setdefault(form, len(number)) for line in forms for form in line]
+        lengths = np.array([len(line) for line in forms], dtype=np.int64)
+        return cls(forms, list(number), np.array(numbers, dtype=np.int64), lengths)
+
+
+def form_of(word: str) -> str:
+    """What is looked up of a white-space word; empty for punctuation and numbers."""
+    if not word.isalpha():
+        if not any(map(str.isalpha, word)):
+            return ""
+        spans = word_spans(word)
+        word = word[spans[0][0] : spans[-1][1]] if spans else word
+    return fold(word)
+
+
+def _check(languages: Sequence[str]) -> None:
+    if len(languages) < 2 or len(set(languages)) < len(languages):
+        raise ParameterError(f"languages {','.join(languages)!r}: give two different codes or more, such as 'de,tr'")
+    listed = listed_languages()
+    if not set(languages) & set(listed):
+        raise ParameterError(
+            f"languages {','.join(languages)!r}: no list of words for any of them; one at least needs one, of "
+            f"{', '.join(listed)}"
+        )

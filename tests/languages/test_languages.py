@@ -1,0 +1,230 @@
+"""Which language each word has: learned without labels and with them, measured, and by the command."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tasks.cli import main
+from tasks.errors import ParameterError
+from tasks.languages.labelled_model import LabelledModel
+from tasks.languages.labelled_words import LabelledWords, read_labelled_words
+from tasks.languages.letters import Alphabet, LetterModel
+from tasks.languages.mixed_words import MixedWords
+from tasks.languages.mixing import Mixing, burstiness, code_mixing_index, islands, multilingual_index, switch_points
+from tasks.languages.path import STAY, Chain, follow
+from tasks.languages.scores import SWITCHES, language_scores
+from tasks.languages.word_languages import WordLanguages
+
+MIXED_LINES = [
+    "we went to the house y mi hermana no quería comer nada",
+    "pero I told you that already porque no me escuchas",
+    "the children were playing and después nos fuimos a casa",
+    "no sé what to do with all these things",
+    "they said it was fine but yo creo que es muy tarde",
+    "ayer compramos un coche nuevo and it was expensive",
+]
+TONGUES = [
+    "e e e e e s s s s s s s",
+    "s e e e e e s s s s",
+    "e e e e e s s s s s",
+    "s s e e e e e e e",
+    "e e e e e e s s s s s s",
+    "s s s s s e e e e",
+]
+NAMES = {"e": "en", "s": "es"}
+GOLD = [
+    LabelledWords(line.split(), [NAMES[x] for x in tongue.split()])
+    for line, tongue in zip(MIXED_LINES, TONGUES, strict=True)
+]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return WordLanguages(["en", "es"], [line.split() for line in MIXED_LINES])
+
+
+def test_languages_of_words_without_labels(model):
+    found = [line.languages for line in model.tag(line.words for line in GOLD)]
+    scores = language_scores(GOLD, found, ["en", "es"])
+    assert scores["en"].value > 0.95
+    assert scores["es"].value > 0.95
+    assert scores[SWITCHES].value > 0.7
+
+
+def test_what_is_no_word_has_no_language(model):
+    (line, empty) = model.tag([["Hola", ",", "15", "¿qué?", "(house)"], []])
+    assert line.languages[1:3] == [None, None]
+    assert (line.languages[3], line.languages[4]) == ("es", "en")
+    assert (empty.words, empty.languages, empty.before) == ([], [], [])
+
+
+def test_left_context_alone_knows_nothing_of_what_follows(model):
+    one, other = model.tag([["no", "house", "window"], ["no", "quiero", "comer"]])
+    assert one.before[:2] == other.before[:2]
+    assert one.before[2] != other.before[2]
+    assert all(abs(sum(each.values()) - 1) < 1e-9 for each in one.before)
+
+
+def test_tags_do_not_depend_on_blocks(model):
+    lines = [line.words for line in GOLD]
+    whole, parts = (list(model.tag(lines, block)) for block in (5000, 1))
+    assert [each.languages for each in whole] == [each.languages for each in parts]
+    for one, two in zip(whole, parts, strict=True):
+        assert np.allclose([list(x.values()) for x in one.before], [list(x.values()) for x in two.before])
+
+
+def test_a_language_without_a_list_is_learned_from_the_text():
+    """Half the lines are words of no list; their letters differ, and nobody said what they are."""
+    unknown = ["zuqko wexqi zuqko", "qixzu wexqi kozqe", "zuqko qixzu wexqi kozqe"]
+    lines = [line.split() for line in unknown * 30 + ["the house is big", "we saw the children again"] * 30]
+    found = WordLanguages(["en", "xq"], lines)
+    tagged = list(found.tag([["the", "children", "zuqko", "wexqi"], ["qixzu", "kozqe"]]))
+    assert [each.languages for each in tagged] == [["en", "en", "xq", "xq"], ["xq", "xq"]]
+    assert found.unlisted == ["xq"]
+
+
+def test_mixed_words_are_stems_with_the_endings_of_the_other_language():
+    weights = MixedWords(["de", "tr"])
+    mixed, plain = ["semesterdeyim", "studiumlar"], ["semester", "üniversitede", "arbeiten"]
+    assert min(map(weights.weight, mixed)) > 0 == max(map(weights.weight, plain))
+    lines = [line.split() for line in ["ich bin im semesterdeyim şimdi", "das ist so güzel", "ben burada wohne ich"]]
+    (line,) = WordLanguages(["de", "tr"], lines).tag(lines[:1])
+    assert line.languages[3:] == ["mixed", "tr"]
+
+
+def test_the_path_is_the_sum_over_all_paths():
+    """Probabilities of two languages over three words, by enumeration of the eight paths."""
+    evidence = np.log(np.array([[0.3, 0.1], [0.2, 0.4], [0.05, 0.5]]))
+    chain = Chain(np.array([0.6, 0.4]), np.array([0.1, 0.2, 0.3, 0.4]))
+    found = follow(chain, evidence, np.array([3]))
+    total, by_language, ahead = 0.0, np.zeros((3, 2)), np.zeros((3, 2))
+    for share, stay in zip(chain.stickiness, STAY, strict=True):
+        for path in np.ndindex(2, 2, 2):
+            steps = [stay if a == b else 1 - stay for a, b in pairwise(path)]
+            prior = share * chain.first[path[0]] * np.cumprod([1, *steps])
+            parts = np.cumprod([1, *np.exp([evidence[i, k] for i, k in enumerate(path)])])
+            total += prior[2] * parts[3]
+            for place, language in enumerate(path):
+                by_language[place, language] += prior[2] * parts[3]
+                # What follows a place sums to one; each of its paths has an equal part of the place's share.
+                ahead[place, language] += prior[place] * parts[place] / 2 ** (2 - place)
+    assert np.isclose(found.log_likelihood, np.log(total))
+    assert np.allclose(found.languages, by_language / total)
+    assert np.allclose(found.before, ahead / ahead.sum(axis=1, keepdims=True))
+
+
+def test_spelling_is_a_distribution_and_knows_its_words():
+    words = ["aba", "abba", "ab"]
+    alphabet = Alphabet(words)
+    model = LetterModel(alphabet.spell(words), np.ones(3))
+    short = [a + b for a in ["", *"ab"] for b in ["", *"ab"] if a or not b]
+    assert 0 < np.exp(model.log_probability(alphabet.spell(short))).sum() < 1
+    known, unknown = model.log_probability(alphabet.spell(["abba", "bbaa"]))
+    assert known > unknown
+
+
+@pytest.mark.parametrize(
+    ("tongues", "index", "switches", "lengths"),
+    [
+        ("eeeeesss", 37.5, [5], [5, 3]),
+        ("eeesssdd", 62.5, [3, 6], [3, 3, 2]),
+        ("eeee", 0.0, [], [4]),
+        ("....se", 50.0, [5], [1, 1]),
+        ("s.s", 0.0, [], [2]),
+        ("...", 0.0, [], []),
+        ("", 0.0, [], []),
+    ],
+)
+def test_mixing_by_hand(tongues, index, switches, lengths):
+    """What has no language is never the majority, and no switch."""
+    languages = [None if x == "." else x for x in tongues]
+    assert code_mixing_index(languages) == index
+    assert (switch_points(languages), islands(languages)) == (switches, lengths)
+
+
+def test_measures_of_a_corpus_by_hand():
+    assert multilingual_index([5, 5]) == pytest.approx(1)
+    assert multilingual_index([5, 0]) == 0
+    assert multilingual_index([3, 1]) == pytest.approx((1 - 10 / 16) / (10 / 16))
+    assert multilingual_index([0, 0]) is None
+    assert burstiness([3]) is None
+    assert burstiness([2, 2, 2]) == -1
+    assert burstiness([1, 3]) == pytest.approx(-1 / 3)
+    corpus = Mixing(("e", "s"))
+    for line in (["e", "s", "mixed", None], ["e", "e", "e"], []):
+        corpus.add(line)
+    assert (corpus.switches, corpus.pairs, corpus.mixed_lines, corpus.lines) == (1, 3, 1, 3)
+    assert corpus.fields()["code_mixing_index"] == pytest.approx(50 / 3)
+
+
+def test_scores_by_hand():
+    gold = [LabelledWords(list("abcd"), ["e", "e", "s", None]), LabelledWords(list("ab"), ["s", "mixed"])]
+    scores = language_scores(gold, [["e", "s", "s", "s"], ["s", "s"]], ["e", "s"])
+    assert scores["e"].value == pytest.approx(2 / 3)
+    assert scores["s"].value == pytest.approx(4 / 6)
+    assert scores["mixed"].value == 0
+    assert scores[SWITCHES].value == 0
+
+
+def test_labels_help(model):
+    """``no`` and ``me`` are words of both languages: labels say which they are here."""
+    gold = [LabelledWords(["me", "no", "me"], ["en", "en", "en"])] * 20 + GOLD
+    (line,) = LabelledModel(model, gold).tag([["me", "no", "me"]])
+    assert line.languages == ["en", "en", "en"]
+
+
+def test_the_command_tags_measures_and_scores(tmp_path, capsys):
+    text, tags, gold, report = (tmp_path / name for name in ("text.txt", "tags.jsonl", "gold.jsonl", "report.json"))
+    text.write_text("\n".join([*MIXED_LINES, ""]) + "\n", encoding="utf-8")
+    letters = [tongue.replace(" ", "") for tongue in TONGUES]
+    gold.write_text(
+        "".join(json.dumps({"text": a, "languages": b}) + "\n" for a, b in zip(MIXED_LINES, letters, strict=True))
+    )
+    command = ["languages", "--pair", "en,es", "--input", str(text), "--output", str(tags), "--gold", str(gold)]
+    assert main([*command, "--report", str(report)]) == 0
+    assert len(tags.read_text(encoding="utf-8").splitlines()) == len(MIXED_LINES) + 1
+    assert tags.stat().st_mode & 0o077 == 0
+    measured = json.loads(report.read_text())["measured"]
+    assert measured["f1"]["en"] > 0.95
+    assert measured["words"] == sum(len(line.split()) for line in MIXED_LINES)
+    shown = capsys.readouterr()
+    assert "hermana" not in shown.out + shown.err + report.read_text()
+    assert [each.languages for each in read_labelled_words(tags, ["en", "es"])][:1] == [
+        json.loads(tags.read_text(encoding="utf-8").splitlines()[0])["languages"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pair", "content", "error"),
+    [
+        ("en", "a", "two different codes"),
+        ("en,en", "a", "two different codes"),
+        ("zz,xx", "a", "no list of words for any of them"),
+        ("en,es", "", "holds no word"),
+    ],
+)
+def test_refusals(tmp_path, capsys, pair, content, error):
+    text = tmp_path / "text.txt"
+    text.write_text(content + "\n")
+    assert main(["languages", "--pair", pair, "--input", str(text)]) == 1
+    assert error in capsys.readouterr().err
+
+
+def test_bad_labelled_lines_are_named(tmp_path, capsys):
+    text, gold = tmp_path / "text.txt", tmp_path / "gold.jsonl"
+    text.write_text("the house\n")
+    for line, error in [
+        ('{"text": "so ein Tag", "languages": "ee"}', "line 1: needs a language for each word"),
+        ("no json", "line 1"),
+        ('{"words": ["a"], "languages": [null]}', "no word has one of the languages en, es"),
+    ]:
+        gold.write_text(line + "\n")
+        assert main(["languages", "--pair", "en,es", "--input", str(text), "--gold", str(gold)]) == 1
+        assert error in capsys.readouterr().err
+
+
+def test_one_language_is_refused_by_the_class():
+    with pytest.raises(ParameterError, match="two different codes"):
+        WordLanguages(["de"], [["Haus"]])
