@@ -81,20 +81,19 @@ class FillFiles(StageFiles):
         return given.model_copy(update={"filler": SHIPPED_FILLER}) if method.uses_filler and not self.filler else given
 
 
-@dataclass(frozen=True)
-class FillFrame:
-    """What a fill has around it where it is a stage; by default nothing."""
-
-    release: ReleaseSettings | None = None
-    """What may leave of the corpus."""
-    later: list[Callable[[], None]] | None = None
-    """Gathers what is to be done as soon as the report is written; ``None``: there will be none."""
-
-
 def fill(
-    settings: FillingMethod, files: FillFiles, cell: Cell, resources: ResourceSettings, frame: FillFrame | None = None
+    settings: FillingMethod,
+    files: FillFiles,
+    cell: Cell,
+    resources: ResourceSettings,
+    *,
+    release: ReleaseSettings | None = None,
+    later: list[Callable[[], None]] | None = None,
 ) -> Report:
     """Write the filled text, and say what was measured (paper 3.2).
+
+    ``release``: what may leave of the corpus. ``later`` gathers what is to be done as soon as the report is written;
+    ``None``: there will be none.
 
     Raises ``ParameterError`` where a file is missing that the method needs, ``CorpusError`` where one is not of the
     masked text, and ``ModelError`` where the filler cannot be used.
@@ -103,11 +102,10 @@ def fill(
     from tasks.filling.filled_shards import fill_corpus
     from tasks.filling.shard_workers import devices_of
 
-    frame = frame or FillFrame()
     check_files(settings, files)
     devices = devices_of(resources.devices, uses_model=settings.uses_filler)
     context = FillContext.read(
-        settings, files, cell, resources.threads, release=frame.release, work_folder=resources.work_folder
+        settings, files, cell, resources.threads, release=release, work_folder=resources.work_folder
     )
     report = Report().measure(**context.learned.measured)
     with _progress_bar() as advance:
@@ -122,11 +120,11 @@ def fill(
             f"each of {settings.copies} copies keeps clear of the masked word: a likely word that none of them writes "
             "is the more likely to be it"
         )
-    if frame.later is None:
+    if later is None:
         done.remove()
     else:
         # Only then: a run that ends before its report is written can still be resumed.
-        frame.later.append(done.remove)
+        later.append(done.remove)
     fallbacks = f"{tally.fallbacks:,} {settings.fallbacks}"
     if "off-list" in fallbacks and not context.kept:
         fallbacks = "no kept words: the off-list rule is off"
@@ -186,9 +184,10 @@ class FillCommand(StageCommand[FillingMethod, FillFiles]):
 
         params = invocation.params
         later: list[Callable[[], None]] = []
-        frame = FillFrame(read_sections(params, ["release"])["release"] if params else None, later)
+        release = read_sections(params, ["release"])["release"] if params else None
+        given = (invocation.settings, invocation.files, invocation.cell, invocation.resources)
         with invocation.recorded() as recorded:
-            found = fill(invocation.settings, invocation.files, invocation.cell, invocation.resources, frame)
+            found = fill(*given, release=release, later=later)
             recorded.take(found)
         for action in later:
             action()

@@ -144,6 +144,9 @@ def _beside(part: Sequence[str], before: int, following: Iterator[Item] | None, 
     return items
 
 
+_SUMS = ("lines", "markers", "fills", "fallbacks", "off_list")
+
+
 @dataclass
 class FillingTally:
     """What was counted while a corpus, or a shard of it, was filled."""
@@ -181,11 +184,7 @@ class FillingTally:
     def as_plain(self) -> dict[str, Any]:
         """The counts as plain values; ``add_plain`` reads them back."""
         return {
-            "lines": self.lines,
-            "markers": self.markers,
-            "fills": self.fills,
-            "fallbacks": self.fallbacks,
-            "off_list": self.off_list,
+            **{name: getattr(self, name) for name in _SUMS},
             "words": sorted(self.words),
             "counts": dict(self.counts),
             "candidate_words": self.candidate_words,
@@ -194,11 +193,8 @@ class FillingTally:
 
     def add_plain(self, plain: Mapping[str, Any]) -> None:
         """Count what was counted of other lines, from their ``as_plain``."""
-        self.lines += plain["lines"]
-        self.markers += plain["markers"]
-        self.fills += plain["fills"]
-        self.fallbacks += plain["fallbacks"]
-        self.off_list += plain["off_list"]
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + plain[name])
         self.words.update(plain["words"])
         for name, count in plain["counts"].items():
             self.counts[name] += count

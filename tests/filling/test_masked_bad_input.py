@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_families import random_model, tokenizer_of
+from tiny_families import tokenizer_of
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
-from transformers import BertModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, XmodConfig, XmodForMaskedLM
-from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegacy
+from transformers import BertModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from tasks.cli import main
 from tasks.errors import ModelError
@@ -121,28 +120,6 @@ def test_a_causal_model_given_as_masked(tmp_path, capsys):
     folder = save(LlamaForCausalLM(configuration), WORD_PIECES, tmp_path / "causal")
     with pytest.raises(ModelError, match=r"no masked language model but of another kind.*take a masked one"):
         MaskedLanguageModel.load(folder)
-
-
-def test_a_model_of_several_languages_that_is_not_told_which(tmp_path):
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    configuration = XmodConfig(vocab_size=len(WORD_PIECES), languages=["de_DE", "en_XX"], **sizes)
-    folder = save(XmodForMaskedLM(configuration), WORD_PIECES, tmp_path / "xmod")
-    with pytest.raises(ModelError, match=r'is not told which .* "default_language" .* one of de_DE, en_XX'):
-        MaskedLanguageModel.load(folder)
-    change(tmp_path / "xmod", "config.json", default_language="en_XX")
-    assert MaskedLanguageModel.load(folder).vocabulary_size == len(WORD_PIECES)
-
-
-def test_a_tokenizer_without_a_fast_version_fills_as_a_fast_one_does(tmp_path):
-    fast = tokenizer_of("bert")
-    vocabulary = sorted(fast.get_vocab(), key=fast.get_vocab().get)
-    (tmp_path / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
-    slow = BertTokenizerLegacy(str(tmp_path / "vocab.txt"))
-    assert not slow.is_fast
-    texts = [("the ", " sat on (", ")."), ("Paris's re-", "red [SEP] ", "")]
-    encoded = [MaskedLanguageModel(random_model("bert"), tokenizer, "tiny").encode(texts) for tokenizer in (slow, fast)]
-    assert encoded[0] == encoded[1]
-    assert candidate_words(slow, name="tiny").words == candidate_words(fast, name="tiny").words
 
 
 def test_a_vocabulary_that_marks_the_ends_of_words():

@@ -1,4 +1,4 @@
-"""A fill does not depend on what else is in its batch, even where a model mixes padding into a sentence."""
+"""A fill does not depend on what else is in its batch: models that mix padding into a sentence are refused."""
 
 import pytest
 import torch
@@ -20,15 +20,7 @@ from tasks.cli import main
 from tasks.errors import ModelError
 from tasks.filling.fillers.preparation import train_head
 from tasks.filling.fillers.settings import HeadTraining
-from tasks.filling.frequencies.word_frequencies import KeptWords
-from tasks.filling.marker_randomness import MarkerRandomness
-from tasks.filling.masked_lm.candidate_words import candidate_words
-from tasks.filling.masked_lm.masked_filler import MaskedFiller
-from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, Window
-from tasks.filling.masked_lm.masked_training import WordMasker, masked_accuracy
-from tasks.filling.masked_lm.places import OpenPlace, candidate_log_probabilities
-from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.methods.top_1 import Top1
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 
 MIXING = {
     "convbert": (ConvBertForMaskedLM, ConvBertConfig, {"embedding_size": 16}),
@@ -36,13 +28,6 @@ MIXING = {
     "nystromformer": (NystromformerForMaskedLM, NystromformerConfig, {}),
     "yoso": (YosoForMaskedLM, YosoConfig, {}),
 }
-LINES = [
-    "the [MASK] sat",
-    "[MASK] likes the dog and the [MASK] likes tom . it is a red cat",
-    "cats [MASK]",
-    "a [MASK] in paris ran (and ran) . the cat sat on the mat",
-    "the [MASK] ran",
-]
 
 
 def mixing_model(name):
@@ -59,110 +44,19 @@ def mixing_model(name):
     return MaskedLanguageModel(model.eval(), tokenizer, name)
 
 
-def words(model, batch_sentences):
-    candidates = candidate_words(model.tokenizer, name="tiny")
-    choice = Top1(kind="top_1").choice(KeptWords().off_list(candidates.words), MarkerRandomness(1))
-    filler = MaskedFiller(model, candidates, choice, batch_sentences=batch_sentences)
-    sentences = [read_masked_line(line, number, merge_markers=True) for number, line in enumerate(LINES, start=1)]
-    return [[fill.word for fill in fills] for fills in filler.fill(sentences, lambda slots: None)]
-
-
-def test_sentences_of_other_lengths_do_not_change_a_fill():
+def test_a_model_that_mixes_padding_is_refused_to_fill_and_to_train(tmp_path, capsys):
     for name in MIXING:
-        model = mixing_model(name).prepared()
-        assert model.equal_lengths
-        assert words(model, 64) == words(model, 1)
-
-
-def test_nor_a_table_of_candidates():
-    for name in MIXING:
-        model = mixing_model(name).prepared()
-        candidates = candidate_words(model.tokenizer, name="tiny")
-        allowed = KeptWords().off_list(candidates.words)
-        places = [OpenPlace(tuple(line.split("[MASK]")[:2]), 0) for line in LINES]
-        table = candidate_log_probabilities(model, candidates, allowed, places)
-        for place, row in zip(places, table, strict=True):
-            (alone,) = candidate_log_probabilities(model, candidates, allowed, [place])
-            assert abs(row - alone).max() < 1e-4  # the rounding of sums
-
-
-def test_others_share_batches_as_before():
-    for family in FAMILIES:
-        assert not MaskedLanguageModel(random_model(family), tokenizer_of(family), family).prepared().equal_lengths
-
-
-TRAINING = ["the cat sat", "tom likes the dog", "is it a red cat", "the dog ran in paris and the cat ran"] * 12
-
-
-@pytest.fixture
-def batches(monkeypatch):
-    """Every batch of masked words that is made."""
-    made = []
-    batch = WordMasker.batch
-
-    def noted(self, sentences, share, random):
-        made.append(batch(self, sentences, share, random))
-        return made[-1]
-
-    monkeypatch.setattr(WordMasker, "batch", noted)
-    return made
-
-
-def padded(batches):
-    return [not bool(batch.attention.all()) for batch in batches]
-
-
-@pytest.mark.parametrize("name", MIXING)
-def test_held_out_words_are_guessed_as_in_sentences_that_stand_alone(name, batches):
-    model = mixing_model(name)
-    measured = masked_accuracy(model.model, model.tokenizer, TRAINING, name=name)
-    assert not any(padded(batches))
-    loss = words = 0
-    for batch in batches:
-        for row in range(len(batch.pieces)):
-            here = batch.rows == row
-            alone = model.logits([Window(batch.pieces[row].tolist(), batch.positions[here].tolist())])
-            loss += torch.nn.functional.cross_entropy(alone, batch.targets[here], reduction="sum").item()
-            words += int(here.sum())
-    assert measured["valid_words"] == words
-    assert measured["valid_loss"] == pytest.approx(loss / words, rel=1e-4)
-
-
-@pytest.mark.parametrize("name", MIXING)
-def test_a_head_is_trained_on_sentences_without_padding(name, batches):
-    model = mixing_model(name)
-    settings = HeadTraining(steps=4, batch_pieces=64)
-    measured = train_head(model.model, model.tokenizer, [], TRAINING, settings, name=name)
-    assert len({batch.pieces.shape[1] for batch in batches}) > 1
-    assert not any(padded(batches))
-    assert measured["pieces"] == sum(batch.pieces.numel() for batch in batches)
-
-
-def test_a_filler_is_tuned_on_sentences_without_padding(tmp_path, batches):
-    model = mixing_model("fnet")
-    lines = [f"{line} {number}" for number, line in enumerate(TRAINING)]
-    (tmp_path / "masked.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        model = mixing_model(name)
+        with pytest.raises(ModelError, match=rf"'{name}' .* mixes padding into a sentence, .*'bert-base-uncased'"):
+            model.prepared()
+        with pytest.raises(ModelError, match="mixes padding"):
+            train_head(model.model, model.tokenizer, [], ["the cat sat"], HeadTraining(steps=4), name=name)
+    (tmp_path / "masked.txt").write_text("".join(f"the cat {number}\n" for number in range(40)), encoding="utf-8")
     base = save(model.model, model.tokenizer, tmp_path / "base")
-    options = [
-        "--input",
-        str(tmp_path / "masked.txt"),
-        "--output",
-        str(tmp_path / "tuned"),
-        *settings("batch_pieces=64"),
-    ]
-    assert main(["tune-filler", "--base", base, *options, *settings("minimum_sentences=10", "steps=4")]) == 0
-    assert len({batch.pieces.shape[1] for batch in batches}) > 1
-    assert not any(padded(batches))
-
-
-def test_other_models_train_and_are_tested_on_padded_batches_as_before(batches):
-    model, tokenizer = random_model("bert"), tokenizer_of("bert")
-    train_head(model, tokenizer, [], TRAINING, HeadTraining(steps=4, batch_pieces=96), name="bert")
-    assert any(padded(batches))
-    batches.clear()
-    masked_accuracy(model, tokenizer, TRAINING, name="bert")
-    assert padded(batches) == [True, True]
-    assert [len(batch.pieces) for batch in batches] == [32, 16]
+    files = ["--base", base, "--input", str(tmp_path / "masked.txt"), "--output", str(tmp_path / "tuned")]
+    assert main(["tune-filler", *files, *settings("minimum_sentences=10", "steps=4")]) == 1
+    assert "mixes padding" in capsys.readouterr().err
+    assert not (tmp_path / "tuned").exists()
 
 
 def test_the_probe_is_two_forward_passes_of_a_few_pieces(monkeypatch):
@@ -174,8 +68,10 @@ def test_the_probe_is_two_forward_passes_of_a_few_pieces(monkeypatch):
         return logits(self, windows)
 
     monkeypatch.setattr(MaskedLanguageModel, "logits", noted)
-    MaskedLanguageModel(random_model("bert"), tokenizer_of("bert"), "bert").prepared()
-    assert asked == [[7], [7, 13]]
+    for family in FAMILIES:
+        asked.clear()
+        MaskedLanguageModel(random_model(family), tokenizer_of(family), family).prepared()
+        assert asked == [[7], [7, 13]]
 
 
 def test_a_model_that_draws_at_random_is_refused():

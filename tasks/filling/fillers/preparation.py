@@ -31,8 +31,8 @@ from tasks.filling.fillers.settings import (
 )
 from tasks.filling.fillers.tuning import TuningText, before_and_after
 from tasks.filling.masked_lm.candidate_words import candidate_words
-from tasks.filling.masked_lm.marker_scores import mixes_padding
-from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, load_masked_model
+from tasks.filling.masked_lm.marker_scores import check_scores
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, headless, load_masked_model
 from tasks.filling.masked_lm.masked_training import (
     LONGEST_SENTENCE,
     WordMasker,
@@ -89,6 +89,7 @@ def train_head(
     random = np.random.default_rng(settings.seed)
     masker = WordMasker(tokenizer, candidate_words(tokenizer, name=name), model.config.vocab_size)
     language_model = MaskedLanguageModel(model, tokenizer, name)
+    check_scores(language_model)
     longest = min(settings.longest_sentence, language_model.frame.longest)
     sentences = masker.encode(enough_lines(lines, settings, longest, random), longest)
     if not sentences:
@@ -101,7 +102,6 @@ def train_head(
         settings,
         _groups(model, fresh, settings),
         random,
-        equal_lengths=mixes_padding(language_model),
         remedy="lower learning_rate or body_learning_rate",
     )
     return {
@@ -147,11 +147,9 @@ def tune_masked_filler(base: str, text: TuningText, settings: MaskedLanguageMode
     """
     model, tokenizer, missing = load_masked_model(base)
     if missing:
-        raise ModelError(
-            f"base {base!r} has no masked-LM head ({len(missing)} weights are missing, such as {missing[0]!r}); "
-            "train one with 'palimpsest train-filler' (train_head) and give its output folder"
-        )
+        raise headless("base", base, missing)
     language_model = MaskedLanguageModel(model, tokenizer, base)
+    check_scores(language_model)
     random = np.random.default_rng(settings.seed)
     masker = WordMasker(tokenizer, candidate_words(tokenizer, name=base), model.config.vocab_size)
     held_out = _pieces(language_model, masker, text.held_out)
@@ -159,8 +157,7 @@ def tune_masked_filler(base: str, text: TuningText, settings: MaskedLanguageMode
     sentences = masker.encode(enough_lines(text.lines, settings, longest, random), longest)
     if not sentences:
         raise CorpusError("the text to tune on has no sentence with a word to mask")
-    equal_lengths = mixes_padding(language_model)
-    before = accuracy_of_pieces(model, masker, held_out, equal_lengths=equal_lengths, name=base)
+    before = accuracy_of_pieces(model, masker, held_out, name=base)
     model.get_input_embeddings().weight.requires_grad_(False)
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     measured = train_on_masked_words(
@@ -170,11 +167,10 @@ def tune_masked_filler(base: str, text: TuningText, settings: MaskedLanguageMode
         settings,
         [{"params": weights, "lr": settings.learning_rate}],
         random,
-        equal_lengths=equal_lengths,
         remedy="lower learning_rate",
         name="tuning",
     )
-    after = accuracy_of_pieces(model, masker, held_out, equal_lengths=equal_lengths, name=output)
+    after = accuracy_of_pieces(model, masker, held_out, name=output)
     save_filler(model, tokenizer, output)
     parameters = sum(weight.numel() for weight in model.parameters())
     tuned = sum(weight.numel() for weight in weights)

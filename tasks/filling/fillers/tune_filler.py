@@ -133,7 +133,7 @@ def _filled_by_base(
 
 def _check_base(base: str, settings: AnyTuning) -> None:
     """Before minutes are spent on filling: is the base there, whole, and of the kind of the settings?"""
-    from tasks.filling.fillers.weights_update import located
+    from tasks.filling.fillers.filler_folder import located
 
     kind = "causal_lm" if is_causal(base) else "masked_lm"
     if kind == "masked_lm":

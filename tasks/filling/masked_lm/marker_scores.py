@@ -10,10 +10,10 @@ Going on with smaller batches where a GPU runs out of memory.
 The batch that did not fit is halved until its parts do, and later batches of that size are divided before they are
 tried. Results are those of the whole batch but for the rounding of sums, which on a GPU depends on a batch's size.
 
-Whether a model's scores of a sentence depend on the padding beside it, tried out on one short window.
+Whether a model scores a sentence the same whatever stands beside it, tried out on one short window.
 
 Most architectures look past padding. In some (ConvBERT, FNet, Nyströmformer, YOSO) it is mixed into the sentence, by a
-convolution or a Fourier transform, so a score would depend on which other sentences are in the batch.
+convolution or a Fourier transform, so a fill would depend on which other sentences are in the batch: they are refused.
 """
 
 from collections import Counter
@@ -175,11 +175,9 @@ _SAME_SHARE = 1e-4
 """Scores that differ by no more than this share of their range differ by the rounding of sums."""
 
 
-def mixes_padding(model: "MaskedLanguageModel") -> bool:
-    """Whether sentences must be of one length to share a batch; two forward passes of a few pieces say so.
-
-    Raises ``ModelError`` where the model cannot score a sentence at all, or scores it otherwise each time.
-    """
+def check_scores(model: "MaskedLanguageModel") -> None:
+    """``ModelError`` where a model cannot score a sentence at all, scores it otherwise each time, or mixes the padding
+    beside it into it; two forward passes of a few pieces say so."""
     import torch
 
     short, long = (_window(model, pieces) for pieces in _PIECES)
@@ -187,7 +185,7 @@ def mixes_padding(model: "MaskedLanguageModel") -> bool:
     try:
         alone = model.logits([short])  # (T, V)
         if len(short.pieces) == len(long.pieces) or _are_same(model.logits([short, long])[: len(alone)], alone):
-            return False
+            return
         again = model.logits([short])
     except torch.cuda.OutOfMemoryError:
         raise
@@ -202,7 +200,10 @@ def mixes_padding(model: "MaskedLanguageModel") -> bool:
             f"filler {model.name!r} ({type(model.model).__name__}) draws at random and scores the same sentence "
             "otherwise each time, so no fill could be made again; take another masked language model"
         )
-    return True
+    raise ModelError(
+        f"filler {model.name!r} ({type(model.model).__name__}) mixes padding into a sentence, so a fill would depend "
+        "on the sentences beside it; take another one such as 'bert-base-uncased' or 'roberta-base'"
+    )
 
 
 def _window(model: "MaskedLanguageModel", most: int) -> "Window":

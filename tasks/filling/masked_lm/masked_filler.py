@@ -197,7 +197,6 @@ class MaskedFiller:
                 most_windows=self._batch_sentences,
                 vocabulary_size=self._model.vocabulary_size,
                 on_gpu=self._model.model.device.type == "cuda",
-                equal_lengths=self._model.equal_lengths,
             ):
                 advance(self._fill_batch(batch))
             for state in waiting:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tasks.errors import ModelError
-from tasks.filling.fillers.weights_update import apply_update, base_of_update
+from tasks.filling.fillers.filler_folder import apply_update, base_of_update
 from tasks.filling.masked_lm.candidate_words import SENTENCE_PIECE_SIGN, space_sign
 from tasks.filling.masked_lm.marker_scores import BatchHalving
 from tasks.model_source import check_model_folder, locate_model, unreachable
@@ -97,10 +97,8 @@ def window_batches(
     most_windows: int,
     vocabulary_size: int,
     on_gpu: bool = False,
-    equal_lengths: bool = False,
 ) -> Iterator[list[tuple[Owner, Window]]]:
-    """The windows, each with whatever it belongs to, in batches of about equal length, short ones first; with
-    ``equal_lengths`` no batch has any padding."""
+    """The windows, each with whatever it belongs to, in batches of about equal length, short ones first."""
     factor = _GPU_FACTOR if on_gpu else 1
     batch: list[tuple[Owner, Window]] = []
     places = 0
@@ -112,8 +110,7 @@ def window_batches(
             or (places + len(item[1].positions)) * vocabulary_size > _MOST_SCORES * factor
         )
         wasteful = len(batch) * length >= _ENOUGH_PIECES and length > _MOST_PADDING * len(batch[0][1].pieces)
-        unequal = equal_lengths and len(batch) > 0 and length > len(batch[0][1].pieces)
-        if batch and (full or unequal or (wasteful and not on_gpu)):
+        if batch and (full or (wasteful and not on_gpu)):
             yield batch
             batch, places = [], 0
         batch.append(item)
@@ -138,8 +135,6 @@ class MaskedLanguageModel:
         self.name = name
         self.model = model.eval()
         self._cut: torch.nn.Module | None = None
-        self.equal_lengths = False
-        """Whether only windows of one length may share a batch, as the model mixes padding into the sentence."""
         self.tokenizer = tokenizer
         self.mask_entry: int = tokenizer.mask_token_id
         self._padding: int = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.mask_entry
@@ -176,20 +171,17 @@ class MaskedLanguageModel:
         """
         model, tokenizer, missing = load_masked_model(name)
         if missing:
-            raise ModelError(
-                f"model {name!r} has no masked-LM head ({len(missing)} weights are missing, such as {missing[0]!r}); "
-                "train one with 'palimpsest train-filler' (train_head) and give its output folder"
-            )
+            raise headless("model", name, missing)
         return cls(model, tokenizer, name).prepared()
 
     def prepared(self) -> "MaskedLanguageModel":
         """Itself, on the GPU where there is one and with the processor's fastest float32 products where not.
 
-        Raises ``ModelError`` where it cannot score a sentence, or scores it otherwise each time.
+        Raises ``ModelError`` as ``check_scores``.
         """
         import torch
 
-        from tasks.filling.masked_lm.marker_scores import earliest_cut, mixes_padding
+        from tasks.filling.masked_lm.marker_scores import check_scores, earliest_cut
         from tasks.packed_linear import pack_linear_layers
 
         if torch.cuda.is_available():
@@ -197,7 +189,7 @@ class MaskedLanguageModel:
         else:
             pack_linear_layers(self.model)
         self._cut = earliest_cut(self.model)
-        self.equal_lengths = mixes_padding(self)
+        check_scores(self)
         return self
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[list[int]]:
@@ -338,17 +330,15 @@ def load_masked_model(name: str) -> tuple[Any, Any, list[str]]:
             f"model {name!r} is set up as a decoder (is_decoder in config.json): it sees only what is before a marker; "
             "take a masked language model, or set is_decoder to false"
         )
-    if getattr(model.config, "default_language", "") is None:
-        raise ModelError(
-            f"model {name!r} ({type(model).__name__}) has adapters for several languages and is not told which one the "
-            'text is in: set "default_language" in its config.json to one of '
-            f"{', '.join(model.config.languages)}"
-        )
-    if not hasattr(model, "base_model") or model.base_model is model:
-        raise ModelError(
-            f"model {name!r} ({type(model).__name__}) has no body apart from its head; take another masked LM"
-        )
     return model, tokenizer, sorted(information["missing_keys"])
+
+
+def headless(what: str, name: str, missing: Sequence[str]) -> ModelError:
+    """A body that has to have a head."""
+    return ModelError(
+        f"{what} {name!r} has no masked-LM head ({len(missing)} weights are missing, such as {missing[0]!r}); "
+        "train one with 'palimpsest train-filler' (train_head) and give its output folder"
+    )
 
 
 def _unspaced_entries(vocabulary: Mapping[str, int], sign: str) -> dict[int, int | None]:

@@ -4,8 +4,7 @@ Batches for training and testing a masked LM on the task that filling sets: one 
 
 Only words that are a single piece are masked, always by the mask token itself: a marker never stands for part of a
 word, and what the filler never writes (``candidate_words``) is not practised either. Sentences stand alone, as they do
-when they are filled, those of about equal length together; those of equal length alone where the model mixes padding
-into them (``marker_scores``).
+when they are filled, those of about equal length together.
 
 How well a masked LM guesses single masked words of held-out text: loss, perplexity, accuracy.
 
@@ -15,7 +14,6 @@ These numbers compare training runs of one filler. They do not say how good its 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +28,6 @@ from tasks.filling.masked_lm.candidate_words import (
     holds_word,
     without_sign,
 )
-from tasks.filling.masked_lm.marker_scores import mixes_padding
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.torch_setup import has_bfloat16
 
@@ -119,10 +116,10 @@ class WordMasker:
 
 
 def length_batches(
-    sentences: Sequence[Sequence[int]], batch_pieces: int, random: np.random.Generator, *, equal_lengths: bool = False
+    sentences: Sequence[Sequence[int]], batch_pieces: int, random: np.random.Generator
 ) -> Iterator[list[Sequence[int]]]:
     """Endless batches of at most ``batch_pieces`` pieces with padding (or one sentence), every sentence once per
-    epoch; with ``equal_lengths`` no batch has any padding."""
+    epoch."""
     while True:
         order = random.permutation(len(sentences))
         for start in range(0, len(order), _POOL_SENTENCES):
@@ -130,8 +127,7 @@ def length_batches(
             batches: list[list[Sequence[int]]] = [[]]
             for sentence in pool:
                 batch = batches[-1]
-                full = (len(batch) + 1) * len(sentence) > batch_pieces
-                if batch and (full or (equal_lengths and len(sentence) > len(batch[0]))):
+                if batch and (len(batch) + 1) * len(sentence) > batch_pieces:
                     batches.append([])
                 batches[-1].append(sentence)
             for index in random.permutation(len(batches)):
@@ -151,15 +147,13 @@ def train_on_masked_words(
     groups: Sequence[dict[str, Any]],
     random: np.random.Generator,
     *,
-    equal_lengths: bool,
     remedy: str,
     name: str = "training head",
 ) -> dict[str, Any]:
     """Train in place; returns steps, sentences and pieces seen, and the loss curve in nats per masked word.
 
     ``sentences``: pieces, from ``WordMasker.encode``; ``groups``: weights (``params``) with their peak rates (``lr``);
-    ``equal_lengths``: no batch has padding, for models that mix it into the sentence (``marker_scores``); ``name``
-    stands at the progress bar. Raises ``ModelError`` with the ``remedy`` where the loss stops being a number.
+    ``name`` stands at the progress bar. Raises ``ModelError`` with the ``remedy`` where the loss stops being a number.
     """
     import torch
     from tqdm import tqdm
@@ -174,7 +168,7 @@ def train_on_masked_words(
     model.set_attn_implementation("eager")
     model.eval()
     cut = earliest_cut(model)
-    batches = length_batches(sentences, settings.batch_pieces, random, equal_lengths=equal_lengths)
+    batches = length_batches(sentences, settings.batch_pieces, random)
     losses: list[float] = []
     seen = pieces = words = 0
     for step in tqdm(range(settings.steps), desc=name, unit=" steps", disable=None):
@@ -244,17 +238,13 @@ def masked_accuracy(model: Any, tokenizer: Any, lines: Sequence[str], *, name: s
             f"none of the {len(lines):,} held-out lines (--valid) has a word that filler {name!r} can mask; take "
             "running text in its language and script"
         )
-    return accuracy_of_pieces(model, masker, sentences, equal_lengths=mixes_padding(language_model), name=name)
+    return accuracy_of_pieces(model, masker, sentences, name=name)
 
 
 def accuracy_of_pieces(
-    model: Any, masker: WordMasker, sentences: Sequence[Sequence[int]], *, equal_lengths: bool, name: str
+    model: Any, masker: WordMasker, sentences: Sequence[Sequence[int]], *, name: str
 ) -> dict[str, Any]:
-    """As ``masked_accuracy``, of sentences that are pieces already; mask tokens that stand in them are context.
-
-    ``equal_lengths``: only sentences of one length share a batch, for models that mix padding into the sentence
-    (``marker_scores``).
-    """
+    """As ``masked_accuracy``, of sentences that are pieces already; mask tokens that stand in them are context."""
     import torch
 
     from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
@@ -264,8 +254,9 @@ def accuracy_of_pieces(
     words = first = among_ten = 0
     model.eval()
     cut = earliest_cut(model)
-    for chosen in _test_batches(sentences, equal_lengths):
-        batch = masker.batch(chosen, _TESTED_SHARE, random)
+    by_length = sorted(sentences, key=len)
+    for start in range(0, len(by_length), _TEST_SENTENCES):
+        batch = masker.batch(by_length[start : start + _TEST_SENTENCES], _TESTED_SHARE, random)
         with torch.inference_mode():
             scores = scores_at(model, batch.pieces, batch.attention, batch.rows, batch.positions, cut=cut)  # (N, V)
         loss += float(torch.nn.functional.cross_entropy(scores, batch.targets, reduction="sum"))
@@ -285,11 +276,3 @@ def accuracy_of_pieces(
         "valid_top_1_accuracy": first / words,
         "valid_top_10_accuracy": among_ten / words,
     }
-
-
-def _test_batches(sentences: Sequence[Sequence[int]], equal_lengths: bool) -> Iterator[list[Sequence[int]]]:
-    """All sentences, short ones first."""
-    for _, group in groupby(sorted(sentences, key=len), key=len if equal_lengths else lambda _: 0):
-        alike = list(group)
-        for start in range(0, len(alike), _TEST_SENTENCES):
-            yield alike[start : start + _TEST_SENTENCES]

@@ -166,13 +166,7 @@ def candidate_log_probabilities(
                 table[[rows[number] for number in chosen]] = scores.log_softmax(dim=1).cpu().numpy()
 
     on_gpu = model.model.device.type == "cuda"
-    for batch in window_batches(
-        items,
-        most_windows=_WINDOWS,
-        vocabulary_size=model.vocabulary_size,
-        on_gpu=on_gpu,
-        equal_lengths=model.equal_lengths,
-    ):
+    for batch in window_batches(items, most_windows=_WINDOWS, vocabulary_size=model.vocabulary_size, on_gpu=on_gpu):
         model.halving.run(batch, enter, padded_pieces)
     return table
 
