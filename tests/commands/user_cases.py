@@ -363,7 +363,7 @@ CASES += [
         ("log_linear", _LEARNED + _COUNTED + "--set classes=match", _EPSILON),
         ("log_linear", "--filler filler " + _COUNTS, "give --tuning-text"),
         ("log_linear", f"--filler filler {_COUNTS}--tuning-text nope", "'nope'"),
-        ("log_linear", _LEARNED + "--set prior_steps=-1", "prior_steps"),
+        ("log_linear", _LEARNED + "--set prior_places=0", "prior_places"),
         ("surrogate", "--set counts.epsilon=3", "counts: unknown key"),
         ("surrogate", "--set consistent_within=conversation", "consistent_within"),
         ("surrogate", "--set consistent_within=document", "--documents is needed to know"),

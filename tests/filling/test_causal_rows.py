@@ -60,13 +60,6 @@ def test_rows_of_different_lengths_read_on_as_if_alone(language_model):
     assert rows.lengths == [6, 3]
 
 
-def test_a_row_may_read_nothing(language_model):
-    rows = CausalRows(language_model, 2, ForwardClock())
-    rows.read([LONG, SHORT[:2]], [0, 0])
-    assert close(rows.read([[], SHORT[2:]], [0, 1])[0], alone(language_model, SHORT)[-1])
-    assert close(rows.read([[3], []], [1, 0])[0], alone(language_model, [*LONG, 3])[-1])
-
-
 def test_copies_leave_the_rows_as_they_are(language_model):
     rows = CausalRows(language_model, 2, ForwardClock())
     rows.read([LONG, SHORT], [0, 0])
@@ -193,13 +186,6 @@ def test_a_model_whose_body_cannot_be_told_gives_the_scores_of_the_wanted_places
     assert close(found, expected)
 
 
-def test_the_clock_counts_pieces_without_padding(language_model):
-    clock = ForwardClock()
-    CausalRows(language_model, 2, clock).read([LONG, SHORT], [1, 1])
-    assert (clock.pieces, clock.cells) == (9, 12)
-    assert clock.seconds > 0
-
-
 def test_scores_that_are_not_numbers_stop_the_work(language_model):
     rows = CausalRows(language_model, 1, ForwardClock())
     with torch.no_grad():
@@ -226,8 +212,3 @@ def test_the_memory_of_a_piece_is_that_of_its_keys_and_values(language_model):
     before = language_model.bytes_per_piece
     language_model.model.to(torch.bfloat16)
     assert language_model.bytes_per_piece * 2 == before
-
-
-def test_a_model_that_does_not_say_its_shape_counts_as_a_large_one(language_model):
-    language_model.model.config = SimpleNamespace()
-    assert language_model.bytes_per_piece == 1 << 19

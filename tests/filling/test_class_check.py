@@ -5,7 +5,7 @@ import pytest
 from masked_sentences import masked
 from stage_commands import settings
 
-from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Casing, Fill
 from tasks.filling.methods.surrogate import SurrogateFiller
@@ -185,14 +185,6 @@ def test_what_stays_wrong_becomes_a_surrogate():
     assert dict(filler.counts) == {
         "class_slots": 1, "class_matches_first": 0, "class_matches": 0, "class_redraws": 1, "class_surrogates": 1,
     }  # fmt: skip
-
-
-def test_a_surrogate_on_the_list_of_kept_words_is_a_fallback():
-    kept = KeptWords("123456789")
-    sentence = masked("at {NUMBER:7} or {NUMBER:77}")
-    ((first, second),) = checked("the", restricted=False, kept=kept).fill([sentence], lambda _: None)
-    assert (first.fallback, second.fallback) == (True, False)
-    assert kept.holds(first.word)
 
 
 def test_a_filler_that_cannot_be_restricted_gets_words_of_the_class_by_frequency():

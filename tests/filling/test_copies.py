@@ -105,13 +105,6 @@ def test_no_copy_gives_back_what_is_forbidden_and_a_warning_says_what_they_say_t
     assert not report("one.txt")["warnings"]
 
 
-def test_several_devices_write_the_same_copies(corpus, capfd):
-    alone = fill("alone.txt", *keys("copies=2"), "--sidecar", "sidecar.jsonl")
-    together = fill("together.txt", *keys("copies=2"), "--sidecar", "sidecar.jsonl", "--set", "resources.devices=2")
-    assert together == alone
-    assert report("together.txt")["measured"]["restoration"] == report("alone.txt")["measured"]["restoration"]
-
-
 def test_a_fill_that_was_killed_in_its_second_copy_goes_on_there(tmp_path):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     # One clone, whose key rounds both reports.
@@ -125,16 +118,6 @@ def test_a_fill_that_was_killed_in_its_second_copy_goes_on_there(tmp_path):
     assert (broken / "out.txt").read_bytes() == (whole / "out.txt").read_bytes()
     assert numbers(broken, "out") == numbers(whole, "out")
     assert json.loads((broken / "out.json").read_text())["measured"]["resumed_shards"] >= SHARDS + 3
-
-
-def test_a_sidecar_that_is_too_short_is_named_before_the_second_copy(corpus, capsys):
-    with open("sidecar.jsonl", encoding="utf-8") as text:
-        lines = text.read().splitlines(keepends=True)
-    with open("short.jsonl", "w", encoding="utf-8") as text:
-        text.writelines(lines[:-1])
-    assert fill("out.txt", *keys("copies=2"), "--sidecar", "short.jsonl") == 1
-    assert f"the sidecar ends before line {LINES} of the masked text" in capsys.readouterr().err
-    assert not os.path.exists("out.txt")
 
 
 def test_text_that_can_be_read_once_is_refused(corpus, capsys):

@@ -120,17 +120,6 @@ def test_counts_take_the_place_of_the_prior() -> None:
     assert dict(zip(found.frequencies.words, found.frequencies.counts, strict=True))["the"] == 900
 
 
-def test_what_is_known_of_the_private_text_is_the_total_of_each_group() -> None:
-    lines = [line("digits")] * 60 + [line("spectral")] * 30 + [line("zyzzyva")] * 10
-    found = counted(lines, epsilon=64.0).frequencies
-    group = dict(zip(found.words, found.groups.tolist(), strict=True))
-    assert group["the"] == -1
-    assert group["digits"] == group["Digits"]
-    # Two that were taken, all names, and all others.
-    assert sorted({group[word] for word in ("digits", "spectral", "Paris", "queue")}) == [0, 1, 2, 3]
-    assert PUBLIC.groups is None
-
-
 def test_words_without_a_count_share_what_is_left_as_public_text_has_them() -> None:
     rare = [(word, 1) for word in made_up_words(2000)]
     many = WordFrequencies.of([("queue", 40), ("spectral", 10), ("digits", 15), *rare])
@@ -266,12 +255,3 @@ def test_text_without_markers_and_lists_that_hold_everything() -> None:
     same = counted_frequencies(PUBLIC, everything, [line("odd")], NoisyCounts(), KEY)
     assert same.frequencies.counts.tolist() == PUBLIC.counts.tolist()
     assert same.measured["taken_share"] is None
-
-
-def test_a_long_corpus_overflows_nothing(recwarn) -> None:
-    lines = [line("digits", "queue", "spectral")] * 50_000
-    found = counted(lines, epsilon=4.0, words_per_unit=2)
-    assert found.measured["counted_places"] == 100_000
-    assert np.isfinite(found.frequencies.counts).all()
-    assert shares(found)["queue"] == pytest.approx(1 / 3, abs=0.02)
-    assert not recwarn.list

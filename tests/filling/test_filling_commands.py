@@ -12,7 +12,6 @@ from transformers import AutoModelForMaskedLM, BertModel
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.filling import filled_corpus, filled_shards
-from tasks.filling.filled_shards import ShardStore
 
 TOKENIZER = word_piece_tokenizer()
 
@@ -95,45 +94,9 @@ def test_unigram_needs_no_torch(corpus, tmp_path):
     assert "filled 2 places" in result.stderr
 
 
-def test_fill_reads_standard_input(corpus, filler, monkeypatch, capsys):
-    class Input:
-        buffer = io.BytesIO(b"the [MASK]\n")
-
-    monkeypatch.setattr(sys, "stdin", Input())
-    assert (
-        main(["fill", "--input", "-", "--output", str(corpus / "out.txt"), "--filler", filler, "--method", "top_1"])
-        == 0
-    )
-    assert (corpus / "out.txt").read_text(encoding="utf-8") == "the cat\n"
-
-
 @pytest.fixture
 def small_shards(monkeypatch):
     monkeypatch.setattr(filled_corpus, "SHARD_LINES", 2)
-
-
-def test_work_of_one_shard_leaves_nothing_behind(corpus, monkeypatch):
-    monkeypatch.chdir(corpus)
-    options = ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv"]
-    assert fill(corpus, *options) == 0
-    assert not (corpus / ".palimpsest").exists()
-
-
-def test_shards_are_kept_in_the_work_folder_until_the_end(corpus, small_shards, monkeypatch):
-    monkeypatch.chdir(corpus)
-    counts = ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv"]
-    saved = []
-    save = ShardStore.save
-
-    def noted(self, shard):
-        save(self, shard)
-        saved.append(self.folder.relative_to("work").name)
-
-    monkeypatch.setattr(ShardStore, "save", noted)
-    assert fill(corpus, *counts, "--set", "resources.work_folder=work", "--report", "report.json") == 0
-    assert len(saved) == 2
-    assert not any((corpus / "work").iterdir())
-    assert json.loads((corpus / "report.json").read_text())["measured"]["shards"] == 2
 
 
 def test_a_fill_whose_every_shard_was_finished_before_is_put_together(corpus, small_shards, monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 import torch
 from tiny_families import FAMILIES, ROBERTA_SPECIAL, byte_pairs, model_of_bias, random_model, tokenizer_of
 from tokenizers import Tokenizer
-from transformers import RobertaTokenizer, SqueezeBertConfig, SqueezeBertForMaskedLM, pipeline
+from transformers import RobertaTokenizer, pipeline
 
 from tasks.filling.filled_corpus import CorpusFiller, Shard
 from tasks.filling.frequencies.word_frequencies import KeptWords
@@ -130,19 +130,6 @@ def test_a_mask_token_that_is_looked_for_in_normalised_text():
         texts = ["the ", " sat on (", ") mats, ", "s!"]
         whole = tokenizer(tokenizer.mask_token.join(texts), add_special_tokens=False)["input_ids"]
         assert model._text_by_text(texts) == whole
-
-
-def test_an_attention_that_gives_a_dictionary_is_no_cut():
-    tokenizer = tokenizer_of("bert")
-    torch.manual_seed(0)
-    configuration = SqueezeBertConfig(
-        vocab_size=len(tokenizer), hidden_size=16, embedding_size=16, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=32, max_position_embeddings=64,
-    )  # fmt: skip
-    model = SqueezeBertForMaskedLM(configuration).eval()
-    assert earliest_cut(model) is model.base_model
-    (line,) = filled(MaskedLanguageModel(model, tokenizer, "squeezebert").prepared(), ["the [MASK] sat"])
-    assert re.fullmatch(r"the \w+ sat", line)
 
 
 ROUND_TRIPS = {
@@ -290,24 +277,3 @@ def test_a_sentence_longer_than_the_positions_is_windowed_not_cut():
                 word, _, result = result.partition(" ran") if result else ("", "", "")
                 result = f" ran{result}" if word else ""
                 assert word == "" or word.isalnum()
-
-
-def test_the_window_is_all_that_the_model_takes():
-    for family in ["bert", "mpnet", "roberta", "xlm-roberta"]:
-        language_model = ready(family, random_model(family, positions=24))
-        pieces = [language_model.mask_entry] * (language_model.frame.room + 1)
-        (window,) = language_model.frame.windows(pieces[1:], [3])
-        assert torch.isfinite(language_model.logits([window])).all()
-        window.pieces.insert(3, language_model.mask_entry)
-        with pytest.raises((IndexError, RuntimeError)):
-            language_model.logits([window])
-
-
-def test_a_sentence_of_markers_only():
-    for order in sorted(ORDERS):
-        for family in FAMILIES:
-            language_model = ready(family, random_model(family, positions=24))
-            assert len(filled(language_model, ["[MASK] [MASK]\t[MASK]"], order=order, merge=True)[0].split()) == 1
-            assert len(filled(language_model, ["[MASK] [MASK]\t[MASK]"], order=order)[0].split()) == 3
-            assert len(filled(language_model, ["[MASK] " * 100], order=order)[0].split()) == 100
-            assert filled(language_model, ["[MASK][MASK]"], order=order)[0].isalnum()

@@ -1,6 +1,5 @@
 import pytest
 from tiny_masked_models import (
-    bert_of_bias,
     bert_that_avoids_repetition,
     random_bert,
     word_piece_tokenizer,
@@ -15,7 +14,6 @@ from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_sentence import Casing
 from tasks.filling.methods.top_1 import Top1
-from tasks.filling.methods.top_k import TopK
 
 WORD_PIECES = word_piece_tokenizer()
 ROUNDING = 1e-4
@@ -33,37 +31,10 @@ def filled(model, tokenizer, lines, settings=None, *, kept=(), seed=1):
     return CorpusFiller(filler, casing, kept, settings.merge_markers).fill_shard(Shard(0, 1, list(lines), None)).lines
 
 
-def test_the_bias_alone_decides_where_the_sentence_does_not():
-    model = bert_of_bias(WORD_PIECES, {"cat": 3.0, "dog": 2.0, "##ing": 9.0, ",": 9.0, "[SEP]": 9.0}, others=0.0)
-    assert filled(model, WORD_PIECES, ["the [MASK] sat"]) == ["the cat sat"]
-
-
-def test_the_off_list_rule_takes_the_only_candidate_that_is_off_the_list():
-    model = bert_of_bias(WORD_PIECES, {"cat": 3.0, "dog": 2.0, "paris": 1.0}, others=0.0)
-    settings = TopK(kind="top_k", k=3)
-    assert set(filled(model, WORD_PIECES, ["the [MASK]"] * 20, settings, kept=["cat", "dog"])) == {"the paris"}
-
-
 def test_the_second_fill_depends_on_the_first():
     model = bert_that_avoids_repetition(WORD_PIECES, "tom", "paris")
     lines = ["[MASK] on [MASK]", "red [MASK]", "tom on [MASK]", "[MASK], [MASK] on [MASK]"]
     assert filled(model, WORD_PIECES, lines) == ["Tom on paris", "red tom", "tom on paris", "Tom, paris on paris"]
-
-
-def test_every_shape_of_line_is_filled():
-    for line, expected in [
-        ("", ""),
-        ("   ", "   "),
-        ("no marker", "no marker"),
-        ("[MASK]", "Cat"),
-        ("[MASK] [MASK]  [MASK]", "Cat"),
-        ("[MASK]'s re-[MASK], [PERSON].", "Cat's re-cat, cat."),
-        (r"[\MASK] [MASK]", "[MASK] cat"),
-        ("see [SEP] [UNK] [MASK] [CLS]", "see [SEP] [UNK] cat [CLS]"),
-        ("日本語 [MASK] 😀", "日本語 cat 😀"),
-    ]:
-        model = bert_of_bias(WORD_PIECES, {"cat": 3.0}, others=0.0)
-        assert filled(model, WORD_PIECES, [line]) == [expected]
 
 
 def test_a_long_sentence_is_seen_through_a_window_round_the_marker():
@@ -81,12 +52,6 @@ def test_a_long_sentence_is_seen_through_a_window_round_the_marker():
     assert window.pieces == [2, *pieces[95:102], 3]
     assert language_model.frame.windows(pieces[100:], [0])[0].positions == [1]
     assert language_model.frame.windows(pieces[:101], [100])[0].positions == [10]
-
-
-def test_a_very_long_line_is_filled_to_its_end():
-    model = bert_of_bias(WORD_PIECES, {"cat": 3.0}, others=0.0)
-    line = "the [MASK], " * 300
-    assert filled(model, WORD_PIECES, [line]) == ["the cat, " * 300]
 
 
 def test_a_hub_that_cannot_be_reached_is_asked_once(monkeypatch):

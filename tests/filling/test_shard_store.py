@@ -1,9 +1,6 @@
 import os
 import time
 
-import pytest
-
-from tasks.errors import CorpusError, ResourceError
 from tasks.filling.filled_corpus import FilledShard
 from tasks.filling.filled_shards import ShardStore
 
@@ -16,22 +13,6 @@ def left(folder):
     return sorted(path.name for path in (folder / "fills").iterdir())
 
 
-def test_a_shard_comes_back_as_it_was(tmp_path):
-    lines = ["", "a b\r", " café \u2028 x", ""]
-    store = store_in(tmp_path)
-    store.save(FilledShard(1, lines, {"lines": 4, "share": 0.1}))
-    store.close()
-    store = store_in(tmp_path)
-    assert store.load(1) == FilledShard(1, lines, {"lines": 4, "share": 0.1}, resumed=True)
-    assert store.load(0) is None
-    store.save(FilledShard(0, ["first"], {}))
-    assert list(store.lines(2)) == ["first", *lines]
-    with pytest.raises(CorpusError, match=r"00000002.shard' has gone"):
-        list(store.lines(3))
-    store.remove()
-    assert left(tmp_path) == []
-
-
 def test_half_a_file_of_a_killed_process_is_removed(tmp_path):
     store = store_in(tmp_path)
     store.save(FilledShard(0, ["first"], {}))
@@ -42,15 +23,6 @@ def test_half_a_file_of_a_killed_process_is_removed(tmp_path):
     store.close()
     store = store_in(tmp_path, resume=False)
     assert {file.name for file in store.folder.iterdir()} == {"lock"}
-
-
-def test_only_one_may_hold_it(tmp_path):
-    store = store_in(tmp_path)
-    with pytest.raises(ResourceError, match=r"another process is making '.*out.txt'"):
-        store_in(tmp_path)
-    store.close()
-    store_in(tmp_path).remove()
-    store.close()
 
 
 def test_stale_folders_are_removed_unless_in_use(tmp_path):

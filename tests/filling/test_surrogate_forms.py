@@ -35,35 +35,14 @@ def test_case_is_that_of_the_original():
 
 def test_a_word_of_the_group():
     for original, allowed in [
-        (
-            "May",
-            {
-                "January",
-                "February",
-                "March",
-                "April",
-                "May",
-                "June",
-                "July",
-                "August",
-                "September",
-                "October",
-                "November",
-                "December",
-            },
-        ),
-        ("tues", None),
-        ("TUE", {"MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"}),
-        ("thrice", {"once", "twice", "thrice", "twofold", "threefold", "fourfold"}),
-        ("million", {"hundred", "thousand", "million", "billion", "trillion", "dozen"}),
-        (
-            "dollars",
-            {"dollars", "euros", "pounds", "francs", "bucks", "pesos", "rupees", "roubles", "crowns", "dinars"},
-        ),
-        ("Zanzibar", None),
+        ("May", "January February March April May June July August September October November December"),
+        ("TUE", "MON TUE WED THU FRI SAT SUN"),
+        ("thrice", "once twice thrice twofold threefold fourfold"),
     ]:
         found = {other_of_group(original, random.Random(seed)) for seed in SEEDS}
-        assert found == {None} if allowed is None else found <= allowed and len(found) > 1
+        assert found <= {*allowed.split()}
+        assert len(found) > 1
+    assert other_of_group("tues", random.Random(1)) is other_of_group("Zanzibar", random.Random(1)) is None
 
 
 def test_figures_for_figures():

@@ -50,6 +50,11 @@ def fill(corpus, method, *options, name="filled"):
     return main(["fill", *map(str, given)])
 
 
+def counted_from(corpus):
+    files = ["--generic-text", corpus / "generic.txt", "--sidecar", corpus / "sidecar.jsonl"]
+    return [*files, *settings("prior=counted")]
+
+
 def words_of(corpus, name="filled"):
     lines = (corpus / f"{name}.txt").read_text(encoding="utf-8").split("\n")[:-1]
     return [tuple(line.removeprefix("the ").split(" sat on the ")) for line in lines]
@@ -93,7 +98,7 @@ def test_fills_are_candidates_and_the_report_says_what_was_learned(corpus, fille
 
 
 def test_the_sidecar_changes_no_fill(corpus, filler):
-    options = ["--filler", filler, *settings("prior_steps=2")]
+    options = ["--filler", filler]
     assert fill(corpus, "log_linear", *options, name="without") == 0
     assert fill(corpus, "log_linear", *options, "--sidecar", corpus / "sidecar.jsonl", name="with") == 0
     assert words_of(corpus, "with") == words_of(corpus, "without")
@@ -154,13 +159,7 @@ def test_a_counted_fill_and_its_report_are_functions_of_the_noisy_counts(corpus,
     monkeypatch.chdir(corpus)
     monkeypatch.setattr("tasks.filling.frequencies.counted_frequencies._secret", lambda *_: bytes(32))
     options = ["--filler", filler] if method == "log_linear" else []
-    options += [
-        "--generic-text",
-        corpus / "generic.txt",
-        "--sidecar",
-        corpus / "sidecar.jsonl",
-        *settings("prior=counted"),
-    ]
+    options += counted_from(corpus)
     found = []
     for first, second in (("dog", "mat"), ("mat", "dog")):
         spans = [MaskedSpan(4, 7, "MASK", "list", first, 0), MaskedSpan(15, 18, "MASK", "list", second, 1)]
@@ -170,20 +169,6 @@ def test_a_counted_fill_and_its_report_are_functions_of_the_noisy_counts(corpus,
         found.append((report, words_of(corpus)))
     assert found[0] == found[1]
     assert found[0][0]["restoration"] is None
-
-
-def test_a_sidecar_of_another_text_is_not_counted(corpus, capsys, monkeypatch):
-    monkeypatch.chdir(corpus)
-    write_sidecar(corpus / "sidecar.jsonl", [[MaskedSpan(4, 7, "MASK", "list", "dog", 0)]] * LINES)
-    options = [
-        "--generic-text",
-        corpus / "generic.txt",
-        "--sidecar",
-        corpus / "sidecar.jsonl",
-        *settings("prior=counted"),
-    ]
-    assert fill(corpus, "unigram", *options) == 1
-    assert "line 1: the sidecar has 1 markers and the masked text 2" in capsys.readouterr().err
 
 
 def released(measured, **changes):
@@ -197,13 +182,7 @@ def released(measured, **changes):
 def test_what_has_left_is_reckoned_with(corpus, capsys, monkeypatch):
     """A second key, counts that are gone and a budget that is spent: one line each, and nothing is filled."""
     monkeypatch.chdir(corpus)
-    options = [
-        "--generic-text",
-        corpus / "generic.txt",
-        "--sidecar",
-        corpus / "sidecar.jsonl",
-        *settings("prior=counted"),
-    ]
+    options = [*counted_from(corpus)]
     options += ["--cell", "dataset=mail"]
     assert fill(corpus, "unigram", *options) == 0
     first = measured(corpus)
@@ -244,14 +223,7 @@ def test_noisy_counts_may_protect_documents(corpus, capsys, monkeypatch):
     (corpus / "documents.txt").write_text(
         "one\n" * (LINES - 10) + "".join(f"{n}\n" for n in range(10)), encoding="utf-8"
     )
-    options = [
-        *settings("prior=counted"),
-        "--generic-text",
-        corpus / "generic.txt",
-        "--sidecar",
-        corpus / "sidecar.jsonl",
-    ]
-    options += [*settings("counts.unit=document", "counts.words_per_unit=2")]
+    options = [*counted_from(corpus), *settings("counts.unit=document", "counts.words_per_unit=2")]
     assert fill(corpus, "unigram", *options) == 1
     assert "with counts.unit='document' protects all lines of a document together" in capsys.readouterr().err
     assert fill(corpus, "unigram", *options, "--documents", corpus / "documents.txt") == 0

@@ -1,5 +1,4 @@
 import json
-import tracemalloc
 
 import numpy as np
 
@@ -32,16 +31,3 @@ def test_the_pieces_are_the_json_of_the_words():
     assert "".join(found.json_pieces(np.arange(5))) == json.dumps(WORDS)
     assert "".join(found.json_pieces(np.array([1, 4]))) == json.dumps([WORDS[1], WORDS[4]])
     assert "".join(found.json_pieces(np.arange(0))) == "[]"
-
-
-def test_a_marker_takes_twenty_bytes():
-    """And as much again at most, for room to grow."""
-    number = 100_000
-    tracemalloc.start()
-    found = WordsBehindMarkers(
-        [span(f"word{(line + place) % 500}", place) for place in range(2)] for line in range(number)
-    )
-    held, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(found.lines) == 2 * number
-    assert held < 2 * number * 40

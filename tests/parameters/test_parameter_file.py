@@ -324,7 +324,7 @@ FITTING = [
         ),
         ("smollm2", "log_linear", "'log_linear' (method 'log_linear') needs a masked language model, and 'smollm2' is"),
         ("smollm2_tuned", "log_linear", "needs a masked language model, and 'smollm2_tuned' is a causal one"),
-        ("smollm2", "surest", "'surest' (order 'most_confident_first') needs a masked language model"),
+        ("smollm2", "surest", "'surest' (order 'all_at_once') needs a masked language model"),
         ("smollm2", "surest", "'smollm2' is a causal one; set order: left_to_right"),
         (
             None,
@@ -335,7 +335,7 @@ FITTING = [
     ],
 )
 def test_methods_that_a_filler_never_runs_are_refused(filler, method, says, document, tmp_path):
-    document["filling"] |= {"free": {"kind": "free"}, "surest": {"kind": "top_1", "order": "most_confident_first"}}
+    document["filling"] |= {"free": {"kind": "free"}, "surest": {"kind": "top_1", "order": "all_at_once"}}
     document["compare"]["fills"] = [{"filler": filler, "methods": [method]}] if says and filler else FITTING
     if filler is None:
         document["tuned_fillers"]["smollm2_tuned"] |= {"text": "filled", "method": {"kind": "log_linear"}}

@@ -9,21 +9,12 @@ and theta maximises the sum over places of log p(word that stands there | i). Th
 and Newton's method finds it in a few steps, without a learning rate and without chance. Gradient and curvature of one
 place are the features of its word minus their mean under the model, and minus their covariance under the model.
 
-How often each word is wanted at the masked places of a corpus, estimated from the masked text alone.
-
-A filler that was trained on other text has other words in mind. Saerens, Latinne and Decaestecker (2002, "Adjusting the
-outputs of a classifier to new a priori probabilities", equations 2.3 and 2.4) give the probabilities of a classifier
-under other priors, and an EM algorithm that finds those priors from the outputs themselves: the new prior of a class
-is the mean of its adjusted probabilities over all places. Here the classes are words. With few places for many words
-the mean is drawn towards where it started, as if so many more places with the first prior had been seen (a Dirichlet
-prior; each step then makes the posterior of the prior no less probable).
-
-Where it is known how often a word is wanted (``prior: counted``), it is the other way round: the fills are to write
-it as often. Of all distributions p(w | x) of which the mean over the places has the wanted frequencies f(g), of single
-words or of groups of them, the one that moves least from the filler's q(w | x), by the sum of KL(p || q) over the
-places, is q(w | x) m(g), normalised at each place (Csiszar 1975, "I-divergence geometry", section 3); iterative
-proportional fitting finds the m (Deming and Stephan 1940). Without it words that the filler likes are written too
-often: of 4,000 lines 14 to 27 % of all fills had to be of another group.
+Where it is known how often a word is wanted (``prior: counted``), the fills are to write it as often. Of all
+distributions p(w | x) of which the mean over the places has the wanted frequencies f(g), of single words or of groups
+of them, the one that moves least from the filler's q(w | x), by the sum of KL(p || q) over the places, is q(w | x)
+m(g), normalised at each place (Csiszar 1975, "I-divergence geometry", section 3); iterative proportional fitting finds
+the m (Deming and Stephan 1940). Without it words that the filler likes are written too often: of 4,000 lines 14 to 27 %
+of all fills had to be of another group.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -165,21 +156,6 @@ def mean_probabilities(log_scores: np.ndarray) -> np.ndarray:
     """``(W,)`` float64: mean over ``N`` places of the probabilities that ``(N, W)`` scores are the logarithms of, up
     to a constant in each row."""
     return _mean(_rows(log_scores), log_scores.shape[1], len(log_scores))
-
-
-def estimate_prior(log_scores: np.ndarray, start: np.ndarray, steps: int, smoothing: float) -> np.ndarray:
-    """``(W,)`` float64 prior after so many EM steps from ``start`` (sums to 1).
-
-    ``log_scores``: ``(N, W)``, for each place the log of what the context says for each word, priors left out. The
-    result of a step is ``(sum over places of p(w | place) + smoothing * start(w)) / (N + smoothing)``.
-    """
-    prior = start.astype(np.float64)
-    number = len(log_scores)
-    for _ in range(steps if number else 0):
-        log_prior = np.log(prior)
-        mean = _mean((rows + log_prior for rows in _rows(log_scores)), len(prior), number)
-        prior = (number * mean + smoothing * start) / (number + smoothing)
-    return prior
 
 
 def match_frequencies(log_scores: np.ndarray, groups: np.ndarray, wanted: np.ndarray) -> MatchedFrequencies:

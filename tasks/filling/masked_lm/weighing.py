@@ -1,6 +1,6 @@
 """What ``log_linear`` learns before the first line is filled, once for all devices.
 
-Reads generic text, word counts, kept words, and for ``prior_steps`` and ``prior: counted`` the masked text; never the
+Reads generic text, word counts, kept words, and for ``prior: counted`` the masked text; never the
 sidecar. What ``prior: counted`` learns from that has its noise already when it comes here.
 
 Words that a filler has not as one piece, at their share of the places (not in the paper).
@@ -35,7 +35,7 @@ from tasks.filling.filled_corpus import Filler
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.candidate_words import CandidateWords
-from tasks.filling.masked_lm.estimation import estimate_prior, fit_weights, match_frequencies, mean_probabilities
+from tasks.filling.masked_lm.estimation import fit_weights, match_frequencies, mean_probabilities
 from tasks.filling.masked_lm.learned_weights import LearnedWeights, place_of_weights, shipped_weights
 from tasks.filling.masked_lm.places import candidate_log_probabilities, places_of_corpus, tuning_text
 from tasks.filling.masked_sentence import Fill, MaskedSentence
@@ -78,7 +78,7 @@ def prepare(context: FillContext, settings: LogLinear, wanted: WordFrequencies) 
         wanted,
         settings,
         read_corpus(tuned_on) if tuned_on else None,
-        context.masked if settings.prior_steps or settings.counts_masked_words else None,
+        context.masked if settings.counts_masked_words else None,
         known=shipped_weights() if settings.learns_weights and not tuned_on else None,
         learned_by=context.frequencies,
         place=partial(place_of_weights, context, settings) if tuned_on else None,
@@ -98,8 +98,8 @@ def prepared_weighing(
     learned_by: WordFrequencies | None = None,
     place: Callable[[Sequence[str], np.ndarray], Path] | None = None,
 ) -> PreparedWeighing:
-    """The same from objects: ``lines`` of generic text, if needed; ``corpus``: masked lines, if the prior is to be
-    adjusted; ``known``: weights that were learned before; ``learned_by``: how frequent the same words are in generic
+    """The same from objects: ``lines`` of generic text, if needed; ``corpus``: masked lines, where words were
+    counted; ``known``: weights that were learned before; ``learned_by``: how frequent the same words are in generic
     text, where ``frequencies`` are others; ``place``: the file that keeps the weights that are learned here, by the
     words to choose from and their counts."""
     counts = _counts_of_candidates(candidates, frequencies)
@@ -132,17 +132,11 @@ def prepared_weighing(
             table = candidate_log_probabilities(model, candidates, allowed, places)
             table *= np.float32(weights["filler"])
             table -= (weights["average"] * learner.log_average).astype(np.float32)
+            table += (weights["frequency"] * log_frequency).astype(np.float32)
             groups = _groups_of_candidates(candidates, frequencies, allowed)
-            if groups is None:
-                start = np.exp(weights["frequency"] * log_frequency)
-                start /= start.sum()
-                shift = np.log(estimate_prior(table, start, settings.prior_steps, settings.prior_smoothing) / start)
-            else:
-                table += (weights["frequency"] * log_frequency).astype(np.float32)
-                wanted = np.bincount(groups, weights=np.exp(log_frequency))
-                matched = match_frequencies(table, groups, wanted)
-                shift = matched.log_multipliers
-                learner.measured["matched_frequencies"] = matched.measured()
+            matched = match_frequencies(table, groups, np.bincount(groups, weights=np.exp(log_frequency)))
+            shift = matched.log_multipliers
+            learner.measured["matched_frequencies"] = matched.measured()
         learner.measured["prior_places"] = len(places)
     constant = weights["frequency"] * log_frequency - weights["average"] * learner.log_average + shift
     everywhere = np.full(len(allowed), constant.min())  # words that are written as a fallback only
@@ -166,12 +160,9 @@ def _counts_of_candidates(candidates: CandidateWords, frequencies: WordFrequenci
     return np.array([counts.get(word, 0) for word in candidates.words], dtype=np.float64)
 
 
-def _groups_of_candidates(
-    candidates: CandidateWords, frequencies: WordFrequencies, allowed: np.ndarray
-) -> np.ndarray | None:
-    """``(A,)`` the groups of the allowed candidates, numbered from 0 without a gap; ``None`` where nothing is known."""
-    if frequencies.groups is None:
-        return None
+def _groups_of_candidates(candidates: CandidateWords, frequencies: WordFrequencies, allowed: np.ndarray) -> np.ndarray:
+    """``(A,)`` the groups of the allowed candidates, numbered from 0 without a gap."""
+    assert frequencies.groups is not None, "words were counted"
     group = dict(zip(map(fold, frequencies.words), frequencies.groups.tolist(), strict=True))
     chosen = [group[fold(word)] for word, is_allowed in zip(candidates.words, allowed, strict=True) if is_allowed]
     return np.unique(chosen, return_inverse=True)[1]

@@ -31,11 +31,6 @@ as one piece and that the word counts hold. Why each term:
   (``prior: counted``, see ``counted_frequencies``).
   For private text that is like the generic text the bracket may be kept as learned (``prior: tuning_text``).
 
-The wanted prior may be adjusted to the masked text itself (``prior_steps``): with L(w, x) = p_filler^a / p_average^d
-for the likelihood and pi_0 proportional to p_frequency^b for the first prior, each EM step sets pi to the mean of
-pi(w) L(w, x) / sum over v of pi(v) L(v, x) over masked places, smoothed towards pi_0 (``masked_lm.estimation``). It
-sees the contexts of the masked corpus and no masked word.
-
 Where words were counted (``prior: counted``), it is also known how often the fills are to write each of them, and the
 formula alone does not: p_average is the filler's mean over generic text, and this corpus has other contexts. So each
 counted word, the names together and the rest together get one more factor m, with which the mean of p(w | x) over
@@ -108,21 +103,11 @@ class LogLinear(CountingMethod, ChoosingMethod):
     private domain, by generic text that is like what was not masked (see ``domain_frequencies``); the same, and as
     noisy counts of the masked words say (see ``counted_frequencies``; needs the sidecar); or as learned, for private
     text that is like the tuning text."""
-    prior_steps: int = Field(default=0, ge=0, le=100)
-    """How many EM steps adjust the frequencies of words to the masked text (Saerens et al. 2002); 0: none."""
     prior_places: int = Field(default=3000, ge=1)
-    """From at most so many of its places; ``prior: counted`` looks at as many, so that the fills have its counts."""
-    prior_smoothing: float = Field(default=1000.0, gt=0)
-    """The generic frequencies count as much as so many places."""
+    """``prior: counted`` looks at so many places of the masked text, so that the fills have its counts."""
 
     @model_validator(mode="after")
     def _settings_go_together(self) -> Self:
-        if self.prior == "counted" and self.prior_steps:
-            raise ValueError(
-                "prior 'counted' writes words as often as they were counted, and "
-                f"prior_steps={self.prior_steps} changes that by what the filler likes; leave prior_steps out, or take "
-                "prior 'domain'"
-            )
         if self.beyond_vocabulary and self.classes == "match":
             raise ValueError(
                 "beyond_vocabulary=True draws words whose class nothing says, and classes='match' wants a class; leave "

@@ -23,7 +23,6 @@ class Top1(CandidateMethod):
     title: ClassVar[str] = "Top-1"
     colour: ClassVar[int | None] = 2
     sentence: ClassVar[str] = "The filler’s best word, left to right."
-    follows_list: ClassVar[bool] = False
     kind: Literal["top_1"]
 
     @model_validator(mode="after")
