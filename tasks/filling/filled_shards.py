@@ -72,12 +72,9 @@ class ShardStore:
             json.dump({"lines": shard.lines, "tally": shard.tally}, stream)
 
     def lines(self, shards: int) -> Iterator[str]:
-        """The filled lines of so many shards from the first on; ``CorpusError`` where one has gone."""
+        """The filled lines of so many shards from the first on."""
         for index in range(shards):
-            shard = self.load(index)
-            if shard is None:
-                raise CorpusError(f"{str(self._path(index))!r} has gone; run the same command again")
-            yield from shard.lines
+            yield from json.loads(self._path(index).read_text(encoding="utf-8"))["lines"]
 
     def remove(self) -> None:
         """Remove the folder: the output is complete."""

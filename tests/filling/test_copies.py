@@ -13,7 +13,6 @@ from stage_commands import settings as keys
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.filling import filled_corpus
-from tasks.filling.fillers.settings import TuningSettings
 from tasks.filling.methods import AnyMethod
 
 LINES = 41
@@ -140,9 +139,3 @@ def test_copies_that_would_be_the_same_are_refused():
         with pytest.raises(ValidationError) as error:
             check({**settings, "copies": 2})
         assert says in str(error.value)
-
-
-def test_a_filler_is_tuned_on_one_fill():
-    settings = {"kind": "masked_lm", "text": "filled", "method": {"kind": "top_k", "copies": 2}}
-    with pytest.raises(ValidationError, match=r"method\.copies: a filler is tuned on one fill of each sentence"):
-        TypeAdapter(TuningSettings).validate_python(settings)

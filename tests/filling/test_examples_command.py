@@ -61,16 +61,6 @@ def test_shipped_sentences_are_masked_and_filled_as_the_commands_do(experiment):
     assert "zyxwquill" not in json.dumps(report).lower()
 
 
-def test_a_filler_tuned_on_one_technique_fills_what_that_one_masks(experiment):
-    assert examples("--cell", "technique=allow_list,filler=tiny", "--technique", "allow_list", "--method", "top_1") == 0
-    report = json.loads(Path("examples.json").read_text(encoding="utf-8"))
-    assert report["cell"]["technique"] == "allow_list"
-    (found,) = report["measured"]["by_technique"]
-    assert found["technique"] == "allow_list"
-    assert [(fill["method"], fill["filler"]) for fill in found["filled"]] == [("top_1", "tiny")]
-    assert "[MASK]" not in "".join(found["filled"][0]["lines"])
-
-
 def test_sentences_may_be_ones_own(experiment):
     Path("own.txt").write_text("Ottilie waits.\n", encoding="utf-8")
     assert examples("--sentences", "own.txt", "--technique", "allow_list", "--method", "top_k") == 0

@@ -35,16 +35,6 @@ def test_markers_with_punctuation_between_them_do_not_merge():
     assert len(read_masked_line("[MASK], [MASK] and [MASK]-[MASK]", 1, merge_markers=True).slots) == 4
 
 
-def test_glued_markers_keep_their_surroundings():
-    sentence = read_masked_line("re-[MASK], ([MASK]'s) x[MASK]y", 1, merge_markers=True)
-    assert sentence.filled(["a", "b", "c"]) == "re-a, (b's) xcy"
-
-
-def test_escaped_markers_are_text():
-    sentence = read_masked_line(r"[\MASK] is no [MASK] and [\\MASK] neither", 1, merge_markers=True)
-    assert sentence.filled(["marker"]) == r"[MASK] is no marker and [\MASK] neither"
-
-
 def test_a_changed_line_is_noticed():
     for filled, words in [
         ("Tom lived in Paris", ["Tom", "Paris"]),

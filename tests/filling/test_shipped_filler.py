@@ -14,7 +14,7 @@ from tasks.corpora.sources.published_frequencies import published_counts
 from tasks.corpora.words import words_of
 from tasks.errors import ModelError
 from tasks.filling.fillers.filler_folder import apply_update, write_update
-from tasks.filling.masked_lm.learned_weights import shipped_weights
+from tasks.filling.masked_lm.estimation import shipped_weights
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.settings import SHIPPED_FILLER
 from tasks.model_source import locate_model

@@ -360,6 +360,7 @@ def test_methods_that_tuning_can_never_run_are_refused_with_the_parameters():
             {"kind": "surrogate", "consistent_within": "document"},
             "consistent_within 'document' needs the originals and their documents, .* leave it out",
         ),
+        ({"kind": "top_k", "copies": 2}, r"method\.copies: a filler is tuned on one fill of each sentence"),
         ({"kind": "free"}, "method 'free' needs a causal language model, and kind is 'masked_lm'; take top_1"),
     ]:
         with pytest.raises(ValueError, match=message):

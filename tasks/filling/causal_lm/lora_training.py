@@ -19,15 +19,13 @@ from tasks.corpora.words import word_spans
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.causal_lm.language_model import INSTRUCTION, CausalLanguageModel, CausalPrompt
 from tasks.filling.fillers.settings import LoraTraining
-from tasks.filling.fillers.tuning import loss_curve, rate_factor
+from tasks.filling.fillers.tuning import BETAS, loss_curve, run_steps
 from tasks.filling.masked_lm.candidate_words import is_word
 
 if TYPE_CHECKING:
     import torch
 
 _WEIGHT_DECAY = 0.0
-_BETAS = (0.9, 0.98)
-_LARGEST_GRADIENT = 1.0
 _VALID_SENTENCES = 100
 _VALID_SEED = 1
 _POOL_BATCHES = 64
@@ -112,7 +110,6 @@ def train_lora(
     seed alone, on one machine.
     """
     import torch
-    from tqdm import tqdm
 
     random = np.random.default_rng(settings.seed)
     prompts, left_out, like_markers = _prompts(language_model, lines, settings, random)
@@ -120,27 +117,21 @@ def train_lora(
     tuned = _with_update(language_model, settings)
     inner = tuned.get_base_model()
     weights = [weight for weight in tuned.parameters() if weight.requires_grad]
-    optimiser = torch.optim.AdamW(weights, lr=settings.learning_rate, betas=_BETAS, weight_decay=_WEIGHT_DECAY)
+    optimiser = torch.optim.AdamW(weights, lr=settings.learning_rate, betas=BETAS, weight_decay=_WEIGHT_DECAY)
     tuned.train()
     batches = _batches(prompts, settings.batch_sentences, random)
-    losses: list[float] = []
     targets = seen = 0
+
+    def next_loss() -> torch.Tensor:
+        nonlocal targets, seen
+        batch = next(batches)
+        scores, expected = _output_scores(language_model, inner, batch)
+        targets += len(expected)
+        seen += len(batch)  # the last batch of an epoch may be a smaller one
+        return torch.nn.functional.cross_entropy(scores, expected)
+
     with plain_attention(inner):
-        for step in tqdm(range(settings.steps), desc="tuning", unit=" steps", disable=None):
-            for group in optimiser.param_groups:
-                group["lr"] = settings.learning_rate * rate_factor(step, settings.steps, settings.warm_up_share)
-            batch = next(batches)
-            scores, expected = _output_scores(language_model, inner, batch)
-            loss = torch.nn.functional.cross_entropy(scores, expected)
-            if not math.isfinite(loss.item()):
-                raise ModelError(f"the loss is no number at step {step + 1}; lower learning_rate")
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(weights, _LARGEST_GRADIENT)
-            optimiser.step()
-            optimiser.zero_grad()
-            losses.append(loss.item())
-            targets += len(expected)
-            seen += len(batch)  # the last batch of an epoch may be a smaller one
+        losses = run_steps(optimiser, next_loss, settings, name="tuning", remedy="lower learning_rate")
     tuned.eval()
     return tuned, {
         "steps": settings.steps,

@@ -20,7 +20,7 @@ import numpy as np
 
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.fillers.settings import MaskedTraining
-from tasks.filling.fillers.tuning import loss_curve, rate_factor
+from tasks.filling.fillers.tuning import BETAS, loss_curve, run_steps
 from tasks.filling.masked_lm.candidate_words import (
     CandidateWords,
     candidate_words,
@@ -135,8 +135,6 @@ def length_batches(
 
 
 _WEIGHT_DECAY = 0.01
-_BETAS = (0.9, 0.98)
-_LARGEST_GRADIENT = 1.0
 
 
 def train_on_masked_words(
@@ -156,12 +154,10 @@ def train_on_masked_words(
     ``name`` stands at the progress bar. Raises ``ModelError`` with the ``remedy`` where the loss stops being a number.
     """
     import torch
-    from tqdm import tqdm
 
     from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
 
-    rates = [float(group["lr"]) for group in groups]
-    optimiser = torch.optim.AdamW(list(groups), betas=_BETAS, weight_decay=_WEIGHT_DECAY, fused=True)
+    optimiser = torch.optim.AdamW(list(groups), betas=BETAS, weight_decay=_WEIGHT_DECAY, fused=True)
     # Short sentences: the plain attention takes half the time of the fused one in training. Dropout stays off: the
     # text is seen once or a few times.
     attention = model.config._attn_implementation
@@ -169,26 +165,20 @@ def train_on_masked_words(
     model.eval()
     cut = earliest_cut(model)
     batches = length_batches(sentences, settings.batch_pieces, random)
-    losses: list[float] = []
     seen = pieces = words = 0
-    for step in tqdm(range(settings.steps), desc=name, unit=" steps", disable=None):
-        factor = rate_factor(step, settings.steps, settings.warm_up_share)
-        for group, rate in zip(optimiser.param_groups, rates, strict=True):
-            group["lr"] = rate * factor
+
+    def next_loss() -> torch.Tensor:
+        nonlocal seen, pieces, words
         batch = masker.batch(next(batches), settings.masked_share, random)
         with torch.autocast("cpu", torch.bfloat16, enabled=has_bfloat16()):
             scores = scores_at(model, batch.pieces, batch.attention, batch.rows, batch.positions, cut=cut)  # (N, V)
             loss = torch.nn.functional.cross_entropy(scores.float(), batch.targets)
-        if not math.isfinite(loss.item()):
-            raise ModelError(f"the loss is no number at step {step + 1}; {remedy}")
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_([w for w in model.parameters() if w.requires_grad], _LARGEST_GRADIENT)
-        optimiser.step()
-        optimiser.zero_grad()
-        losses.append(loss.item())
         seen += len(batch.pieces)
         pieces += int(batch.attention.sum())
         words += len(batch.targets)
+        return loss
+
+    losses = run_steps(optimiser, next_loss, settings, name=name, remedy=remedy)
     model.requires_grad_(True)
     model.set_attn_implementation(attention)
     return {

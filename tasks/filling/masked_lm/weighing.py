@@ -35,8 +35,14 @@ from tasks.filling.filled_corpus import Filler
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.candidate_words import CandidateWords
-from tasks.filling.masked_lm.estimation import fit_weights, match_frequencies, mean_probabilities
-from tasks.filling.masked_lm.learned_weights import LearnedWeights, place_of_weights, shipped_weights
+from tasks.filling.masked_lm.estimation import (
+    LearnedWeights,
+    fit_weights,
+    match_frequencies,
+    mean_probabilities,
+    place_of_weights,
+    shipped_weights,
+)
 from tasks.filling.masked_lm.places import candidate_log_probabilities, places_of_corpus, tuning_text
 from tasks.filling.masked_sentence import Fill, MaskedSentence
 from tasks.filling.methods.log_linear import LogLinear, LogLinearScores
