@@ -99,7 +99,7 @@ def _speech(recogniser: Any) -> tuple[list[str], list[Any]]:
     """Sentences of 5 to 12 words, and what the encoder makes of them spoken (frames, D)."""
     import numpy as np
 
-    from tasks.speech.synthesis.settings import SynthesisSettings
+    from tasks.speech.audio.settings import SynthesisSettings
     from tasks.speech.synthesis.utterance_synthesis import draw_noise, draw_voice, synthesise
 
     settings = SynthesisSettings(voice_set="test", sample_rate=recogniser.settings.features.sample_rate)

@@ -6,15 +6,12 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from tasks.errors import SpeechError
 from tasks.torch_setup import stand_in_for_torchaudio_extension
-
-if TYPE_CHECKING:
-    import torch
 
 _LARGEST_FILTER = 1_000_000
 """Taps of torchaudio's bank of filters; odd ratios of rates (44,101 to 16,000 Hz) would need gigabytes."""
@@ -92,7 +89,7 @@ def read_audio(
     *,
     maximum_seconds: float = MAXIMUM_SECONDS,
     tally: Counter[str] | None = None,
-) -> "torch.Tensor":
+) -> torch.Tensor:
     """The recording as float32 (samples,), mono, in [-1, 1], at ``sample_rate`` Hz.
 
     Several channels become their mean, as players and other recognisers' tools do; two sides of a telephone call
@@ -103,7 +100,6 @@ def read_audio(
     numbers, or is longer than ``maximum_seconds`` (seen in its header, before anything is read).
     """
     import soundfile
-    import torch
 
     with _open(path, maximum_seconds) as file:
         try:

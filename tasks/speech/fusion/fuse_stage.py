@@ -13,8 +13,13 @@ from tasks.language_model.causal_lm.next_words import WholeWords
 from tasks.language_model.language_models import open_language_model
 from tasks.settings.checks import as_plain
 from tasks.speech.fusion.completed_words import CompletedWords
-from tasks.speech.fusion.internal_lm import ZeroEncoder, unit_bigram
-from tasks.speech.fusion.prefix_score import PrefixScore, SpelledUnits, sentence_log_probabilities
+from tasks.speech.fusion.prefix_score import (
+    PrefixScore,
+    SpelledUnits,
+    ZeroEncoder,
+    sentence_log_probabilities,
+    unit_bigram,
+)
 from tasks.speech.fusion.shallow_fusion import FusionWeights, ShallowFusion
 from tasks.speech.fusion.subword_fusion import SubwordScore, is_of_units
 from tasks.speech.fusion.tuning import TuningResult, at_edge_of_grid, tune
@@ -64,9 +69,8 @@ def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
     # The cheap things that can fail come before the search.
     masked = files.masked_places(test.references, files.test_manifest)
     if files.training_text:
-        overlap = measure_overlap(test.references.values(), files.training_text)
-        check_overlap(overlap, settings.fusion)
-        measured["overlap"] = overlap.as_numbers()
+        measured["overlap"] = measure_overlap(test.references.values(), files.training_text)
+        check_overlap(measured["overlap"], settings.fusion)
     fusion = None
     if files.model:
         parts = _Parts(files, settings.fusion, recogniser)

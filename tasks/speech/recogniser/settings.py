@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from tasks.settings.base import Settings, refuse_out_of_order
 from tasks.settings.seeds import Seed
-from tasks.speech.synthesis.settings import SynthesisSettings
+from tasks.speech.audio.settings import SynthesisSettings
 
 
 class FeatureSettings(Settings):

@@ -130,9 +130,8 @@ def rescored_numbers(files: "RescoreFiles", chosen: RescoreSettings, threads: in
     masked = files.masked_places(references, files.references or files.nbest)
     overlap = None
     if files.training_text:
-        found = measure_overlap(references.values(), files.training_text)
-        check_overlap(found, settings)
-        overlap = found.as_numbers()
+        overlap = measure_overlap(references.values(), files.training_text)
+        check_overlap(overlap, settings)
     if files.model:
         set_up_torch(threads)
     rescored = rescore(test, dev, files.model, settings, files.vocabulary_hash)

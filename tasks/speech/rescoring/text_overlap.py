@@ -6,8 +6,7 @@ divided into lines in another way.
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,42 +18,12 @@ from tasks.speech.rescoring.settings import OverlapLimits
 STRETCH_WORDS = 8
 
 
-@dataclass(frozen=True)
-class TextOverlap:
-    """Counts over the references that have a word."""
+def measure_overlap(references: Iterable[str], training_texts: Sequence[str | Path]) -> dict[str, Any]:
+    """Overlap of test references with training texts, which are read once, line by line; as a report says it.
 
-    references: int
-    shared_references: int
-    """Those that are a whole line of the training text."""
-    stretches: int
-    """Distinct stretches of eight words."""
-    shared_stretches: int
-    """Those that stand in the training text."""
-
-    @property
-    def shared_sentence_share(self) -> float | None:
-        """``None`` without references."""
-        return self.shared_references / self.references if self.references else None
-
-    @property
-    def shared_stretch_share(self) -> float | None:
-        """``None`` where no reference has eight words."""
-        return self.shared_stretches / self.stretches if self.stretches else None
-
-    def as_numbers(self) -> dict[str, Any]:
-        """What a report says."""
-        return {
-            "references": self.references,
-            "shared_sentences": self.shared_references,
-            "shared_sentence_share": self.shared_sentence_share,
-            "eight_grams": self.stretches,
-            "shared_8_grams": self.shared_stretches,
-            "shared_8_gram_share": self.shared_stretch_share,
-        }
-
-
-def measure_overlap(references: Iterable[str], training_texts: Sequence[str | Path]) -> TextOverlap:
-    """Overlap of test references with training texts, which are read once, line by line."""
+    References without a word are not counted. ``eight_grams`` are distinct stretches. A share is ``None`` where there
+    is nothing to share.
+    """
     sentences: list[str] = []
     stretches: set[tuple[str, ...]] = set()
     for reference in references:
@@ -76,19 +45,22 @@ def measure_overlap(references: Iterable[str], training_texts: Sequence[str | Pa
                 window.append(word)
                 if len(window) == STRETCH_WORDS and (stretch := tuple(window)) in stretches:
                     seen_stretches.add(stretch)
-    return TextOverlap(
-        references=len(sentences),
-        shared_references=sum(sentence in seen_sentences for sentence in sentences),
-        stretches=len(stretches),
-        shared_stretches=len(seen_stretches),
-    )
+    shared = sum(sentence in seen_sentences for sentence in sentences)
+    return {
+        "references": len(sentences),
+        "shared_sentences": shared,
+        "shared_sentence_share": shared / len(sentences) if sentences else None,
+        "eight_grams": len(stretches),
+        "shared_8_grams": len(seen_stretches),
+        "shared_8_gram_share": len(seen_stretches) / len(stretches) if stretches else None,
+    }
 
 
-def check_overlap(overlap: TextOverlap, settings: OverlapLimits) -> None:
+def check_overlap(overlap: Mapping[str, Any], settings: OverlapLimits) -> None:
     """``SpeechError`` where more is shared than the settings allow."""
     for share, limit, what, name in (
-        (overlap.shared_sentence_share, settings.maximum_shared_sentences, "references", "maximum_shared_sentences"),
-        (overlap.shared_stretch_share, settings.maximum_shared_8_grams, "8-grams", "maximum_shared_8_grams"),
+        (overlap["shared_sentence_share"], settings.maximum_shared_sentences, "references", "maximum_shared_sentences"),
+        (overlap["shared_8_gram_share"], settings.maximum_shared_8_grams, "8-grams", "maximum_shared_8_grams"),
     ):
         if limit is not None and share is not None and share > limit:
             raise SpeechError(

@@ -13,7 +13,7 @@ from tasks.errors import SpeechError
 from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder
 from tasks.language_model.normalisation import normalise
 from tasks.speech.audio.manifest import Utterance, write_manifest
-from tasks.speech.synthesis.settings import SynthesisSettings
+from tasks.speech.audio.settings import SynthesisSettings
 
 DIGITS = "digits"
 NO_WORDS = "no_words"

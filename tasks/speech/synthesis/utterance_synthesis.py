@@ -10,8 +10,8 @@ family, such as the variants of one formant table, stay in one set.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tasks.speech.audio.settings import NoiseKind, SynthesisSettings, VoiceSet
 from tasks.speech.synthesis.espeak import SAMPLE_RATE, Synthesiser, Voice
-from tasks.speech.synthesis.settings import NoiseKind, SynthesisSettings, VoiceSet
 from tasks.speech.synthesis.synthetic_corpus import spoken_text
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from tasks.errors import ModelError, SpeechError
-from tasks.speech.fusion.internal_lm import ZeroEncoder, unit_bigram
-from tasks.speech.fusion.prefix_score import SpelledUnits, sentence_log_probabilities
+from tasks.speech.fusion.prefix_score import SpelledUnits, ZeroEncoder, sentence_log_probabilities, unit_bigram
 from tasks.speech.fusion.shallow_fusion import FusionWeights, ShallowFusion
 from tasks.speech.rescoring.settings import SearchSettings
 

@@ -2,9 +2,9 @@ import pytest
 import torch
 
 from tasks.errors import SpeechError
+from tasks.speech.audio.settings import SynthesisSettings
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserTraining
 from tasks.speech.recogniser.training_speech import SyntheticSpeech
-from tasks.speech.synthesis.settings import SynthesisSettings
 
 pytest.importorskip("espeakng_loader", reason="the synthesiser is an optional package")
 

@@ -7,8 +7,8 @@ import torch
 
 pytest.importorskip("espeakng_loader")
 
+from tasks.speech.audio.settings import SynthesisSettings
 from tasks.speech.synthesis.espeak import Synthesiser, Voice
-from tasks.speech.synthesis.settings import SynthesisSettings
 from tasks.speech.synthesis.utterance_synthesis import (
     ACCENTS,
     TIMBRES,
