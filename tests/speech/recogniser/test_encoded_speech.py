@@ -26,10 +26,6 @@ def test_frames_come_back_in_the_order_given(tmp_path, store):
     assert found.seconds == SECONDS
     assert found.total_seconds == pytest.approx(0.11)
     assert (found.frame_seconds, found.synthetic) == (0.04, True)
-
-
-def test_the_file_is_its_owners_alone(tmp_path):
-    _write(tmp_path / "x")
     assert (tmp_path / "x").stat().st_mode & 0o777 == 0o600
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tasks.errors import SpeechError
-from tasks.speech.recogniser.features import FeatureStatistics, feature_statistics, log_mel, pad_features
+from tasks.speech.recogniser.features import feature_statistics, log_mel, pad_features
 from tasks.speech.recogniser.settings import AugmentationSettings, FeatureSettings, RecogniserArchitecture
 from tasks.speech.recogniser.speech_batches import hide_parts
 from tasks.torch_setup import stand_in_for_torchaudio_extension
@@ -82,8 +82,3 @@ def test_augmentation_is_a_function_of_its_generator():
     first, again, other = (hide_parts(features, settings, np.random.default_rng(seed)) for seed in (1, 1, 2))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
-
-
-def test_normalising_with_stored_statistics():
-    statistics = FeatureStatistics(torch.tensor([1.0]), torch.tensor([2.0]))
-    assert statistics.normalise(torch.tensor([[1.5]])).item() == 1.0

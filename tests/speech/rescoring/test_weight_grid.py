@@ -133,19 +133,6 @@ def test_unknown_words_and_the_source_model_have_weights_of_their_own():
     assert tuned.weights[SOURCE] == -0.5
 
 
-def test_frozen_weights_on_a_test_set_by_hand():
-    (table,) = with_language_model(
-        [
-            hypothesis_table(
-                [nbest("u1", "good", ("bad", 0.0), ("good", -1.0)), nbest("u2", "c", ("d", 0.0), ("c", -1.0))]
-            )
-        ],
-        CountingScorer(),
-    )
-    assert table.chosen_texts({LM: 1.0}) == {"u1": "good", "u2": "d"}
-    assert table.error_count({LM: 1.0}) == 1
-
-
 def test_missing_utterances_stay_in_the_test_set():
     lists = [nbest("u2", "old", ("b", 0.0))]
     completed = complete_lists(lists, {"u1": "a", "u2": "b"})

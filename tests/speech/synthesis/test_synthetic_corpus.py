@@ -32,6 +32,8 @@ def test_a_text_becomes_recordings_with_a_manifest_and_every_line_is_accounted_f
     report = tmp_path / "report.json"
     options = ["--set", "synthesis.maximum_words=5", "--set", "synthesis.voice_set=dev", "--report", report]
     assert synthesise("--set", f"source={text}", "--output", tmp_path / "out", *options) == 0
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "out").iterdir()} == {0o600}
     utterances = read_manifest(tmp_path / "out" / "manifest.jsonl")
     assert {utterance.utterance_id: utterance.text for utterance in utterances} == {
         "dev-0000001": "Tom likes tea.",
@@ -52,12 +54,6 @@ def test_a_text_becomes_recordings_with_a_manifest_and_every_line_is_accounted_f
     assert captured.out == ""
     assert "3 utterances" in captured.err
     assert "Tom" not in report.read_text() + captured.err
-
-
-def test_the_output_is_its_owners_alone(text, tmp_path):
-    assert synthesise("--set", f"source={text}", "--output", tmp_path / "out") == 0
-    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
-    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "out").iterdir()} == {0o600}
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(text, tmp_path):

@@ -78,12 +78,6 @@ def test_what_users_get_wrong(folder, manifest, tmp_path, capsys, options, messa
     assert not (tmp_path / "x.jsonl").exists()
 
 
-def test_an_empty_manifest(folder, tmp_path, capsys):
-    (tmp_path / "empty.jsonl").write_text("")
-    assert decode(folder, str(tmp_path / "empty.jsonl"), tmp_path / "x.jsonl") == 1
-    assert "is empty; it needs at least one utterance" in capsys.readouterr().err
-
-
 def test_a_model_of_another_kind(manifest, tmp_path, capsys):
     BertConfig().save_pretrained(tmp_path / "bert")
     assert decode(str(tmp_path / "bert"), manifest, tmp_path / "x.jsonl") == 1
