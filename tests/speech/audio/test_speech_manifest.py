@@ -64,6 +64,7 @@ def test_all_problems_are_listed_with_their_lines_and_without_the_words(tmp_path
     ("content", "message"),
     [
         (None, "does not exist"),
+        (b"", "is empty"),
         (b"\n \n", "is empty"),
         (b'{"utterance_id": "\xff"}\n', r"line 1: byte 19 \(0xff\) is not UTF-8"),
     ],
