@@ -3,8 +3,8 @@
 The text is plain, one sentence a line. Perplexity is over words and sentence ends; beside it stands the perplexity
 over known words, since a word outside the vocabulary is a token of its own that distorts the whole. Given the sidecars
 of the text, the words that each technique masks are told apart from the rest; given word counts, frequent words from
-rare ones. The signature in the output names the protocol (docs/perplexity.md): numbers with different signatures do
-not compare.
+rare ones; given its languages (--set languages=[en,es]), the words of each and those at a switch. The signature in the
+output names the protocol (docs/perplexity.md): numbers with different signatures do not compare.
 
 examples:
   palimpsest perplexity --model models/adapted --input test.txt --report -
@@ -120,13 +120,13 @@ def _first_line(measured: dict) -> str:
 
 
 def _further_lines(measured: dict) -> Iterator[str]:
-    """Masked words apart, and words by frequency, where options asked for them."""
+    """Masked words apart, words by frequency and by language, where they were asked for."""
     for technique, masked in measured["masked_words"].items():
         yield (
             f"  {technique}: {masked['words']:,} masked words ({masked['share']:.1%}), those known "
             f"{_shown(masked, 'perplexity_known')}; the rest {_shown(masked, 'perplexity_rest_known')}"
         )
-    for name, group in measured["by_frequency"].items():
+    for name, group in (measured["by_frequency"] | measured["by_language"]).items():
         yield f"  {name}: {group['targets']:,} targets, {_shown(group)}"
 
 

@@ -286,6 +286,9 @@ class EvaluationSettings(Settings):
     """Markers such as [MASK] keep what a model gives them, as in the paper, or all other tokens share it."""
     frequency_classes: list[int] = Field(default=[100, 1000, 10_000])
     """Rising ranks in generic text that divide known words into classes of frequency."""
+    languages: list[str] = Field(default_factory=list)
+    """The languages that the text mixes, such as [en, es]: known words of each, at switch points and by how mixed their
+    line is are measured apart; empty: none are."""
 
     @field_validator("frequency_classes")
     @classmethod

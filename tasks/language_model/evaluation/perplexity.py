@@ -1,4 +1,5 @@
-"""The numbers of step 5: of all targets, of known words, of masked words and by frequency (docs/perplexity.md).
+"""The numbers of step 5: of all targets, of known words, of masked words, by frequency and by language
+(docs/perplexity.md).
 
 Every number is a ratio of two sums over targets, and its interval resamples sentences. What is undefined is ``None``.
 """
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tasks.language_model.evaluation.bootstrap import perplexity_intervals
+from tasks.language_model.evaluation.by_language import language_groups
 from tasks.language_model.evaluation.reference_text import SENTENCE_END_RANK, ReferenceText
 from tasks.language_model.evaluation.sentence_scores import (
     ALL,
@@ -99,7 +101,8 @@ def measure_perplexity(
             groups[f"{name}:{technique}"] = sentences.of(f"{name}:{technique}")
     values = scores.without_markers() if settings.markers == "renormalised" else scores.log_probability
     by_class = _frequency_groups(values, scores.known, text, settings.frequency_classes, ranks)
-    groups |= by_class
+    by_language = language_groups(values, scores.known, text, settings.languages) if settings.languages else {}
+    groups |= by_class | by_language
     measured = _measured_groups(groups, settings)
     whole = groups[ALL].total
     bits = _bits(whole.log_probability, text.characters)
@@ -113,6 +116,7 @@ def measure_perplexity(
         "bits_per_character_ci": _bits_interval(groups[ALL], text, settings),
         "masked_words": {technique: _masked(technique, measured, text) for technique in sentences.techniques},
         "by_frequency": {name: measured[name] for name in by_class},
+        "by_language": {name: measured[name] for name in by_language},
         "log_probability": whole.log_probability,
         "log_probability_known": groups[KNOWN].total.log_probability,
         "log_probability_unknown_mean": groups[UNKNOWN].total.mean,

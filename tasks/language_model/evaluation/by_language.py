@@ -1,0 +1,47 @@
+"""Perplexity of text that mixes languages: by language, at switch points, and by how mixed a line is.
+
+The languages of words are told from the text itself, all of it, since they divide what is measured and predict nothing.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tasks.language_model.evaluation.reference_text import ReferenceText
+from tasks.language_model.evaluation.sentence_scores import SentenceSums
+
+_MIXED_LINE = 20
+"""Code-mixing index above which a line counts as strongly mixed; half of the lines of switched talk that mix at all."""
+
+
+def language_groups(
+    values: np.ndarray, known: np.ndarray, text: ReferenceText, languages: Sequence[str]
+) -> dict[str, SentenceSums]:
+    """Known words of each language and mixed ones, those at switch points, and all known targets of lines by their
+    code-mixing index; ``values``: log-probability of each target (N,)."""
+    from tasks.languages.mixing import code_mixing_index, switch_points
+    from tasks.languages.word_languages import MIXED, WordLanguages
+
+    ends = np.flatnonzero(text.is_end())
+    starts = [0, *(ends[:-1] + 1)]
+    lines = [list(text.words[start:end]) for start, end in zip(starts, ends, strict=True)]
+    tag = np.full(len(text.words), "", dtype=object)
+    switch = np.zeros(len(text.words), dtype=bool)
+    index = np.zeros(text.sentences)
+    for number, line in enumerate(WordLanguages(languages, lines).tag(lines)):
+        start = starts[number]
+        tag[start : start + len(line.words)] = [language or "" for language in line.languages]
+        switch[[start + place for place in switch_points(line.languages)]] = True
+        index[number] = code_mixing_index(line.languages)
+    of_line = index[text.sentence]
+    groups = {language: tag == language for language in (*languages, MIXED)}
+    groups |= {
+        "switch points": switch,
+        "lines in one language": of_line == 0,
+        f"lines mixed up to {_MIXED_LINE}": (of_line > 0) & (of_line <= _MIXED_LINE),
+        f"lines mixed more than {_MIXED_LINE}": of_line > _MIXED_LINE,
+    }
+    return {
+        name: SentenceSums.of_targets(values, text.sentence, text.sentences, chosen & known)
+        for name, chosen in groups.items()
+    }
