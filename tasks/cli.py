@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "corpora": "tasks.corpora.corpora",
     "count-words": "tasks.corpora.count_words",
     "languages": "tasks.languages.languages",
+    "conclusion": "tasks.languages.conclusion",
     "vocabulary": "tasks.language_model.vocabulary_command",
     "generate-labelled": "tasks.labelled_text.generate_labelled",
     "mask": "tasks.masking.mask",

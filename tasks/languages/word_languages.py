@@ -15,6 +15,7 @@ from itertools import islice
 
 import numpy as np
 
+from tasks.corpora.masked_text import MARKER_PATTERN
 from tasks.corpora.words import fold, word_spans
 from tasks.errors import ParameterError
 from tasks.languages.letters import Alphabet, Floats, Integers, LetterModel, SpelledWords
@@ -196,9 +197,9 @@ class _Numbered:
 
 
 def form_of(word: str) -> str:
-    """What is looked up of a white-space word; empty for punctuation and numbers."""
+    """What is looked up of a white-space word; empty for punctuation, numbers and markers."""
     if not word.isalpha():
-        if not any(map(str.isalpha, word)):
+        if not any(map(str.isalpha, word)) or MARKER_PATTERN.search(word):
             return ""
         spans = word_spans(word)
         word = word[spans[0][0] : spans[-1][1]] if spans else word

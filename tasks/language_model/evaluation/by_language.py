@@ -22,8 +22,8 @@ def language_groups(
     from tasks.languages.mixing import code_mixing_index, switch_points
     from tasks.languages.word_languages import MIXED, WordLanguages
 
-    ends = np.flatnonzero(text.is_end())
-    starts = [0, *(ends[:-1] + 1)]
+    ends: list[int] = np.flatnonzero(text.is_end()).tolist()
+    starts = [0, *(end + 1 for end in ends[:-1])]
     lines = [list(text.words[start:end]) for start, end in zip(starts, ends, strict=True)]
     tag = np.full(len(text.words), "", dtype=object)
     switch = np.zeros(len(text.words), dtype=bool)

@@ -54,9 +54,9 @@ def test_languages_of_words_without_labels(model):
 
 
 def test_what_is_no_word_has_no_language(model):
-    (line, empty) = model.tag([["Hola", ",", "15", "¿qué?", "(house)"], []])
-    assert line.languages[1:3] == [None, None]
-    assert (line.languages[3], line.languages[4]) == ("es", "en")
+    (line, empty) = model.tag([["Hola", ",", "[MASK],", "15", "¿qué?", "(house)"], []])
+    assert line.languages[1:4] == [None, None, None]
+    assert (line.languages[4], line.languages[5]) == ("es", "en")
     assert (empty.words, empty.languages, empty.before) == ([], [], [])
 
 

@@ -1,0 +1,214 @@
+"""Test whether a conclusion about a corpus survives masking and filling.
+
+People study which language goes with what: is the sentiment of a text related to the language that most of it is in?
+The hypothesis is tested on the text itself and on each other version of it, line by line: chi-squared of labels by main
+language, Cramer's V with its interval, and z of each two labels' shares. Beside it the macro F1 of a classifier of
+letters that is trained on a version and tested on lines of the text itself that it has not read.
+
+It measures what text is good for, as perplexity does. The report holds numbers and labels, no line.
+
+Example:
+  palimpsest conclusion --pair mr,en --input tweets.txt --labels sentiment.txt --versions masked.txt filled.txt
+"""
+
+import sys
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from tasks.command import StageCommand, StageFiles
+from tasks.errors import CorpusError
+from tasks.options import READ
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.base import Settings
+from tasks.settings.resources import ResourceSettings
+from tasks.settings.seeds import Seed
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SUMMARY = "test whether a conclusion about languages and labels survives masking and filling"
+_LETTERS, _FEWEST, _MOST = (1, 4), 2, 50
+
+
+class ConclusionSettings(Settings):
+    """How the hypothesis is tested."""
+
+    level: float = Field(default=0.01, gt=0, lt=1)
+    """Below this probability of so large a chi-squared without any relation there is one."""
+    test_share: float = Field(default=0.2, gt=0, lt=1)
+    """Share of the lines that the classifier is tested on."""
+    bootstrap_samples: int = Field(default=1000, ge=100)
+    """Resamples of lines for the intervals."""
+    confidence: float = Field(default=0.95, gt=0.5, lt=1)
+    """Level of the intervals."""
+    seed: Seed = 1
+    """Seed of the resamples and of the lines that are tested on."""
+
+
+class ConclusionFiles(StageFiles):
+    """A labelled text, and what was made of it."""
+
+    pair: str
+    """the languages, as ISO 639-1 codes; the first one's share is tested: mr,en"""
+    input: Annotated[str, READ]
+    """the text, one a line"""
+    labels: Annotated[str, READ]
+    """the label of each line, one a line"""
+    versions: Annotated[list[str], READ] = Field(default_factory=list)
+    """masked and filled texts of the same lines"""
+    language_labels: Annotated[str | None, READ] = None
+    """lines whose words have languages, to learn these from, as for 'palimpsest languages --labels'"""
+
+
+def conclusion(settings: ConclusionSettings, files: ConclusionFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Test the text and each version; ``CorpusError`` where they have not equally many lines, or one label alone."""
+    import numpy as np
+
+    from tasks.corpora.text_lines import read_corpus
+    from tasks.language_model.evaluation.bootstrap import resample_counts
+    from tasks.languages.labelled_model import LabelledModel
+    from tasks.languages.labelled_words import read_labelled_words
+    from tasks.languages.word_languages import WordLanguages
+
+    labels = [label.strip() for label in read_corpus(files.labels)]
+    names = sorted(set(labels))
+    if len(names) < _FEWEST:
+        raise CorpusError(f"labels {files.labels!r}: all lines have one label; a relation needs {_FEWEST} and more")
+    if len(names) > _MOST:
+        # They stand in the report: a text that is given in their place must not.
+        raise CorpusError(f"labels {files.labels!r}: {len(names):,} different ones; give labels, at most {_MOST}")
+    texts = {path: read_corpus(path) for path in dict.fromkeys([files.input, *files.versions])}
+    for path, lines in texts.items():
+        if len(lines) != len(labels):
+            raise CorpusError(
+                f"text {path!r} has {len(lines):,} lines and labels {files.labels!r} {len(labels):,}; give one label a "
+                "line, and versions of the same text"
+            )
+    codes = [code.strip() for code in files.pair.split(",")]
+    label = np.array([names.index(each) for each in labels])
+    resamples = np.concatenate(list(resample_counts(len(labels), settings.bootstrap_samples, settings.seed)))
+    is_test = np.random.default_rng(settings.seed).random(len(labels)) < settings.test_share
+    set_aside = [line for line, tested in zip(texts[files.input], is_test, strict=True) if tested]
+    found: dict[str, dict[str, Any]] = {}
+    first: tuple[np.ndarray, np.ndarray] | None = None
+    for path, lines in texts.items():
+        words = [line.split() for line in lines]
+        plain = WordLanguages(codes, words)
+        labelled = files.language_labels
+        model = LabelledModel(plain, read_labelled_words(labelled, codes)) if labelled else plain
+        main = np.array([_is_mainly(codes[0], line.languages) for line in model.tag(words)])
+        read = [line for line, tested in zip(lines, is_test, strict=True) if not tested]
+        predicted = _predictions(read, label[~is_test], set_aside)
+        drawn = _drawn_v(main, label, len(names), resamples)
+        f1 = _drawn_f1(predicted, label[is_test], len(names), resamples[:, is_test])
+        outcome = _tested(main, label, names, settings.level)
+        outcome |= {"macro_f1": float(f1[0])}
+        ends = {"cramers_v": drawn, "macro_f1": f1[1:]}
+        if first is not None:
+            base = found[files.input]
+            ends |= {"cramers_v_change": drawn - first[0], "macro_f1_change": f1[1:] - first[1]}
+            outcome |= {f"{name}_change": outcome[name] - base[name] for name in ("cramers_v", "macro_f1")}
+            outcome["same_verdict"] = outcome["related"] == base["related"]
+        first = first or (drawn, f1[1:])
+        tail = 50 * (1 - settings.confidence)
+        found[path] = outcome | {
+            f"{name}_ci": np.nanpercentile(values, [tail, 100 - tail]).tolist() for name, values in ends.items()
+        }
+        print(_shown(Path(path).name, found[path]), file=sys.stderr)
+    return Report(seed=settings.seed).measure(labels=names, lines=len(labels), by_text=list(found.values()))
+
+
+def _is_mainly(language: str, languages: Sequence[str | None]) -> bool:
+    from tasks.languages.mixing import spoken
+
+    words = spoken(languages)
+    return 2 * words.count(language) > len(words)
+
+
+def _tested(main: "np.ndarray", label: "np.ndarray", names: Sequence[str], level: float) -> dict[str, Any]:
+    """Chi-squared (Pearson, without correction), Cramer's V, and z of two shares with their pooled variance."""
+    import numpy as np
+    from scipy.stats import chi2
+
+    lines = np.bincount(label, minlength=len(names))
+    share = np.bincount(label, main, len(names)) / lines
+    v = float(_v(share[None] * lines, lines[None])[0])
+    statistic = v**2 * len(label)
+    probability = float(chi2.sf(statistic, len(names) - 1))
+    z = {}
+    for one, other in combinations(range(len(names)), 2):
+        pooled = (share[one] * lines[one] + share[other] * lines[other]) / (lines[one] + lines[other])
+        deviation = np.sqrt(pooled * (1 - pooled) * (1 / lines[one] + 1 / lines[other]))
+        z[f"{names[one]} - {names[other]}"] = float((share[one] - share[other]) / deviation) if deviation else None
+    return {
+        "main_language_share": dict(zip(names, share.tolist(), strict=True)),
+        "chi_squared": statistic,
+        "degrees_of_freedom": len(names) - 1,
+        "probability": probability,
+        "related": probability < level,
+        "cramers_v": v,
+        "z": z,
+    }
+
+
+def _v(hits: "np.ndarray", lines: "np.ndarray") -> "np.ndarray":
+    """Cramer's V of tables with two columns, from their first one (R, L) and the sums of both (R, L): 0 where no line,
+    or every line, is in the first column."""
+    import numpy as np
+
+    whole = lines.sum(axis=1, keepdims=True)
+    share = hits.sum(axis=1, keepdims=True) / whole
+    expected = np.maximum(lines * share * (1 - share), 1e-12)
+    squares = np.where(lines > 0, (hits - lines * share) ** 2 / expected, 0)
+    return np.asarray(np.sqrt(squares.sum(axis=1) / whole[:, 0]))
+
+
+def _drawn_v(main: "np.ndarray", label: "np.ndarray", labels: int, resamples: "np.ndarray") -> "np.ndarray":
+    import numpy as np
+
+    of_label = np.eye(labels)[label]
+    return _v(resamples @ (of_label * main[:, None]), resamples @ of_label)
+
+
+def _predictions(lines: Sequence[str], label: "np.ndarray", tested_on: Sequence[str]) -> "np.ndarray":
+    """Labels that logistic regression over letters finds for the lines of the text itself that are set aside."""
+    import numpy as np
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    letters = TfidfVectorizer(analyzer="char_wb", ngram_range=_LETTERS, min_df=2, sublinear_tf=True)
+    classifier = LogisticRegression(C=4.0, max_iter=300).fit(letters.fit_transform(lines), label)
+    return np.asarray(classifier.predict(letters.transform(tested_on)))
+
+
+def _drawn_f1(predicted: "np.ndarray", label: "np.ndarray", labels: int, resamples: "np.ndarray") -> "np.ndarray":
+    """Macro F1 of the tested lines, and of each resample, (1 + R,)."""
+    import numpy as np
+
+    is_label, is_found = np.eye(labels)[label], np.eye(labels)[predicted]
+    weights = np.concatenate([np.ones((1, len(label))), resamples])
+    hits, sizes = weights @ (is_label * is_found), weights @ is_label + weights @ is_found
+    return np.asarray((2 * hits / np.maximum(sizes, 1)).mean(axis=1))
+
+
+def _shown(name: str, tested: dict[str, Any]) -> str:
+    ends = tested["cramers_v_ci"]
+    relation = "related" if tested["related"] else "NOT related"
+    return (
+        f"{name}: chi-squared {tested['chi_squared']:.1f} ({tested['degrees_of_freedom']} df), V "
+        f"{tested['cramers_v']:.3f} [{ends[0]:.3f}, {ends[1]:.3f}], {relation}; macro F1 {tested['macro_f1']:.3f}"
+    )
+
+
+COMMAND = StageCommand(
+    name="conclusion",
+    stage=conclusion,
+    settings=ConclusionSettings,
+    files=ConclusionFiles,
+    section={},
+)
