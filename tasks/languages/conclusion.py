@@ -73,7 +73,7 @@ def conclusion(settings: ConclusionSettings, files: ConclusionFiles, cell: Cell,
     from tasks.language_model.evaluation.bootstrap import resample_counts
     from tasks.languages.labelled_model import LabelledModel
     from tasks.languages.labelled_words import read_labelled_words
-    from tasks.languages.word_languages import WordLanguages
+    from tasks.languages.word_languages import WordLanguages, codes_of
 
     labels = [label.strip() for label in read_corpus(files.labels)]
     names = sorted(set(labels))
@@ -89,7 +89,8 @@ def conclusion(settings: ConclusionSettings, files: ConclusionFiles, cell: Cell,
                 f"text {path!r} has {len(lines):,} lines and labels {files.labels!r} {len(labels):,}; give one label a "
                 "line, and versions of the same text"
             )
-    codes = [code.strip() for code in files.pair.split(",")]
+    codes = codes_of(files.pair)
+    labelled = read_labelled_words(files.language_labels, codes) if files.language_labels else []
     label = np.array([names.index(each) for each in labels])
     resamples = np.concatenate(list(resample_counts(len(labels), settings.bootstrap_samples, settings.seed)))
     is_test = np.random.default_rng(settings.seed).random(len(labels)) < settings.test_share
@@ -99,8 +100,7 @@ def conclusion(settings: ConclusionSettings, files: ConclusionFiles, cell: Cell,
     for path, lines in texts.items():
         words = [line.split() for line in lines]
         plain = WordLanguages(codes, words)
-        labelled = files.language_labels
-        model = LabelledModel(plain, read_labelled_words(labelled, codes)) if labelled else plain
+        model = LabelledModel(plain, labelled) if labelled else plain
         main = np.array([_is_mainly(codes[0], line.languages) for line in model.tag(words)])
         read = [line for line, tested in zip(lines, is_test, strict=True) if not tested]
         predicted = _predictions(read, label[~is_test], set_aside)

@@ -1,6 +1,7 @@
 """Languages of words where there are labels: a conditional random field over what is known without them."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import log10
 
 from tasks.languages.labelled_words import LabelledWords
 from tasks.languages.word_languages import TaggedLine, WordLanguages, form_of
@@ -53,8 +54,6 @@ class LabelledModel:
 
 def _level(form: str, language: str) -> int:
     """How frequent a word is, in powers of ten from one in a thousand million; 0 where it is on no list."""
-    from math import log10
-
     frequency = word_list(language).get(form, 0.0)
     return max(int(log10(frequency * 1e9)), 0) if frequency else 0
 

@@ -75,9 +75,9 @@ def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, res
     from tasks.languages.labelled_words import read_labelled_words
     from tasks.languages.mixing import Mixing
     from tasks.languages.scores import language_scores
-    from tasks.languages.word_languages import WordLanguages
+    from tasks.languages.word_languages import WordLanguages, codes_of
 
-    codes = [code.strip() for code in files.pair.split(",")]
+    codes = codes_of(files.pair)
 
     def lines() -> Iterator[list[str]]:
         return (line.split() for line in read_lines(files.input))
@@ -121,13 +121,11 @@ def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, res
 
 def _masked(text: str, line: "TaggedLine", spans: "list[MaskedSpan]") -> Iterator[str | None]:
     """The language of each white-space word of which something is masked."""
-    position = 0
-    for word, language in zip(line.words, line.languages, strict=True):
-        position = text.index(word, position)
-        end = position + len(word)
-        if any(span.start < end and position < span.end for span in spans):
+    from tasks.language_model.evaluation.reference_text import is_touched
+
+    for start, word, language in line.places(text):
+        if is_touched(start, start + len(word), spans):
             yield language
-        position = end
 
 
 def _show(mixing: "Mixing", codes: list[str]) -> None:

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.languages.letters import Floats, Integers
+
 STAY = np.array([0.7, 0.8, 0.9, 0.95])
 """Values of ``stay``; above 0.95 a single word of the other language would be read as one of this."""
 _LINES = 1000
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

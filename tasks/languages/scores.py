@@ -27,9 +27,8 @@ def language_scores(
     for line, predicted in zip(gold, found, strict=True):
         both = [(a, b) for a, b in zip(line.languages, predicted, strict=True) if a is not None]
         for language in (*languages, MIXED):
-            is_gold, is_found = [a == language for a, _ in both], [b == language for _, b in both]
-            hits[language].append(2 * sum(map(int.__mul__, map(int, is_gold), map(int, is_found))))
-            sizes[language].append(sum(is_gold) + sum(is_found))
+            hits[language].append(2 * sum(a == b == language for a, b in both))
+            sizes[language].append(sum((a == language) + (b == language) for a, b in both))
         whole = [(a, b) for a, b in both if a != MIXED]
         changes = [(a[0] != b[0], a[1] != b[1]) for a, b in pairwise(whole)]
         hits[SWITCHES].append(2 * sum(a and b for a, b in changes))

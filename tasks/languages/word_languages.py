@@ -45,6 +45,19 @@ class TaggedLine:
     before: list[dict[str, float]]
     """Probability of each language at each place by the words to its left alone."""
 
+    def places(self, text: str) -> Iterator[tuple[int, str, str | None]]:
+        """Where in the line each word begins, the word, and its language."""
+        position = 0
+        for word, language in zip(self.words, self.languages, strict=True):
+            position = text.index(word, position)
+            yield position, word, language
+            position += len(word)
+
+
+def codes_of(pair: str) -> list[str]:
+    """The languages of ``de,tr``."""
+    return [code.strip() for code in pair.split(",")]
+
 
 class WordLanguages:
     """Tells the languages of words."""
@@ -55,7 +68,7 @@ class WordLanguages:
 
         Raises ``ParameterError`` where there are fewer languages, one twice, or none that has a list.
         """
-        _check(languages)
+        check_languages(languages)
         self.languages = tuple(languages)
         self._lists = [word_list(language) for language in languages]
         self._listed = np.array([bool(words) for words in self._lists])
@@ -85,10 +98,8 @@ class WordLanguages:
                 found: list[str | None] = []
                 for at, form in enumerate(forms, start=place):
                     found.append((MIXED if is_mixed[at] else self.languages[best[at]]) if form else None)
-                before = [
-                    dict(zip(self.languages, row, strict=True)) for row in path.before[place:][: len(words)].tolist()
-                ]
-                yield TaggedLine(list(words), found, before)
+                left = path.before[place : place + len(words)].tolist()
+                yield TaggedLine(list(words), found, [dict(zip(self.languages, row, strict=True)) for row in left])
                 place += len(words)
 
     def _learn(self, text: "_Numbered") -> None:
@@ -99,11 +110,9 @@ class WordLanguages:
         self._shares: dict[str, Floats] = {}
         counts = np.bincount(text.words, minlength=len(text.types)).astype(np.float64)
         is_word = np.array([bool(form) for form in text.types])
-        known = np.array([[words.get(form, 0.0) for words in self._lists] for form in text.types]).reshape(
-            -1, len(self._lists)
-        )
+        known = self._frequencies(text.types)
         spelled = self._alphabet.spell(text.types)
-        weights = np.array([self._mixed.weight(form) if self._mixed else 0.0 for form in text.types])
+        weights = self._mixed_weights(text.types)
         total = max(counts[is_word].sum(), 1.0)
         share = np.zeros_like(known)
         unlisted = counts * is_word * _RARE / (_RARE + known.max(axis=1, initial=0.0))
@@ -113,7 +122,7 @@ class WordLanguages:
         own = np.where(self._listed, 0.0, self._own)
         letters = self._spelling(spelled)
         for _ in range(_ROUNDS):
-            general = (1 - self._spelled) * known + self._spelled * letters
+            general = self._general(known, letters)
             plain = (1 - own) * general + own * share
             mixed = self._mixed_share * weights
             emission = np.where(is_word[:, None], (1 - self._mixed_share) * plain + mixed[:, None] + _TINY, 1.0)
@@ -149,6 +158,14 @@ class WordLanguages:
         found = [[words.get(form, 0.0) for words in self._lists] for form in forms]
         return np.array(found).reshape(-1, len(self._lists))
 
+    def _mixed_weights(self, forms: list[str]) -> Floats:
+        """Of each form as a mixed word, (W,)."""
+        return np.array([self._mixed.weight(form) if self._mixed else 0.0 for form in forms])
+
+    def _general(self, known: Floats, letters: Floats) -> Floats:
+        """A word from the list of a language, or else spelled as its words are, (W, K)."""
+        return (1 - self._spelled) * known + self._spelled * letters
+
     def _emission(self, types: list[str]) -> tuple[Floats, Floats]:
         """Probability of each form in each language, (W, K), and how much of it is that of a mixed word, (W,)."""
         new = [form for form in types if form not in self._remembered]
@@ -156,22 +173,19 @@ class WordLanguages:
             self._remembered.clear()
             new = types
         words = [form for form in new if form]
-        known = np.array([[list_.get(form, 0.0) for list_ in self._lists] for form in words]).reshape(
-            -1, len(self._lists)
-        )
+        known = self._frequencies(words)
         letters = self._spelling(self._alphabet.spell(words))
         nowhere = np.zeros(len(self._lists))
         share = np.array([self._shares.get(form, nowhere) for form in words]).reshape(known.shape)
-        plain = (1 - self._own) * ((1 - self._spelled) * known + self._spelled * letters) + self._own * share
-        mixed = [self._mixed_share * self._mixed.weight(form) if self._mixed else 0.0 for form in words]
-        full = (1 - self._mixed_share) * plain + np.array(mixed)[:, None] + _TINY
-        self._remembered |= zip(words, zip(full.tolist(), mixed, strict=True), strict=True)
+        plain = (1 - self._own) * self._general(known, letters) + self._own * share
+        mixed = self._mixed_share * self._mixed_weights(words)
+        full = (1 - self._mixed_share) * plain + mixed[:, None] + _TINY
+        self._remembered |= zip(words, zip(full.tolist(), mixed.tolist(), strict=True), strict=True)
         if "" in new:
             self._remembered[""] = [1.0] * len(self._lists), 0.0
         found = [self._remembered[form] for form in types]
-        return np.array([row for row, _ in found]).reshape(-1, len(self._lists)), np.array(
-            [mixed for _, mixed in found]
-        )
+        rows, of_mixed = zip(*found, strict=True) if found else ((), ())
+        return np.array(rows).reshape(-1, len(self._lists)), np.array(of_mixed)
 
     def _follow(self, text: "_Numbered", emission: Floats) -> Path:
         return follow(self.chain, np.log(emission)[text.words], text.lengths)
@@ -206,7 +220,8 @@ def form_of(word: str) -> str:
     return fold(word)
 
 
-def _check(languages: Sequence[str]) -> None:
+def check_languages(languages: Sequence[str]) -> None:
+    """Raise ``ParameterError`` as ``WordLanguages``."""
     if len(languages) < 2 or len(set(languages)) < len(languages):
         raise ParameterError(f"languages {','.join(languages)!r}: give two different codes or more, such as 'de,tr'")
     listed = listed_languages()

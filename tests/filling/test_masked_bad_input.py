@@ -7,7 +7,7 @@ import pytest
 import torch
 from tiny_families import tokenizer_of
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
-from transformers import BertModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import BertModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, XmodConfig, XmodForMaskedLM
 
 from tasks.cli import main
 from tasks.errors import ModelError
@@ -119,6 +119,14 @@ def test_a_causal_model_given_as_masked(tmp_path, capsys):
     )
     folder = save(LlamaForCausalLM(configuration), WORD_PIECES, tmp_path / "causal")
     with pytest.raises(ModelError, match=r"no masked language model but of another kind.*take a masked one"):
+        MaskedLanguageModel.load(folder)
+
+
+def test_a_model_of_several_languages_that_is_not_told_which(tmp_path):
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    configuration = XmodConfig(vocab_size=len(WORD_PIECES), languages=["de_DE", "en_XX"], **sizes)
+    folder = save(XmodForMaskedLM(configuration), WORD_PIECES, tmp_path / "xmod")
+    with pytest.raises(ModelError, match=r'is not told which .* "default_language" .* one of de_DE, en_XX'):
         MaskedLanguageModel.load(folder)
 
 

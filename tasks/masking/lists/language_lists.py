@@ -10,7 +10,7 @@ The same mechanism masks one language and leaves the other: ``lists: {en: all, e
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice, tee
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -20,6 +20,9 @@ from tasks.masking.lists.allow_list import SHIPPED_LIST
 from tasks.masking.lists.kept_words import word_class
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking.technique import Finding, Technique
+
+if TYPE_CHECKING:
+    from tasks.languages.word_languages import TaggedLine
 
 _ALL, _SHIPPED = "all", "allow_list"
 _NEVER_NAMES = 300
@@ -93,7 +96,7 @@ class WordsByLanguage(Technique):
         model = WordLanguages(self.languages, [line.split() for line in sample])
         raw, words = tee(chain(sample, lines))
         for line, tagged in zip(raw, model.tag(line.split() for line in words), strict=True):
-            yield line, self._of_line(line, tagged.words, tagged.languages)
+            yield line, self._of_line(line, tagged)
 
     def in_force(self) -> dict[str, Any]:
         """How many words each list has, and which share of each language's words was masked."""
@@ -104,10 +107,9 @@ class WordsByLanguage(Technique):
             },
         }
 
-    def _of_line(self, line: str, words: list[str], languages: list[str | None]) -> list[Finding]:
-        found, position = [], 0
-        for word, language in zip(words, languages, strict=True):
-            position = line.index(word, position)
+    def _of_line(self, line: str, tagged: "TaggedLine") -> list[Finding]:
+        found = []
+        for position, word, language in tagged.places(line):
             name = language or "none"
             for start, end in word_spans(word):
                 self._words[name] += 1
@@ -117,7 +119,6 @@ class WordsByLanguage(Technique):
                     found.append(
                         Finding(*place, word_class(word[start:end]), self.name, reason=f"not on {name}'s list")
                     )
-            position += len(word)
         return found
 
     def _keeps(self, form: str, language: str | None) -> bool:
