@@ -33,9 +33,7 @@ from tasks.settings.resources import ResourceSettings
 
 if TYPE_CHECKING:
     from tasks.audit.figure import Figure
-    from tasks.corpora.sidecar import MaskedSpan
     from tasks.languages.mixing import Mixing
-    from tasks.languages.word_languages import TaggedLine
 
 _UNEVEN, _MUCH = 2, 0.1
 """One language is masked unevenly where it is masked so many times as much as another, and so much of it at all."""
@@ -71,6 +69,7 @@ def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, res
     from tasks.corpora.sidecar import read_sidecar
     from tasks.corpora.text_lines import line_writer, read_lines
     from tasks.filling.aligned_fills import side_by_side
+    from tasks.language_model.evaluation.reference_text import is_touched
     from tasks.languages.labelled_model import LabelledModel
     from tasks.languages.labelled_words import read_labelled_words
     from tasks.languages.mixing import Mixing
@@ -94,7 +93,9 @@ def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, res
     with line_writer(files.output, private=True) if files.output else nullcontext() as output:
         for text, line, spans in side_by_side(read_lines(files.input), model.tag(lines()), records):
             mixing.add(line.languages)
-            masked.update(_masked(text, line, spans) if spans else ())
+            if spans:
+                places = line.places(text)
+                masked.update(language for at, word, language in places if is_touched(at, at + len(word), spans))
             if output:
                 output.write(json.dumps({"words": line.words, "languages": line.languages}, ensure_ascii=False) + "\n")
     report = Report().measure(**mixing.fields())
@@ -117,15 +118,6 @@ def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, res
         report.measure(f1={key: value for name, score in scores.items() for key, value in score.fields(name).items()})
         _show_scores(scores)
     return report
-
-
-def _masked(text: str, line: "TaggedLine", spans: "list[MaskedSpan]") -> Iterator[str | None]:
-    """The language of each white-space word of which something is masked."""
-    from tasks.language_model.evaluation.reference_text import is_touched
-
-    for start, word, language in line.places(text):
-        if is_touched(start, start + len(word), spans):
-            yield language
 
 
 def _show(mixing: "Mixing", codes: list[str]) -> None:

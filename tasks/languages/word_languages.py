@@ -68,7 +68,7 @@ class WordLanguages:
 
         Raises ``ParameterError`` where there are fewer languages, one twice, or none that has a list.
         """
-        check_languages(languages)
+        _check(languages)
         self.languages = tuple(languages)
         self._lists = [word_list(language) for language in languages]
         self._listed = np.array([bool(words) for words in self._lists])
@@ -220,8 +220,7 @@ def form_of(word: str) -> str:
     return fold(word)
 
 
-def check_languages(languages: Sequence[str]) -> None:
-    """Raise ``ParameterError`` as ``WordLanguages``."""
+def _check(languages: Sequence[str]) -> None:
     if len(languages) < 2 or len(set(languages)) < len(languages):
         raise ParameterError(f"languages {','.join(languages)!r}: give two different codes or more, such as 'de,tr'")
     listed = listed_languages()

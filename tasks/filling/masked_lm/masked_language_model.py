@@ -335,10 +335,6 @@ def load_masked_model(name: str) -> tuple[Any, Any, list[str]]:
             f"model {name!r} ({type(model).__name__}) has adapters for several languages and is not told which one the "
             f'text is in: set "default_language" in its config.json to one of {", ".join(model.config.languages)}'
         )
-    if model.base_model is model:
-        raise ModelError(
-            f"model {name!r} ({type(model).__name__}) has no body apart from its head; take another masked LM"
-        )
     return model, tokenizer, sorted(information["missing_keys"])
 
 
