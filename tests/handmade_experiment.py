@@ -308,6 +308,8 @@ class _Writer:
                 "fallback_count": 3,
                 "distinct_fills": 420,
                 "restoration_rate": restored,
+                "language_match_rate": None,
+                "switch_rate": None,
                 "expected_restoration_by_frequency": 0.0008,
                 "restoration": {"overall": {"rate_ci": [restored * 0.9, restored * 1.1]}},
             },

@@ -1,6 +1,6 @@
 """The format of word lists: one word a line, in whatever case."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tasks.corpora.text_lines import read_lines
@@ -19,21 +19,27 @@ class WordList:
     """Folded."""
     unusable_lines: list[int]
     """Numbers, from 1, of the lines that are not one word each, such as ``New York`` or ``well-known``."""
+    by_language: dict[str, set[str]] = field(default_factory=dict)
+    """Folded words that are on the list for one language alone."""
 
 
-def read_word_list(path: str | Path, *, empty: bool = False) -> WordList:
-    """Read a list file, one word a line; ``empty``: it may hold none.
+def read_word_list(path: str | Path, *, empty: bool = False, of_languages: bool = False) -> WordList:
+    """Read a list file, one word a line; ``empty``: it may hold none; ``of_languages``: a line may be
+    ``word<TAB>language``.
 
     Case, duplicates, blank lines, a byte order mark and white space round a word make no difference. Raises
     ``CorpusError`` where the file is missing, is not UTF-8, is empty, or hardly a line is one word: it is
     another file then, such as a text or word counts.
     """
-    words = set()
+    words: set[str] = set()
+    by_language: dict[str, set[str]] = {}
     unusable_lines = []
     for number, line in enumerate(read_lines(path, "word list"), start=1):
-        entry = line.strip()
+        entry, language = line.strip(), ""
+        if of_languages and (pair := entry.split("\t"))[-1].isalpha() and len(pair) == 2:
+            entry, language = pair
         if entry and words_of(entry) == [entry]:
-            words.add(fold(entry))
+            (by_language.setdefault(language, set()) if language else words).add(fold(entry))
         elif entry:
             unusable_lines.append(number)
     if len(unusable_lines) > _FEW * len(words):
@@ -43,4 +49,4 @@ def read_word_list(path: str | Path, *, empty: bool = False) -> WordList:
         )
     if not words and not empty:
         raise CorpusError(f"word list {str(path)!r} is empty; it needs one word a line")
-    return WordList(frozenset(words), unusable_lines)
+    return WordList(frozenset(words), unusable_lines, by_language)

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tasks.corpora.text_lines import read_lines
+from tasks.errors import CorpusError
 from tasks.filling.choice import ForbiddenOriginals
 from tasks.filling.fill import DEFAULT_WORK_FOLDER, FillFiles
 from tasks.filling.filled_corpus import CorpusFiller
@@ -14,7 +15,7 @@ from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencie
 from tasks.filling.marker_randomness import MarkerRandomness, fill_secret
 from tasks.filling.masked_sentence import Casing, small_words, usual_forms
 from tasks.filling.restoration import GenericWords
-from tasks.filling.settings import SHIPPED_FILLER, ClassAware, FillingMethod
+from tasks.filling.settings import SHIPPED_FILLER, ClassAware, FillingMethod, LanguageAware
 from tasks.privacy.settings import ReleaseSettings
 from tasks.records.cell import Cell
 from tasks.torch_setup import set_up_torch
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tasks.filling.masked_lm.candidate_words import CandidateWords
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
     from tasks.filling.masked_lm.weighing import PreparedWeighing
+    from tasks.filling.place_languages import PlaceLanguages
     from tasks.filling.surrogates.class_check import ClassChecks
 
 
@@ -34,6 +36,8 @@ class Learned:
     frequencies: WordFrequencies | None = None
     """How frequent words are taken to be, where that is not as in the word counts."""
     weighing: "PreparedWeighing | None" = None
+    languages: "PlaceLanguages | None" = None
+    """Of places and words, where fills keep them."""
     measured: dict[str, Any] = field(default_factory=dict)
     """What the report says of it."""
 
@@ -118,7 +122,8 @@ class FillContext:
         if counts is None and files.word_counts:
             counts = WordFrequencies.read(files.word_counts, letters=method.counts_masked_words)
         elif counts is None and (method.needs_word_counts or files.filler == SHIPPED_FILLER):
-            counts = WordFrequencies.published(letters=method.counts_masked_words)
+            languages = method.languages if isinstance(method, LanguageAware) else []
+            counts = WordFrequencies.published(languages, letters=method.counts_masked_words)
         return cls(
             method,
             files,
@@ -144,6 +149,28 @@ class FillContext:
     def lines(self) -> Iterable[str]:
         """The masked text; read as it is filled, unless it was read as a whole."""
         return self.__dict__.get("masked") or read_lines(self.files.input)
+
+    def off_list(self, frequencies: WordFrequencies) -> dict[str | None, WordFrequencies]:
+        """Words that are on no list of kept words: of each language where fills keep them, else of ``None``.
+
+        Raises ``CorpusError`` where no word is left of one.
+        """
+        languages = self.learned.languages
+        words: dict[str | None, WordFrequencies] = {None: frequencies}
+        if languages is not None:
+            shares = languages.shares(frequencies.words)
+            words = {language: frequencies.shared(share) for language, share in shares.items()}
+        left = {
+            language: each.shared(self.kept.in_language(language).off_list(each.words))
+            for language, each in words.items()
+        }
+        for language, each in left.items():
+            if not each.words:
+                raise CorpusError(
+                    f"every word of the word counts{f' that is of {language!r}' if language else ''} is on the list of "
+                    "kept words: nothing to draw; give --word-counts of more text"
+                )
+        return left
 
     @cached_property
     def learned(self) -> Learned:
@@ -216,4 +243,5 @@ class FillContext:
         if self.files.sidecar and self.word_counts:
             generic = GenericWords(self.word_counts.off_list_probabilities(self.kept), self.word_counts.ranks())
         method = self.method
-        return CorpusFiller(*built, self.kept, method.merge_markers, generic, self.originals, method.copies)
+        languages = self.learned.languages
+        return CorpusFiller(*built, self.kept, method.merge_markers, generic, self.originals, languages, method.copies)

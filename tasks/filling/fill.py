@@ -111,7 +111,7 @@ def fill(
     with _progress_bar() as advance:
         done = fill_corpus(context, devices, resources, advance)
     tally = done.tally
-    report.measure(**done.measured(), **_class_match_rates(tally.counts), **settings.measured(context))
+    report.measure(**done.measured(), **_match_rates(tally.counts), **settings.measured(context))
     if tally.fills and tally.counts.get("class_slots") == 0:
         report.warn("no marker says its class: classes=match changed nothing; give --sidecar, or mask by class")
     if settings.copies > 1 and settings.forbid_original:
@@ -153,16 +153,21 @@ def check_files(settings: FillingMethod, files: FillFiles) -> None:
         refuse_stream(files.input, f"copies={settings.copies} reads it {settings.copies} times")
 
 
-def _class_match_rates(counts: Mapping[str, int]) -> dict[str, float | None]:
-    """Shares of the slots with a class whose fill was of it, at the first choice and at the end; nothing where classes
-    were not checked."""
-    if "class_slots" not in counts:
-        return {}
-    slots = counts["class_slots"]
-    return {
-        "class_match_rate_first": counts["class_matches_first"] / slots if slots else None,
-        "class_match_rate": counts["class_matches"] / slots if slots else None,
+def _match_rates(counts: Mapping[str, int]) -> dict[str, float | None]:
+    """Shares of the slots with a class whose fill was of it, at the first choice and at the end, where classes were
+    checked; of the fills that have the language of their place, and of neighbouring words whose language differs."""
+
+    def rate(part: str, whole: str) -> float | None:
+        return counts[part] / counts[whole] if counts.get(whole) else None
+
+    rates = {
+        "language_match_rate": rate("language_right", "language_places"),
+        "switch_rate": rate("switches", "word_pairs"),
     }
+    if "class_slots" in counts:
+        rates["class_match_rate_first"] = rate("class_matches_first", "class_slots")
+        rates["class_match_rate"] = rate("class_matches", "class_slots")
+    return rates
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from tasks.filling.agreement import agreed
 from tasks.filling.choice import ForbiddenOriginals, originals_of_slots, spans_of_slots, with_spans
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence, check_unchanged, read_masked_line
+from tasks.filling.place_languages import PlaceLanguages
 from tasks.filling.restoration import GenericWords, Restoration
 
 SHARD_LINES = 4096
@@ -230,6 +231,8 @@ class CorpusFiller:
     """For the restoration by frequency."""
     originals: ForbiddenOriginals | None = None
     """The words that the filler must not write, where originals are forbidden."""
+    languages: PlaceLanguages | None = None
+    """Of the places, where fills keep them."""
     copies: int = 1
     """How often the corpus is filled."""
 
@@ -255,6 +258,8 @@ class CorpusFiller:
             lines = [self._filled(shard, *each, tally) for each in zip(shard.lines, sentences, fills, strict=True)]
         # Not a difference of counters, which drops what did not change: a count of 0 is worth saying.
         tally.counts = Counter({name: count - counts.get(name, 0) for name, count in self._counts().items()})
+        if self.languages is not None:
+            tally.counts.update(self.languages.counts(sentences, lines))
         tally.candidate_words = self.filler.candidate_count
         total = self.filler.forward_seconds
         return FilledShard(shard.index, lines, tally.as_plain(), None if total is None else total - seconds)
@@ -281,6 +286,8 @@ class CorpusFiller:
             read_masked_line(line, number, merge_markers=self.merge_markers, document=document)
             for number, (line, document) in enumerate(lines, shard.first_line)
         ]
+        if self.languages is not None:
+            sentences = self.languages.told(shard.lines, sentences)
         if shard.records is None:
             return sentences
         return [with_spans(sentence, spans) for sentence, spans in zip(sentences, shard.records, strict=True)]

@@ -43,6 +43,8 @@ class Slot:
     """Index, from 0, of its first marker in the masked line."""
     last_marker: int
     """Index of its last marker: the same, unless markers were merged."""
+    language: str | None = None
+    """The one that its neighbours speak, where fills are to keep it."""
 
 
 @dataclass(frozen=True, slots=True)

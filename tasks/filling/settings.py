@@ -5,7 +5,7 @@ language models it runs with, and how it is built; and one line in ``tasks.filli
 of the group ``palimpsest.filling_methods`` in another package.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self
 
 from pydantic import Field, model_validator
@@ -163,6 +163,33 @@ class ClassAware(FillingMethod):
         return self.classes == "match"
 
 
+class LanguageAware(ClassAware):
+    """A method whose fills may be held to the language of their place."""
+
+    languages: list[str] = Field(default_factory=list)
+    """Languages that the text mixes, two codes (ISO 639-1) or more, such as ``[en, es]``: a fill has the language that
+    the words round its place have (see ``place_languages``)."""
+
+    @model_validator(mode="after")
+    def _languages_are_several(self) -> Self:
+        if len(self.languages) == 1:
+            raise ValueError(f"languages: {self.languages[0]!r} alone; give the two or more that the text mixes")
+        if self.languages and self.classes == "match":
+            raise ValueError(
+                "languages with classes='match', whose fills a tagger of one language checks; leave one of the two out"
+            )
+        return self
+
+    def learn(self, context: "FillContext") -> "Learned":
+        """How the languages are spoken."""
+        learned = super().learn(context)
+        if not self.languages:
+            return learned
+        from tasks.filling.place_languages import PlaceLanguages
+
+        return replace(learned, languages=PlaceLanguages(self.languages, context.files.input))
+
+
 class ModelMethod(ClassAware):
     """A method that asks a language model."""
 
@@ -175,7 +202,7 @@ class ModelMethod(ClassAware):
         raise NotImplementedError
 
 
-class ChoosingMethod(ModelMethod):
+class ChoosingMethod(ModelMethod, LanguageAware):
     """A method that chooses a word by the scores that the model gives to its candidates."""
 
     order: OrderName = "left_to_right"
@@ -259,7 +286,7 @@ class NoisyCounts(Settings):
         return self
 
 
-class CountingMethod(ClassAware):
+class CountingMethod(LanguageAware):
     """A method that goes by how frequent words are, wherever that is known from."""
 
     needs_word_counts: ClassVar[bool] = True
@@ -376,6 +403,8 @@ def misfit(method: FillingMethod, kind: str) -> Misfit | None:
     if method.fillers and kind not in method.fillers:
         return Misfit(f"method {method.kind!r}", KINDS[method.fillers[0]], "take top_1, top_k or sample")
     order = method.order if isinstance(method, ChoosingMethod) else "left_to_right"
+    if kind == "causal_lm" and isinstance(method, LanguageAware) and method.languages:
+        return Misfit(f"languages={method.languages}", KINDS["masked_lm"], "leave languages out, use unigram")
     if kind == "causal_lm" and order != "left_to_right":
         return Misfit(f"order {order!r}", KINDS["masked_lm"], "set order: left_to_right")
     return None

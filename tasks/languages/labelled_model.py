@@ -1,6 +1,7 @@
 """Languages of words where there are labels: a conditional random field over what is known without them."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from math import log10
 
 from tasks.languages.labelled_words import LabelledWords
@@ -30,10 +31,10 @@ class LabelledModel:
         self._crf.fit([self._features(line) for line in lines], labels)
 
     def tag(self, lines: Iterable[Sequence[str]]) -> Iterator[TaggedLine]:
-        """As ``WordLanguages.tag``; ``before`` is what that says."""
+        """As ``WordLanguages.tag``; ``around`` and ``before`` are what that says."""
         for line in self._plain.tag(lines):
             labels = self._crf.predict_single(self._features(line)) if line.words else []
-            yield TaggedLine(line.words, [None if label == _OTHER else label for label in labels], line.before)
+            yield replace(line, languages=[None if label == _OTHER else label for label in labels])
 
     def _features(self, line: TaggedLine) -> list[list[str]]:
         own = [self._word(word, tag) for word, tag in zip(line.words, line.languages, strict=True)]

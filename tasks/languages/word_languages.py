@@ -42,6 +42,8 @@ class TaggedLine:
     words: list[str]
     languages: list[str | None]
     """A language of the text, ``mixed``, or ``None`` for what is no word: punctuation, a number."""
+    around: list[str]
+    """The likeliest language of each place, also of what is no word: that of its company."""
     before: list[dict[str, float]]
     """Probability of each language at each place by the words to its left alone."""
 
@@ -92,15 +94,21 @@ class WordLanguages:
             emission, mixed = self._emission(numbered.types)
             path = self._follow(numbered, emission)
             is_mixed = (path.languages * (mixed[:, None] / emission)[numbered.words]).sum(axis=1) > 0.5
-            best = path.languages.argmax(axis=1)
+            best = [self.languages[number] for number in path.languages.argmax(axis=1).tolist()]
             place = 0
             for words, forms in zip(read, numbered.forms, strict=True):
                 found: list[str | None] = []
                 for at, form in enumerate(forms, start=place):
-                    found.append((MIXED if is_mixed[at] else self.languages[best[at]]) if form else None)
-                left = path.before[place : place + len(words)].tolist()
-                yield TaggedLine(list(words), found, [dict(zip(self.languages, row, strict=True)) for row in left])
+                    found.append((MIXED if is_mixed[at] else best[at]) if form else None)
+                around, left = best[place : place + len(words)], path.before[place : place + len(words)].tolist()
+                before = [dict(zip(self.languages, row, strict=True)) for row in left]
+                yield TaggedLine(list(words), found, around, before)
                 place += len(words)
+
+    def shares(self, words: Sequence[str]) -> Floats:
+        """Probability of each language of a word without its company, of languages spoken equally often, (W, K)."""
+        probability, _ = self._emission([form_of(word) for word in words])
+        return np.asarray(probability / probability.sum(axis=1, keepdims=True))
 
     def _learn(self, text: "_Numbered") -> None:
         listed = [[w for w in islice(words, _LISTED) if len(w) < _LONGEST and w.isalpha()] for words in self._lists]

@@ -80,7 +80,8 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
     seconds = time.perf_counter() - clock
     kept_words = technique.kept_words
     if files.kept_words:
-        write_lines(files.kept_words, sorted(kept_words or ()), private=True)
+        of_one = (f"{word}\t{code}" for code, words in technique.kept_by_language.items() for word in sorted(words))
+        write_lines(files.kept_words, [*sorted(kept_words or ()), *of_one], private=True)
     share = f"{tally.masked_fraction:.1%}" if tally.masked_fraction is not None else "none"
     print(
         f"{cell.technique}: {tally.masked_words:,} of {tally.words:,} words masked ({share}) "

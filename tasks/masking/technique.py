@@ -8,7 +8,7 @@ sidecar; the records of one marker share its index.
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -82,6 +82,8 @@ class Technique(ABC):
     """The languages (ISO 639-1) of text that it is made for; empty where nobody knows, as of a list of the user's."""
     kept_words: frozenset[str] | None = None
     """Folded words that are never masked, for techniques that go by a list; ``None`` for the others."""
+    kept_by_language: Mapping[str, frozenset[str]] = {}
+    """Folded words that are never masked where they are words of this language."""
 
     @abstractmethod
     def findings(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding]]]:

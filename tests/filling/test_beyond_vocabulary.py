@@ -44,8 +44,8 @@ def kept(tmp_path):
 
 
 def beyond(kept, frequencies=FREQUENCIES, candidates=("tom", "PARIS"), seed=1):
-    inner = Recorder()
-    return BeyondVocabulary(inner, candidates, frequencies, kept, MarkerRandomness(seed)), inner
+    inner, words = Recorder(), {None: frequencies.shared(kept.off_list(frequencies.words))}
+    return BeyondVocabulary(inner, candidates, words, MarkerRandomness(seed)), inner
 
 
 def masked(lines):
@@ -56,7 +56,7 @@ def masked(lines):
 
 def test_a_share_of_the_places_gets_words_beyond_and_the_filler_reads_them_as_known(kept):
     filler, inner = beyond(kept)
-    assert filler.share == 0.4
+    assert filler.share == {None: 0.4}
     assert filler.candidate_count == 4
     advanced = []
     fills = filler.fill(masked(2000), advanced.append)

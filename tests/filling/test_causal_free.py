@@ -1,6 +1,5 @@
 """Free filling: the words of what ``generate`` writes, held against the masked sentence, retried and handed over."""
 
-import numpy as np
 import pytest
 import torch
 from tiny_causal_models import causal_tokenizer, llama_of_last_piece, random_gpt2, random_llama, save
@@ -35,7 +34,7 @@ def sentences(*lines):
 
 
 def unigram(word="word"):
-    return UnigramFiller(WordFrequencies.of([(word, 1)]), np.ones(1, dtype=bool), MarkerRandomness(1))
+    return UnigramFiller({None: WordFrequencies.of([(word, 1)])}, MarkerRandomness(1))
 
 
 def free(model, **settings):

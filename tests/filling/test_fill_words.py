@@ -1,6 +1,5 @@
 """What is written in the place of a marker: a word where a word stood, a figure where the text asks for one."""
 
-import numpy as np
 import pytest
 from scripted_model import ScriptedModel
 
@@ -50,7 +49,7 @@ def test_strong_words_are_whole_words_in_any_case():
 def test_a_draw_by_frequency_writes_what_is_wanted():
     counts = {"dog": 50, "1996": 90, "51,739": 90, "5pm": 90, "shit": 99, "武家": 99}
     frequencies = WordFrequencies.of([*counts.items(), *((f"{number}pm", 1) for number in range(10, 20))])
-    filler = UnigramFiller(frequencies, np.ones(len(frequencies.words), dtype=bool), MarkerRandomness(1))
+    filler = UnigramFiller({None: frequencies}, MarkerRandomness(1))
     found = [set() for _ in range(3)]
     for number in range(1, 100):
         sentence = read_masked_line("the [MASK] for $[MASK] in [DATE]", number, merge_markers=True)
@@ -64,7 +63,7 @@ def test_a_draw_by_frequency_writes_what_is_wanted():
 
 def test_a_masked_language_model_writes_what_is_wanted():
     model = ScriptedModel(["the", "$", "in", "1996", "dog"], lambda words, at: {"1996": 0.5, "dog": 0.3, "the": 0.2})
-    filler = MaskedFiller(model, model.candidates(), BestWord(), batch_sentences=8)
+    filler = MaskedFiller(model, model.candidates(), {None: BestWord()}, batch_sentences=8)
     sentence = read_masked_line("the [MASK] $ [MASK] in [DATE]", 1, merge_markers=True)
     (fills,) = filler.fill([sentence], lambda _: None)
     assert [fill.word for fill in fills] == ["dog", "dog", "1996"]

@@ -4,7 +4,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tasks.errors import CorpusError, ModelError, ParameterError
+from tasks.errors import ModelError, ParameterError
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import read_masked_line
@@ -88,17 +88,11 @@ def test_nothing_to_sample_is_an_error():
 def test_unigram_draws_by_frequency_off_the_list():
     frequencies = WordFrequencies.of([("the", 1000), ("Paris", 60), ("paris", 20), ("x", 50), (",", 9), ("mat", 20)])
     kept = KeptWords(["the"])
-    filler = UnigramFiller(frequencies, kept.off_list(frequencies.words), MarkerRandomness(5))
+    filler = UnigramFiller({None: frequencies.shared(kept.off_list(frequencies.words))}, MarkerRandomness(5))
     sentences = [read_masked_line("[MASK]", number, merge_markers=True) for number in range(1, DRAWS + 1)]
     words = Counter(fills[0].word for fills in filler.fill(sentences, lambda _: None))
     assert_shares(words, {"Paris": 0.6, "paris": 0.2, "mat": 0.2})
     assert frequencies.off_list_probabilities(kept) == pytest.approx({"paris": 0.8, "mat": 0.2})
-
-
-def test_unigram_without_a_word_off_the_list_is_an_error():
-    frequencies = WordFrequencies.of([("the", 2)])
-    with pytest.raises(CorpusError, match="nothing to draw"):
-        UnigramFiller(frequencies, KeptWords(["the"]).off_list(frequencies.words), MarkerRandomness(1))
 
 
 def test_randomness_belongs_to_seed_line_and_marker():

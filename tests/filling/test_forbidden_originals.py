@@ -153,7 +153,7 @@ def test_capitals_do_not_make_the_original_of_another_word():
     """A capital dotless ı is an I: SINIF is also what the capitals of another word are."""
     frequencies = WordFrequencies.of([("sınıf", 1)])
     forbidden = ForbiddenOriginals()
-    filler = UnigramFiller(frequencies, np.ones(1, dtype=bool), MarkerRandomness(5), forbidden)
+    filler = UnigramFiller({None: frequencies}, MarkerRandomness(5), forbidden)
     corpus = CorpusFiller(filler, Casing({}, filler_is_cased=True), KeptWords(), True, None, forbidden)
     shard = Shard(0, 1, ["IT WAS [MASK]"], [[MaskedSpan(7, 12, "MASK", "list", "SINIF", 0)]])
     assert corpus.fill_shard(shard).lines == ["IT WAS sınıf"]
@@ -168,7 +168,7 @@ def test_unigram_holds_every_word_down_where_markers_were_merged():
             forbidden = ForbiddenOriginals()
             marked = sentences(DRAWS, *originals)
             forbidden.take(marked)
-            filler = UnigramFiller(frequencies, np.ones(5, dtype=bool), MarkerRandomness(5), forbidden)
+            filler = UnigramFiller({None: frequencies}, MarkerRandomness(5), forbidden)
             found[originals] = Counter(fill.word for fills in filler.fill(marked, lambda slots: None) for fill in fills)
         with_them, without_them = found.values()
         assert not set(with_them) & set(masked)
@@ -182,7 +182,7 @@ def test_unigram_draws_from_the_other_words():
     frequencies = WordFrequencies.of([("Paris", 60), ("paris", 20), ("mat", 15), ("tom", 5)])
     forbidden = ForbiddenOriginals()
     off_list = KeptWords().off_list(frequencies.words)
-    filler = UnigramFiller(frequencies, off_list, MarkerRandomness(5), forbidden)
+    filler = UnigramFiller({None: frequencies.shared(off_list)}, MarkerRandomness(5), forbidden)
     lines = sentences(DRAWS, "PARIS")
     forbidden.take(lines)
     words = Counter(fills[0].word for fills in filler.fill(lines, lambda _: None))

@@ -259,7 +259,7 @@ def test_every_order_fills_the_same_words_in_batches_of_any_size(order):
     def fills(batch):
         model = model_of()
         choice = DrawLogLinear(ready.scores, ready.allowed, MarkerRandomness(1))
-        filler = MaskedFiller(model, model.candidates(), choice, batch_sentences=batch, order=order)
+        filler = MaskedFiller(model, model.candidates(), {None: choice}, batch_sentences=batch, order=order)
         return [[fill.word for fill in row] for row in filler.fill(sentences, lambda _: None)]
 
     assert fills(1) == fills(64)

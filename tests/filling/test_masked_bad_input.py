@@ -157,7 +157,7 @@ def test_scores_that_are_no_numbers_stop_the_run_and_name_the_line():
                 model.bert.embeddings.word_embeddings.weight[WORD_PIECES.get_vocab()["paris"]] = value
             candidates = candidate_words(WORD_PIECES, name="tiny")
             language_model = MaskedLanguageModel(model, WORD_PIECES, "tiny").prepared()
-            filler = MaskedFiller(language_model, candidates, BestWord(), batch_sentences=64, order=order)
+            filler = MaskedFiller(language_model, candidates, {None: BestWord()}, batch_sentences=64, order=order)
             lines = ["the [MASK] ran", "no marker", "the [MASK] in paris [MASK]", "paris [MASK]", "cat [MASK]"]
             sentences = [
                 read_masked_line(line, number, merge_markers=False) for number, line in enumerate(lines, start=1)

@@ -38,7 +38,7 @@ def filled(language_model, lines, *, order="left_to_right", forms=None, cased=Tr
     candidates = candidate_words(language_model.tokenizer, name="tiny")
     kept = KeptWords()
     choice = Top1(kind="top_1").choice(kept.off_list(candidates.words), MarkerRandomness(1))
-    filler = MaskedFiller(language_model, candidates, choice, batch_sentences=8, order=order)
+    filler = MaskedFiller(language_model, candidates, {None: choice}, batch_sentences=8, order=order)
     casing = Casing(forms or {}, filler_is_cased=cased)
     return CorpusFiller(filler, casing, kept, merge).fill_shard(Shard(0, 1, list(lines), None)).lines
 

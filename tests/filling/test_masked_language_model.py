@@ -26,7 +26,7 @@ def filled(model, tokenizer, lines, settings=None, *, kept=(), seed=1):
     candidates = candidate_words(tokenizer, name="tiny")
     kept = KeptWords(kept)
     choice = settings.choice(kept.off_list(candidates.words), MarkerRandomness(seed))
-    filler = MaskedFiller(language_model, candidates, choice, batch_sentences=settings.batch_sentences)
+    filler = MaskedFiller(language_model, candidates, {None: choice}, batch_sentences=settings.batch_sentences)
     casing = Casing({}, filler_is_cased=True)
     return CorpusFiller(filler, casing, kept, settings.merge_markers).fill_shard(Shard(0, 1, list(lines), None)).lines
 

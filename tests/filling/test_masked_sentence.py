@@ -60,7 +60,7 @@ MARKERS = st.sampled_from(["MASK", "PERSON", "DATE"]).map(Marker)
 def test_filling_changes_no_unmasked_character_but_those_of_articles(pieces, merge):
     line = format_masked(pieces)
     frequencies = WordFrequencies.of([("paris", 3), ("London", 2), ("seven", 1)])
-    filler = UnigramFiller(frequencies, KeptWords().off_list(frequencies.words), MarkerRandomness(1))
+    filler = UnigramFiller({None: frequencies}, MarkerRandomness(1))
     casing = Casing({}, filler_is_cased=True)
     (filled,) = CorpusFiller(filler, casing, KeptWords(), merge).fill_shard(Shard(0, 1, [line], None)).lines
     fill = "(?i:paris|london|seven)"

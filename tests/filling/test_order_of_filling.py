@@ -26,7 +26,7 @@ def fills(model, lines, settings, *, candidates=None, kept=(), batch_sentences=6
     candidates = candidates or candidate_words(WORD_PIECES, name="tiny")
     off_list = KeptWords(kept).off_list(candidates.words)
     choice = settings.choice(off_list, MarkerRandomness(seed))
-    filler = MaskedFiller(model, candidates, choice, batch_sentences=batch_sentences, order=settings.order)
+    filler = MaskedFiller(model, candidates, {None: choice}, batch_sentences=batch_sentences, order=settings.order)
     sentences = [read_masked_line(line, number, merge_markers=merge) for number, line in enumerate(lines, start=1)]
     advanced = []
     filled = filler.fill(sentences, advanced.append)

@@ -21,26 +21,31 @@ def published_frequencies() -> dict[str, float]:
     Entries with digits are left out: that list writes every number of two or more digits with zeros. So are entries
     that are not one word by the rules of ``tasks.corpora.words``.
     """
-    return dict(_english_words())
+    return dict(_words("en"))
 
 
-def _english_words() -> Iterator[tuple[str, float]]:
+def _words(language: str) -> Iterator[tuple[str, float]]:
     """The words and their frequencies, the most frequent first."""
-    from wordfreq import get_frequency_dict
+    from wordfreq import available_languages, get_frequency_dict
 
-    for word, frequency in get_frequency_dict("en", wordlist="best").items():
+    if language not in available_languages("best"):
+        return
+    for word, frequency in get_frequency_dict(language, wordlist="best").items():
         if not any(map(str.isdigit, word)) and words_of(word) == [word]:
             yield word, frequency
 
 
-def published_counts() -> list[tuple[str, int]]:
-    """The 100,000 most frequent of these words with their counts in a billion words, where a user gives no counts.
+def published_counts(language: str = "en") -> list[tuple[str, int]]:
+    """The 100,000 most frequent words of a language with their counts in a billion words, where a user gives no counts;
+    nothing where there is no list of it.
 
-    The published list is all lower case. ``capitals.txt`` has the words that the demo's generic text (SQuAD paragraphs,
-    CC BY-SA 4.0) has three times or more and, as ``usual_forms`` of its word counts finds, hardly ever in lower case.
+    The published list is all lower case. ``capitals.txt`` has, for English, the words that the demo's generic text
+    (SQuAD paragraphs, CC BY-SA 4.0) has three times or more and, as ``usual_forms`` of its word counts finds, hardly
+    ever in lower case.
     """
-    capitals = {fold(word): word for word in _CAPITALS.read_text(encoding="utf-8").split()}
-    frequencies = islice(_english_words(), _MOST_WORDS)
+    known = _CAPITALS.read_text(encoding="utf-8").split() if language == "en" else []
+    capitals = {fold(word): word for word in known}
+    frequencies = islice(_words(language), _MOST_WORDS)
     return [(capitals.get(word, word), round(frequency * _PER_WORDS)) for word, frequency in frequencies]
 
 

@@ -31,7 +31,8 @@ masked text has them, are most probable; both halves in turn.
 
 import zlib
 from array import array
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain
@@ -54,13 +55,22 @@ _NEARLY_ALL = 0.9
 class KeptWords:
     """Folded words that a technique never masks; empty where a technique has no list."""
 
-    def __init__(self, words: Iterable[str] = ()) -> None:
-        self._words = frozenset(words)
+    def __init__(self, words: Iterable[str] = (), by_language: Mapping[str, Iterable[str]] | None = None) -> None:
+        """``by_language``: words that it never masks where they are of this language."""
+        self._words, self._by_language = frozenset(words), by_language or {}
 
     @classmethod
     def read(cls, path: str | Path | None) -> "KeptWords":
-        """Read ``kept_words.txt``; ``None`` is no list. Raises ``CorpusError`` where the file is none."""
-        return cls() if path is None else cls(read_word_list(path, empty=True).words)
+        """Read ``kept_words.txt``: a word a line, or ``word<TAB>language`` where it is kept as a word of that language
+        alone; ``None`` is no list. Raises ``CorpusError`` where the file is none."""
+        if path is None:
+            return cls()
+        words = read_word_list(path, empty=True, of_languages=True)
+        return cls(words.words, words.by_language)
+
+    def in_language(self, language: str | None) -> "KeptWords":
+        """The words that are kept in one language."""
+        return KeptWords(self._words.union(self._by_language.get(language, ()))) if language else self
 
     def __bool__(self) -> bool:
         return bool(self._words)
@@ -113,11 +123,21 @@ class WordFrequencies:
         return frequencies
 
     @classmethod
-    def published(cls, *, letters: bool = False) -> "WordFrequencies":
-        """Those of the published list of English words, where a user has no counts."""
+    def published(cls, languages: Sequence[str] = (), *, letters: bool = False) -> "WordFrequencies":
+        """Those of the published lists of the languages, or of English, where a user has no counts."""
         from tasks.corpora.sources.published_frequencies import published_counts
 
-        return cls.of(published_counts(), letters=letters)
+        counts: Counter[str] = Counter()
+        for language in languages or ["en"]:
+            counts.update(dict(published_counts(language)))
+        return cls.of(counts.items(), letters=letters)
+
+    def shared(self, shares: np.ndarray) -> "WordFrequencies":
+        """The ``(W,)`` share of each word's count, or booleans; words of which none is left are left out."""
+        counts = np.where(shares == 1, self.counts, np.rint(self.counts * shares).astype(np.int64))
+        left = np.flatnonzero(counts)
+        groups = None if self.groups is None else self.groups[left]
+        return WordFrequencies(tuple(self.words[index] for index in left.tolist()), counts[left], groups)
 
     def folded(self) -> set[str]:
         """The words, folded."""

@@ -17,15 +17,17 @@ slots that are nearer to each other than that. Elsewhere ``reach`` is infinite.
 import math
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+import numpy as np
+
 from tasks.errors import ModelError
-from tasks.filling.choice import Choice, ChoiceWithoutOriginals, HidingChoice
-from tasks.filling.fill_words import unwanted, wanted
+from tasks.filling.choice import Choice, ChoiceWithoutOriginals, Chosen, HidingChoice
+from tasks.filling.fill_words import Wanted, unwanted, wanted
 from tasks.filling.filled_corpus import BuiltFiller
 from tasks.filling.marker_randomness import Place
 from tasks.filling.masked_lm.candidate_words import CandidateWords
@@ -96,19 +98,26 @@ class MaskedFiller:
         self,
         model: MaskedLanguageModel,
         candidates: CandidateWords,
-        choice: Choice,
+        choices: Mapping[str | None, Choice],
         *,
+        shares: Mapping[str, np.ndarray] | None = None,
         batch_sentences: int,
         order: OrderName = "left_to_right",
     ) -> None:
+        """``choices``: what chooses, by the language of the place, or at every place by ``None``. ``shares``: for each
+        language the share, ``(W,)``, of each candidate that is of it; none is written where it has no share."""
         import torch
 
-        self._model, self._candidates, self._choice = model, candidates, choice
+        self._model, self._candidates, self._choices = model, candidates, choices
         self._batch_sentences = batch_sentences
         self._asked = ORDERS[order]
         device = model.model.device
         self._spaced, self._glued = (torch.from_numpy(e).to(device) for e in (candidates.spaced, candidates.glued))
-        self._unwanted = unwanted(candidates.words)
+        misplaced = unwanted(candidates.words)
+        self._unwanted: dict[str | None, dict[Wanted, np.ndarray]] = {None: misplaced}
+        for language, share in (shares or {}).items():
+            foreign = np.flatnonzero(share == 0)
+            self._unwanted[language] = {want: np.union1d(none, foreign) for want, none in misplaced.items()}
         self.counts = model.halving.counts
         """How often memory ran out and a batch was halved."""
         self.candidate_count = len(candidates)
@@ -173,8 +182,12 @@ class MaskedFiller:
         scores = parts[0].scores if len(parts) == 1 else torch.cat([part.scores for part in parts])  # (N, W)
         glued = [is_glued for part in parts for is_glued in part.glued]
         places = [Place(state.sentence.number, state.sentence.slots[slot].first_marker) for state, slot in asked]
-        none = [self._unwanted[wanted(state.sentence, slot)] for state, slot in asked]
-        chosen = self._choice.choose(scores.cpu().numpy(), places, none)
+        spoken = [state.sentence.slots[slot].language for state, slot in asked]
+        none = [
+            self._unwanted[language][wanted(state.sentence, slot)]
+            for language, (state, slot) in zip(spoken, asked, strict=True)
+        ]
+        chosen = self._choose(scores.cpu().numpy(), places, none, spoken)
         for (state, slot), is_glued, candidate, fallback in zip(
             asked, glued, chosen.candidates.tolist(), chosen.fallbacks.tolist(), strict=True
         ):
@@ -182,6 +195,21 @@ class MaskedFiller:
             state.pieces[state.positions[slot]] = int(entries[candidate])
             state.fills[slot] = Fill(self._candidates.words[candidate], fallback)
         return len(asked)
+
+    def _choose(
+        self, scores: np.ndarray, places: list[Place], none: list[np.ndarray], spoken: list[str | None]
+    ) -> Chosen:
+        """By the choice of each place's language."""
+        if len(self._choices) == 1:
+            return self._choices[None].choose(scores, places, none)
+        chosen = Chosen(np.zeros(len(places), dtype=np.int64), np.zeros(len(places), dtype=bool))
+        for language in sorted({language for language in spoken if language}):
+            rows = [row for row, each in enumerate(spoken) if each == language]
+            part = self._choices[language].choose(
+                scores[rows], [places[row] for row in rows], [none[row] for row in rows]
+            )
+            chosen.candidates[rows], chosen.fallbacks[rows] = part.candidates, part.fallbacks
+        return chosen
 
     def _scored(self, batch: Sequence[tuple[_Asked, Window]], *, whole: int) -> _Scored:
         """The candidates' scores in a batch, or in a part of one of ``whole`` windows.
@@ -233,16 +261,27 @@ def _slots(batch: Sequence[tuple[_Asked, Window]]) -> list[tuple[_Progress, int]
 def masked_filler(context: "FillContext", method: ChoosingMethod) -> BuiltFiller:
     """The filler of a fill with a masked language model; originals and other classes are kept from its choice."""
     candidates = context.candidates
-    off_list = context.kept.off_list(candidates.words)
-    choice = method.choice(off_list, context.randomness, context.learned)
-    if context.originals is not None:
-        choice = ChoiceWithoutOriginals(cast(HidingChoice, choice), candidates.words, context.originals)
-    if context.classes is not None:
-        choice = context.classes.restricted(choice, candidates.words)
+    shares = context.learned.languages.shares(candidates.words) if context.learned.languages else None
+    for spoken, share in (shares or {}).items():
+        if not share.any():
+            raise ModelError(
+                f"filler {context.model.name!r} has no word of {spoken!r} as one piece; take one for several "
+                "languages, such as 'xlm-roberta-base', or method unigram"
+            )
+    choices: dict[str | None, Choice] = {}
+    for language in shares or (None,):
+        off_list = context.kept.in_language(language).off_list(candidates.words)
+        choices[language] = method.choice(off_list, context.randomness, context.learned)
+        if context.originals is not None:
+            hiding = cast(HidingChoice, choices[language])
+            choices[language] = ChoiceWithoutOriginals(hiding, candidates.words, context.originals)
+        if context.classes is not None:
+            choices[language] = context.classes.restricted(choices[language], candidates.words)
     filler = MaskedFiller(
         context.model.masked,
         candidates,
-        choice,
+        choices,
+        shares=shares,
         batch_sentences=method.batch_sentences,
         order=method.order,
     )

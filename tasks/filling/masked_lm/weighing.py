@@ -17,7 +17,7 @@ by its frequency; then the filler fills the other places, and reads the words th
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -274,22 +274,25 @@ class BeyondVocabulary:
         self,
         filler: Filler,
         candidates: Sequence[str],
-        frequencies: WordFrequencies,
-        kept: KeptWords,
+        words: Mapping[str | None, WordFrequencies],
         randomness: MarkerRandomness,
         originals: ForbiddenOriginals | None = None,
     ) -> None:
-        """``candidates``: the words that ``filler`` may choose; ``originals``: what must not be drawn at each place,
-        where that is forbidden."""
-        off_list = kept.off_list(frequencies.words)
+        """``candidates``: the words that ``filler`` may choose; ``words``: all that may be drawn, by the language of
+        the place or, of every place, by ``None``; ``originals``: what must not be drawn at each place, where that is
+        forbidden."""
         known = set(map(fold, candidates))
-        beyond = off_list & np.array([fold(word) not in known for word in frequencies.words])
+        beyond = {
+            language: each.shared(np.array([fold(word) not in known for word in each.words], dtype=bool))
+            for language, each in words.items()
+        }
         self._filler, self._randomness = filler, randomness
-        self._beyond = (
-            UnigramFiller(frequencies, beyond, randomness, originals, stream=_BEYOND) if beyond.any() else None
-        )
-        self.share = float(frequencies.counts[beyond].sum() / max(1, frequencies.counts[off_list].sum()))
-        """q."""
+        self._beyond = UnigramFiller(beyond, randomness, originals, stream=_BEYOND)
+        self.share = {
+            language: float(beyond[language].counts.sum() / max(1, each.counts.sum()))
+            for language, each in words.items()
+        }
+        """q, by language."""
         self._drawn = 0
 
     @classmethod
@@ -298,7 +301,8 @@ class BeyondVocabulary:
         weighing = context.learned.weighing
         assert weighing is not None, "it learns before it fills"
         chosen = [word for word, allowed in zip(context.candidates.words, weighing.allowed, strict=True) if allowed]
-        return cls(filler, chosen, weighing.frequencies, context.kept, context.randomness, context.originals)
+        words = context.off_list(weighing.frequencies)
+        return cls(filler, chosen, words, context.randomness, context.originals)
 
     @property
     def counts(self) -> Counter[str]:
@@ -313,7 +317,7 @@ class BeyondVocabulary:
     @property
     def candidate_count(self) -> int:
         """Of the filler, and the words beyond."""
-        return self._filler.candidate_count + (self._beyond.candidate_count if self._beyond else 0)
+        return self._filler.candidate_count + self._beyond.candidate_count
 
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot."""
@@ -332,14 +336,13 @@ class BeyondVocabulary:
 
     def _draw(self, sentence: MaskedSentence) -> dict[int, Fill]:
         """The words beyond the vocabulary, by the index of their slot."""
-        if self._beyond is None:
-            return {}
         words = [index for index in range(len(sentence.slots)) if wanted(sentence, index) != "figure"]
         places = {index: Place(sentence.number, sentence.slots[index].first_marker) for index in words}
+        spoken = {index: sentence.slots[index].language for index in words}
         return {
-            index: self._beyond.draw(place)
+            index: self._beyond.draw(place, language=spoken[index])
             for index, place in places.items()
-            if self._randomness.at(place, stream=_DECISION).random() < self.share
+            if self._randomness.at(place, stream=_DECISION).random() < self.share[spoken[index]]
         }
 
 

@@ -64,8 +64,7 @@ class Free(ModelMethod):
         from tasks.filling.methods.unigram import UnigramFiller
 
         if self.fallback == "unigram":
-            frequencies = context.frequencies
-            by_frequency = UnigramFiller(frequencies, context.kept.off_list(frequencies.words), context.randomness)
+            by_frequency = UnigramFiller(context.off_list(context.frequencies), context.randomness)
             filler = FreeFiller(context.model.causal, self, context.randomness, by_frequency)
             return BuiltFiller(filler, context.casing(is_cased=True))
         best = Top1(kind="top_1", batch_sentences=self.batch_sentences, right_context=self.right_context)

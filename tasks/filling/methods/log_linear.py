@@ -144,7 +144,7 @@ class LogLinear(CountingMethod, ChoosingMethod):
         """A draw by the weights that were learned."""
         weighing = learned.weighing if learned else None
         assert weighing is not None, "it learns before it fills"
-        return DrawLogLinear(weighing.scores, weighing.allowed, randomness)
+        return DrawLogLinear(weighing.scores, weighing.allowed & off_list, randomness)
 
     def build(self, context: FillContext) -> BuiltFiller:
         """With a masked language model; words that it has not as one piece are drawn before it fills."""

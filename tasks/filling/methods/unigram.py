@@ -6,7 +6,7 @@ merely giving words off the list their share of the text back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -44,9 +44,8 @@ class Unigram(CountingMethod):
         """A draw by frequency, written as the word counts usually write the word."""
         from tasks.filling.filled_corpus import BuiltFiller
 
-        allowed = context.kept.off_list(context.frequencies.words)
-        frequencies = context.learned.frequencies or context.frequencies
-        filler = UnigramFiller(frequencies, allowed, context.randomness, context.originals)
+        words = context.off_list(context.learned.frequencies or context.frequencies)
+        filler = UnigramFiller(words, context.randomness, context.originals)
         return BuiltFiller(filler, context.casing(is_cased=False))
 
 
@@ -55,30 +54,25 @@ class UnigramFiller:
 
     def __init__(
         self,
-        frequencies: WordFrequencies,
-        off_list: np.ndarray,
+        words: Mapping[str | None, WordFrequencies],
         randomness: MarkerRandomness,
         originals: ForbiddenOriginals | None = None,
         *,
         stream: int = 0,
     ) -> None:
-        """``off_list``: ``(W,)`` booleans over the words of ``frequencies``, which are not on the list of kept
-        words. ``originals``: what must not be drawn at each place, where that is forbidden. ``stream``: of the
-        randomness of a place."""
-        import numpy as np
-
+        """``words``: those that may be drawn, by the language of the place, or of every place by ``None``.
+        ``originals``: what must not be drawn at each place, where that is forbidden. ``stream``: of the randomness of
+        a place."""
         from tasks.filling.fill_words import unwanted
 
-        allowed = np.flatnonzero(off_list)
-        if allowed.size == 0:
-            raise CorpusError("every word of the word counts is on the list of kept words: nothing to draw")
-        words = [frequencies.words[index] for index in allowed]
-        counts = frequencies.counts[allowed]
-        self._draws = {want: _Draws(words, counts, none) for want, none in unwanted(words).items()}
+        self._draws = {
+            language: {want: _Draws(each.words, each.counts, none) for want, none in unwanted(each.words).items()}
+            for language, each in words.items()
+        }
         self.forward_seconds: float | None = None
         """There is no model."""
-        self.candidate_count = len(allowed)
-        """How many words there are to choose from."""
+        self.candidate_count = sum(len(each.words) for each in words.values())
+        """How many words there are to choose from; those of two languages count twice."""
         self._randomness, self._stream = randomness, stream
         self._originals = originals
 
@@ -91,19 +85,19 @@ class UnigramFiller:
         for sentence in sentences:
             fills.append(
                 [
-                    self.draw(Place(sentence.number, slot.first_marker), wanted(sentence, index))
+                    self.draw(Place(sentence.number, slot.first_marker), wanted(sentence, index), slot.language)
                     for index, slot in enumerate(sentence.slots)
                 ]
             )
             advance(len(sentence.slots))
         return fills
 
-    def draw(self, place: Place, want: Wanted = "word") -> Fill:
+    def draw(self, place: Place, want: Wanted = "word", language: str | None = None) -> Fill:
         """The fill of one slot; ``CorpusError`` names its line where every word is forbidden there."""
         from tasks.filling.masked_sentence import Fill
 
         generator = self._randomness.at(place, stream=self._stream)
-        draws = self._draws[want]
+        draws = self._draws[language][want]
         if self._originals is None:
             return Fill(draws.ticket(generator, 1.0))
         most = self._originals.most(place)

@@ -9,6 +9,7 @@ The same mechanism masks one language and leaves the other: ``lists: {en: all, e
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import chain, islice, tee
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -81,8 +82,9 @@ class WordsByLanguage(Technique):
         self.name = settings.kind
         self.languages = tuple(settings.lists)
         self._sample_lines = settings.sample_lines
-        self._lists = {language: _words(language, entry) for language, entry in settings.lists.items()}
-        limited = [words for words in self._lists.values() if words is not None]
+        self._lists = {language: self._list(language, entry) for language, entry in settings.lists.items()}
+        self.kept_by_language = {language: words for language, words in self._lists.items() if words is not None}
+        limited = self.kept_by_language.values()
         self.kept_words = frozenset.intersection(*limited) if limited else None
         self._words: Counter[str] = Counter()
         self._masked: Counter[str] = Counter()
@@ -107,6 +109,25 @@ class WordsByLanguage(Technique):
             },
         }
 
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """Of all languages of the text: a name of one stands in sentences of another."""
+        from tasks.labelled_text.value_pools import names_and_places
+
+        return names_and_places(self.languages)
+
+    def _list(self, language: str, entry: int | str) -> frozenset[str] | None:
+        """Folded; ``None`` for all words there are."""
+        from tasks.languages.word_lists import word_list
+
+        if entry == _ALL:
+            return None
+        if isinstance(entry, int):
+            frequent = (fold(word) for word in word_list(language))
+            safe = (word for rank, word in enumerate(frequent) if rank < _NEVER_NAMES or word not in self._names)
+            return frozenset(islice(safe, entry))
+        return read_word_list(SHIPPED_LIST if entry == _SHIPPED else entry).words
+
     def _of_line(self, line: str, tagged: "TaggedLine") -> list[Finding]:
         found = []
         for position, word, language in tagged.places(line):
@@ -126,19 +147,3 @@ class WordsByLanguage(Technique):
             return False
         words = self._lists[language]
         return words is None or form in words
-
-
-def _words(language: str, entry: int | str) -> frozenset[str] | None:
-    """Folded; ``None`` for all words there are."""
-    from tasks.languages.word_lists import word_list
-
-    if entry == _ALL:
-        return None
-    if isinstance(entry, int):
-        from tasks.labelled_text.value_pools import names_and_places
-
-        names = names_and_places(language)
-        frequent = (fold(word) for word in word_list(language))
-        safe = (word for rank, word in enumerate(frequent) if rank < _NEVER_NAMES or word not in names)
-        return frozenset(islice(safe, entry))
-    return read_word_list(SHIPPED_LIST if entry == _SHIPPED else entry).words

@@ -60,6 +60,23 @@ def test_names_are_not_everyday_words_however_frequent():
     assert texts[1] == "[MASK] works in [MASK]"
 
 
+def test_a_name_of_one_language_is_none_of_the_everyday_words_of_another():
+    """``mehmet`` is a frequent word of Turkish text, and among the names that are given in Germany."""
+    texts, *_ = masked({"de": 20_000, "tr": 40_000}, ["dün mehmet ile okula gittik", "das ist ein schöner tag"])
+    assert texts[0].split()[1] == "[MASK]"
+
+
+def test_kept_words_are_written_with_their_language(tmp_path):
+    (tmp_path / "text.txt").write_text("\n".join(LINES) + "\n", encoding="utf-8")
+    paths = ["--input", "text.txt", "--output", "masked.txt", "--kept-words", "kept.txt"]
+    arguments = [str(tmp_path / each) if each.endswith(".txt") else each for each in paths]
+    lists = ["--technique", "language_lists", "--set", "lists={en: 500, es: 500}"]
+    assert main(["mask", *arguments, *lists]) == 0
+    kept = (tmp_path / "kept.txt").read_text(encoding="utf-8").splitlines()
+    assert {"the\ten", "nada\tes", "no", "no\ten", "no\tes"} <= set(kept)
+    assert "nada" not in kept
+
+
 def test_the_list_may_be_a_file(tmp_path):
     path = tmp_path / "words.txt"
     path.write_text("hermana\nmi\n", encoding="utf-8")

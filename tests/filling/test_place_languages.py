@@ -1,0 +1,107 @@
+"""Fills that keep the language of their place."""
+
+import json
+
+import numpy as np
+import pytest
+from scripted_model import ScriptedModel
+from stage_commands import settings
+
+from tasks.cli import main
+from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.masked_lm.masked_filler import MaskedFiller
+from tasks.filling.masked_sentence import MaskedSentence, Slot, read_masked_line
+from tasks.filling.methods.top_1 import BestWord
+from tasks.filling.place_languages import PlaceLanguages
+from tasks.languages.word_lists import word_list
+
+MASKED = [
+    "we went to the [MASK] with my [MASK] yesterday, and then we were [MASK]",
+    "mi [MASK] no quería [MASK] nada esta mañana porque estaba muy [MASK]",
+    "pero después I told you that [MASK] already and you did not listen",
+    "([MASK]) the children were playing in the [MASK] [MASK], y nosotros nos fuimos a la [MASK] con ella",
+] * 25
+SPOKEN = [["en"] * 3, ["es"] * 3, ["en"], ["en", "en", "es"]] * 25
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "masked.txt").write_text("\n".join(MASKED) + "\n", encoding="utf-8")
+    kept = [f"{word}\t{language}" for language in ("en", "es") for word in list(word_list(language))[:300]]
+    (tmp_path / "kept.txt").write_text("\n".join(kept) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def sentences(lines):
+    return [read_masked_line(line, number, merge_markers=True) for number, line in enumerate(lines, start=1)]
+
+
+def test_neighbours_tell_the_language_of_a_marker(corpus):
+    languages = PlaceLanguages(["en", "es"], str(corpus / "masked.txt"))
+    told = languages.told(MASKED, sentences(MASKED))
+    assert [[slot.language for slot in sentence.slots] for sentence in told] == SPOKEN
+
+
+@pytest.mark.parametrize("languages", [None, ["en", "es"]])
+def test_fills_have_the_language_of_their_place(corpus, languages):
+    """Without the setting nearly all fills are English, and switches appear where nobody made any."""
+    status = main(
+        [
+            "fill", "--input", str(corpus / "masked.txt"), "--output", str(corpus / "filled.txt"), "--method",
+            "unigram", "--kept-words", str(corpus / "kept.txt"), "--report", str(corpus / "report.json"),
+            *(settings(f"languages={json.dumps(languages)}") if languages else ()),
+        ]
+    )  # fmt: skip
+    assert status == 0
+    measured = json.loads((corpus / "report.json").read_text())["measured"]
+    filled = (corpus / "filled.txt").read_text(encoding="utf-8").splitlines()
+    spanish = [line.split()[1] for line in filled[1::4]]
+    english = [line.split()[4] for line in filled[0::4]]
+    share = [
+        np.mean([word_list("es").get(word.lower(), 0) > word_list("en").get(word.lower(), 0) for word in words])
+        for words in (spanish, english)
+    ]
+    assert share[1] < 0.2
+    if languages is None:
+        assert share[0] < 0.3
+        assert measured["switch_rate"] is None
+    else:
+        assert share[0] > 0.8
+        assert measured["language_match_rate"] > 0.95
+        assert measured["language_places"] == 250
+        assert measured["switch_rate"] == pytest.approx(measured["switches"] / measured["word_pairs"])
+
+
+def test_a_word_is_off_the_list_of_its_own_language(corpus):
+    kept = KeptWords.read(corpus / "kept.txt")
+    assert kept.in_language("en").holds("the")
+    assert not kept.in_language("es").holds("the")
+    assert kept.in_language("es").holds("nada")
+
+
+def test_a_masked_language_model_chooses_among_words_of_the_language():
+    model = ScriptedModel(["mi", "house", "casa"], lambda words, at: {"house": 0.6, "casa": 0.3, "mi": 0.1})
+    filler = MaskedFiller(
+        model,
+        model.candidates(),
+        {"en": BestWord(), "es": BestWord()},
+        shares={"en": np.array([0.3, 1.0, 0.0]), "es": np.array([0.7, 0.0, 1.0])},
+        batch_sentences=8,
+    )
+    spoken = MaskedSentence(1, ("mi ", " casa ", ""), (Slot("MASK", 0, 0, "es"), Slot("MASK", 1, 1, "en")))
+    (fills,) = filler.fill([spoken], lambda _: None)
+    assert [fill.word for fill in fills] == ["casa", "house"]
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (settings("languages=[en]"), "give the two or more"),
+        (settings("languages=[en, es]", "classes=match"), "leave one of the two out"),
+        (settings("languages=[xx, yy]"), "no list of words"),
+    ],
+)
+def test_languages_that_cannot_be_kept_are_refused(corpus, capsys, options, complaint):
+    arguments = ["--input", corpus / "masked.txt", "--output", corpus / "filled.txt", "--method", "unigram", *options]
+    assert main(["fill", *map(str, arguments)]) == 1
+    assert complaint in capsys.readouterr().err
