@@ -359,6 +359,7 @@ class _Writer:
                     "rank 1-100": {"targets": 12_000, "perplexity": whole / 4, "perplexity_ci": None},
                     "unknown": {"targets": 420, "perplexity": 50.0, "perplexity_ci": [45.0, 55.0]},
                 },
+                "by_language": {},
                 "oov_rate": 0.021,
                 "words": 20_000,
                 "sentences": 2000,
