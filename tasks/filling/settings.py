@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self
 from pydantic import Field, model_validator
 
 from tasks.errors import ParameterError
+from tasks.languages.word_lists import Languages
 from tasks.masking.settings import SpacyTagger, TaggerSettings
 from tasks.settings.base import Settings
 
@@ -166,14 +167,12 @@ class ClassAware(FillingMethod):
 class LanguageAware(ClassAware):
     """A method whose fills may be held to the language of their place."""
 
-    languages: list[str] = Field(default_factory=list)
+    languages: Languages = Field(default_factory=list)
     """Languages that the text mixes, two codes (ISO 639-1) or more, such as ``[en, es]``: a fill has the language that
     the words round its place have (see ``place_languages``)."""
 
     @model_validator(mode="after")
-    def _languages_are_several(self) -> Self:
-        if len(self.languages) == 1:
-            raise ValueError(f"languages: {self.languages[0]!r} alone; give the two or more that the text mixes")
+    def _languages_have_no_classes(self) -> Self:
         if self.languages and self.classes == "match":
             raise ValueError(
                 "languages with classes='match', whose fills a tagger of one language checks; leave one of the two out"

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from tasks.languages.word_lists import Languages
 from tasks.settings.base import Settings
 from tasks.settings.seeds import Seed
 
@@ -286,7 +287,7 @@ class EvaluationSettings(Settings):
     """Markers such as [MASK] keep what a model gives them, as in the paper, or all other tokens share it."""
     frequency_classes: list[int] = Field(default=[100, 1000, 10_000])
     """Rising ranks in generic text that divide known words into classes of frequency."""
-    languages: list[str] = Field(default_factory=list)
+    languages: Languages = Field(default_factory=list)
     """The languages that the text mixes, such as [en, es]: known words of each, at switch points and by how mixed their
     line is are measured apart; empty: none are."""
 

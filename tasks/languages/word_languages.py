@@ -21,7 +21,7 @@ from tasks.errors import ParameterError
 from tasks.languages.letters import Alphabet, Floats, Integers, LetterModel, SpelledWords
 from tasks.languages.mixed_words import MixedWords
 from tasks.languages.path import Chain, Path, follow
-from tasks.languages.word_lists import listed_languages, word_list
+from tasks.languages.word_lists import several, word_list
 
 MIXED = "mixed"
 _ROUNDS = 10
@@ -70,7 +70,10 @@ class WordLanguages:
 
         Raises ``ParameterError`` where there are fewer languages, one twice, or none that has a list.
         """
-        _check(languages)
+        try:
+            several(languages)
+        except ValueError as error:
+            raise ParameterError(str(error)) from None
         self.languages = tuple(languages)
         self._lists = [word_list(language) for language in languages]
         self._listed = np.array([bool(words) for words in self._lists])
@@ -226,14 +229,3 @@ def form_of(word: str) -> str:
         spans = word_spans(word)
         word = word[spans[0][0] : spans[-1][1]] if spans else word
     return fold(word)
-
-
-def _check(languages: Sequence[str]) -> None:
-    if len(languages) < 2 or len(set(languages)) < len(languages):
-        raise ParameterError(f"languages {','.join(languages)!r}: give two different codes or more, such as 'de,tr'")
-    listed = listed_languages()
-    if not set(languages) & set(listed):
-        raise ParameterError(
-            f"languages {','.join(languages)!r}: no list of words for any of them; one at least needs one, of "
-            f"{', '.join(listed)}"
-        )

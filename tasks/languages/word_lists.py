@@ -1,6 +1,12 @@
 """How frequent a word is in a language, by the published lists of the package ``wordfreq`` (data CC BY-SA 4.0)."""
 
+from collections.abc import Sequence
 from functools import cache
+from typing import Annotated, TypeVar
+
+from pydantic import AfterValidator
+
+Codes = TypeVar("Codes", bound=Sequence[str])
 
 
 @cache
@@ -23,3 +29,23 @@ def listed_languages() -> list[str]:
     from wordfreq import available_languages
 
     return sorted(available_languages("best"))
+
+
+def several(languages: Codes) -> Codes:
+    """The codes as they are: none, or two and more that differ, of which one at least has a list; else
+    ``ValueError``."""
+    if not languages:
+        return languages
+    if len(languages) < 2 or len(set(languages)) < len(languages):
+        raise ValueError(f"languages {','.join(languages)!r}: give two different codes or more, such as 'de,tr'")
+    listed = listed_languages()
+    if not set(languages) & set(listed):
+        raise ValueError(
+            f"languages {','.join(languages)!r}: no list of words for any of them; one at least needs one, of "
+            f"{', '.join(listed)}"
+        )
+    return languages
+
+
+Languages = Annotated[list[str], AfterValidator(several)]
+"""A setting: the languages that a text mixes (ISO 639-1); empty: one alone, and nothing is done about it."""

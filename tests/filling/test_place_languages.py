@@ -96,7 +96,7 @@ def test_a_masked_language_model_chooses_among_words_of_the_language():
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (settings("languages=[en]"), "give the two or more"),
+        (settings("languages=[en]"), "two different codes"),
         (settings("languages=[en, es]", "classes=match"), "leave one of the two out"),
         (settings("languages=[xx, yy]"), "no list of words"),
     ],
