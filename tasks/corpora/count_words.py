@@ -2,8 +2,8 @@
 
 Writes one line per different word, "word<TAB>count", the most frequent first. Words keep their case; what a word
 is (contractions, numbers, addresses) is the same as for masking. The vocabulary threshold and the filling by frequency
-read such a file, made of generic text. Published frequencies of general English can be blended in: one corpus is
-seldom generic enough.
+read such a file, made of generic text. Published frequencies of general English, or of other languages, can be
+blended in: one corpus is seldom generic enough.
 
 Example:
   palimpsest count-words --input data/generic/train.txt --output data/word_counts.tsv
@@ -44,7 +44,7 @@ def count_words(settings: WordCountSettings, files: CountWordsFiles, cell: Cell,
     words, different = sum(counts.values()), len(counts)
     written: dict[str, int] = counts
     if settings.published_share:
-        written = blend_counts(counts, published_frequencies(), settings.published_share)
+        written = blend_counts(counts, published_frequencies(settings.published_languages), settings.published_share)
     write_word_counts(files.output, written)
     print(f"{words:,} words, {different:,} different ones; {len(written):,} written", file=sys.stderr)
     return Report().measure(words=words, different_words=different, written_words=len(written))

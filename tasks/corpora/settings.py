@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from tasks.settings.base import Settings, SourcePath, refuse_out_of_order
 from tasks.settings.seeds import Seed
@@ -57,5 +57,19 @@ class WordCountSettings(Settings):
     """Where the frequencies of generic words come from: ``word_counts`` in ``params.yaml``."""
 
     published_share: float = Field(default=0.0, ge=0, le=1)
-    """Weight of the published frequencies of general English (package ``wordfreq``) beside the counts of the generic
+    """Weight of the published frequencies of a language (package ``wordfreq``) beside the counts of the generic
     text: 0 for the text alone, 1 for the published ones alone."""
+    published_languages: list[str] = Field(default=["en"], min_length=1)
+    """The languages of the published frequencies, such as [en, es] for text that mixes them; equally much of each."""
+
+    @field_validator("published_languages")
+    @classmethod
+    def _languages_are_published(cls, languages: list[str]) -> list[str]:
+        from tasks.languages.word_lists import listed_languages
+
+        unknown = [language for language in languages if language != "en" and language not in listed_languages()]
+        if unknown:
+            raise ValueError(
+                f"{', '.join(unknown)}: no published frequencies; give some of {', '.join(listed_languages())}"
+            )
+        return languages

@@ -5,7 +5,7 @@ encyclopedia alone makes ``yeah`` and ``homework`` rare words. The package ``wor
 encyclopedia, subtitles, news, books, web pages and social media as one frequency per word.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -15,13 +15,17 @@ _CAPITALS = Path(__file__).parent / "capitals.txt"
 _MOST_WORDS, _PER_WORDS = 100_000, 10**9
 
 
-def published_frequencies() -> dict[str, float]:
-    """Relative frequency of each English word of ``wordfreq``, lower case.
+def published_frequencies(languages: Sequence[str] = ("en",)) -> dict[str, float]:
+    """Relative frequency of each word of ``wordfreq``, lower case, in text that has equally much of each language.
 
     Entries with digits are left out: that list writes every number of two or more digits with zeros. So are entries
     that are not one word by the rules of ``tasks.corpora.words``.
     """
-    return dict(_words("en"))
+    frequencies: dict[str, float] = {}
+    for language in languages:
+        for word, frequency in _words(language):
+            frequencies[word] = frequencies.get(word, 0.0) + frequency / len(languages)
+    return frequencies
 
 
 def _words(language: str) -> Iterator[tuple[str, float]]:
