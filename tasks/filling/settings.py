@@ -5,7 +5,7 @@ language models it runs with, and how it is built; and one line in ``tasks.filli
 of the group ``palimpsest.filling_methods`` in another package.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self
 
 from pydantic import Field, model_validator
@@ -383,27 +383,3 @@ def refuse_forbidding(what: str) -> NoReturn:
         "masked text again sees at which places another word stands, and which word was avoided there: the masked "
         "one; leave forbid_original out, or use sample, log_linear or unigram"
     )
-
-
-@dataclass(frozen=True)
-class Misfit:
-    """What keeps a method from running with a kind of filler."""
-
-    what: str
-    """``method 'free'`` or ``order 'all_at_once'``."""
-    needs: str
-    """``masked`` or ``causal``."""
-    remedy: str
-    """What to take instead."""
-
-
-def misfit(method: FillingMethod, kind: str) -> Misfit | None:
-    """What keeps the method from running with fillers of the kind; ``None`` where nothing does."""
-    if method.fillers and kind not in method.fillers:
-        return Misfit(f"method {method.kind!r}", KINDS[method.fillers[0]], "take top_1, top_k or sample")
-    order = method.order if isinstance(method, ChoosingMethod) else "left_to_right"
-    if kind == "causal_lm" and isinstance(method, LanguageAware) and method.languages:
-        return Misfit(f"languages={method.languages}", KINDS["masked_lm"], "leave languages out, use unigram")
-    if kind == "causal_lm" and order != "left_to_right":
-        return Misfit(f"order {order!r}", KINDS["masked_lm"], "set order: left_to_right")
-    return None

@@ -5,7 +5,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tasks.filling.settings import KINDS, misfit
+from tasks.filling.fillers.settings import misfit
+from tasks.filling.settings import KINDS
 from tasks.parameters.compare_settings import Fills
 from tasks.records.cells import BASELINES, NO_LANGUAGE_MODEL, ORACLE, PRETRAINED, audited_cells
 from tasks.spelling import nearest

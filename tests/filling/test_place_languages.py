@@ -8,10 +8,12 @@ from scripted_model import ScriptedModel
 from stage_commands import settings
 
 from tasks.cli import main
+from tasks.filling.fillers.settings import misfit
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_sentence import MaskedSentence, Slot, read_masked_line
 from tasks.filling.methods.top_1 import BestWord
+from tasks.filling.methods.top_k import TopK
 from tasks.filling.place_languages import PlaceLanguages
 from tasks.languages.word_lists import word_list
 
@@ -105,3 +107,8 @@ def test_languages_that_cannot_be_kept_are_refused(corpus, capsys, options, comp
     arguments = ["--input", corpus / "masked.txt", "--output", corpus / "filled.txt", "--method", "unigram", *options]
     assert main(["fill", *map(str, arguments)]) == 1
     assert complaint in capsys.readouterr().err
+
+
+def test_a_causal_filler_cannot_keep_languages():
+    found = misfit(TopK(kind="top_k", languages=["en", "es"]), "causal_lm")
+    assert (found.what, found.needs) == ("languages=['en', 'es']", "masked")

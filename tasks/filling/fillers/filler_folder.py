@@ -27,7 +27,8 @@ from typing import Any
 from tasks.causal_model import ADAPTER, gguf_file_in, save_adapter
 from tasks.errors import ModelError, ParameterError
 from tasks.files.atomic_file import PUBLIC_MODE, atomic_folder
-from tasks.filling.settings import KINDS, FillingMethod, misfit
+from tasks.filling.fillers.settings import misfit
+from tasks.filling.settings import KINDS, FillingMethod
 from tasks.model_source import check_model_folder, locate_model, unreachable
 
 RECORD = "causal_filler.json"

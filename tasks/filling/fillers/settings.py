@@ -2,12 +2,13 @@
 ``params.yaml`` (paper 3.2).
 """
 
+from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from tasks.filling.methods import AnyMethod
-from tasks.filling.settings import misfit
+from tasks.filling.settings import KINDS, ChoosingMethod, FillingMethod, LanguageAware
 from tasks.settings.base import Settings
 from tasks.settings.seeds import Seed
 
@@ -163,3 +164,27 @@ class CausalLanguageModelTuning(Tuning, LoraTraining):
 
 
 TuningSettings = Annotated[MaskedLanguageModelTuning | CausalLanguageModelTuning, Field(discriminator="kind")]
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """What keeps a method from running with a kind of filler."""
+
+    what: str
+    """``method 'free'`` or ``order 'all_at_once'``."""
+    needs: str
+    """``masked`` or ``causal``."""
+    remedy: str
+    """What to take instead."""
+
+
+def misfit(method: FillingMethod, kind: str) -> Misfit | None:
+    """What keeps the method from running with fillers of the kind; ``None`` where nothing does."""
+    if method.fillers and kind not in method.fillers:
+        return Misfit(f"method {method.kind!r}", KINDS[method.fillers[0]], "take top_1, top_k or sample")
+    order = method.order if isinstance(method, ChoosingMethod) else "left_to_right"
+    if kind == "causal_lm" and isinstance(method, LanguageAware) and method.languages:
+        return Misfit(f"languages={method.languages}", KINDS["masked_lm"], "leave languages out, use unigram")
+    if kind == "causal_lm" and order != "left_to_right":
+        return Misfit(f"order {order!r}", KINDS["masked_lm"], "set order: left_to_right")
+    return None
