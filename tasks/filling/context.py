@@ -160,10 +160,7 @@ class FillContext:
         if languages is not None:
             shares = languages.shares(frequencies.words)
             words = {language: frequencies.shared(share) for language, share in shares.items()}
-        left = {
-            language: each.shared(self.kept.in_language(language).off_list(each.words))
-            for language, each in words.items()
-        }
+        left = {language: each.shared(self.kept.off_list(each.words, language)) for language, each in words.items()}
         for language, each in left.items():
             if not each.words:
                 raise CorpusError(

@@ -172,9 +172,10 @@ class FillingTally:
         self.lines += 1
         self.markers += sentence.slots[-1].last_marker + 1 if sentence.slots else 0
         self.fills += len(fills)
-        for fill in fills:
+        # A line that was written anew has slots and no fills.
+        for slot, fill in zip(sentence.slots, fills, strict=False):
             self.fallbacks += fill.fallback
-            self.off_list += not self.kept.holds(fill.word)
+            self.off_list += not self.kept.holds(fill.word, slot.language)
             self.words.add(fold(fill.word))
 
     @property

@@ -1,18 +1,16 @@
 """The language of each place to be filled, as its neighbours tell it, so that a fill does not switch where nobody did.
 
 The languages are learned from the masked text alone (``tasks.languages``): a marker says nothing, and the sticky path
-decides by the words round it. So a fill gives away nothing of the masked word that the masked text did not say.
+decides by the words round it.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 
 import numpy as np
 
 from tasks.corpora.masked_text import Marker, parse_masked
-from tasks.corpora.text_lines import read_lines
 from tasks.filling.masked_sentence import MaskedSentence
 from tasks.languages.mixing import Mixing
 from tasks.languages.word_languages import TaggedLine, WordLanguages
@@ -25,14 +23,14 @@ _LEAST_SHARE = 0.1
 class PlaceLanguages:
     """Tells the languages of markers, and of words that may stand there."""
 
-    def __init__(self, languages: Sequence[str], masked: str) -> None:
-        """``languages``: two codes or more (ISO 639-1); ``masked``: path of the masked text, whose first lines say how
-        its languages are spoken.
+    def __init__(self, languages: Sequence[str], masked: Sequence[str]) -> None:
+        """``languages``: two codes or more (ISO 639-1); ``masked``: the masked text, whose first lines say how its
+        languages are spoken.
 
         Raises ``ParameterError`` where there is no list of words for any of the languages.
         """
         self.languages = tuple(languages)
-        self._model = WordLanguages(languages, (line.split() for line in islice(read_lines(masked), _SAMPLE_LINES)))
+        self._model = WordLanguages(languages, (line.split() for line in masked[:_SAMPLE_LINES]))
 
     def told(self, lines: Sequence[str], sentences: Sequence[MaskedSentence]) -> list[MaskedSentence]:
         """The sentences of masked lines, each slot with its language."""

@@ -186,7 +186,7 @@ class LanguageAware(ClassAware):
             return learned
         from tasks.filling.place_languages import PlaceLanguages
 
-        return replace(learned, languages=PlaceLanguages(self.languages, context.files.input))
+        return replace(learned, languages=PlaceLanguages(self.languages, context.masked))
 
 
 class ModelMethod(ClassAware):

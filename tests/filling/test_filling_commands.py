@@ -42,6 +42,13 @@ def fill(corpus, *options):
     return main(["fill", *map(str, arguments)])
 
 
+def test_unigram_without_a_word_off_the_list_is_an_error(corpus, capsys):
+    (corpus / "all_words.txt").write_text("the\ntom\ndog\nparis\n", encoding="utf-8")
+    lists = ["--kept-words", corpus / "all_words.txt", "--word-counts", corpus / "word_counts.tsv"]
+    assert fill(corpus, "--method", "unigram", *lists) == 1
+    assert "nothing to draw" in capsys.readouterr().err
+
+
 def test_fill_writes_lines_and_report(corpus, filler):
     status = fill(
         corpus, "--filler", filler, "--method", "top_k", *settings("k=3"), "--kept-words", corpus / "kept_words.txt",

@@ -1,6 +1,7 @@
 """Fills that keep the language of their place."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -38,8 +39,8 @@ def sentences(lines):
     return [read_masked_line(line, number, merge_markers=True) for number, line in enumerate(lines, start=1)]
 
 
-def test_neighbours_tell_the_language_of_a_marker(corpus):
-    languages = PlaceLanguages(["en", "es"], str(corpus / "masked.txt"))
+def test_neighbours_tell_the_language_of_a_marker():
+    languages = PlaceLanguages(["en", "es"], MASKED)
     told = languages.told(MASKED, sentences(MASKED))
     assert [[slot.language for slot in sentence.slots] for sentence in told] == SPOKEN
 
@@ -71,14 +72,26 @@ def test_fills_have_the_language_of_their_place(corpus, languages):
         assert share[0] > 0.8
         assert measured["language_match_rate"] > 0.95
         assert measured["language_places"] == 250
+        assert measured["off_list_share"] == 1
         assert measured["switch_rate"] == pytest.approx(measured["switches"] / measured["word_pairs"])
+
+
+def test_text_from_standard_input_is_filled_whole(corpus, monkeypatch):
+    """Learning the languages must not use up the lines that are to be filled."""
+    command = ["fill", "--output", str(corpus / "filled.txt"), "--method", "unigram", *settings("languages=[en, es]")]
+    assert main([*command, "--input", str(corpus / "masked.txt")]) == 0
+    from_file = (corpus / "filled.txt").read_bytes()
+    with (corpus / "masked.txt").open(encoding="utf-8") as text:
+        monkeypatch.setattr(sys, "stdin", text)
+        assert main([*command, "--input", "-"]) == 0
+    assert (corpus / "filled.txt").read_bytes() == from_file
 
 
 def test_a_word_is_off_the_list_of_its_own_language(corpus):
     kept = KeptWords.read(corpus / "kept.txt")
-    assert kept.in_language("en").holds("the")
-    assert not kept.in_language("es").holds("the")
-    assert kept.in_language("es").holds("nada")
+    assert kept.holds("the", "en")
+    assert not kept.holds("the", "es")
+    assert kept.holds("nada", "es")
 
 
 def test_a_masked_language_model_chooses_among_words_of_the_language():

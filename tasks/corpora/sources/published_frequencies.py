@@ -30,9 +30,11 @@ def published_frequencies(languages: Sequence[str] = ("en",)) -> dict[str, float
 
 def _words(language: str) -> Iterator[tuple[str, float]]:
     """The words and their frequencies, the most frequent first."""
-    from wordfreq import available_languages, get_frequency_dict
+    from wordfreq import get_frequency_dict
 
-    if language not in available_languages("best"):
+    from tasks.languages.word_lists import listed_languages
+
+    if language not in listed_languages():
         return
     for word, frequency in get_frequency_dict(language, wordlist="best").items():
         if not any(map(str.isdigit, word)) and words_of(word) == [word]:

@@ -32,7 +32,7 @@ masked text has them, are most probable; both halves in turn.
 import zlib
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain
@@ -55,7 +55,9 @@ _NEARLY_ALL = 0.9
 class KeptWords:
     """Folded words that a technique never masks; empty where a technique has no list."""
 
-    def __init__(self, words: Iterable[str] = (), by_language: Mapping[str, Iterable[str]] | None = None) -> None:
+    def __init__(
+        self, words: Iterable[str] = (), by_language: Mapping[str | None, Collection[str]] | None = None
+    ) -> None:
         """``by_language``: words that it never masks where they are of this language."""
         self._words, self._by_language = frozenset(words), by_language or {}
 
@@ -68,23 +70,20 @@ class KeptWords:
         words = read_word_list(path, empty=True, of_languages=True)
         return cls(words.words, words.by_language)
 
-    def in_language(self, language: str | None) -> "KeptWords":
-        """The words that are kept in one language."""
-        return KeptWords(self._words.union(self._by_language.get(language, ()))) if language else self
-
     def __bool__(self) -> bool:
-        return bool(self._words)
+        return bool(self._words or self._by_language)
 
     def __len__(self) -> int:
         return len(self._words)
 
-    def holds(self, word: str) -> bool:
-        """Whether the word, folded, is on the list."""
-        return fold(word) in self._words
+    def holds(self, word: str, language: str | None = None) -> bool:
+        """Whether the word, folded, is on the list; as a word of a language, if one is given."""
+        folded = fold(word)
+        return folded in self._words or folded in self._by_language.get(language, ())
 
-    def off_list(self, words: Iterable[str]) -> np.ndarray:
+    def off_list(self, words: Iterable[str], language: str | None = None) -> np.ndarray:
         """``(W,)`` booleans: which of the words are not on the list (all of them where there is none)."""
-        return np.array([fold(word) not in self._words for word in words], dtype=bool)
+        return np.array([not self.holds(word, language) for word in words], dtype=bool)
 
 
 @dataclass(frozen=True)

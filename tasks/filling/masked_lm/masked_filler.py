@@ -270,7 +270,7 @@ def masked_filler(context: "FillContext", method: ChoosingMethod) -> BuiltFiller
             )
     choices: dict[str | None, Choice] = {}
     for language in shares or (None,):
-        off_list = context.kept.in_language(language).off_list(candidates.words)
+        off_list = context.kept.off_list(candidates.words, language)
         choices[language] = method.choice(off_list, context.randomness, context.learned)
         if context.originals is not None:
             hiding = cast(HidingChoice, choices[language])
