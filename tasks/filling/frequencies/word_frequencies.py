@@ -55,9 +55,7 @@ _NEARLY_ALL = 0.9
 class KeptWords:
     """Folded words that a technique never masks; empty where a technique has no list."""
 
-    def __init__(
-        self, words: Iterable[str] = (), by_language: Mapping[str | None, Collection[str]] | None = None
-    ) -> None:
+    def __init__(self, words: Iterable[str] = (), by_language: Mapping[str, Collection[str]] | None = None) -> None:
         """``by_language``: words that it never masks where they are of this language."""
         self._words, self._by_language = frozenset(words), by_language or {}
 
@@ -79,7 +77,7 @@ class KeptWords:
     def holds(self, word: str, language: str | None = None) -> bool:
         """Whether the word, folded, is on the list; as a word of a language, if one is given."""
         folded = fold(word)
-        return folded in self._words or folded in self._by_language.get(language, ())
+        return folded in self._words or folded in self._by_language.get(language or "", ())
 
     def off_list(self, words: Iterable[str], language: str | None = None) -> np.ndarray:
         """``(W,)`` booleans: which of the words are not on the list (all of them where there is none)."""
