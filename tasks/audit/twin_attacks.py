@@ -12,7 +12,7 @@ from tasks.audit.line_scores import score_lines
 from tasks.audit.model_attacks import Shadow, canary_figures, membership_of, neighbourhood_of
 from tasks.audit.twin import Obfuscate, Obfuscated, TwinText, twin_text
 from tasks.corpora.text_lines import read_lines, write_lines
-from tasks.filling.beside_corpus import context_beside, mask_beside
+from tasks.filling.beside_corpus import PlantedLines, context_beside, mask_beside
 from tasks.filling.filled_corpus import Shard
 from tasks.filling.fillers.tune_filler import TuneFiles
 from tasks.language_model.adapt import AdaptFiles, adapt
@@ -137,7 +137,10 @@ class TwinAttack:
             masked = mask_beside(technique, lines, files.word_counts, threads)
             if method is None:
                 return Obfuscated(masked.lines, masked.spans)
-            context = context_beside(method, Path(str(files.masked)) / str(cell.technique), files, cell, threads)
+            names = [f"canary {line}" for line in lines]
+            planted = PlantedLines(masked.lines, masked.spans, names, files.documents)
+            folder = Path(str(files.masked)) / str(cell.technique)
+            context = context_beside(method, folder, files, cell, threads, planted=planted)
             # Lines behind those of the corpus, each a document of its own.
             documents = [f"canary {number}" for number in range(len(lines))]
             shard = Shard(0, 1 + len(context.masked), masked.lines, masked.spans, documents)

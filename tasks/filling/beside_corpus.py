@@ -4,7 +4,7 @@ What a fill learns before its first line, it learns from the corpus, which these
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,6 +26,18 @@ class MaskedLines:
 
     lines: list[str]
     spans: list[list[MaskedSpan]]
+
+
+@dataclass(frozen=True)
+class PlantedLines(MaskedLines):
+    """Lines whose masked words are counted with the corpus's, where a method counts these: for an attack, of which
+    numbers alone leave. The counts have noise of their own, are kept nowhere, and spend nothing of the corpus's budget.
+    """
+
+    documents: list[str]
+    """Of each of them."""
+    corpus_documents: str | None
+    """File with the document of each line of the corpus."""
 
 
 class CorpusFiles(StageFiles):
@@ -59,14 +71,17 @@ def context_beside(
     cell: Cell,
     threads: int,
     like: "FillContext | None" = None,
+    planted: PlantedLines | None = None,
 ) -> "FillContext":
     """That of a fill of the corpus whose masked text lies in the folder ``masked``; ``like`` as for ``FillContext``.
 
-    Its sidecar is not read, so a method that counts masked words goes by the frequencies of the domain here.
+    A method that counts masked words counts the corpus's with those ``planted``, and without any it goes by the
+    frequencies of the domain: the sidecar is read for nothing else.
     """
     from tasks.filling.context import FillContext
 
-    if method.counts_masked_words:
+    counts = method.counts_masked_words and planted is not None
+    if method.counts_masked_words and not counts:
         method = method.model_copy(update={"prior": "domain", "counts": None})
     given = FillFiles(
         input=str(masked / "text.txt"),
@@ -76,5 +91,8 @@ def context_beside(
         word_counts=files.word_counts,
         tuning_text=files.tuning_text,
         generic_text=files.generic_text,
+        sidecar=str(masked / "sidecar.jsonl") if counts else None,
+        documents=planted.corpus_documents if planted else None,
     )
-    return FillContext.read(method, given, cell, threads, like=like)
+    context = FillContext.read(method, given, cell, threads, like=like)
+    return replace(context, planted=planted) if counts else context

@@ -21,6 +21,7 @@ from tasks.records.cell import Cell
 from tasks.torch_setup import set_up_torch
 
 if TYPE_CHECKING:
+    from tasks.filling.beside_corpus import PlantedLines
     from tasks.filling.causal_lm.language_model import CausalLanguageModel
     from tasks.filling.masked_lm.candidate_words import CandidateWords
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
@@ -97,6 +98,8 @@ class FillContext:
     model: FillerModel
     work_folder: str
     """Where weights that were learned are kept for later fills."""
+    planted: "PlantedLines | None" = None
+    """Counted with the corpus, for an attack."""
 
     @classmethod
     def read(

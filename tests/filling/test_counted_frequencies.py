@@ -10,12 +10,15 @@ from made_up_words import made_up_words
 from scipy.stats import chisquare
 
 import tasks.filling.frequencies.counted_frequencies as counted_frequencies_module
-from tasks.corpora.sidecar import MaskedSpan
+from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.errors import CorpusError
+from tasks.filling.beside_corpus import CorpusFiles, PlantedLines, context_beside
 from tasks.filling.frequencies.counted_frequencies import counted_frequencies
 from tasks.filling.frequencies.noise import log_probabilities, noise, threshold
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+from tasks.filling.methods.unigram import Unigram
 from tasks.filling.settings import NoisyCounts
+from tasks.records.cell import Cell
 
 PUBLIC = WordFrequencies.of(
     [("the", 900), ("digits", 10), ("Digits", 5), ("spectral", 10), ("queue", 40), ("Paris", 30)]
@@ -255,3 +258,33 @@ def test_text_without_markers_and_lists_that_hold_everything() -> None:
     same = counted_frequencies(PUBLIC, everything, [line("odd")], NoisyCounts(), KEY)
     assert same.frequencies.counts.tolist() == PUBLIC.counts.tolist()
     assert same.measured["taken_share"] is None
+
+
+@pytest.mark.parametrize("unit", ["line", "document"])
+def test_words_of_planted_lines_are_counted_with_the_corpus_and_nothing_is_kept(tmp_path, monkeypatch, unit):
+    """As an audit plants them: their counts tell of them, and spend nothing."""
+    monkeypatch.chdir(tmp_path)
+    number = 400
+    (tmp_path / "text.txt").write_text("the [MASK]\n" * number, encoding="utf-8")
+    write_sidecar(tmp_path / "sidecar.jsonl", [[MaskedSpan(4, 9, "MASK", "list", "digits", 0)]] * number)
+    (tmp_path / "documents.txt").write_text("".join(f"{line // 2}\n" for line in range(number)), encoding="utf-8")
+    (tmp_path / "kept_words.txt").write_text("the\n", encoding="utf-8")
+    (tmp_path / "generic.txt").write_text("the the the\n", encoding="utf-8")
+    counts = "".join(f"{word}\t{count}\n" for word, count in zip(PUBLIC.words, PUBLIC.counts.tolist(), strict=True))
+    (tmp_path / "counts.tsv").write_text(counts, encoding="utf-8")
+    method = Unigram(kind="unigram", prior="counted", counts=NoisyCounts(epsilon=8.0, unit=unit))
+    files = CorpusFiles(word_counts="counts.tsv", generic_text="generic.txt")
+    planted = PlantedLines(
+        ["the [MASK]"] * number,
+        [[MaskedSpan(4, 12, "MASK", "list", "spectral", 0)]] * number,
+        [f"canary {line}" for line in range(number)],
+        "documents.txt",
+    )
+    with_canaries = context_beside(method, tmp_path, files, Cell(seed=1), 1, planted=planted)
+    found = shares(with_canaries.learned)
+    # Of a document one word is counted, and the corpus has two lines in each.
+    assert found["spectral"] == pytest.approx(0.5 if unit == "line" else 2 / 3, abs=0.06)
+    assert found["digits"] + found["Digits"] == pytest.approx(0.5 if unit == "line" else 1 / 3, abs=0.06)
+    without = shares(context_beside(method, tmp_path, files, Cell(seed=1), 1).learned)
+    assert without["spectral"] < 0.2
+    assert [path.name for path in (tmp_path / "data").rglob("*") if path.is_file()] == ["clone_key"]

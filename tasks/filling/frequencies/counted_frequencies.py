@@ -40,6 +40,7 @@ import math
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -129,16 +130,24 @@ def count_masked_words(context: "FillContext", before: WordFrequencies, settings
     from tasks.privacy.budget import check_budget, check_key
     from tasks.privacy.ledger import of_corpus, read_ledger
 
-    files, cell, allowed = context.files, context.cell, context.release
+    files, cell, allowed, planted = context.files, context.cell, context.release, context.planted
+    lines = lines_with_spans(context.masked, read_sidecar(str(files.sidecar)))
+    documents = read_lines(files.documents) if files.documents else ()
+    if planted is not None:
+        # Nobody is given these counts: they are no release, and neither budget nor kept counts are asked.
+        lines = chain(lines, lines_with_spans(planted.lines, planted.spans))
+        documents = chain(documents, planted.documents) if files.documents else ()
+        key = clone_key("noise of an audit")
+        return counted_frequencies(before, context.kept, lines, settings, key, documents, public=context.frequencies)
     before_this = of_corpus(read_ledger(), cell.dataset or "")
     check_key(before_this, key=key_id(), other_keys=allowed.other_keys)
     counted = counted_frequencies(
         before,
         context.kept,
-        lines_with_spans(context.masked, read_sidecar(str(files.sidecar))),
+        lines,
         settings,
         clone_key("noise"),
-        read_lines(files.documents) if files.documents else (),
+        documents,
         public=context.frequencies,
         of=(cell.dataset, cell.technique),
         home=private_home(),
