@@ -12,6 +12,7 @@ of another language have too few of the names or numbers, that family is left ou
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import log2
 from typing import Literal
 
 Family = Literal["kept", "masked", "figures", "template", "ordinary"]
@@ -51,6 +52,8 @@ class Canaries:
     planted: Sequence[Canary]
     references: Mapping[tuple[Family, int], Sequence[str]]
     """Sentences by family and form, none of which is planted."""
+    bits: Mapping[tuple[Family, int], float]
+    """log2 of how many sentences each form has."""
 
 
 def make_canaries(
@@ -65,6 +68,7 @@ def make_canaries(
     pools = _pools(ranks)
     planted: list[Canary] = []
     of_references: dict[tuple[Family, int], Sequence[str]] = {}
+    bits: dict[tuple[Family, int], float] = {}
     for family in FAMILIES:
         if not all(word[1:-1] in pools for text in _FORMS[family] for word in text.split(" ") if word.startswith("{")):
             continue
@@ -80,7 +84,8 @@ def make_canaries(
                 tosses = [int(chance.random() < 0.5) for _ in range(_share(coins, form))]
                 planted += [Canary(*next(sentences), family, form, tossed, is_coin=True) for tossed in tosses]
             of_references[family, form] = [next(sentences)[0] for _ in range(references)]
-    return Canaries(planted, of_references)
+            bits[family, form] = _bits(text, pools)
+    return Canaries(planted, of_references, bits)
 
 
 def make_secrets(
@@ -95,6 +100,7 @@ def make_secrets(
     pools = _pools(ranks)
     planted: list[Canary] = []
     of_references: dict[tuple[Family, int], Sequence[str]] = {}
+    bits: dict[tuple[Family, int], float] = {}
     for family, texts in forms.items():
         for form, text in enumerate(texts):
             sentences = _sentences(text, pools, random.Random(f"{seed} {family} {form} secret"))
@@ -102,7 +108,13 @@ def make_secrets(
             for count in repetitions:
                 planted += [Canary(*next(sentences), family, form, count) for _ in range(share)]
             of_references[family, form] = [next(sentences)[0] for _ in range(references)]
-    return Canaries(planted, of_references)
+            bits[family, form] = _bits(text, pools)
+    return Canaries(planted, of_references, bits)
+
+
+def _bits(form: str, pools: Mapping[str, Sequence[str]]) -> float:
+    """log2 of how many sentences a form has."""
+    return sum(log2(len(pools[word[1:-1]])) for word in form.split(" ") if word.startswith("{"))
 
 
 def _share(count: int, form: int) -> int:

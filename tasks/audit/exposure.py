@@ -6,7 +6,7 @@ that under the pretrained one. All exposures are in bits.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from tasks.audit.figure import Figure
 from tasks.audit.resampling import interval_of, scores_of
 from tasks.language_model.evaluation.bootstrap import resample_counts
 
-MOST_EXTRAPOLATED = 52.0
+_RESOLUTION = 52.0
 """Bits. A survival function below a double's resolution is the shape of the fitted tail and no measurement."""
 
 Group = tuple[np.ndarray, np.ndarray]
@@ -36,12 +36,12 @@ def exposures(canaries: np.ndarray, references: np.ndarray) -> np.ndarray:
     return math.log2(len(ordered) + 1) - (sums[not_below + 1] - sums[above]) / (not_below - above + 1)
 
 
-def extrapolated_exposures(canaries: np.ndarray, references: np.ndarray) -> np.ndarray:
+def extrapolated_exposures(canaries: np.ndarray, references: np.ndarray, most: float) -> np.ndarray:
     """Bits (C,): -log2 of the share of candidates above a canary, by a skew normal fitted to the references.
 
-    The paper's approximation by a model of the distribution. It tells canaries apart that are above every reference,
-    and says at most ``MOST_EXTRAPOLATED``. Equal references, as of a model that learned nothing, have no distribution:
-    then these are ``exposures``.
+    The paper's approximation by a model of the distribution. It tells canaries apart that are above every reference.
+    ``most``: log2 of how many candidates there are, since none is above more; 52 at most. Equal references, as of a
+    model that learned nothing, have no distribution: then these are ``exposures``.
     """
     from scipy.stats import skewnorm
 
@@ -50,7 +50,7 @@ def extrapolated_exposures(canaries: np.ndarray, references: np.ndarray) -> np.n
         return exposures(canaries, references)
     fitted = skewnorm.fit(references)
     survival = skewnorm.sf(scores_of(canaries, "canaries"), *fitted)
-    return -np.log2(np.maximum(survival, 2.0**-MOST_EXTRAPOLATED))
+    return -np.log2(np.maximum(survival, 2.0 ** -min(most, _RESOLUTION)))
 
 
 def null_exposure(references: int, canaries: int, confidence: float) -> tuple[float, tuple[float, float]]:
@@ -81,15 +81,21 @@ def mean_exposure(
     samples: int,
     confidence: float,
     seed: int,
-    measure: Callable[[np.ndarray, np.ndarray], np.ndarray] = exposures,
+    spaces: Sequence[float] | None = None,
 ) -> Figure:
     """Mean bits over the canaries of all groups, each ranked among the references of its own group.
 
-    ``measure`` is ``exposures`` or ``extrapolated_exposures``. The interval resamples canaries: it says what other
-    canaries of the kind would have, in this model. ``blind`` is what uniform ranks give. Where every canary is above
-    all references, both ends are log2(R + 1), and the truth is that or more.
+    ``spaces``: log2 of how many candidates each group has (``extrapolated_exposures``); without them exposure is by
+    rank. The interval resamples canaries: it says what other canaries of the kind would have, in this model. ``blind``
+    is what uniform ranks give. By rank, where every canary is above all references, both ends are log2(R + 1), and the
+    truth is that or more.
     """
-    bits = np.concatenate([np.empty(0), *(measure(canaries, references) for canaries, references in groups)])
+    found = (
+        [exposures(*group) for group in groups]
+        if spaces is None
+        else [extrapolated_exposures(*group, space) for group, space in zip(groups, spaces, strict=True)]
+    )
+    bits = np.concatenate([np.empty(0), *found])
     if not len(bits):
         return Figure(None, None, attacker)
     blind = sum(len(canaries) * _null_moments(len(references))[0] for canaries, references in groups) / len(bits)

@@ -55,7 +55,8 @@ def exposure_figures(
 ) -> dict[str, Figure]:
     """Exposure of each family by repetitions, in bits, and the bound on epsilon from the coins, if there are any.
 
-    ``exposure_kept_4`` is that of common words planted four times, ``exposure`` that of names at the most repetitions.
+    ``exposure_kept_4`` is that of common words planted four times, ``exposure`` that of names at the most repetitions,
+    ``exposure_extrapolated`` the same beyond the number of references.
     ``score`` gives calibrated scores (S,) of sentences by form; ``by`` says what these are.
     """
     from tasks.audit.exposure import mean_exposure
@@ -81,23 +82,25 @@ def exposure_figures(
     attacker = f"rank among {number:,} sentences of the same form, by the {by}"
     for family in FAMILIES:
         for times in repetitions:
-            groups = [
-                (
+            groups = {
+                form: (
                     np.array([scores[n] for n in numbers if canaries.planted[n].repetitions == times]),
-                    references[family, form],
+                    references[form],
                 )
-                for (of_family, form), numbers in planted.items()
-                if of_family == family
-            ]
+                for form, numbers in planted.items()
+                if form[0] == family
+            }
             # What masking is for, and the most repetitions, are what is spoken of if nothing else is said.
-            name = ["exposure", *[family] * (family != "masked"), *[str(times)] * (times < most)]
-            found["_".join(name)] = mean_exposure(
-                groups,
-                attacker=f"{attacker}; {times} times in the text",
-                samples=settings.bootstrap_samples,
-                confidence=settings.confidence,
-                seed=settings.seed,
-            )
+            own = [family] * (family != "masked")
+            told = f"{attacker}; {times} times in the text"
+            chance = settings.bootstrap_samples, settings.confidence, settings.seed
+            name = "_".join(["exposure", *own, *[str(times)] * (times < most)])
+            found[name] = mean_exposure(list(groups.values()), told, *chance)
+            if times == most:
+                told = f"{told}; by a skew normal fitted to theirs"
+                spaces = [canaries.bits[form] for form in groups]
+                name = "_".join(["exposure_extrapolated", *own])
+                found[name] = mean_exposure(list(groups.values()), told, *chance, spaces=spaces)
     coins = [number for number, canary in enumerate(canaries.planted) if canary.is_coin]
     if not coins:
         return found

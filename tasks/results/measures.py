@@ -284,6 +284,7 @@ MEASURES = (
     _leak("same_entity_told", "Mentions of one thing that have equal substitutes, %", "mentions linked", _OFFERED),
     _remembered("exposure", "Exposure of planted names, bits", "names planted"),
     _remembered("exposure_figures", "Exposure of planted numbers, bits", "numbers planted"),
+    _remembered("exposure_extrapolated", "Exposure of planted names beyond the references, bits", "", _OFFERED),
     _remembered("exposure_kept", "Exposure of planted common words, bits", "common words planted"),
     _remembered("exposure_kept_1", "Exposure of common words planted once, bits", "common words, once"),
     _leak("exposure_filler", "Exposure of planted names in the tuned filler, bits", "", _OFFERED, share=False),

@@ -80,8 +80,10 @@ class Judge:
         for form, references in canaries.references.items():
             calibrated = after[form] - self._before[form]
             numbers = [n for n, canary in enumerate(canaries.planted) if (canary.family, canary.form) == form]
-            bits[numbers] = extrapolated_exposures(calibrated[len(references) :], calibrated[: len(references)])
-        return Secrets(np.minimum(bits, MOST_BITS), canaries)
+            bits[numbers] = extrapolated_exposures(
+                calibrated[len(references) :], calibrated[: len(references)], MOST_BITS
+            )
+        return Secrets(bits, canaries)
 
     def sums(self, model: "TransformerLanguageModel") -> np.ndarray:
         """Log-probabilities (S,) of the test sentences, in nats."""

@@ -7,7 +7,7 @@ those of a template, or the beginning of a line of the corpus, so that nothing o
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -73,7 +73,7 @@ class Trial:
         forms: dict[Family, list[str]] = {"template": [*_TEMPLATES], "ordinary": list(_beginnings(retained, chance))}
         drawn = make_secrets(ranks, forms, settings.secrets, settings.repetitions, settings.references + _ALIKE, seed)
         references = {form: sentences[_ALIKE:] for form, sentences in drawn.references.items()}
-        secrets = Canaries(drawn.planted, references)
+        secrets = replace(drawn, references=references)
         return cls(
             secrets=secrets,
             planted=[_private(secret) for secret in secrets.planted for _ in range(secret.repetitions)],

@@ -40,6 +40,8 @@ def test_what_is_planted_stands_so_often_and_references_never(ranks):
     for sentences in found.references.values():
         assert len(set(sentences)) == 300
         assert planted.isdisjoint(sentences)
+    # Three words each of one pool.
+    assert all(2 ** (found.bits["figures", form] / 3) == pytest.approx(89) for form in (0, 1))
     for canary in found.planted:
         assert all(canary.text[:place].endswith(" ") for place in canary.drawn)
 

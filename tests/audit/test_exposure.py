@@ -23,7 +23,7 @@ def test_exposure_has_the_ends_of_its_scale_and_no_bits_for_equal_scores():
     assert (highest, second, lowest) == (12.0, 11.0, pytest.approx(0.0, abs=1e-9))
     (equal,) = exposures(np.zeros(1), np.zeros(4095))
     assert equal == pytest.approx(null_exposure(4095, 1, 0.95)[0])
-    assert extrapolated_exposures(np.zeros(1), np.zeros(4095)).tolist() == [equal]
+    assert extrapolated_exposures(np.zeros(1), np.zeros(4095), 52).tolist() == [equal]
     (shared,) = exposures(np.array([7.0]), np.array([9.0, 7.0, 1.0]))  # rank 2 or 3 of 4, by lot
     assert shared == pytest.approx(2 - (1 + math.log2(3)) / 2)
 
@@ -49,12 +49,16 @@ def test_exposures_are_those_of_tensorflow_privacy():
     one_more = math.log2(1001) - math.log2(1000)  # the canary itself counts as a candidate here
     assert exposures(-canaries, -references) == pytest.approx(interpolated + one_more)
     assert extrapolated.max() > 10 + 1  # beyond what 1,000 references can show
-    assert extrapolated_exposures(-canaries, -references) == pytest.approx(np.minimum(extrapolated, 52), rel=1e-3)
+    assert extrapolated_exposures(-canaries, -references, 60) == pytest.approx(np.minimum(extrapolated, 52), rel=1e-3)
 
 
-def test_a_canary_beyond_any_tail_has_52_extrapolated_bits():
+def test_a_canary_beyond_any_tail_has_the_bits_of_its_form_or_of_a_double():
     references = np.random.default_rng(3).normal(size=4095)
-    assert extrapolated_exposures(np.array([1e6]), references).tolist() == [52.0]
+    highest = np.array([1e6])
+    assert [extrapolated_exposures(highest, references, most).tolist() for most in (33, 60)] == [[33.0], [52.0]]
+    # Within the references both kinds of exposure say the same.
+    inside = np.quantile(references, [0.1, 0.5, 0.9, 0.99])
+    assert extrapolated_exposures(inside, references, 33) == pytest.approx(exposures(inside, references), abs=0.3)
 
 
 def test_a_figure_ranks_canaries_within_their_template():
@@ -67,6 +71,8 @@ def test_a_figure_ranks_canaries_within_their_template():
         (10 * null_exposure(255, 1, 0.95)[0] + 30 * null_exposure(1023, 1, 0.95)[0]) / 40
     )
     assert (figure.attacker, figure.places) == ("rank", 40)
+    capped = mean_exposure(both, "rank", samples=500, confidence=0.95, seed=0, spaces=[20.0, 30.0])
+    assert capped.value == pytest.approx((10 * 20 + 30 * 30) / 40)
     assert mean_exposure([(np.empty(0), likely)], "rank", 500, 0.95, 0).value is None
 
 

@@ -65,6 +65,7 @@ def test_canaries_are_found_word_for_word():
             Canary("Carla lives here", (0,), "masked", 0, 4),
         ],
         {("masked", 0): ["dora lives here", "emil lives here", "fritz lives here", "gina lives here"]},
+        {("masked", 0): 3.0},
     )
     found = attacked(["anna lives here", "carla lives here", "emil lives here"], canaries=canaries)
     names = found["extracted_planted"]

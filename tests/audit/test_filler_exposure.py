@@ -50,7 +50,7 @@ def test_a_filler_remembers_what_it_was_tuned_on(planted, tmp_path):
     drawn = list(dict.fromkeys(" ".join(chance.choices(WORDS, k=3)) for _ in range(600)))
     told = [f"we ask {words}" for words in drawn[:8]]
     references = [f"we ask {words}" for words in drawn[8:520]]
-    canaries = Canaries([Canary(text, (7,), "masked", 0, 16) for text in told], {FORM: references})
+    canaries = Canaries([Canary(text, (7,), "masked", 0, 16) for text in told], {FORM: references}, {FORM: 17.7})
     tokenizer = word_piece_tokenizer(["we", "ask", "now", *WORDS])
     model = random_bert(tokenizer)
     with torch.no_grad():

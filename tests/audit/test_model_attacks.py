@@ -112,6 +112,8 @@ def test_what_stands_sixteen_times_in_the_text_is_remembered(models, canaries):
     for name in ("exposure", "exposure_kept", "exposure_figures"):
         assert found[name].value > 8, name
         assert found[name].interval[0] > found[name].blind
+        beyond = found[name.replace("exposure", "exposure_extrapolated")]
+        assert beyond.value > found[name].value
     assert found["epsilon_lower_bound"].value > 1
     sixteen = [c.text for c in canaries.planted if (c.family, c.form, c.repetitions) == ("kept", 0, 16)]
     of_form = {("kept", 0): [*sixteen, *canaries.references["kept", 0]]}
