@@ -96,9 +96,15 @@ def _given_model(
     from tasks.audit.extraction import extraction
     from tasks.audit.model_attacks import membership_of, neighbourhood_of
     from tasks.corpora.text_lines import read_corpus, read_lines
+    from tasks.errors import CorpusError
     from tasks.language_model.language_models import open_language_model
 
     others = read_corpus(str(files.non_members))
+    if set(members).issuperset(others):
+        raise CorpusError(
+            f"every line of --non-members {files.non_members!r} stands in --members {files.members!r} too, so there is "
+            "nothing to tell; give lines that the model was not trained on"
+        )
     is_member = np.repeat([True, False], [len(members), len(others)])
     # Nobody says which of the others belong together.
     names = [*(f"member {name}" for name in documents), *(f"other {number}" for number in range(len(others)))]

@@ -1,4 +1,5 @@
-"""What the words of a fill tell of each other: which are substitutes, and which stand for one and the same word.
+"""What the words of a fill tell of each other, and of another fill: which are substitutes, and which stand for one and
+the same word.
 
 A fill replaces words one by one, so its substitutes are read off by laying the masked line on the filled one. Lines
 that are no such fill (``free`` writes the whole sentence anew) are left out, and ``places`` says what is left.
@@ -67,6 +68,30 @@ def substitutes_told(
     drawn = [areas(*both, block, group) for block in resample_counts(aligned, _SAMPLES, _SEED)]
     ends = percentile_interval(np.concatenate(drawn), _CONFIDENCE) if aligned > 1 else None
     return Figure(auc(*both), (ends[0], ends[1]) if ends else None, attacker, 0.5, int(substitutes.sum()))
+
+
+def told_by_second_fill(lines: Iterable[tuple[MaskedSentence, str, str]], attacker: str) -> Figure:
+    """Of the masked places the share where a second fill of the line has another word: whoever has both knows that a
+    word was masked there. Blind: the share of the words of the text that differ, as articles do that are agreed.
+
+    ``lines``: each with its two fills. The interval is over lines.
+    """
+    told, places, clear, clear_told = [], [], 0, 0
+    for sentence, first, second in lines:
+        one, other = fills_of(sentence, first), fills_of(sentence, second)
+        if not one or not other:
+            continue
+        pairs = zip(one, other, strict=True)
+        told.append(sum(fold(first[a:b]) != fold(second[c:d]) for (a, b), (c, d) in pairs))
+        places.append(len(one))
+        words = {
+            (start, end)
+            for start, end in word_spans(first)
+            if not any(start < last and begin < end for begin, last in one)
+        }
+        clear += len(words)
+        clear_told += len(words & next(missing_words([first], [second])))
+    return share_figure(told, places, attacker, clear_told / clear if clear else None)
 
 
 def same_entity_told(

@@ -1,21 +1,30 @@
 """What a text gives away to its readers, and to who guesses what was masked."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 from tasks.audit.attacked import AttackSettings, AuditFiles
 from tasks.audit.clear_text import clear_text, other_tagger
 from tasks.audit.figure import Figure
-from tasks.audit.linkage import same_entity_told, substitutes_told
+from tasks.audit.linkage import same_entity_told, substitutes_told, told_by_second_fill
 from tasks.audit.masked_places import masked_places
 from tasks.audit.reidentification import reidentification
-from tasks.filling.aligned_fills import filled_lines
+from tasks.corpora.sidecar import read_sidecar
+from tasks.corpora.text_lines import read_lines
+from tasks.filling.aligned_fills import filled_lines, side_by_side
+from tasks.filling.beside_corpus import context_beside
+from tasks.filling.filled_corpus import Shard
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.masked_sentence import MaskedSentence
 from tasks.language_model.evaluation.reference_text import sidecars_in
 from tasks.language_model.vocabulary import counts_of_words
 from tasks.records.cell import Cell
 from tasks.settings.resources import ResourceSettings
+
+_FILLED_AGAIN = 300
+"""Lines: a share of their places is known to six points or better, and a causal filler takes half a minute."""
 
 
 def text_figures(
@@ -53,7 +62,7 @@ def text_figures(
     return (
         figures
         | _guesses(settings, files, folder, text, resources)
-        | (_links(settings, files, folder, text) if method is not None else {})
+        | (_links(settings, files, cell, resources, folder, text) if method is not None else {})
     )
 
 
@@ -85,8 +94,10 @@ def _guesses(
     )
 
 
-def _links(settings: AttackSettings, files: AuditFiles, masked: Path, text: str) -> dict[str, Figure]:
-    """Which words are substitutes, and which of them stand for the same thing."""
+def _links(
+    settings: AttackSettings, files: AuditFiles, cell: Cell, resources: ResourceSettings, masked: Path, text: str
+) -> dict[str, Figure]:
+    """Which words are substitutes, by one fill and by two, and which of them stand for the same thing."""
     method = settings.filling
     assert method is not None, "a text that was filled"
 
@@ -97,4 +108,36 @@ def _links(settings: AttackSettings, files: AuditFiles, masked: Path, text: str)
     return {
         "substitutes_told": substitutes_told(fills(), kept, counts, settings.tagged_lines, settings.seed),
         "same_entity_told": same_entity_told(fills(), masked / "sidecar.jsonl", files.documents),
+        "told_by_second_fill": _by_second_fill(settings, files, cell, resources, masked, list(fills())),
     }
+
+
+def _by_second_fill(
+    settings: AttackSettings,
+    files: AuditFiles,
+    cell: Cell,
+    resources: ResourceSettings,
+    masked: Path,
+    fills: Sequence[tuple[MaskedSentence, tuple[str, ...]]],
+) -> Figure:
+    """Some lines are filled again, by another seed."""
+    method = settings.filling
+    assert method is not None, "a text that was filled"
+    together = side_by_side(
+        fills,
+        read_lines(masked / "text.txt"),
+        read_sidecar(masked / "sidecar.jsonl"),
+        read_lines(files.documents) if files.documents else map(str, range(len(fills))),
+    )
+    with_markers = [each for each in together if each[2]]
+    drawn = Random(settings.seed).sample(range(len(with_markers)), min(_FILLED_AGAIN, len(with_markers)))
+    chosen = [with_markers[number] for number in sorted(drawn)]
+    seed = 1 + (cell.seed or 0)
+    attacker = f"has another fill of {len(chosen)} lines, by seed {seed}; takes words that differ for masked ones"
+    if not chosen:
+        return Figure(None, None, attacker)
+    first, lines, spans, documents = map(list, zip(*chosen, strict=True))
+    context = context_beside(method, masked, files, replace(cell, seed=seed), resources.threads)
+    second = context.corpus_filler().fill_shard(Shard(0, 1, lines, spans, documents)).lines
+    pairs = ((sentence, copies[0], again) for (sentence, copies), again in zip(first, second, strict=True))
+    return told_by_second_fill(pairs, attacker)

@@ -282,6 +282,7 @@ MEASURES = (
           field="reidentified_1", interval="reidentified_1_ci"),
     _leak("reidentified_10", "Masked words among an attacker's ten guesses, %", "in ten guesses", _OFFERED),
     _leak("same_entity_told", "Mentions of one thing that have equal substitutes, %", "mentions linked", _OFFERED),
+    _leak("told_by_second_fill", "Masked places that a second fill of the text tells, %", "", _OFFERED),
     _remembered("exposure", "Exposure of planted names, bits", "names planted"),
     _remembered("exposure_figures", "Exposure of planted numbers, bits", "numbers planted"),
     _remembered("exposure_extrapolated", "Exposure of planted names beyond the references, bits", "", _OFFERED),

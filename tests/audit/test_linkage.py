@@ -6,7 +6,7 @@ import pytest
 from made_up_words import made_up_words
 from marked_text import MaskedText
 
-from tasks.audit.linkage import same_entity_told, substitutes_told
+from tasks.audit.linkage import same_entity_told, substitutes_told, told_by_second_fill
 from tasks.filling.aligned_fills import filled_lines, fills_of
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.masked_sentence import read_masked_line
@@ -62,6 +62,22 @@ def test_two_fills_of_a_text_tell_all_substitutes(tmp_path):
     both = [(sentence, (copies[0], other)) for (sentence, copies), other in zip(fills, second, strict=True)]
     assert substitutes_told(both, KeptWords(), {}).value > 0.99
     assert substitutes_told(fills, KeptWords(), {}).value == 0.5
+
+
+def test_what_differs_between_two_fills_was_masked(tmp_path):
+    text = MaskedText.write(tmp_path, ["{anna} saw a {dog}", "{bob} left", "they slept"])
+    sentences = [
+        read_masked_line(line, number, merge_markers=True)
+        for number, line in enumerate(text.masked.read_text(encoding="utf-8").splitlines(), start=1)
+    ]
+    first = ["Gina saw a cat", "Hans left", "they slept"]
+    second = ["gina saw an owl", "ida left", "they slept"]
+    told = told_by_second_fill(zip(sentences, first, second, strict=True), "has both")
+    # Of three places two differ, one is equal but for its capital; of three kept words the agreed article does.
+    assert (told.value, told.blind, told.places) == (pytest.approx(2 / 3), pytest.approx(1 / 3), 3)
+    same = told_by_second_fill(zip(sentences, first, first, strict=True), "has it twice")
+    assert (same.value, same.blind) == (0.0, 0.0)
+    assert told_by_second_fill([(sentences[1], "whatever else", "ida left")], "has none").value is None
 
 
 def test_substitutes_like_the_other_words_are_not_told(tmp_path):

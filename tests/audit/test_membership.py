@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 from scipy.stats import norm
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import roc_auc_score, roc_curve
 
 from tasks.audit.membership import (
     RATES,
@@ -106,6 +106,24 @@ def test_min_k_is_that_of_mimir():
     for share in (0.2, 0.29, 1.0):
         expected = [np.mean(sorted(line)[: max(1, int(len(line) * share))]) for line in lines]
         assert min_k(tokens, lengths, share) == pytest.approx(expected)
+
+
+def test_the_attack_by_a_reference_model_and_its_rates_are_those_of_mimir():
+    """Duan et al. 2024, by the formulas of the published code: mean loss less the reference model's, low for members,
+    and the last point of scikit-learn's curve that is below the rate."""
+    drawn = np.random.default_rng(4)
+    words, member = drawn.integers(4, 30, size=3000), np.arange(3000) < 1000
+    losses = np.array([drawn.exponential(5, size=number).mean() for number in words])
+    target = losses - 0.3 * member * drawn.exponential(1, size=3000)
+    reference = losses + drawn.normal(0, 0.2, size=3000)
+    ours = loss_ratio(-target * words, -reference * words, words)
+    assert ours == pytest.approx(reference - target)
+    false, true, _ = roc_curve(member, reference - target)
+    assert auc(ours[member], ours[~member]) == pytest.approx(np.trapezoid(true, false))
+    for rate in RATES.values():
+        expected = true[np.flatnonzero(false < rate)[-1]]
+        assert true_positive_rate(ours[member], ours[~member], rate) == pytest.approx(expected)
+        assert expected > 10 * rate
 
 
 def test_a_line_is_calibrated_by_the_pretrained_model_or_by_its_neighbours():

@@ -235,6 +235,8 @@ def test_a_twin_of_raw_and_of_masked_and_filled_text(filled, place, capsys):
         assert measured["extracted_masked_ci"][0] <= measured["extracted_masked_blind"] < 0.01
         assert measured["reidentified_1_places"] == 1000
         assert measured["same_entity_told_blind"] is not None
+        # Draws by frequency agree by chance alone.
+        assert measured["told_by_second_fill"] > 0.9 > 0.01 > measured["told_by_second_fill_blind"]
     else:
         assert shares == {"kept": 0.0, "masked": 0.0, "figures": 0.0}
         assert measured["exposure"] > 9
@@ -256,6 +258,11 @@ def test_a_twin_of_raw_and_of_masked_and_filled_text(filled, place, capsys):
         (["--model", "m"], "--model needs --non-members"),
         (["--text", "members.txt", "--base", "generic_model"], "needs --params, --text and --word-counts"),
         (["--text", "short.txt"], "not equally many lines"),
+        (
+            ["--model", "generic_model", "--non-members", "members.txt"],
+            "every line of --non-members 'members.txt' stan",
+        ),
+        (["--model", "nowhere", "--non-members", "short.txt"], "model 'nowhere' is neither a folder nor"),
         (["--text", "members.txt", "--documents", "short.txt"], "has 1 lines, and --members"),
     ],
 )
