@@ -26,6 +26,13 @@ def summary_by_key(path: Path = SUMMARY) -> dict[str, Row]:
     return {row["key"]: row for row in read_summary(path)} if path.is_file() else {}
 
 
+def advice() -> list[str]:
+    """What the report page opens with, a line for each data set: which cell to use."""
+    path = SUMMARY.with_name("verdict.txt")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return [line for line in lines if line.startswith("Verdict for ")]
+
+
 def result_rows(runs: Iterable[TrackedRun], summary: Mapping[str, Mapping[str, Any]]) -> list[Row]:
     """A row for each run."""
     rows = [_row(run, summary.get(run.key, {})) for run in runs]

@@ -8,7 +8,15 @@ import streamlit as st
 
 from dashboards.app.charts import download, interval_charts, table
 from dashboards.app.experiment import all_runs, parameters
-from dashboards.app.result_rows import Row, in_table_order, measured, result_rows, selected_rows, summary_by_key
+from dashboards.app.result_rows import (
+    Row,
+    advice,
+    in_table_order,
+    measured,
+    result_rows,
+    selected_rows,
+    summary_by_key,
+)
 from dashboards.page_tables import WITHOUT_CAPITALS, of_lists
 from tasks.records.cells import PRETRAINED
 from tasks.results.measures import APP, Measure
@@ -33,6 +41,8 @@ def show() -> None:
     if not runs:
         st.info("MLflow holds no published run yet: 'palimpsest run' makes them, and 'palimpsest publish' adds them.")
         return
+    for line in advice():
+        st.success(line)
     rows = result_rows(runs, summary_by_key())
     with st.sidebar:
         chosen = _choose(rows)

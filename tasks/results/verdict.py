@@ -28,7 +28,7 @@ from tasks.results.titles import technique_name
 _FEW_TEST_SENTENCES, _FEW_TRAINED_SENTENCES = 1000, 3000
 NOT_ATTACKED = (
     "Not tested: attackers who know more than public text and models, people with many lines, earlier rounds "
-    "of a filler that was tuned in several, and whoever has several fills of it."
+    "of a filler that was tuned in several, and whoever guesses from several fills of it."
 )
 _MISSED = "evaluate_masking"
 """The stage that holds techniques against labelled text."""

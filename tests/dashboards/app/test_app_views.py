@@ -41,6 +41,12 @@ def test_the_table_has_intervals_and_marks(app):
     assert found.loc["Sample"].iloc[0] == "273.0 [265, 281] ▼"
 
 
+def test_the_results_open_with_what_the_report_page_opens_with(app):
+    assert [each.value for each in app().success] == [
+        "Verdict for chat: mask by the allow list, fill by Sample, minilm."
+    ]
+
+
 def test_nothing_is_shown_before_the_password_is_given(app, monkeypatch):
     monkeypatch.setenv("PALIMPSEST_APP_PASSWORD", "a long password")
     page = app()
