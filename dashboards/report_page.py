@@ -111,7 +111,7 @@ def _markers(line: str) -> list[Piece]:
 
 def filled_pieces(masked: str, filled: str) -> list[Piece]:
     """A filled line with the words that stand in the place of markers marked."""
-    before, after = (re.findall(r"\[\w+\]|\w+|\W", line) for line in (masked, filled))
+    before, after = (re.findall(r"\[\w+(?::\w+)?\]|\w+|\W", line) for line in (masked, filled))
     pieces: list[Piece] = []
     for kind, _, _, start, end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if text := "".join(after[start:end]):

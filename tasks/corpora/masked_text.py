@@ -1,5 +1,7 @@
 """The format of a masked line: text with markers, ``[MASK]`` or a class such as ``[PERSON]``.
 
+A marker may name the language of its word as well: ``[MASK:es]``.
+
 A text of a user may hold such a string already. It is escaped, not confused: one backslash goes behind its
 opening bracket (``[MASK]`` becomes ``[\\MASK]``, ``[\\MASK]`` becomes ``[\\\\MASK]``), and unescaping takes one
 away. So ``unescape(escape(text)) == text`` for every text, and an escaped text holds no marker.
@@ -31,9 +33,10 @@ DIRECT_IDENTIFIERS = frozenset(("PERSON", "CONTACT", "IDENTIFIER"))
 et al. 2022, "The Text Anonymization Benchmark", section 3)."""
 
 _NAMES = "|".join(CLASSES)
-MARKER_PATTERN = re.compile(rf"\[({_NAMES})\]")
-_LITERAL = re.compile(rf"\[(\\*(?:{_NAMES})\])")
-_ESCAPED = re.compile(rf"\[\\(\\*(?:{_NAMES})\])")
+_LANGUAGE = "[a-z]{2,3}"
+MARKER_PATTERN = re.compile(rf"\[({_NAMES})(?::({_LANGUAGE}))?\]")
+_LITERAL = re.compile(rf"\[(\\*(?:{_NAMES})(?::{_LANGUAGE})?\])")
+_ESCAPED = re.compile(rf"\[\\(\\*(?:{_NAMES})(?::{_LANGUAGE})?\])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +44,11 @@ class Marker:
     """One marker of a masked line; ``label`` is one of ``CLASSES``."""
 
     label: str = MASK
+    language: str | None = None
+    """Of the masked word (ISO 639), where the marker names it."""
 
     def __str__(self) -> str:
-        return f"[{self.label}]"
+        return f"[{self.label}:{self.language}]" if self.language else f"[{self.label}]"
 
 
 def escape(text: str) -> str:
@@ -63,7 +68,7 @@ def parse_masked(line: str) -> list[str | Marker]:
     for match in MARKER_PATTERN.finditer(line):
         if match.start() > position:
             pieces.append(unescape(line[position : match.start()]))
-        pieces.append(Marker(match.group(1)))
+        pieces.append(Marker(*match.groups()))
         position = match.end()
     if position < len(line):
         pieces.append(unescape(line[position:]))

@@ -44,7 +44,7 @@ class Slot:
     last_marker: int
     """Index of its last marker: the same, unless markers were merged."""
     language: str | None = None
-    """The one that its neighbours speak, where fills are to keep it."""
+    """The one that its marker names or its neighbours speak, where fills are to keep it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +78,22 @@ class MaskedSentence:
 
 
 def read_masked_line(line: str, number: int, *, merge_markers: bool, document: str | None = None) -> MaskedSentence:
-    """Parse a masked line; ``merge_markers`` makes one slot of markers of one class that only white space separates."""
+    """Parse a masked line; ``merge_markers`` makes one slot of equal markers that only white space separates."""
     texts = [""]
     slots: list[Slot] = []
+    last: Marker | None = None
     marker_index = 0
     for piece in parse_masked(line):
         if isinstance(piece, str):
             texts[-1] += piece
             continue
-        if merge_markers and slots and slots[-1].label == piece.label and not texts[-1].strip():
+        if merge_markers and last == piece and not texts[-1].strip():
             slots.append(Slot(piece.label, slots.pop().first_marker, marker_index))
             texts[-1] = ""
         else:
             slots.append(Slot(piece.label, marker_index, marker_index))
             texts.append("")
+        last = piece
         marker_index += 1
     return MaskedSentence(number, tuple(texts), tuple(slots), document=document)
 

@@ -1,7 +1,7 @@
 """The language of each place to be filled, as its neighbours tell it, so that a fill does not switch where nobody did.
 
-The languages are learned from the masked text alone (``tasks.languages``): a marker says nothing, and the sticky path
-decides by the words round it.
+The languages are learned from the masked text alone (``tasks.languages``): the sticky path decides by the words round a
+marker, unless the marker itself names the language of its word.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ class PlaceLanguages:
                 sentence,
                 slots=tuple(replace(slot, language=found[slot.first_marker]) for slot in sentence.slots),
             )
-            for sentence, found in zip(sentences, map(_of_markers, self._tagged(lines)), strict=True)
+            for sentence, found in zip(sentences, map(self._of_markers, self._tagged(lines)), strict=True)
         ]
 
     def shares(self, words: Sequence[str]) -> dict[str, np.ndarray]:
@@ -63,14 +63,14 @@ class PlaceLanguages:
     def _tagged(self, lines: Sequence[str]) -> list[TaggedLine]:
         return list(self._model.tag(line.split() for line in lines))
 
-
-def _of_markers(line: TaggedLine) -> list[str]:
-    return [
-        language
-        for word, language in zip(line.words, line.around, strict=True)
-        for piece in parse_masked(word)
-        if isinstance(piece, Marker)
-    ]
+    def _of_markers(self, line: TaggedLine) -> list[str]:
+        likeliest = line.around.argmax(axis=1).tolist()
+        return [
+            piece.language if piece.language in self.languages else self.languages[best]
+            for word, best in zip(line.words, likeliest, strict=True)
+            for piece in parse_masked(word)
+            if isinstance(piece, Marker)
+        ]
 
 
 def _words_of_slots(sentence: MaskedSentence) -> list[int]:

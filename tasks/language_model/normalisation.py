@@ -75,7 +75,8 @@ def is_word(word: str) -> bool:
 
 
 def normalise_masked(line: str) -> list[str]:
-    """The words and markers of a masked line, in order; a marker is one entry, such as ``[MASK]``.
+    """The words and markers of a masked line, in order; a marker is one entry, such as ``[MASK]``, and its
+    language is not read.
 
     Letters that touch a marker (the ``'s`` of ``[PERSON]'s``) belong to the masked word and go with it, so a masked
     word is one entry as it was in the raw text. A literal ``[MASK]`` of the user's, escaped in the masked line, is
@@ -85,7 +86,7 @@ def normalise_masked(line: str) -> list[str]:
     entries: list[str] = []
     for index, piece in enumerate(pieces):
         if isinstance(piece, Marker):
-            entries.append(str(piece))
+            entries.append(str(Marker(piece.label)))
             continue
         text = piece.translate(_TO_APOSTROPHE)
         if index > 0:

@@ -42,8 +42,8 @@ class TaggedLine:
     words: list[str]
     languages: list[str | None]
     """A language of the text, ``mixed``, or ``None`` for what is no word: punctuation, a number."""
-    around: list[str]
-    """The likeliest language of each place, also of what is no word: that of its company."""
+    around: Floats
+    """Probability of each language at each place, (T, K), also of what is no word: there its company alone decides."""
     before: list[dict[str, float]]
     """Probability of each language at each place by the words to its left alone."""
 
@@ -103,9 +103,9 @@ class WordLanguages:
                 found: list[str | None] = []
                 for at, form in enumerate(forms, start=place):
                     found.append((MIXED if is_mixed[at] else best[at]) if form else None)
-                around, left = best[place : place + len(words)], path.before[place : place + len(words)].tolist()
-                before = [dict(zip(self.languages, row, strict=True)) for row in left]
-                yield TaggedLine(list(words), found, around, before)
+                here = slice(place, place + len(words))
+                before = [dict(zip(self.languages, row, strict=True)) for row in path.before[here].tolist()]
+                yield TaggedLine(list(words), found, path.languages[here], before)
                 place += len(words)
 
     def shares(self, words: Sequence[str]) -> Floats:

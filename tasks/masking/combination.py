@@ -19,6 +19,7 @@ are no kept words.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import tee
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -123,9 +124,7 @@ class CombinedTechniques(Technique):
                 reason = f"found by {len(by_parts)} of {len(self._parts)}, {self._needed} needed: {said}"
                 if len(by_parts) >= self._needed:
                     joined = self._joined(by_parts)
-                    explained.append(
-                        Finding(joined.start, joined.end, joined.label, joined.source, joined.score, reason)
-                    )
+                    explained.append(replace(joined, reason=reason))
                 else:
                     explained.append(KeptWord(*span, reason))
             yield line, explained
@@ -155,7 +154,8 @@ class CombinedTechniques(Technique):
             return decisive
         source = "+".join(finding.source for _, finding in by_parts)
         reason = "; ".join(finding.reason for _, finding in by_parts if finding.reason)
-        return Finding(decisive.start, decisive.end, decisive.label, source, decisive.score, reason)
+        language = next((finding.language for _, finding in by_parts if finding.language), None)
+        return replace(decisive, source=source, reason=reason, language=language)
 
     def _rank(self, item: tuple[int, Finding]) -> int:
         """0 for a class that a tagger gives, 1 for one by the word's shape, 2 for ``MASK``."""

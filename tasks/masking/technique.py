@@ -38,6 +38,8 @@ class Finding:
     """How sure the detector is, from 0 to 1; ``None`` where it does not say."""
     reason: str = ""
     """Why, for a person to read: the rule, or the entity type and recogniser. Never holds the word itself."""
+    language: str | None = None
+    """What its marker says of its language; ``None``: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,7 @@ def write_markers(line: str, findings: list[Finding], style: MarkerStyle) -> str
 
 def marker_of(finding: Finding, style: MarkerStyle) -> str:
     """The marker of a finding as it is written."""
-    return str(Marker(finding.label if style == "class" else MASK))
+    return str(Marker(finding.label if style == "class" else MASK, finding.language))
 
 
 def merge_markers(masked_line: str) -> str:

@@ -5,13 +5,20 @@ from hypothesis import strategies as st
 from tasks.corpora.masked_text import CLASSES, Marker, count_markers, escape, format_masked, parse_masked, unescape
 
 NEAR_MARKERS = st.text(alphabet="[]\\MASKPERONa ", max_size=30) | st.lists(
-    st.sampled_from(["[MASK]", "[", "]", "\\", "MASK", "[PERSON]", "[\\MASK]", "x"]), max_size=8
+    st.sampled_from(["[MASK]", "[", "]", "\\", "MASK", ":es]", "[PERSON:de]", "[\\MASK]", "x"]), max_size=8
 ).map("".join)
+MARKERS = st.builds(Marker, st.sampled_from(CLASSES), st.sampled_from([None, "es", "gsw"]))
 
 
 @pytest.mark.parametrize(
     ("text", "escaped"),
-    [("[MASK]", "[\\MASK]"), ("[\\MASK]", "[\\\\MASK]"), ("[[PERSON]]", "[[\\PERSON]]"), ("[mask] [X]", "[mask] [X]")],
+    [
+        ("[MASK]", "[\\MASK]"),
+        ("[\\MASK]", "[\\\\MASK]"),
+        ("[MASK:es]", "[\\MASK:es]"),
+        ("[[PERSON]]", "[[\\PERSON]]"),
+        ("[mask] [X] [MASK:]", "[mask] [X] [MASK:]"),
+    ],
 )
 def test_escape(text, escaped):
     assert escape(text) == escaped
@@ -24,7 +31,7 @@ def test_unescape_is_the_inverse_of_escape(text):
     assert count_markers(escape(text)) == 0
 
 
-@given(st.lists(NEAR_MARKERS.filter(bool) | st.sampled_from(CLASSES).map(Marker), max_size=6))
+@given(st.lists(NEAR_MARKERS.filter(bool) | MARKERS, max_size=6))
 def test_parsing_is_the_inverse_of_formatting(pieces):
     joined = []
     for piece in pieces:

@@ -45,6 +45,14 @@ def test_neighbours_tell_the_language_of_a_marker():
     assert [[slot.language for slot in sentence.slots] for sentence in told] == SPOKEN
 
 
+def test_a_marker_that_names_its_language_is_believed():
+    """Whatever the neighbours speak; a language that is none of the text's is not."""
+    line = "we went to the [MASK:es] with my [MASK:fr] [MASK] [MASK:es] and [MASK]"
+    languages = PlaceLanguages(["en", "es"], MASKED)
+    (told,) = languages.told([line], sentences([line]))
+    assert [slot.language for slot in told.slots] == ["es", "en", "en", "es", "en"]
+
+
 @pytest.mark.parametrize("languages", [None, ["en", "es"]])
 def test_fills_have_the_language_of_their_place(corpus, languages):
     """Without the setting nearly all fills are English, and switches appear where nobody made any."""

@@ -55,6 +55,7 @@ def test_a_word_is_lower_case_and_holds_no_space_bracket_or_outer_apostrophe(tex
     [
         ("I met [PERSON] in [MASK].", ["i", "met", "[PERSON]", "in", "[MASK]"]),
         ("[MASK][MASK] twice", ["[MASK]", "[MASK]", "twice"]),
+        ("[MASK:es] in [PERSON:en]'s house", ["[MASK]", "in", "[PERSON]", "house"]),
         ("[PERSON]'s house", ["[PERSON]", "house"]),
         ("[PERSON]’s house", ["[PERSON]", "house"]),
         ("the pre[MASK]ed one", ["the", "[MASK]", "one"]),

@@ -5,10 +5,16 @@ in one language may be a name in the other (``die``, ``Ana``). So each word's la
 itself (``tasks.languages``), and its own list decides. A word that mixes both is on neither list.
 
 The same mechanism masks one language and leaves the other: ``lists: {en: all, es: 0}``.
+
+A marker may name the language of its word. Who knows the neighbours learns little from that: the surprise of the
+language, in bits, on the path through the masked line. Its mean is measured. Every marker names one of the languages, a
+mixed word's or a number's that of its company, so that nothing else is told.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice, tee
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -20,12 +26,15 @@ from tasks.corpora.words import fold, word_spans
 from tasks.masking.lists.allow_list import SHIPPED_LIST
 from tasks.masking.lists.kept_words import word_class
 from tasks.masking.settings import TechniqueSettings
-from tasks.masking.technique import Finding, Technique
+from tasks.masking.technique import Finding, Technique, write_markers
 
 if TYPE_CHECKING:
-    from tasks.languages.word_languages import TaggedLine
+    from tasks.languages.word_languages import TaggedLine, WordLanguages
 
+_Found = tuple[str, list[tuple[int, Finding]]]
+"""A line, and its findings behind the numbers of their white-space words."""
 _ALL, _SHIPPED = "all", "allow_list"
+_LEAST = 1e-6
 _NEVER_NAMES = 300
 """So many of the most frequent words of a language are words, whoever is called so (``del``, ``con``)."""
 
@@ -45,6 +54,9 @@ class LanguageLists(TechniqueSettings):
     ships with palimpsest; a file, one word a line; ``all``."""
     sample_lines: int = Field(default=20_000, ge=1)
     """The languages are learned from so many lines at the beginning of the text; they stand in memory."""
+    tell_languages: bool = False
+    """Whether a marker names the language of its word, ``[MASK:es]``, for fills with ``languages``; the report says how
+    many bits of a masked word that gives away (``told_bits``)."""
 
     @field_validator("lists")
     @classmethod
@@ -88,6 +100,8 @@ class WordsByLanguage(Technique):
         self.kept_words = frozenset.intersection(*limited) if limited else None
         self._words: Counter[str] = Counter()
         self._masked: Counter[str] = Counter()
+        self._tells = settings.tell_languages
+        self._told_bits, self._told = 0.0, 0
 
     def findings(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding]]]:
         """Each line with its words that are not on the list of their language."""
@@ -97,16 +111,34 @@ class WordsByLanguage(Technique):
         sample = list(islice(lines, self._sample_lines))
         model = WordLanguages(self.languages, [line.split() for line in sample])
         raw, words = tee(chain(sample, lines))
-        for line, tagged in zip(raw, model.tag(line.split() for line in words), strict=True):
-            yield line, self._of_line(line, tagged)
+        tagged_lines = zip(raw, model.tag(line.split() for line in words), strict=True)
+        found = ((line, self._of_line(line, tagged)) for line, tagged in tagged_lines)
+        for line, findings in self._telling(model, found) if self._tells else found:
+            yield line, [finding for _, finding in findings]
+
+    def _telling(self, model: "WordLanguages", found: Iterable[_Found]) -> Iterator[_Found]:
+        """Findings whose markers name a language; counts what that gives away."""
+        found, read = tee(found)
+        masked = (write_markers(line, [each for _, each in findings], "mask").split() for line, findings in read)
+        for (line, findings), tagged in zip(found, model.tag(masked), strict=True):
+            told = []
+            for place, finding in findings:
+                by_company = tagged.around[place]  # (K,)
+                known = finding.language in self.languages
+                number = self.languages.index(finding.language) if known else int(by_company.argmax())
+                self._told += 1
+                self._told_bits -= math.log2(max(float(by_company[number]), _LEAST))
+                told.append((place, replace(finding, language=self.languages[number])))
+            yield line, told
 
     def in_force(self) -> dict[str, Any]:
-        """How many words each list has, and which share of each language's words was masked."""
+        """How many words each list has, which share of each language's words was masked, and bits that markers tell."""
         return {
             "list_words": {language: None if words is None else len(words) for language, words in self._lists.items()},
             "masked_by_language": {
                 language: self._masked[language] / count for language, count in sorted(self._words.items())
             },
+            "told_bits": self._told_bits / self._told if self._told else None,
         }
 
     @cached_property
@@ -128,18 +160,19 @@ class WordsByLanguage(Technique):
             return frozenset(islice(safe, entry))
         return read_word_list(SHIPPED_LIST if entry == _SHIPPED else entry).words
 
-    def _of_line(self, line: str, tagged: "TaggedLine") -> list[Finding]:
+    def _of_line(self, line: str, tagged: "TaggedLine") -> list[tuple[int, Finding]]:
+        """What is masked, each behind the number of its white-space word."""
         found = []
-        for position, word, language in tagged.places(line):
+        for number, (position, word, language) in enumerate(tagged.places(line)):
             name = language or "none"
             for start, end in word_spans(word):
                 self._words[name] += 1
                 if not self._keeps(fold(word[start:end]), language):
                     self._masked[name] += 1
                     place = position + start, position + end
-                    found.append(
-                        Finding(*place, word_class(word[start:end]), self.name, reason=f"not on {name}'s list")
-                    )
+                    label, reason = word_class(word[start:end]), f"not on {name}'s list"
+                    told = language if self._tells else None
+                    found.append((number, Finding(*place, label, self.name, None, reason, told)))
         return found
 
     def _keeps(self, form: str, language: str | None) -> bool:

@@ -17,8 +17,8 @@ LINES = [
 ]
 
 
-def masked(lists, lines=LINES):
-    technique = LanguageLists(kind="language_lists", lists=lists).build(None, 1)
+def masked(lists, lines=LINES, **settings):
+    technique = LanguageLists(kind="language_lists", lists=lists, **settings).build(None, 1)
     tally = MaskingTally()
     return [text for text, _ in technique.mask(lines, "mask", tally, with_spans=False)], technique, tally
 
@@ -84,6 +84,19 @@ def test_the_list_may_be_a_file(tmp_path):
     assert settings.files == [str(path)]
     texts, *_ = masked({"en": "all", "es": str(path)})
     assert texts[1].split()[:3] == ["mi", "hermana", "[MASK]"]
+
+
+@pytest.mark.parametrize(
+    ("masked_word", "line", "marked", "bits"),
+    [("hermana", 1, "mi [MASK:es] no", (0, 0.3)), ("pero", 2, "[MASK:es] I told", (1, 8))],
+)
+def test_a_marker_names_its_language_and_what_that_gives_away_is_measured(tmp_path, masked_word, line, marked, bits):
+    """Among words of its own language a word's is no surprise; in front of another one it is."""
+    path = tmp_path / "words.txt"
+    path.write_text("\n".join({*" ".join(LINES).split()} - {masked_word}), encoding="utf-8")
+    texts, technique, _ = masked({"en": "all", "es": str(path)}, tell_languages=True)
+    assert texts[line].startswith(marked)
+    assert bits[0] < technique.in_force()["told_bits"] < bits[1]
 
 
 @pytest.mark.parametrize(
