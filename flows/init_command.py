@@ -86,7 +86,7 @@ def _looked_at(settings: "FilesCorpus") -> "tuple[DivisionTally, Languages]":
 
     tally = DivisionTally()
     sentences = divided(settings.open(), settings.cleaning, tally, settings.source)
-    languages = language_shares(sentence for _, _, sentence in sentences)
+    languages = language_shares(sentence for *_, sentence in sentences)
     total = sum(tally.sentences.values())
     if total < _FEWEST_SENTENCES:
         raise CorpusError(

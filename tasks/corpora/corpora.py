@@ -3,7 +3,8 @@
 The result is a folder with train.txt, valid.txt and test.txt: UTF-8, one sentence a line. Case and punctuation
 stay; white space and control characters are normalised. No sentence of valid or test is in train, and no document
 (conversation, article, or whatever document_field names) is divided; with --private, train.documents has a number
-for the document of each line of train.txt. Every text that is left out is counted by its reason in the report.
+for the document of each line of train.txt, and train.labels its label where label_field names one. Every text that
+is left out is counted by its reason in the report.
 
 Examples:
   palimpsest corpora --source mail.jsonl --set text_field=body --set document_field=thread --private --output data/mail

@@ -1,4 +1,4 @@
-"""Train, valid and test: unique sentences, divided by document; and which lines of train are of one document.
+"""Train, valid and test: unique sentences, divided by document; which lines of train are of one document, and labels.
 
 A first pass cleans the source, leaves duplicates out (the first occurrence stays) and counts what remains of each
 document; a seeded shuffle of the documents then gives the first ones to test, the next to valid, the others to
@@ -77,6 +77,8 @@ def sentence_key(sentence: str) -> bytes:
 DOCUMENTS = "train.documents"
 """The number of the document of each line of ``train.txt``, one a line. Names of documents may be private, and a file
 that ends in .txt would be taken for text where the folder is a source itself."""
+LABELS = "train.labels"
+"""The label of each line of ``train.txt``, one a line, where the source has labels."""
 _READING_ORDER: tuple[Part | None, ...] = ("test", "valid", "train", None)
 """Which part keeps a sentence that several have: what is tested on must not be trained on."""
 _SCALED: dict[Part, tuple[float, int]] = {"test": (0.15, 2000), "valid": (0.1, 1000)}
@@ -98,7 +100,8 @@ class DivisionTally:
 def divide(
     source: Source, settings: CleaningSettings, output: str | Path, *, private: bool, name: str
 ) -> DivisionTally:
-    """Write ``train.txt``, ``valid.txt`` and ``test.txt`` into a folder, and ``train.documents`` where it is private.
+    """Write ``train.txt``, ``valid.txt`` and ``test.txt`` into a folder; in a private one ``train.documents``, and
+    ``train.labels`` of a labelled source.
 
     ``name`` is what error messages call the source. Raises ``CorpusError`` where it is too small to be divided.
     """
@@ -109,30 +112,35 @@ def divide(
         }
         # Only private text is masked and filled.
         documents = stack.enter_context(line_writer(Path(output) / DOCUMENTS, private=True)) if private else None
-        for part, document, sentence in divided(source, settings, tally, name):
+        labelled = private and getattr(source, "labelled", False)
+        labels = stack.enter_context(line_writer(Path(output) / LABELS, private=True)) if labelled else None
+        for part, number, label, sentence in divided(source, settings, tally, name):
             streams[part].write(sentence + "\n")
             if part == "train" and documents is not None:
-                documents.write(f"{document}\n")
+                documents.write(f"{number}\n")
+            if part == "train" and labels is not None:
+                labels.write(f"{label}\n")
     return tally
 
 
 def divided(
     source: Source, settings: CleaningSettings, tally: DivisionTally, name: str
-) -> Iterator[tuple[Part, int, str]]:
-    """Part, number of the document and text of each sentence that comes in; the tally is complete behind the last one.
+) -> Iterator[tuple[Part, int, str | None, str]]:
+    """Part, number and label of the document, and text of each sentence that comes in; the tally is complete behind the
+    last one.
 
     Raises ``CorpusError`` as ``divide`` does.
     """
     survey = _survey(source, settings)
     parts, room = _assign(survey, settings, name)
-    for index, (_, sentences) in enumerate(_unique(source, settings, tally, "writing")):
+    for index, (document, sentences) in enumerate(_unique(source, settings, tally, "writing")):
         part = parts[survey.groups[index]]
         written = 0
         for sentence in sentences:
             if part is None or room[part] == 0:
                 tally.left_out[BEYOND_LIMIT] += 1
                 continue
-            yield part, survey.groups[index] + 1, sentence
+            yield part, survey.groups[index] + 1, document.label, sentence
             room[part] -= 1
             written += 1
             tally.words[part] += count_words(sentence)

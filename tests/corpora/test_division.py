@@ -184,6 +184,23 @@ def test_parts_that_nobody_sized_grow_with_the_corpus_up_to_a_limit(tmp_path, se
     assert tally.sentences == {"train": sentences - test - valid, "valid": valid, "test": test}
 
 
+def test_labels_stay_with_their_lines(tmp_path):
+    """Though lines are shuffled into parts, repeated or too short ones left out."""
+    lines = [
+        Document([f"Sentence number {number}", "No", "again and again"], label=f"l{number}") for number in range(40)
+    ]
+    source = Documents(*lines)
+    source.labelled = True
+
+    divide(source, CleaningSettings(minimum_words=2), tmp_path, private=True, name="x")
+
+    train, labels = ((tmp_path / f"train.{end}").read_text().splitlines() for end in ("txt", "labels"))
+    numbered = [(line, label) for line, label in zip(train, labels, strict=True) if line != "again and again"]
+    assert len(numbered) > 20
+    assert all(f"l{line.split()[-1]}" == label for line, label in numbered)
+    assert (tmp_path / "train.labels").stat().st_mode & 0o777 == 0o600
+
+
 def test_parts_that_nobody_sized_lose_nothing_of_large_documents(tmp_path):
     tally = divide(Documents(*conversations(10, 30)), CleaningSettings(), tmp_path, private=False, name="x")
 

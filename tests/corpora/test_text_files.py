@@ -30,6 +30,20 @@ def test_json_lines_with_documents(tmp_path):
     assert found == [Document(["one", "two"], None, 1), Document(["three"], None, 2)]
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonl", '{"text": "one, \\"1\\"", "mood": 1}\n{"text": "two", "mood": -1}\n'),
+        ("a.csv", '\ufefftext,mood\r\n"one, ""1""",1\r\ntwo,-1\r\n'),
+        ("a.tsv", 'mood\ttext\n1\tone, "1"\n-1\ttwo\n'),
+    ],
+)
+def test_labels_of_records(tmp_path, name, content):
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    found = documents(tmp_path / name, label_field="mood")
+    assert found == [Document(['one, "1"'], label="1"), Document(["two"], label="-1")]
+
+
 def test_parquet(tmp_path):
     table = pyarrow.table({"text": ["one", "two", "three"], "id": ["x", "x", "y"]})
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
@@ -59,6 +73,9 @@ def test_source_can_be_read_twice(tmp_path):
         ("a.jsonl", b'{"text": 5}\n', {}, "line 1 has no text field 'text'"),
         ("a.jsonl", b'{"text": "a"}\n', {"document_field": "id"}, "line 1 has no field 'id'"),
         ("a.txt", b"a\n", {"document_field": "id"}, "plain text and has no field 'id'"),
+        ("a.txt", b"a\n", {"label_field": "mood"}, "plain text and has no field 'mood'"),
+        ("a.csv", b"text,mood\na,b\nc\n", {"label_field": "mood"}, "line 3 has no field 'mood'"),
+        ("a.tsv", b"tweet\tmood\na\tb\n", {}, "line 2 has no text field 'text'"),
         ("a.parquet", b"not parquet", {}, "not a readable Parquet file"),
     ],
 )

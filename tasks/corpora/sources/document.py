@@ -35,6 +35,8 @@ class Document:
     """Documents of one name are parts of one, wherever they stand; ``None``: a document of its own."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Texts that the reader itself left out since the document before this one, by their reason."""
+    label: str | None = None
+    """What people say of its texts, such as their sentiment."""
 
 
 class Source(Protocol):

@@ -1,8 +1,9 @@
-"""A user's own text: plain text, mail, JSON lines or Parquet, one file or a folder of them.
+"""A user's own text: plain text, mail, JSON lines, CSV, TSV or Parquet, one file or a folder of them.
 
 Mail as it is stored: ``.eml``, one message a file, and ``.mbox``, many; each message is a document.
 """
 
+import csv
 import mailbox
 from collections.abc import Iterator
 from email import message_from_bytes, policy
@@ -87,11 +88,14 @@ _ENDINGS = {
     ".text": "text",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
     ".parquet": "parquet",
     ".eml": "mail",
     ".mbox": "mail",
 }
 _PARQUET_ROWS = 4096
+_PLAIN = {"text": "plain text", "mail": "mail"}
 
 
 class FilesCorpus(CorpusSettings):
@@ -99,16 +103,20 @@ class FilesCorpus(CorpusSettings):
 
     kind: Literal["files"]
     source: SourcePath
-    """A text file (one sentence a line), mail (``.eml``, ``.mbox``), JSON lines or Parquet file, or a folder of such.
+    """A text file (one sentence a line), mail (``.eml``, ``.mbox``), JSON lines, CSV, TSV or Parquet file, or a folder
+    of such; the first row of CSV and TSV names the columns, and a quotation mark in TSV is one.
     Files of a folder that are named ``train.*``, ``valid.*`` and ``test.*`` are those parts; what is missing is split
     off the rest."""
-    format: Literal["auto", "text", "jsonl", "parquet", "mail"] = "auto"
+    format: Literal["auto", "text", "jsonl", "csv", "tsv", "parquet", "mail"] = "auto"
     """``auto`` goes by the file name's ending. Of a mail its plain text is read, sentence by sentence and without what
     it quotes; its headers are not."""
     text_field: str = "text"
-    """Field of JSON lines or column of Parquet that holds the text."""
+    """Field of JSON lines, or column, that holds the text."""
     document_field: str | None = None
     """Field or column that names the document, so that no document is divided between parts. A mail is one."""
+    label_field: str | None = None
+    """Field or column with a label, such as a sentiment, which goes with the lines of its text: of a private corpus
+    into ``train.labels`` (see ``compare.conclusions``)."""
     documents: Literal["lines", "files"] = "lines"
     """``files``: the lines of a plain text file are one document."""
     split: bool = False
@@ -150,6 +158,9 @@ class TextFiles:
         source = settings.source
         self._format, self._text_field = settings.format, settings.text_field
         self._document_field, self._documents = settings.document_field, settings.documents
+        self._label_field = settings.label_field
+        self.labelled = settings.label_field is not None
+        """Whether its documents have labels."""
         self._sentences_of = split_sentences if settings.split else _one_sentence
         self._paths = self._find(Path(source))
         self.files = [str(path) for path in self._paths]
@@ -162,10 +173,14 @@ class TextFiles:
         for path in self._paths:
             if self._part(path) != part:
                 continue
+            if self._label_field is not None:
+                for name, text, label in self._records(path):
+                    yield Document(self._sentences_of(text), part, name, label=label)
+                continue
             if self._format_of(path) == "mail":
                 yield from mail_documents(path, part)
                 continue
-            pairs = self._pairs(path)
+            pairs = ((name, text) for name, text, _ in self._records(path))
             if self._documents == "files" and self._format_of(path) == "text":
                 yield Document([sentence for _, text in pairs for sentence in self._sentences_of(text)], part)
             elif self._document_field is None:
@@ -219,41 +234,38 @@ class TextFiles:
             return self._format
         return _ENDINGS.get(path.suffix.lower(), "text")
 
-    def _pairs(self, path: Path) -> Iterator[tuple[object, str]]:
-        """Document name and text of every record."""
-        match self._format_of(path):
-            case "text":
-                if self._document_field is not None:
-                    raise CorpusError(f"{str(path)!r} is plain text and has no field {self._document_field!r}")
-                for line in read_lines(path):
-                    yield None, line
-            case "jsonl":
-                yield from self._json_pairs(path)
-            case _:
-                yield from self._parquet_pairs(path)
+    def _records(self, path: Path) -> Iterator[tuple[object, str, str | None]]:
+        """Document name, text and label of every record."""
+        form = self._format_of(path)
+        if form in ("text", "mail"):
+            if (field := self._label_field or self._document_field) is not None:
+                raise CorpusError(f"{str(path)!r} is {_PLAIN[form]} and has no field {field!r}")
+            yield from ((None, line, None) for line in read_lines(path))
+        elif form == "parquet":
+            yield from self._parquet_records(path)
+        else:
+            read = _json_records(path) if form == "jsonl" else _table_records(path, form)
+            for number, record in read:
+                yield self._fields(record, f"{str(path)!r}: line {number}")
 
-    def _json_pairs(self, path: Path) -> Iterator[tuple[object, str]]:
-        for number, line in enumerate(read_lines(path), start=1):
-            if not line.strip():
-                continue
-            try:
-                record = read_json_line(line)
-            except NoJson as error:
-                raise CorpusError(f"{str(path)!r}: line {number} {error}") from None
-            if not isinstance(record, dict) or not isinstance(record.get(self._text_field), str):
-                raise CorpusError(
-                    f"{str(path)!r}: line {number} has no text field {self._text_field!r}; name it with text_field"
-                )
-            if self._document_field is not None and self._document_field not in record:
-                raise CorpusError(f"{str(path)!r}: line {number} has no field {self._document_field!r}")
-            yield record.get(self._document_field) if self._document_field else None, record[self._text_field]
+    def _fields(self, record: object, where: str) -> tuple[object, str, str | None]:
+        if not isinstance(record, dict) or not isinstance(record.get(self._text_field), str):
+            raise CorpusError(f"{where} has no text field {self._text_field!r}; name it with text_field")
+        for field in (self._document_field, self._label_field):
+            if field is not None and record.get(field) is None:
+                raise CorpusError(f"{where} has no field {field!r}")
+        return (
+            record[self._document_field] if self._document_field else None,
+            record[self._text_field],
+            _one_line(record[self._label_field]) if self._label_field else None,
+        )
 
-    def _parquet_pairs(self, path: Path) -> Iterator[tuple[object, str]]:
+    def _parquet_records(self, path: Path) -> Iterator[tuple[object, str, str | None]]:
         table = open_parquet(path)
         groups = map(table.metadata.row_group, range(table.metadata.num_row_groups))
         if sum(g.total_byte_size for g in groups) > LARGEST_RATIO * path.stat().st_size + LONGEST_LINE:
             raise CorpusError(f"{str(path)!r} holds more than {LARGEST_RATIO} times its size; give it as text if it is")
-        columns = [self._text_field, *([self._document_field] if self._document_field else [])]
+        columns = [self._text_field, *filter(None, (self._document_field, self._label_field))]
         for column in columns:
             if column not in table.schema_arrow.names:
                 raise CorpusError(
@@ -263,7 +275,32 @@ class TextFiles:
         for batch in table.iter_batches(batch_size=_PARQUET_ROWS, columns=columns):
             for record in batch.to_pylist():
                 row += 1
-                text = record[self._text_field]
-                if not isinstance(text, str):
+                if not isinstance(record[self._text_field], str):
                     raise CorpusError(f"{str(path)!r}: row {row}: column {self._text_field!r} holds no text")
-                yield record[self._document_field] if self._document_field else None, text
+                yield self._fields(record, f"{str(path)!r}: row {row}")
+
+
+def _one_line(label: object) -> str:
+    """On one line."""
+    return " ".join(str(label).split())
+
+
+def _json_records(path: Path) -> Iterator[tuple[int, object]]:
+    for number, line in enumerate(read_lines(path), start=1):
+        if not line.strip():
+            continue
+        try:
+            yield number, read_json_line(line)
+        except NoJson as error:
+            raise CorpusError(f"{str(path)!r}: line {number} {error}") from None
+
+
+def _table_records(path: Path, form: str) -> Iterator[tuple[int, object]]:
+    """The rows below the first one, as dictionaries, each with the number of its last line."""
+    lines = (f"{line}\n" for line in read_lines(path))
+    rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if form == "tsv" else csv.DictReader(lines)
+    try:
+        for row in rows:
+            yield rows.line_num, row
+    except csv.Error as error:
+        raise CorpusError(f"{str(path)!r}: line {rows.line_num} is no row of a table: {error}") from None
