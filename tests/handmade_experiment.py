@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from tasks.parameters.cells_file import training_text
 from tasks.parameters.parameter_file import read_parameters
 from tasks.records.cell import Cell
 from tasks.records.cells import expected_cells, is_filled, stage_name
@@ -96,6 +97,9 @@ def make_experiment(folder: Path, state: str = "", **changes: Any) -> Path:
         **changes,
     }
     document["corpora"] = {name: document["corpora"]["chat"] for name in document["compare"]["datasets"]}
+    for name in changes.get("conclusions", {}):
+        document["corpora"][name] = {"kind": "files", "source": "tweets.csv", "label_field": "mood"}
+        document["conclusion"] = {}
     fillers = [fills["filler"] for fills in document["compare"]["fills"] if "filler" in fills]
     document["fillers"] = dict.fromkeys(fillers, document["fillers"]["minilm"])
     document["filling"]["top_k"]["k"] = k
@@ -113,6 +117,8 @@ def make_experiment(folder: Path, state: str = "", **changes: Any) -> Path:
     for dataset in document["compare"]["datasets"]:
         if filled := [cell for cell in cells if is_filled(cell) and cell.dataset == dataset]:
             writer.fluency(dataset, filled)
+    for dataset in document["compare"].get("conclusions", {}):
+        writer.conclusion(dataset, cells)
     return folder
 
 
@@ -249,6 +255,7 @@ class _Writer:
                         "words": 80_000,
                         "masked_words": round(80_000 * MASKED[technique]),
                         "masked_fraction": MASKED[technique],
+                        "told_bits": None,
                     },
                     cell={"dataset": dataset, "technique": technique},
                     seed=None,
@@ -269,6 +276,22 @@ class _Writer:
             cell={"dataset": dataset},
             seed=None,
             dvc_stage=f"fluency@{dataset}",
+        )
+
+    def conclusion(self, dataset: str, cells: list[Cell]) -> None:
+        """V of 0.1 in the raw text, and a tenth less in each text behind it."""
+        texts = list(dict.fromkeys(map(training_text, cells[1:])))
+        found = {text: {"cramers_v": 0.1 * 0.9**place} for place, text in enumerate(texts)}
+        self.report(
+            f"conclusion/{dataset}",
+            "conclusion",
+            inputs=texts,
+            outputs=[],
+            parameters=self.parameters["conclusion"],
+            measured={"by_text": found},
+            cell={"dataset": dataset},
+            seed=None,
+            dvc_stage=f"conclusion@{dataset}",
         )
 
     def cell(self, cell: Cell) -> None:
@@ -308,8 +331,7 @@ class _Writer:
                 "fallback_count": 3,
                 "distinct_fills": 420,
                 "restoration_rate": restored,
-                "language_match_rate": None,
-                "switch_rate": None,
+                "languages": None,
                 "expected_restoration_by_frequency": 0.0008,
                 "restoration": {"overall": {"rate_ci": [restored * 0.9, restored * 1.1]}},
             },

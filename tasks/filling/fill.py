@@ -112,6 +112,7 @@ def fill(
         done = fill_corpus(context, devices, resources, advance)
     tally = done.tally
     report.measure(**done.measured(), **_match_rates(tally.counts), **settings.measured(context))
+    report.measure(languages=context.learned.languages.measured(tally.counts) if context.learned.languages else None)
     if tally.fills and tally.counts.get("class_slots") == 0:
         report.warn("no marker says its class: classes=match changed nothing; give --sidecar, or mask by class")
     if settings.copies > 1 and settings.forbid_original:
@@ -155,15 +156,12 @@ def check_files(settings: FillingMethod, files: FillFiles) -> None:
 
 def _match_rates(counts: Mapping[str, int]) -> dict[str, float | None]:
     """Shares of the slots with a class whose fill was of it, at the first choice and at the end, where classes were
-    checked; of the fills that have the language of their place, and of neighbouring words whose language differs."""
+    checked."""
 
     def rate(part: str, whole: str) -> float | None:
         return counts[part] / counts[whole] if counts.get(whole) else None
 
-    rates = {
-        "language_match_rate": rate("language_right", "language_places"),
-        "switch_rate": rate("switches", "word_pairs"),
-    }
+    rates = {}
     if "class_slots" in counts:
         rates["class_match_rate_first"] = rate("class_matches_first", "class_slots")
         rates["class_match_rate"] = rate("class_matches", "class_slots")

@@ -260,7 +260,8 @@ class CorpusFiller:
         # Not a difference of counters, which drops what did not change: a count of 0 is worth saying.
         tally.counts = Counter({name: count - counts.get(name, 0) for name, count in self._counts().items()})
         if self.languages is not None:
-            tally.counts.update(self.languages.counts(sentences, lines))
+            private = None if shard.records is None else list(map(_private_line, sentences))
+            tally.counts.update(self.languages.counts(sentences, lines, private))
         tally.candidate_words = self.filler.candidate_count
         total = self.filler.forward_seconds
         return FilledShard(shard.index, lines, tally.as_plain(), None if total is None else total - seconds)

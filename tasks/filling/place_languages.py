@@ -5,12 +5,13 @@ marker, unless the marker itself names the language of its word.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from tasks.corpora.masked_text import Marker, parse_masked
+from tasks.filling.choice import spans_of_slots
 from tasks.filling.masked_sentence import MaskedSentence
 from tasks.languages.mixing import Mixing
 from tasks.languages.word_languages import TaggedLine, WordLanguages
@@ -47,18 +48,49 @@ class PlaceLanguages:
         shares = self._model.shares(words)
         return dict(zip(self.languages, np.where(shares < _LEAST_SHARE, 0.0, shares).T, strict=True))
 
-    def counts(self, sentences: Sequence[MaskedSentence], filled: Sequence[str]) -> Counter[str]:
-        """What filled lines are like: ``language_places`` and of these ``language_right``, where the fill, read in its
-        line, has the language that its place had; ``switches`` among ``word_pairs`` that have a language."""
-        found = Counter(language_places=0, language_right=0)
-        mixing = Mixing(self.languages)
-        for sentence, tagged in zip(sentences, self._tagged(filled), strict=True):
-            mixing.add(tagged.languages)
-            at = _words_of_slots(sentence)
-            right = [tagged.languages[place] == slot.language for place, slot in zip(at, sentence.slots, strict=True)]
-            found.update(language_places=len(right), language_right=sum(right))
-        found.update(switches=mixing.switches, word_pairs=mixing.pairs)
-        return found
+    def counts(
+        self, sentences: Sequence[MaskedSentence], filled: Sequence[str], private: Sequence[str] | None = None
+    ) -> Counter[str]:
+        """What filled lines are like, in sums; ``private``: the lines before they were masked, where these are known.
+
+        A fill is read in its line: ``places`` and of these ``match``, where it has the language that its place had;
+        ``kept`` of ``kept_places``, where it has that of the word, or first of several, that was masked.
+        """
+        after, before = Mixing(self.languages), Mixing(self.languages)
+        found = Counter(dict.fromkeys(("places", "match", "kept_places", "kept"), 0))
+        read = self._tagged(filled)
+        known: Sequence[TaggedLine | None] = [None] * len(read) if private is None else self._tagged(private)
+        for sentence, line, original in zip(sentences, read, known, strict=True):
+            after.add(line.languages)
+            written = [line.languages[place] for place in _words_of_slots(sentence)]
+            found["places"] += len(written)
+            found["match"] += sum(each == slot.language for each, slot in zip(written, sentence.slots, strict=True))
+            if original is not None:
+                before.add(original.languages)
+                masked = [original.languages[place] for place in _words_of_slots(sentence, masked=True)]
+                both = [pair for pair in zip(masked, written, strict=True) if pair[0] in self.languages]
+                found["kept_places"] += len(both)
+                found["kept"] += sum(one == other for one, other in both)
+        for name, mixing in (("after", after), ("before", before)):
+            found.update({f"{name} {field}": value for field, value in _sums(mixing).items()})
+        return Counter({f"language {name}": count for name, count in found.items()})
+
+    def measured(self, counts: Mapping[str, int]) -> dict[str, float | None]:
+        """What a report says: shares of fills in the language of their place and in that of the masked word; switches
+        a pair of words, the lines' mean code-mixing index and mean words an island, after filling and, where the
+        private text was known, before masking."""
+
+        def rate(part: str, whole: str) -> float | None:
+            total = counts.get(f"language {whole}")
+            return counts[f"language {part}"] / total if total else None
+
+        rates = {"match_rate": rate("match", "places"), "kept_rate": rate("kept", "kept_places")}
+        for name, suffix in (("after", ""), ("before", "_before")):
+            rates[f"switch_rate{suffix}"] = rate(f"{name} switches", f"{name} pairs")
+            index = rate(f"{name} index", f"{name} lines")
+            rates[f"code_mixing_index{suffix}"] = None if index is None else index / 100
+            rates[f"mean_island{suffix}"] = rate(f"{name} words", f"{name} islands")
+        return rates
 
     def _tagged(self, lines: Sequence[str]) -> list[TaggedLine]:
         return list(self._model.tag(line.split() for line in lines))
@@ -73,11 +105,24 @@ class PlaceLanguages:
         ]
 
 
-def _words_of_slots(sentence: MaskedSentence) -> list[int]:
-    """Which white-space word of the filled line each fill is, or begins."""
+def _sums(mixing: Mixing) -> dict[str, int]:
+    """Whole numbers, so that their sum over shards is the same in every order; the index in hundredths."""
+    return {
+        "lines": mixing.lines,
+        "index": round(100 * mixing.index),
+        "switches": mixing.switches,
+        "pairs": mixing.pairs,
+        "islands": len(mixing.lengths),
+        "words": sum(mixing.lengths),
+    }
+
+
+def _words_of_slots(sentence: MaskedSentence, *, masked: bool = False) -> list[int]:
+    """Which white-space word of the filled line each fill is, or begins; ``masked``: of the line before it was masked,
+    where a slot may stand for several."""
     text, found = "", []
-    for before in sentence.texts[: len(sentence.slots)]:
+    for index, before in enumerate(sentence.texts[: len(sentence.slots)]):
         text += before
         found.append(len(text.split()) - (bool(text) and not text[-1].isspace()))
-        text += "x"
+        text += " ".join(span.original for span in spans_of_slots(sentence)[index]) if masked else "x"
     return found

@@ -169,7 +169,7 @@ class LanguageAware(ClassAware):
 
     languages: Languages = Field(default_factory=list)
     """Languages that the text mixes, two codes (ISO 639-1) or more, such as ``[en, es]``: a fill has the language that
-    the words round its place have (see ``place_languages``)."""
+    the words round its place have, or that its marker names (see ``place_languages``)."""
 
     @model_validator(mode="after")
     def _languages_have_no_classes(self) -> Self:

@@ -11,6 +11,7 @@ Example:
   palimpsest conclusion --pair mr,en --input tweets.txt --labels sentiment.txt --versions masked.txt filled.txt
 """
 
+import math
 import sys
 from collections.abc import Sequence
 from itertools import combinations
@@ -84,7 +85,8 @@ def conclusion(settings: ConclusionSettings, files: ConclusionFiles, cell: Cell,
         raise CorpusError(f"labels {files.labels!r}: {len(names):,} different ones; give labels, at most {_MOST}")
     texts = {path: read_corpus(path) for path in dict.fromkeys([files.input, *files.versions])}
     for path, lines in texts.items():
-        if len(lines) != len(labels):
+        # Of a text that was filled several times the first copy is tested.
+        if len(lines) % len(labels) or (path == files.input and len(lines) != len(labels)):
             raise CorpusError(
                 f"text {path!r} has {len(lines):,} lines and labels {files.labels!r} {len(labels):,}; give one label a "
                 "line, and versions of the same text"
@@ -98,13 +100,16 @@ def conclusion(settings: ConclusionSettings, files: ConclusionFiles, cell: Cell,
     found: dict[str, dict[str, Any]] = {}
     first: tuple[np.ndarray, np.ndarray] | None = None
     for path, lines in texts.items():
+        lines = lines[: len(labels)]
         words = [line.split() for line in lines]
         plain = WordLanguages(codes, words)
         model = LabelledModel(plain, labelled) if labelled else plain
         main = np.array([_is_mainly(codes[0], line.languages) for line in model.tag(words)])
         read = [line for line, tested in zip(lines, is_test, strict=True) if not tested]
         predicted = _predictions(read, label[~is_test], set_aside)
-        drawn = _drawn_v(main, label, len(names), resamples)
+        of_label = np.eye(len(names))[label]
+        tables = resamples @ (of_label * main[:, None]), resamples @ of_label  # (R, L) each
+        drawn = _v(*tables)
         f1 = _drawn_f1(predicted, label[is_test], len(names), resamples[:, is_test])
         outcome = _tested(main, label, names, settings.level)
         outcome |= {"macro_f1": float(f1[0])}
@@ -116,11 +121,12 @@ def conclusion(settings: ConclusionSettings, files: ConclusionFiles, cell: Cell,
             outcome["same_verdict"] = outcome["related"] == base["related"]
         first = first or (drawn, f1[1:])
         tail = 50 * (1 - settings.confidence)
-        found[path] = outcome | {
-            f"{name}_ci": np.nanpercentile(values, [tail, 100 - tail]).tolist() for name, values in ends.items()
-        }
+        ends |= {f"z.{pair}": values for pair, values in _z(*tables, names).items()}
+        intervals = {name: np.nanpercentile(values, [tail, 100 - tail]).tolist() for name, values in ends.items()}
+        outcome["z_ci"] = {pair: intervals.pop(f"z.{pair}") for pair in outcome["z"]}
+        found[path] = outcome | {f"{name}_ci": interval for name, interval in intervals.items()}
         print(_shown(Path(path).name, found[path]), file=sys.stderr)
-    return Report(seed=settings.seed).measure(labels=names, lines=len(labels), by_text=list(found.values()))
+    return Report(seed=settings.seed).measure(labels=names, lines=len(labels), by_text=found)
 
 
 def _is_mainly(language: str, languages: Sequence[str | None]) -> bool:
@@ -131,7 +137,7 @@ def _is_mainly(language: str, languages: Sequence[str | None]) -> bool:
 
 
 def _tested(main: "np.ndarray", label: "np.ndarray", names: Sequence[str], level: float) -> dict[str, Any]:
-    """Chi-squared (Pearson, without correction), Cramer's V, and z of two shares with their pooled variance."""
+    """Chi-squared (Pearson, without correction), Cramer's V, and z of each two shares."""
     import numpy as np
     from scipy.stats import chi2
 
@@ -140,11 +146,7 @@ def _tested(main: "np.ndarray", label: "np.ndarray", names: Sequence[str], level
     v = float(_v(share[None] * lines, lines[None])[0])
     statistic = v**2 * len(label)
     probability = float(chi2.sf(statistic, len(names) - 1))
-    z = {}
-    for one, other in combinations(range(len(names)), 2):
-        pooled = (share[one] * lines[one] + share[other] * lines[other]) / (lines[one] + lines[other])
-        deviation = np.sqrt(pooled * (1 - pooled) * (1 / lines[one] + 1 / lines[other]))
-        z[f"{names[one]} - {names[other]}"] = float((share[one] - share[other]) / deviation) if deviation else None
+    z = {pair: float(value) for pair, (value,) in _z((share * lines)[None], lines[None], names).items()}
     return {
         "main_language_share": dict(zip(names, share.tolist(), strict=True)),
         "chi_squared": statistic,
@@ -152,7 +154,7 @@ def _tested(main: "np.ndarray", label: "np.ndarray", names: Sequence[str], level
         "probability": probability,
         "related": probability < level,
         "cramers_v": v,
-        "z": z,
+        "z": {pair: None if math.isnan(value) else value for pair, value in z.items()},
     }
 
 
@@ -168,11 +170,18 @@ def _v(hits: "np.ndarray", lines: "np.ndarray") -> "np.ndarray":
     return np.asarray(np.sqrt(squares.sum(axis=1) / whole[:, 0]))
 
 
-def _drawn_v(main: "np.ndarray", label: "np.ndarray", labels: int, resamples: "np.ndarray") -> "np.ndarray":
+def _z(hits: "np.ndarray", lines: "np.ndarray", names: Sequence[str]) -> dict[str, "np.ndarray"]:
+    """Of each two labels' shares, by their pooled variance, (R,); NaN where that is 0."""
     import numpy as np
 
-    of_label = np.eye(labels)[label]
-    return _v(resamples @ (of_label * main[:, None]), resamples @ of_label)
+    found = {}
+    for one, other in combinations(range(len(names)), 2):
+        pooled = (hits[:, one] + hits[:, other]) / (lines[:, one] + lines[:, other])
+        variance = pooled * (1 - pooled) * (1 / lines[:, one] + 1 / lines[:, other])
+        difference = hits[:, one] / lines[:, one] - hits[:, other] / lines[:, other]
+        deviation = np.sqrt(np.where(variance > 0, variance, np.nan))
+        found[f"{names[one]} - {names[other]}"] = difference / deviation
+    return found
 
 
 def _predictions(lines: Sequence[str], label: "np.ndarray", tested_on: Sequence[str]) -> "np.ndarray":
@@ -210,5 +219,7 @@ COMMAND = StageCommand(
     stage=conclusion,
     settings=ConclusionSettings,
     files=ConclusionFiles,
-    section={},
+    section="conclusion",
+    labels=("dataset",),
+    seed=None,
 )

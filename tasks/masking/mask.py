@@ -106,7 +106,7 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
         kept_words=None if kept_words is None else len(kept_words),
         masking_seconds=round(seconds, 3),
         words_per_second=round(tally.words / seconds),
-        **technique.in_force(),
+        **{"told_bits": None, **technique.in_force()},
     )
 
 

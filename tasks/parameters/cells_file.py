@@ -100,6 +100,7 @@ def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str
         "tune_filler": {cell_key(cell): _tuned(cell, parameters) for cell in tunings(parameters)},
         "fill": {cell_key(cell): _fill(cell, parameters) for cell in cells if is_filled(cell)},
         "fluency": {str(cell.dataset): {"cell": {"dataset": cell.dataset}} for cell in cells if is_filled(cell)},
+        "conclusion": dict(_concluded(parameters)),
         "examples": {cell_key(cell): entry for cell, entry in _examples(parameters)},
         "adapt": {cell_key(cell): _adapted(cell, parameters) for cell in cells if cell.method != PRETRAINED},
         "evaluate": {cell_key(cell): _named(cell) | {"model": _model(cell)} for cell in cells},
@@ -240,7 +241,8 @@ def _model(cell: Cell) -> str:
     return f"{MODELS_OF_RAW_TEXT if reads_raw_text(cell) else MODELS}/{cell.path}"
 
 
-def _training_text(cell: Cell) -> str:
+def training_text(cell: Cell) -> str:
+    """What the cell's language model is trained on, or adapted."""
     if cell.method == PRETRAINED:
         return "data/generic/train.txt"
     if reads_raw_text(cell):
@@ -258,7 +260,7 @@ def _adapted(cell: Cell, parameters: Parameters) -> Entry:
         options["set"] = f"adaptation.private={private.model_dump_json(exclude_unset=True)}"
         if private.unit == "document":
             options["documents"] = f"data/private/corpora/{cell.dataset}/train.documents"
-    return _named(cell, "seed") | {"options": options, "text": _training_text(cell), "model": _model(cell)}
+    return _named(cell, "seed") | {"options": options, "text": training_text(cell), "model": _model(cell)}
 
 
 def _audited(cell: Cell, parameters: Parameters) -> Entry:
@@ -271,7 +273,7 @@ def _audited(cell: Cell, parameters: Parameters) -> Entry:
         options["filler"] = _filler_folder(cell.filler, cell, parameters)
     return _named(cell, *typed) | {
         "options": options,
-        "text": _training_text(cell),
+        "text": training_text(cell),
         "filler": options.get("filler", "data/word_counts.tsv"),
         "filling": f"filling.{cell.method}" if is_filled(cell) else of_raw_text,
         "tuning": f"tuned_fillers.{cell.filler}" if cell.filler in parameters.tuned_fillers else "audit",
@@ -285,6 +287,20 @@ def _unlearned(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
             cell = Cell(dataset=dataset, seed=seed)
             used = {"masked": f"{dataset}/train/{settings.technique}", "filling": f"filling.{settings.fill}"}
             yield cell_key(cell), _named(cell, "seed") | used
+
+
+def _concluded(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
+    compare = parameters.compare
+    for dataset, asked in compare.conclusions.items():
+        corpus = f"data/private/corpora/{dataset}"
+        cells = [cell for cell in expected_cells(compare) if cell.dataset == dataset and cell.technique]
+        options: Entry = {"pair": ",".join(asked.languages)}
+        if asked.language_labels:
+            options["language-labels"] = asked.language_labels
+        options["versions"] = list(dict.fromkeys(map(training_text, cells)))
+        needed = {"labels": asked.language_labels or corpus, "masked": f"data/private/masked/{dataset}/train"}
+        needed["fills"] = f"data/obfuscated/{dataset}" if any(map(is_filled, cells)) else corpus
+        yield dataset, {"cell": {"dataset": dataset}, "options": options} | needed
 
 
 def _brought(section: str, datasets: list[str], found: Any) -> Iterator[tuple[str, Entry]]:
@@ -313,7 +329,7 @@ def _recognised(cell: Cell) -> Entry:
     if cell.method == NO_LANGUAGE_MODEL:
         needless = {"model": "models/recogniser", "text": "models/recogniser", "tuned_on": "test", "weights": "search"}
         return _named(cell) | {"options": {}} | needless
-    used = {"model": _model(cell), "training-text": _training_text(cell)}
+    used = {"model": _model(cell), "training-text": training_text(cell)}
     used["dev"] = f"data/private/encoded_speech/{cell.dataset}/dev.safetensors"
     used["dev-manifest"] = f"data/private/speech/{cell.dataset}/dev/manifest.jsonl"
     needed = {"model": used["model"], "text": used["training-text"], "tuned_on": "dev", "weights": "fusion"}
@@ -324,5 +340,5 @@ def _rescored(cell: Cell) -> Entry:
     if cell.method == NO_LANGUAGE_MODEL:
         lists = f"data/private/nbest/{cell.dataset}/test.jsonl.gz"
         return _named(cell) | {"options": {}, "model": lists, "text": lists}
-    used = {"model": _model(cell), "training-text": _training_text(cell)}
+    used = {"model": _model(cell), "training-text": training_text(cell)}
     return _named(cell) | {"options": used, "model": used["model"], "text": used["training-text"]}

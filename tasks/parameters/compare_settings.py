@@ -5,7 +5,8 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from tasks.language_model.settings import DifferentialPrivacy
-from tasks.settings.base import Settings
+from tasks.languages.word_lists import Languages
+from tasks.settings.base import Settings, SourcePath
 from tasks.settings.seeds import Seed
 
 Baseline = Literal["baseline0", "baseline1", "redacted", "dropped"]
@@ -31,6 +32,15 @@ class Fills(Settings):
         return self
 
 
+class Conclusion(Settings):
+    """Of a labelled corpus: does it still show, after masking and filling, which language goes with which label?"""
+
+    languages: Languages = Field(min_length=2)
+    """Those of the corpus (ISO 639-1); of each label the share of lines that are mainly in the first one is tested."""
+    language_labels: SourcePath | None = None
+    """Lines whose words have languages, to learn these from, as for ``palimpsest languages --labels``."""
+
+
 class CompareSettings(Settings):
     """The dimensions of the experiment: which cells there are follows from them."""
 
@@ -50,6 +60,8 @@ class CompareSettings(Settings):
     """One complete repetition of filling and adaptation per seed."""
     unlearned: list[str] = Field(default_factory=list)
     """Ways to make a model forget, keys of ``unlearning.methods``, that are tried on each dataset, once per seed."""
+    conclusions: dict[str, Conclusion] = Field(default_factory=dict)
+    """Those of ``datasets`` whose corpus has a ``label_field``, and what is tested on them."""
     speech_datasets: list[str] = Field(default_factory=list)
     """Those of ``datasets`` that have speech, keys of ``speech.corpora``: they have word error rates too."""
     rescored_datasets: list[str] = Field(default_factory=list)

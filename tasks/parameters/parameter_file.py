@@ -22,6 +22,7 @@ from tasks.filling.methods import AnyMethod
 from tasks.fluency.settings import FluencySettings
 from tasks.labelled_text.settings import LabelledTextSettings
 from tasks.language_model.settings import EvaluationSettings, LanguageModelSettings
+from tasks.languages.conclusion import ConclusionSettings
 from tasks.masking.techniques import AnyTechnique
 from tasks.masking_evaluation.label_classes import MaskingEvaluationSettings
 from tasks.parameters.compare_settings import CompareSettings
@@ -72,6 +73,8 @@ class Parameters(Settings):
     evaluation: EvaluationSettings
     fluency: FluencySettings = FluencySettings()
     """How it is measured how well fills read."""
+    conclusion: ConclusionSettings = ConclusionSettings()
+    """How conclusions about the corpora of ``compare.conclusions`` are tested."""
     audit: AuditSettings = AuditSettings()
     """How hard the audited cells of ``compare.fills`` are attacked."""
     unlearning: UnlearningSettings = UnlearningSettings()

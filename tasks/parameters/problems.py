@@ -87,6 +87,8 @@ def _dimensions(parameters: "Parameters") -> Iterator[str]:
     ]
     for dimension, names, section, allowed in dimensions:
         yield from _unknown(f"compare.{dimension}", names, section, allowed)
+    labelled = [name for name in compare.datasets if getattr(parameters.corpora.get(name), "label_field", None)]
+    yield from _unknown("compare.conclusions", compare.conclusions, "corpora' with label_field of 'datasets", labelled)
     for dimension in ("speech_datasets", "rescored_datasets"):
         names = getattr(compare, dimension)
         for name in (name for name in names if name not in compare.datasets):
@@ -139,6 +141,8 @@ def _audit(parameters: "Parameters") -> Iterator[str]:
         yield "audit: is missing, and compare.fills has something that is audited; give it, if only as {}"
     if parameters.compare.fills and "fluency" not in parameters.model_fields_set:
         yield "fluency: is missing, and compare.fills has fills to be read; give it, if only as {}"
+    if parameters.compare.conclusions and "conclusion" not in parameters.model_fields_set:
+        yield "conclusion: is missing, and compare.conclusions has some to be tested; give it, if only as {}"
     attacked = [cell.path for cell in audited_cells(parameters.compare)]
     for name in parameters.audit.shadowed or []:
         if name not in attacked:

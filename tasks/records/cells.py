@@ -129,6 +129,11 @@ def fluency_report(cell: Cell) -> Path | None:
     return Path("fluency") / f"{cell.dataset}.json" if is_filled(cell) else None
 
 
+def conclusion_report(dataset: str | None) -> Path:
+    """Path below the folder of reports of what a corpus and what was made of it say of languages and labels."""
+    return Path("conclusion") / f"{dataset}.json"
+
+
 def audit_report(cell: Cell) -> Path:
     """Path below the folder of reports of what attacks on the cell found."""
     return Path("audit") / f"{cell.path}.json"

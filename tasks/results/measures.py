@@ -22,7 +22,7 @@ MLFLOW, MLFLOW_TABLE = "mlflow", "mlflow table"
 """A metric of every run, and a column of MLflow's table of runs."""
 _MASKED = "masked_words.{technique}."
 BELOW, ABOVE, OTHER_PROTOCOL = "▼", "▲", "‡"
-Step = Literal["mask", "fill", "fluency", "perplexity", "word_error_rate", "rescore", "audit", "compared"]
+Step = Literal["mask", "fill", "fluency", "conclusion", "perplexity", "word_error_rate", "rescore", "audit", "compared"]
 Row = Mapping[str, Any]
 
 
@@ -63,9 +63,9 @@ class Measure:
     short: str = ""
     """For the head of a narrow column."""
     step: Step
-    """The report that it stands in: of masking, filling, fluency (a record for each fill of a corpus), evaluation,
-    recognition or the attacks, which need not have it; ``rescore``: of recognition by n-best lists alone; ``compared``:
-    the summary computes it from the scores of two cells."""
+    """The report that it stands in: of masking, filling, fluency (a record for each fill of a corpus), conclusion
+    (a record for each text), evaluation, recognition or the attacks, which need not have it; ``rescore``: of
+    recognition by n-best lists alone; ``compared``: the summary computes it from the scores of two cells."""
     field: str = ""
     """Where it stands under ``measured``; the name where there is none. Dots lead into records. ``masked_words`` has
     one for each technique, and ``{technique}`` stands for the cell's: references have a number under every one."""
@@ -201,8 +201,19 @@ def _reads(name: str, title: str, *, views: frozenset[str] = _OFFERED, **given: 
     return _number(name, "fluency", title, views, **{"interval": f"{name}_ci", **given})
 
 
+def _found(name: str, title: str, *, views: frozenset[str] = _OFFERED, **given: Any) -> Measure:
+    """What a text says of languages and labels."""
+    return _number(name, "conclusion", title, views, **{"interval": f"{name}_ci", **given})
+
+
 def _count(name: str, step: Step, title: str = "", views: frozenset[str] = _NONE, **given: Any) -> Measure:
     return _number(name, step, title, views, digits=0, **{"kind": "count", **given})
+
+
+def _spoken(name: str, title: str, **given: Any) -> Measure:
+    """How a fill of text in several languages mixes them."""
+    column = f"language_{name}" if name in ("match_rate", "kept_rate") else name
+    return _number(column, "fill", title, _OFFERED, field=f"languages.{name}", **given)
 
 
 _FEWER = ("fewer errors than", "more errors than")
@@ -273,6 +284,8 @@ MEASURES = (
     _number("best_first_share", "rescore", kind="number", share=True),
     _number("masked_fraction", "mask", "Words of the training text that were masked, %", _OFFERED | {MLFLOW_TABLE},
             kind="number", share=True, digits=2),
+    _number("told_bits", "mask", "What markers tell of the language of a masked word, bits", _OFFERED, digits=2,
+            better="lower"),
     _leak("clear_share", "Words that any technique calls private, in clear, %", "private words in clear"),
     _leak("residual_entities", "Words that another tagger calls private, in clear, %", "other tagger's, in clear"),
     _leak("residual_direct", "Direct identifiers that another tagger finds in clear, %", "direct identifiers"),
@@ -313,10 +326,19 @@ MEASURES = (
             interval="restoration.overall.rate_ci", share=True, digits=2, better="lower"),
     _number("restoration_by_frequency", "fill", "Masked words that a guess by frequency hits, %", _OFFERED,
             field="expected_restoration_by_frequency", share=True, digits=2),
-    _number("language_match_rate", "fill", "Fills in the language of their place, %", _OFFERED, share=True,
-            better="higher"),
-    _number("switch_rate", "fill", "Neighbouring words of two languages after filling, %", _OFFERED, share=True,
-            digits=2),
+    _spoken("match_rate", "Fills in the language of their place, %", share=True, better="higher"),
+    _spoken("kept_rate", "Fills in the language of the masked word, %", share=True, better="higher"),
+    _spoken("switch_rate", "Neighbouring words of two languages, filled, %", share=True, digits=2),
+    _spoken("switch_rate_before", "Neighbouring words of two languages, before masking, %", share=True, digits=2),
+    _spoken("code_mixing_index", "Code-mixing index, filled"),
+    _spoken("code_mixing_index_before", "Code-mixing index, before masking"),
+    _spoken("mean_island", "Words in a row of one language, filled", digits=2),
+    _spoken("mean_island_before", "Words in a row of one language, before masking", digits=2),
+    _found("chi_squared", "Labels by main language: chi-squared", interval=None),
+    _found("cramers_v", "Labels by main language: Cramér's V", digits=3, views=_TABLED),
+    _found("cramers_v_change", "Cramér's V less that of the private text", digits=3),
+    _found("macro_f1", "Macro F1 of a classifier of labels, %", share=True, better="higher", views=_TABLED),
+    _found("macro_f1_change", "Macro F1 less that of the private text, points", share=True, better="higher"),
     _reads("part_of_speech_kept", "Places where the fill has the part of speech of the masked word, %", share=True,
            better="higher", views=_TABLED),
     _reads("form_kept", "Places where the fill has number or tense of the masked word too, %", share=True,

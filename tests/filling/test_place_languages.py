@@ -9,6 +9,8 @@ from scripted_model import ScriptedModel
 from stage_commands import settings
 
 from tasks.cli import main
+from tasks.corpora.sidecar import MaskedSpan
+from tasks.filling.choice import with_spans
 from tasks.filling.fillers.settings import misfit
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
@@ -75,13 +77,25 @@ def test_fills_have_the_language_of_their_place(corpus, languages):
     assert share[1] < 0.2
     if languages is None:
         assert share[0] < 0.3
-        assert measured["switch_rate"] is None
+        assert measured["languages"] is None
     else:
         assert share[0] > 0.8
-        assert measured["language_match_rate"] > 0.95
-        assert measured["language_places"] == 250
+        assert measured["languages"]["match_rate"] > 0.95
         assert measured["off_list_share"] == 1
-        assert measured["switch_rate"] == pytest.approx(measured["switches"] / measured["word_pairs"])
+
+
+def test_a_fill_is_held_against_the_line_that_was_masked():
+    """By hand: 8 words with 2 switches in 3 islands were masked; the fill turns one word, the one between them."""
+    languages = PlaceLanguages(["en", "es"], MASKED)
+    spans = [MaskedSpan(0, 0, "MASK", "", word, 0) for word in ("casa", "blanca")]
+    (told,) = languages.told(["the [MASK] with the children of my"], sentences(["the [MASK] with the children of my"]))
+    filled, private = "the house with the children of my", "the casa blanca with the children of my"
+    rates = languages.measured(languages.counts([with_spans(told, spans)], [filled], [private]))
+    assert rates["match_rate"] == 1
+    assert rates["kept_rate"] == 0
+    assert (rates["switch_rate_before"], rates["switch_rate"]) == (2 / 7, 0)
+    assert (rates["mean_island_before"], rates["mean_island"]) == (8 / 3, 7)
+    assert (rates["code_mixing_index_before"], rates["code_mixing_index"]) == (25, 0)
 
 
 def test_text_from_standard_input_is_filled_whole(corpus, monkeypatch):

@@ -34,13 +34,14 @@ def test_the_relation_is_found_and_its_loss_too(files, capsys):
     paths = {name: str(files / f"{name}.txt") for name in ("text", "labels", "broken", "same")}
     command = ["conclusion", "--pair", "en,es", "--input", paths["text"], "--labels", paths["labels"]]
     assert main([*command, "--versions", paths["same"], paths["broken"], "--report", str(report)]) == 0
-    raw, same, broken = json.loads(report.read_text())["measured"]["by_text"]
+    raw, same, broken = json.loads(report.read_text())["measured"]["by_text"].values()
     assert raw["chi_squared"] == pytest.approx(chi2_contingency(np.array(TABLE), correction=False).statistic)
     assert raw["cramers_v"] == pytest.approx(association(np.array(TABLE), method="cramer"))
     assert (raw["related"], same["same_verdict"], broken["same_verdict"]) == (True, True, False)
     assert (same["cramers_v_change"], same["cramers_v_change_ci"]) == (0, [0, 0])
     assert broken["cramers_v_change_ci"][1] < 0
     assert raw["cramers_v_ci"][0] < raw["cramers_v"] < raw["cramers_v_ci"][1]
+    assert raw["z_ci"]["a - b"][0] < raw["z"]["a - b"] < raw["z_ci"]["a - b"][1]
     assert "beach" not in report.read_text() + capsys.readouterr().err
 
 

@@ -179,6 +179,15 @@ def test_ways_to_forget_fit_the_experiment(document, tmp_path):
     assert "compare.unlearned: ways to forget are for language_model.kind 'transformer', and it is 'ngram'" in text
 
 
+def test_a_conclusion_is_tested_on_a_labelled_corpus(document, tmp_path):
+    document["compare"]["conclusions"] = {"chat": {"languages": ["en", "es"]}}
+    text = problems_of(document, tmp_path)
+    assert "compare.conclusions: 'chat' is no key of 'corpora' with label_field of 'datasets' that fits" in text
+    assert "conclusion: is missing, and compare.conclusions has some to be tested" in text
+    document["compare"]["conclusions"] = {"chat": {"languages": ["en"]}}
+    assert "compare.conclusions.chat.languages" in problems_of(document, tmp_path)
+
+
 def test_the_audit_has_a_section_where_something_is_audited(document, tmp_path):
     del document["audit"], document["fluency"]
     assert "fluency: is missing, and compare.fills has fills to be read" in problems_of(document, tmp_path)

@@ -8,6 +8,7 @@ from stage_commands import parsed
 
 from tasks.language_model.adapt import COMMAND as ADAPT
 from tasks.language_model.settings import DifferentialPrivacy, MarkerUse
+from tasks.languages.conclusion import COMMAND as CONCLUSION
 from tasks.parameters.cells_file import graph_cells, write_cells
 from tasks.parameters.compare_settings import CompareSettings, Fills
 from tasks.parameters.parameter_file import read_parameters
@@ -88,6 +89,9 @@ def test_every_cell_has_its_stages_in_the_graph(tmp_path):
     document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     document["compare"] = COMPARE.model_dump()
     document["corpora"] = dict.fromkeys(COMPARE.datasets, document["corpora"]["chat"])
+    document["corpora"]["mail"] = {"kind": "files", "source": "data/raw/mail.csv", "label_field": "mood"}
+    document["compare"]["conclusions"] = {"mail": {"languages": ["mr", "en"], "language_labels": "data/raw/mr.jsonl"}}
+    document["conclusion"] = {"level": 0.05}
     document["fillers"] = dict.fromkeys(["minilm", "other", "large", "idle"], document["fillers"]["minilm"])
     document["tuned_fillers"] = TUNED
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
@@ -127,6 +131,17 @@ def test_every_cell_has_its_stages_in_the_graph(tmp_path):
     assert "models/tuned_fillers/mail/allow_list/once" in needed
     needed = {str(entry.def_path) for entry in stages["fill@mail-allow_list-again-top_1-2"].deps}
     assert "models/tuned_fillers/mail/allow_list/again" in needed
+    assert of_step("conclusion") == {"conclusion@mail"}
+    files = CONCLUSION.parse(parsed(stages["conclusion@mail"])[1]).files
+    assert (files.pair, files.language_labels) == ("mr,en", "data/raw/mr.jsonl")
+    assert files.labels == "data/private/corpora/mail/train.labels"
+    technique_texts = {
+        "data/private/masked/mail/train/allow_list/text.txt",
+        "data/obfuscated/mail/allow_list/unigram-1.txt",
+    }
+    assert technique_texts < set(files.versions)
+    needed = {str(entry.def_path) for entry in stages["conclusion@mail"].deps}
+    assert {"data/raw/mr.jsonl", "data/private/masked/mail/train", "data/obfuscated/mail"} < needed
     assert of_step("examples") == {
         f"examples@{dataset}-{name}"
         for dataset in COMPARE.datasets

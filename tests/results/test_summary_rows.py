@@ -2,7 +2,7 @@ import json
 import math
 
 import pytest
-from handmade_experiment import MASKED, PERPLEXITIES, SIGNATURE, make_experiment
+from handmade_experiment import FEW, MASKED, PERPLEXITIES, SIGNATURE, make_experiment
 
 from tasks.cli import main
 
@@ -149,6 +149,16 @@ def test_perplexity_where_the_language_changes_is_in_the_tables(experiment):
     assert [row["perplexity_at_switches"] for row in rows_of(experiment) if row["perplexity_at_switches"]] == [4321.0]
     assert "4321.0 [3000, 5000]" in (experiment / "results" / "summary.md").read_text(encoding="utf-8")
     assert "mix languages" not in (experiment / "results" / "summary.md").read_text(encoding="utf-8")
+
+
+def test_what_a_text_says_of_labels_stands_beside_its_perplexity(tmp_path, monkeypatch):
+    make_experiment(tmp_path, **FEW, conclusions={"chat": {"languages": ["en", "es"]}})
+    monkeypatch.chdir(tmp_path)
+    assert main(["summarise"]) == 0
+    found = {row["method"]: row["cramers_v"] for row in rows_of(tmp_path)}
+    assert found == {"pretrained": None, "oracle": 0.1, "baseline1": 0.1 * 0.9, "top_k": 0.1 * 0.9**2}
+    (tmp_path / "results/reports/conclusion/chat.json").unlink()
+    assert main(["summarise"]) == 1
 
 
 def test_timings_commit_and_machine_are_not_in_the_rows(summarised):

@@ -42,8 +42,9 @@ def run(options: SummariseOptions) -> None:
     cells, tuned = expected_cells(settings["compare"]), settings["tuned_fillers"]
     bases = {name: first_base(name, tuned) for cell in cells if (name := str(cell.filler)) in tuned}
     audited = audited_cells(settings["compare"])
+    concluded = settings["compare"].conclusions
     folder = Path(options.output).parent
-    rows = summary_rows(cells, folder / "reports", folder / "scores", settings["evaluation"], bases, audited)
+    rows = summary_rows(cells, folder / "reports", folder / "scores", settings["evaluation"], bases, audited, concluded)
     write_json(options.output, rows)
     with atomic_writer(Path(options.output).with_suffix(".md")) as stream:
         stream.write(document(rows))

@@ -13,12 +13,14 @@ from typing import Any
 from tasks.errors import CorpusError
 from tasks.language_model.evaluation.protocol import differing_fields
 from tasks.language_model.settings import EvaluationSettings
+from tasks.parameters.cells_file import training_text
 from tasks.records.cell import Cell
 from tasks.records.cells import (
     NO_LANGUAGE_MODEL,
     ORACLE,
     RESCORE,
     audit_report,
+    conclusion_report,
     fill_report,
     fluency_report,
     mask_report,
@@ -44,20 +46,22 @@ def summary_rows(
     evaluation: EvaluationSettings,
     bases: Mapping[str, str] | None = None,
     audited: Collection[Cell] = (),
+    concluded: Collection[str] = (),
 ) -> list[dict[str, Any]]:
     """The rows of ``results/summary.json``, in the order of ``cells``.
 
-    ``audited``: cells that were attacked. ``bases``: of each filler that was tuned on masked text, the one that its
-    first round started from.
+    ``audited``: cells that were attacked. ``concluded``: data sets on which a conclusion was tested. ``bases``: of each
+    filler that was tuned on masked text, the one that its first round started from.
     ``reports`` and ``scores`` are the folders that the stages write to; data sets with speech are those of which
     ``cells`` has the recogniser alone. Raises ``CorpusError`` that names every missing file, or every missing
     field with its report.
     """
     reports, scores = Path(reports), Path(scores)
     spoken = {cell.dataset for cell in cells if cell.method == NO_LANGUAGE_MODEL}
-    _refuse_missing(_wanted(cells, spoken, audited, reports, scores))
+    wanted = [*_wanted(cells, spoken, audited, reports, scores), *(reports / conclusion_report(d) for d in concluded)]
+    _refuse_missing(wanted)
     reader = _Reader(reports)
-    rows = [_row(cell, reader, spoken, audited, bases or {}) for cell in cells]
+    rows = [_row(cell, reader, spoken, audited, concluded, bases or {}) for cell in cells]
     reader.refuse_missing()
     by_cell = dict(zip(cells, rows, strict=True))
     comparisons = Comparisons(
@@ -172,7 +176,12 @@ class _Reader:
 
 
 def _row(
-    cell: Cell, reader: _Reader, spoken: set[str | None], audited: Collection[Cell], bases: Mapping[str, str]
+    cell: Cell,
+    reader: _Reader,
+    spoken: set[str | None],
+    audited: Collection[Cell],
+    concluded: Collection[str],
+    bases: Mapping[str, str],
 ) -> dict[str, Any]:
     reports = {
         "mask": mask_report(cell),
@@ -199,9 +208,12 @@ def _row(
     # Not every text has every figure, and not every model is attacked.
     row |= row_of(reader.report(audit_report(cell))["measured"] if cell in audited else {})
     read = measured(fluency_report(cell), "by_fill") or {}
+    tested = reader.measured(conclusion_report(cell.dataset), "by_text") if cell.dataset in concluded else None
     for measure in measures():
         if measure.step == "fluency":
             row |= _columns(measure, cell, read.get(cell.path, {}).get)
+        elif measure.step == "conclusion":
+            row |= _columns(measure, cell, (tested or {}).get(training_text(cell), {}).get)
         elif measure.step not in ("audit", "compared"):
             row |= _columns(measure, cell, partial(measured, reports[measure.step]))
     if reads_raw_text(cell):
