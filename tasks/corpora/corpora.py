@@ -7,7 +7,7 @@ for the document of each line of train.txt, and train.labels its label where lab
 is left out is counted by its reason in the report.
 
 Examples:
-  palimpsest corpora --source mail.jsonl --set text_field=body --set document_field=thread --private --output data/mail
+  palimpsest corpora --set source=mail.jsonl --set text_field=body --set document_field=thread --private --output mail
   palimpsest corpora --set kind=wikitext --set source=wikitext-103-v1.zip --output data/generic
   palimpsest corpora --params params.yaml --section corpora.chat --private --output data/private/corpora/chat
 """
