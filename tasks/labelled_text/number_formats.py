@@ -2,35 +2,36 @@
 
 import random
 import string
+from collections.abc import Mapping
 from datetime import date, timedelta
 
-_MONTHS = ("January February March April May June July August September October November December").split()
-_WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+MONTHS = ("January February March April May June July August September October November December").split()
+WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _DIGIT_WORDS = "zero one two three four five six seven eight nine".split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty".split()
-_PHONES = (
-    "(###) ###-####", "###-###-####", "###.###.####", "+1 ### ### ####", "1-###-###-####", "+1-###-###-####x###",
-    "+44 20 #### ####", "020 #### ####", "07### ######", "+44 7### ######", "0#### ######", "+49 30 #######",
-    "0### / ######", "+49 (0)### #######", "+33 # ## ## ## ##", "0# ## ## ## ##", "+39 ### #######",
-    "+34 ### ### ###",
-    "+91 #####-#####", "(0#) #### ####", "+61 4## ### ###", "###-####", "##########", "00## ## ### ## ##",
-    "+48 ### ### ###",
-)  # fmt: skip
-_PLATES = ("@@## @@@", "#@@@###", "@@@-####", "@-@@ ###", "@@-@@ ####", "@@-###-@@", "@@@ ###", "##-@@@-#", "@@@####")
-_PASSPORTS = ("#########", "@########", "@@#######", "@@@######", "@##@#####")
-_LICENCES = ("@#######", "@###-####-####", "@@@@@######@@#@@", "@@######", "########", "@########")
-_ACCOUNTS = ("########", "##########", "######-####", "#### #### ##", "############", "##-##-## ########")
-_ORDERS = (
-    "#######",
-    "@@-######",
-    "###-#######-#######",
-    "@@@#####",
-    "#####",
-    "@@####-##",
-    "INV-####",
-    "TCK-#####",
-    "@######",
-)
+PATTERNS: Mapping[str, tuple[str, ...]] = {
+    "PHONE_NUMBER": (
+        "(###) ###-####", "###-###-####", "###.###.####", "+1 ### ### ####", "1-###-###-####", "+1-###-###-####x###",
+        "+44 20 #### ####", "020 #### ####", "07### ######", "+44 7### ######", "0#### ######", "+49 30 #######",
+        "0### / ######", "+49 (0)### #######", "+33 # ## ## ## ##", "0# ## ## ## ##", "+39 ### #######",
+        "+34 ### ### ###", "+91 #####-#####", "(0#) #### ####", "+61 4## ### ###", "###-####", "##########",
+        "00## ## ### ## ##", "+48 ### ### ###",
+    ),
+    "SOCIAL_SECURITY_NUMBER": (
+        "###-##-####", "###-##-####", "#########", "@@######C", "@@ ## ## ## A", "### ## ####",
+    ),
+    "PASSPORT_NUMBER": ("#########", "@########", "@@#######", "@@@######", "@##@#####"),
+    "DRIVING_LICENCE": ("@#######", "@###-####-####", "@@@@@######@@#@@", "@@######", "########", "@########"),
+    "LICENCE_PLATE": (
+        "@@## @@@", "#@@@###", "@@@-####", "@-@@ ###", "@@-@@ ####", "@@-###-@@", "@@@ ###", "##-@@@-#", "@@@####",
+    ),
+    "ACCOUNT_NUMBER": ("########", "##########", "######-####", "#### #### ##", "############", "##-##-## ########"),
+    "ORDER_NUMBER": (
+        "#######", "@@-######", "###-#######-#######", "@@@#####", "#####", "@@####-##", "INV-####", "TCK-#####",
+        "@######",
+    ),
+}  # fmt: skip
+"""Numbers that are digits and letters alone, in the forms of several countries, by the label of their slot."""
 
 
 def pattern(form: str, random_numbers: random.Random) -> str:
@@ -61,7 +62,7 @@ def _ordinal(number: int) -> str:
 def calendar_date(random_numbers: random.Random, first_year: int = 1990, last_year: int = 2026) -> str:
     """A day, in figures or with the month in words."""
     chosen = day(random_numbers, first_year, last_year)
-    month, number, year = _MONTHS[chosen.month - 1], chosen.day, chosen.year
+    month, number, year = MONTHS[chosen.month - 1], chosen.day, chosen.year
     return random_numbers.choice(
         [f"{month} {number}, {year}", f"{number} {month} {year}", f"{month} {_ordinal(number)}", f"{number} {month}",
          f"{month} {number}", f"the {_ordinal(number)} of {month}", chosen.isoformat(), f"{chosen:%m/%d/%Y}",
@@ -73,22 +74,12 @@ def calendar_date(random_numbers: random.Random, first_year: int = 1990, last_ye
 
 def when(random_numbers: random.Random) -> str:
     """A day that follows no preposition: "tomorrow", "next Tuesday", "last summer"."""
-    weekday = random_numbers.choice(_WEEKDAYS)
+    weekday = random_numbers.choice(WEEKDAYS)
     return random_numbers.choice(
         ["today", "tomorrow", "yesterday", "tonight", "this morning", "last night", "this weekend", "next week",
          "last month", "next year", "last summer", f"next {weekday}", f"last {weekday}", f"this {weekday}",
          f"{weekday} morning", f"{weekday} night", "two weeks ago", "a few days ago", "this afternoon"]
     )  # fmt: skip
-
-
-def month(random_numbers: random.Random) -> str:
-    """The name of a month."""
-    return random_numbers.choice(_MONTHS)
-
-
-def weekday(random_numbers: random.Random) -> str:
-    """The name of a weekday."""
-    return random_numbers.choice(_WEEKDAYS)
 
 
 def year(random_numbers: random.Random) -> str:
@@ -136,11 +127,6 @@ def money(random_numbers: random.Random) -> str:
     )  # fmt: skip
 
 
-def phone_number(random_numbers: random.Random) -> str:
-    """A telephone number as it is written."""
-    return pattern(random_numbers.choice(_PHONES), random_numbers)
-
-
 def spoken_digits(random_numbers: random.Random, count: int | None = None) -> str:
     """Digits as they are said: "five five oh one double seven"."""
     count = count or random_numbers.choice([7, 10, 11])
@@ -155,39 +141,6 @@ def spoken_digits(random_numbers: random.Random, count: int | None = None) -> st
             words.append(word)
             count -= 1
     return " ".join(words)
-
-
-def social_security_number(random_numbers: random.Random) -> str:
-    """A US social security number, a British national insurance number or their bare digits."""
-    return pattern(
-        random_numbers.choice(["###-##-####", "###-##-####", "#########", "@@######C", "@@ ## ## ## A", "### ## ####"]),
-        random_numbers,
-    )
-
-
-def passport_number(random_numbers: random.Random) -> str:
-    """The number of a passport."""
-    return pattern(random_numbers.choice(_PASSPORTS), random_numbers)
-
-
-def driving_licence(random_numbers: random.Random) -> str:
-    """The number of a driving licence."""
-    return pattern(random_numbers.choice(_LICENCES), random_numbers)
-
-
-def licence_plate(random_numbers: random.Random) -> str:
-    """The plate of a car."""
-    return pattern(random_numbers.choice(_PLATES), random_numbers)
-
-
-def account_number(random_numbers: random.Random) -> str:
-    """The number of an account or of a customer."""
-    return pattern(random_numbers.choice(_ACCOUNTS), random_numbers)
-
-
-def order_number(random_numbers: random.Random) -> str:
-    """The number of an order, a ticket or an invoice."""
-    return pattern(random_numbers.choice(_ORDERS), random_numbers)
 
 
 def card_number(random_numbers: random.Random) -> str:

@@ -13,6 +13,16 @@ from tasks.labelled_text.people import People
 from tasks.labelled_text.places import Places
 from tasks.labelled_text.value_pools import Pool, divided_pool, shipped_groups, shipped_values
 
+_KNOWN = {
+    "company": ("companies", 0.4),
+    "agency": ("agencies", 0.7),
+    "team": ("teams", 0.6),
+    "band": ("bands", 0.55),
+    "work": ("works", 0.5),
+    "product": ("products", 0.7),
+    "event": ("events", 0.5),
+}
+"""Kinds of which a share comes from a list of this package; all others are made up."""
 _HOST_ENDS = (".com", ".com", ".org", ".net", ".co.uk", ".de", ".io", ".fr")
 _PATHS = ("", "/", "/about", "/news/2024", "/index.html", "/shop?id=12", "/blog/how-to")
 _SHORT_HOSTS = ("http://bit.ly/", "https://t.co/", "http://tinyurl.com/", "http://youtu.be/", "http://fb.me/")
@@ -26,68 +36,34 @@ class Organisations:
         self._people, self._places = people, places
         self._known: Mapping[str, Pool] = {
             name: divided_pool({row[0]: 1.0 for row in shipped_values(name)}, part, reserved_share)
-            for name in ("companies", "agencies", "teams", "bands", "works", "products", "events")
+            for name, _ in _KNOWN.values()
         }
         self._forms = shipped_groups("name_forms")
         self._words = shipped_groups("made_up_words")
         self.beliefs = shipped_values("beliefs")
 
-    def company(self, random_numbers: random.Random) -> str:
-        """A company, known or made up."""
-        return self._known_or_made("companies", 0.4, "company", random_numbers)
-
-    def shop(self, random_numbers: random.Random) -> str:
-        """A restaurant, shop or practice."""
-        return self._made("shop", random_numbers)
-
-    def university(self, random_numbers: random.Random) -> str:
-        """A university or college."""
-        return self._made("university", random_numbers)
-
-    def school(self, random_numbers: random.Random) -> str:
-        """A school."""
-        return self._made("school", random_numbers)
-
-    def hospital(self, random_numbers: random.Random) -> str:
-        """A hospital."""
-        return self._made("hospital", random_numbers)
-
-    def press(self, random_numbers: random.Random) -> str:
-        """A newspaper, station or news agency."""
-        return self._made("press", random_numbers)
-
-    def agency(self, random_numbers: random.Random) -> str:
-        """A public body, party, union or charity."""
-        return self._known_or_made("agencies", 0.7, "agency", random_numbers)
-
-    def team(self, random_numbers: random.Random) -> str:
-        """A sports team."""
-        return self._known_or_made("teams", 0.6, "team", random_numbers)
-
-    def band(self, random_numbers: random.Random) -> str:
-        """A band or group."""
-        return self._known_or_made("bands", 0.55, "band", random_numbers)
-
-    def work(self, random_numbers: random.Random) -> str:
-        """A film, series, song, book or game."""
-        return self._known_or_made("works", 0.5, "work", random_numbers)
-
-    def product(self, random_numbers: random.Random) -> str:
-        """A product by its name."""
-        return self._known_or_made("products", 0.7, "product", random_numbers)
-
-    def event(self, random_numbers: random.Random) -> str:
-        """An event by its name."""
-        return self._known_or_made("events", 0.5, "event", random_numbers)
+    def make(self, kind: str, random_numbers: random.Random) -> str:
+        """One of a kind that ``name_forms`` has, known or made up: ``company``, ``school``, ``work`` (a film, series,
+        song, book or game) and so on."""
+        known, share = _KNOWN.get(kind, ("", 0.0))
+        if known and random_numbers.random() < share:
+            return self._known[known].draw(random_numbers)
+        form = random_numbers.choice(self._forms[kind])
+        return form.format_map(_Parts(self._people, self._places, self._words, random_numbers))
 
     def any(self, random_numbers: random.Random) -> str:
         """Any organisation, mostly a company."""
-        makers = (self.company, self.agency, self.university, self.press, self.shop)
-        return random_numbers.choices(makers, weights=(5, 2, 1, 1, 1))[0](random_numbers)
+        kinds = ("company", "agency", "university", "press", "shop")
+        return self.make(random_numbers.choices(kinds, weights=(5, 2, 1, 1, 1))[0], random_numbers)
 
     def web_host(self, random_numbers: random.Random) -> str:
         """The host of an organisation's pages: letters and hyphens, and an ending."""
-        name = unicodedata.normalize("NFD", self.company(random_numbers)).encode("ascii", "ignore").decode().lower()
+        name = (
+            unicodedata.normalize("NFD", self.make("company", random_numbers))
+            .encode("ascii", "ignore")
+            .decode()
+            .lower()
+        )
         name = re.sub(r"[^a-z0-9]+", random_numbers.choice(["", "-"]), name).strip("-") or "site"
         return name[:24].strip("-") + random_numbers.choice(_HOST_ENDS)
 
@@ -100,15 +76,6 @@ class Organisations:
         return random_numbers.choice(
             [f"http://www.{host}{path}", f"https://{host}{path}", f"www.{host}", host, short, short]
         )
-
-    def _known_or_made(self, known: str, known_share: float, form: str, random_numbers: random.Random) -> str:
-        if random_numbers.random() < known_share:
-            return self._known[known].draw(random_numbers)
-        return self._made(form, random_numbers)
-
-    def _made(self, kind: str, random_numbers: random.Random) -> str:
-        form = random_numbers.choice(self._forms[kind])
-        return form.format_map(_Parts(self._people, self._places, self._words, random_numbers))
 
 
 class _Parts(dict):

@@ -4,8 +4,9 @@ Kinds without a label (pronouns, forms of address, jobs, ordinary numbers) vary 
 """
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from tasks.corpora.sources.document import Part
 from tasks.labelled_text import number_formats as numbers
@@ -127,13 +128,25 @@ def _place(label: str, name: str) -> SlotKind:
 
 
 def _organisation(label: str, name: str) -> SlotKind:
-    return SlotKind(
-        label, lambda sentence, slot: getattr(sentence.gazetteer.organisations, name)(sentence.random_numbers)
-    )
+    def draw(sentence: Sentence, slot: Slot) -> str:
+        organisations = sentence.gazetteer.organisations
+        if name in ("any", "url", "web_host"):
+            return str(getattr(organisations, name)(sentence.random_numbers))
+        return organisations.make(name, sentence.random_numbers)
+
+    return SlotKind(label, draw)
 
 
 def _number(label: str | None, make: Callable[[random.Random], str]) -> SlotKind:
     return SlotKind(label, lambda sentence, slot: make(sentence.random_numbers))
+
+
+def _one_of(label: str, values: Sequence[str]) -> SlotKind:
+    return _number(label, lambda random_numbers: random_numbers.choice(values))
+
+
+def _written(label: str, forms: Sequence[str]) -> SlotKind:
+    return _number(label, lambda random_numbers: numbers.pattern(random_numbers.choice(forms), random_numbers))
 
 
 def _word(kind: str) -> SlotKind:
@@ -162,10 +175,6 @@ def _work_address(sentence: Sentence, slot: Slot) -> str:
 
 def _relative(person: Person, random_numbers: random.Random) -> str:
     return random_numbers.choice(names.RELATIVES)[0 if person.female else 1]
-
-
-def _three_digits(random_numbers: random.Random) -> str:
-    return numbers.pattern("###", random_numbers)
 
 
 SLOT_KINDS: Mapping[str, SlotKind] = {
@@ -242,28 +251,22 @@ SLOT_KINDS: Mapping[str, SlotKind] = {
     "DATE": _number("DATE", numbers.calendar_date),
     "DATE_OF_BIRTH": _number("DATE", lambda random_numbers: numbers.calendar_date(random_numbers, 1935, 2012)),
     "WHEN": _number("DATE", numbers.when),
-    "WEEKDAY": _number("DATE", numbers.weekday),
-    "MONTH": _number("DATE", numbers.month),
+    "WEEKDAY": _one_of("DATE", numbers.WEEKDAYS),
+    "MONTH": _one_of("DATE", numbers.MONTHS),
     "YEAR": _number("DATE", numbers.year),
     "YEAR_SPOKEN": _number("DATE", numbers.spoken_year),
     "TIME": _number("TIME", numbers.time_of_day),
     "AGE": _number("AGE", numbers.age),
     "MONEY": _number("MONEY", numbers.money),
-    "PHONE_NUMBER": _number("PHONE_NUMBER", numbers.phone_number),
     "PHONE_NUMBER_SPOKEN": _number("PHONE_NUMBER", numbers.spoken_digits),
+    **{label: _written(label, forms) for label, forms in numbers.PATTERNS.items()},
     "CREDIT_CARD": _number("CREDIT_CARD", numbers.card_number),
-    "CARD_ENDING": _number("CREDIT_CARD", lambda random_numbers: numbers.pattern("####", random_numbers)),
-    "CARD_CODE": _number("CREDIT_CARD", _three_digits),
+    "CARD_ENDING": _number("CREDIT_CARD", partial(numbers.pattern, "####")),
+    "CARD_CODE": _number("CREDIT_CARD", partial(numbers.pattern, "###")),
     "IBAN": _number("IBAN", numbers.iban),
-    "SOCIAL_SECURITY_NUMBER": _number("SOCIAL_SECURITY_NUMBER", numbers.social_security_number),
-    "PASSPORT_NUMBER": _number("PASSPORT_NUMBER", numbers.passport_number),
-    "DRIVING_LICENCE": _number("DRIVING_LICENCE", numbers.driving_licence),
-    "LICENCE_PLATE": _number("LICENCE_PLATE", numbers.licence_plate),
-    "ACCOUNT_NUMBER": _number("ACCOUNT_NUMBER", numbers.account_number),
     "ACCOUNT_NUMBER_SPOKEN": _number(
         "ACCOUNT_NUMBER", lambda random_numbers: numbers.spoken_digits(random_numbers, random_numbers.randint(6, 9))
     ),
-    "ORDER_NUMBER": _number("ORDER_NUMBER", numbers.order_number),
     "IP_ADDRESS": _number("IP_ADDRESS", numbers.ip_address),
 }
 """Kind to what fills it."""
