@@ -8,23 +8,94 @@ duplicates (other case, punctuation or digits) are in one part.
 Filling a template: text and spans at the same time.
 """
 
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan
 import hashlib
 import random
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count as count_from
 from pathlib import Path
-
 from tasks.corpora.sources.document import PARTS, Part
 from tasks.errors import CorpusError
 from tasks.labelled_text.articles import agree
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, write_labelled
-from tasks.labelled_text.sentence_variants import joined, lower_cased, spaced, unpunctuated, upper_cased
 from tasks.labelled_text.settings import LabelledTextSettings
 from tasks.labelled_text.slots import SLOT_KINDS, Gazetteer, Sentence, fill_slot
 from tasks.labelled_text.template import Template
+
+
+_FINAL = re.compile(r"[.!?…]+\s*\Z")
+_SPACED = re.compile(
+    r"(?<=\S)(?=[,;:!?)\]\"…](?:[\s,.;:)]|\Z))"  # in front of a mark that ends a word
+    r"|(?<=[(\[\"])(?=\w)"  # behind an opening mark
+    r"|(?<=\w)(?=\.\Z|\.\s+[A-Z\"])"  # in front of the full stop of a sentence
+    r"|(?<=\w)(?=['’](?:s|m|d|re|ve|ll)\b)|(?<=\w)(?=n['’]t\b)"  # in front of a clitic
+    r"|(?<=[$€£])(?=\d)"  # behind a sign of currency
+)
+
+
+def lower_cased(line: LabelledLine) -> LabelledLine:
+    """The line in small letters."""
+    return _mapped(line, str.lower)
+
+
+def upper_cased(line: LabelledLine) -> LabelledLine:
+    """The line in capitals."""
+    return _mapped(line, str.upper)
+
+
+def unpunctuated(line: LabelledLine) -> LabelledLine:
+    """The line without the marks at its end, unless they belong to a value."""
+    match = _FINAL.search(line.text)
+    if not match or not match.start():
+        return line
+    end = max([match.start(), *(span.end for span in line.spans)])
+    return LabelledLine(line.text[:end], line.spans, line.number, line.template)
+
+
+def spaced(line: LabelledLine) -> LabelledLine:
+    """The line as a tokeniser writes it: ``Ben 's here , is n't he ?``; spaces never enter a span at its edge."""
+    places = [match.start() for match in _SPACED.finditer(line.text) if 0 < match.start() < len(line.text)]
+    if not places:
+        return line
+    text = "".join(
+        line.text[start:end] + " " for start, end in zip([0, *places], [*places, len(line.text)], strict=True)
+    )[:-1]
+    spans = tuple(
+        LabelledSpan(
+            span.start + sum(place <= span.start for place in places),
+            span.end + sum(place < span.end for place in places),
+            span.label,
+        )
+        for span in line.spans
+    )
+    return LabelledLine(text, spans, line.number, line.template)
+
+
+def joined(first: LabelledLine, second: LabelledLine) -> LabelledLine:
+    """Two sentences on one line."""
+    shift = len(first.text) + 1
+    moved = tuple(LabelledSpan(span.start + shift, span.end + shift, span.label) for span in second.spans)
+    return LabelledLine(
+        f"{first.text} {second.text}", first.spans + moved, first.number, f"{first.template}+{second.template}"
+    )
+
+
+def _mapped(line: LabelledLine, change: Callable[[str], str]) -> LabelledLine:
+    """Change every stretch between the edges of spans on its own: a change of case can change the length."""
+    edges = sorted({0, len(line.text), *(edge for span in line.spans for edge in (span.start, span.end))})
+    moved = {0: 0}
+    text = ""
+    for start, end in pairwise(edges):
+        text += change(line.text[start:end])
+        moved[end] = len(text)
+    spans = tuple(LabelledSpan(moved[span.start], moved[span.end], span.label) for span in line.spans)
+    return LabelledLine(text, spans, line.number, line.template)
+
 
 _ENDS_SENTENCE = re.compile(r"(?:^|[.!?:]\s+|[.!?:][\"”']\s+|\n|^[\"“'(]|[.!?:]\s+[\"“'(])\Z")
 _CAPITALISED = (None, "DATE", "TIME", "MONEY")
