@@ -31,13 +31,14 @@ class AddOptions(Options):
 def run(options: AddOptions) -> int:
     """Track each, close it to other users, and say what comes next."""
     from flows.graph.graph import project_folder
+    from flows.graph.private_sources import named_sources
 
     root = project_folder()
     # A clone has none; without it, the 'mv' that a refusal suggests would make a file of that name.
     (root / RAW).mkdir(parents=True, exist_ok=True)
     names = [_name_below(root, text) for text in options.text]
     add(root, names)
-    known = _sources_of(root)
+    known = {source for _, source in named_sources(root)}
     for name in names:
         print(f"{name} is under DVC and stays here: 'dvc push' leaves it out. {name}.dvc goes into git.")
         if name not in known:
@@ -85,16 +86,6 @@ def _close(path: Path) -> None:
     for one in (path, *path.rglob("*")):
         if not one.is_symlink() and one.stat().st_uid == os.getuid():
             one.chmod(PRIVATE_FOLDER_MODE if one.is_dir() else PRIVATE_MODE)
-
-
-def _sources_of(root: Path) -> Iterable[str]:
-    import yaml
-
-    from flows.graph.private_sources import sources_below
-
-    file = root / "params.yaml"
-    document = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else None
-    return {source for _, source in sources_below(document)}
 
 
 COMMAND = Command(AddOptions, run)

@@ -50,7 +50,7 @@ class PlanOptions(SelectionOptions):
 def run(options: PlanOptions) -> int:
     """Print the plan; 1 where a run of it would be refused, since something is missing."""
     from flows.checkout.overrides import checked_resources, known_to_be_valid
-    from flows.runs.missing import missing_text, missing_things
+    from flows.runs.preparation import missing_text, missing_things
 
     selection = options.selection
     root = project_folder()

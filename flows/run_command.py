@@ -98,7 +98,7 @@ def run(options: RunOptions) -> int:
                 finish.warning = close_abandoned_records(root)
         else:
             from flows.prefect_flow.driver import drive
-            from flows.runs.missing import refuse_missing
+            from flows.runs.preparation import refuse_missing
 
             if not options.join:
                 refuse_missing(plan, root)

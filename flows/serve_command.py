@@ -150,7 +150,7 @@ def read_deployments(path: Path, names: Sequence[str] = ()) -> list[dict[str, An
     """
     import yaml
 
-    from flows.sharing.role import Role
+    from flows.runs.session import Role
 
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))

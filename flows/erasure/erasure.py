@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import yaml
-
 from flows.checkout.run_lock import STATE_FOLDER
 from flows.erasure.dvc_records import (
     CachedObjects,
@@ -29,7 +27,7 @@ from flows.erasure.dvc_records import (
     run_records,
 )
 from flows.graph.graph import Graph
-from flows.graph.private_sources import sources_below
+from flows.graph.private_sources import named_sources
 from tasks.files.clone_key import private_home
 from tasks.privacy.ledger import Release, of_corpus, read_ledger
 from tasks.results.origin.lock_entries import LOCK_FILE, read_lock, stages_of
@@ -151,9 +149,7 @@ def size_of(paths: Iterable[Path]) -> int:
 
 def _sources(name: str, root: Path, paths: CorpusPaths) -> list[str]:
     """Sources of this corpus alone that no stage makes and git does not have."""
-    file = root / "params.yaml"
-    document = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else None
-    named = list(sources_below(document))
+    named = named_sources(root)
     others = {source for keys, source in named if name not in keys}
     own = {source for keys, source in named if name in keys and source not in others and not paths.holds(source)}
     return sorted(source for source in own if not Path(source).is_absolute() and ".." not in Path(source).parts)

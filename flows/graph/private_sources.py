@@ -1,4 +1,5 @@
-"""Private text that ``dvc push`` would send is refused before anything is made of it.
+"""Files and folders of data that ``params.yaml`` names: private ones that ``dvc push`` would send are refused before
+anything is made of them, and those that changed are told from code and parameters.
 
 A source is private where a stage that reads its section of ``params.yaml`` has an output that never leaves
 (``push: false`` in ``dvc.yaml``).
@@ -6,15 +7,32 @@ A source is private where a stage that reads its section of ``params.yaml`` has 
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from flows.graph.changes import Kind
 from tasks.errors import ParameterError
 from tasks.privacy.tracked_sources import sent_by_push
 
+if TYPE_CHECKING:
+    from flows.graph.plan import Plan
+
 SOURCE = "source"
 """Name of the setting that names a file or folder of data, wherever it stands in ``params.yaml``."""
+
+
+def named_sources(root: Path) -> list[tuple[tuple[str, ...], str]]:
+    """Every source in ``params.yaml``, with the keys that lead to it; none where there is no such file."""
+    return list(sources_below(_parameters(root)))
+
+
+def _parameters(root: Path) -> Any:
+    # Not by ``tasks.parameters``: with it come the settings of every step, for which a plan has no time.
+    file = root / "params.yaml"
+    if not file.exists():
+        return None
+    return yaml.load(file.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def sources_below(value: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -35,14 +53,7 @@ def refuse_pushed_sources(stages: Iterable[Any], root: Path) -> None:
 
     One that DVC does not track is allowed: it never gets into the cache, so no push sends it.
     """
-    from dvc.dependency import ParamsDependency
-
-    # Not by ``tasks.parameters``: with it come the settings of every step, for which a plan has no time.
-    file = root / ParamsDependency.DEFAULT_PARAMS_FILE
-    if not file.exists():
-        return
-    document = yaml.load(file.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    for source in dict.fromkeys(_private_sources(stages, document)):
+    for source in dict.fromkeys(_private_sources(stages, _parameters(root))):
         sent = sent_by_push(source, root)
         if sent is not None:
             raise ParameterError(
@@ -67,3 +78,24 @@ def _section(document: Any, key: str) -> Any:
     for part in key.split("."):
         document = document.get(part) if isinstance(document, dict) else None
     return document
+
+
+def changed_sources(plan: "Plan", folder: Path) -> list[str]:
+    """Sources whose content is not what ``dvc.lock`` recorded, and data added with ``dvc add`` that changed.
+
+    A stage that has never run has seen no version of its data yet, so its sources count as changed.
+    """
+    sources = {str((folder / path).absolute()) for _, path in named_sources(folder)}
+    changed: dict[str, None] = {}
+    for name, planned in plan.stages.items():
+        node = plan.graph.nodes[name]
+        for change in planned.changes:
+            if change.kind is Kind.NEW:
+                changed |= dict.fromkeys(
+                    path for path in node.dependencies if str((folder / path).absolute()) in sources
+                )
+            elif change.kind is Kind.INPUT and change.path in sources:
+                changed[change.subject] = None
+            elif not node.command:
+                changed[name] = None
+    return list(changed)

@@ -19,12 +19,9 @@ from flows.checkout.run_lock import RunLock
 from flows.graph.graph import open_repository, project_folder
 from flows.graph.selection import Selection, parse_only
 from flows.prefect_flow.abandoned_flow_run import note_flow_run
-from flows.runs.missing import refuse_missing
-from flows.runs.preparation import plan_after_repair
+from flows.runs.preparation import plan_after_repair, refuse_missing
 from flows.runs.recorded_experiment import check_recordable, record_experiment
-from flows.runs.run_session import make_session, prepare
-from flows.runs.session import Session, session_open
-from flows.sharing.role import Role
+from flows.runs.session import Role, Session, make_session, prepare, session_open
 from flows.stages.executor import Outcome
 from flows.stages.processes import Processes
 from tasks.errors import ParameterError, ResourceError
@@ -77,7 +74,7 @@ def deployed_session(
             plan = plan_after_repair(repository, selection, resources, logger.info)
         logger.info(plan.summary())
         if new_data_only:
-            from flows.graph.data_version import changed_sources
+            from flows.graph.private_sources import changed_sources
 
             changed = changed_sources(plan, root)
             if not changed:

@@ -15,8 +15,7 @@ from typing import Any
 from flows.graph.plan import Action, Plan
 from flows.prefect_flow import prefect_api
 from flows.prefect_flow.abandoned_flow_run import end_abandoned_flow_runs, forget_flow_runs, note_start
-from flows.runs.run_session import make_session, prepare
-from flows.runs.session import Session
+from flows.runs.session import Session, make_session, prepare
 from flows.stages.executor import STOPPED, Finish, Observer, Outcome, State
 from flows.stages.processes import Processes
 from tasks.errors import ResourceError

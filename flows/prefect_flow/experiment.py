@@ -5,12 +5,13 @@ its cache keys know neither our code nor the data.
 """
 
 import heapq
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 from prefect import flow, task
@@ -23,12 +24,57 @@ from pydantic import Field
 
 from flows.graph.plan import Action, enumeration
 from flows.prefect_flow.abandoned_flow_run import FLOW
-from flows.runs.session import Session, open_session, session_open
-from flows.sharing.role import Alone, Role, Sharing
+from flows.runs.session import Alone, Role, Session, open_session, session_open
 from flows.sharing.shared_run import LOOK_SECONDS
 from flows.sharing.shared_session import shared_session
 from flows.stages.executor import STOPPED, UNFINISHED, Outcome, State
 from tasks.errors import StageError
+
+if TYPE_CHECKING:
+    from prefect.client.orchestration import SyncPrefectClient
+
+
+@contextmanager
+def cancellation_watched(session: Session) -> Iterator[None]:
+    """Stop the session's stages when the flow run is cancelled while the block works. Only inside a flow run."""
+    from prefect.runtime import flow_run
+
+    if not session.shown or flow_run.id is None:
+        yield
+        return
+    ended = threading.Event()
+    watch = threading.Thread(
+        target=_watch, args=(session, UUID(flow_run.id), ended), name="cancellation watch", daemon=True
+    )
+    watch.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watch.join(LOOK_SECONDS)
+
+
+def _watch(session: Session, flow_run_id: UUID, ended: threading.Event) -> None:
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        while not ended.wait(LOOK_SECONDS):
+            if _is_cancelled(client, flow_run_id):
+                session.cancelled = True
+                session.stop()
+                return
+
+
+def _is_cancelled(client: "SyncPrefectClient", flow_run_id: UUID) -> bool:
+    import httpx
+    from prefect.exceptions import PrefectException
+
+    try:
+        state = client.read_flow_run(flow_run_id).state
+    except (httpx.HTTPError, PrefectException):
+        # A server that does not answer for a moment cancels nothing; the tasks find out if it stays away.
+        return False
+    return state is not None and (state.is_cancelling() or state.is_cancelled())
 
 
 def set_tag_limits(limits: Mapping[str, int]) -> None:
@@ -113,7 +159,6 @@ def _work(session: Session, role: Role) -> Any:
     """Bring every stage to an outcome; the flow run's result or state."""
     from prefect.runtime import flow_run
 
-    from flows.prefect_flow.cancellation import cancellation_watched
     from flows.prefect_flow.run_artifacts import RunArtifacts
 
     if flow_run.id is not None:
@@ -184,7 +229,7 @@ class Scheduler:
     from running; therefore a stage is submitted only when its inputs are done.
     """
 
-    def __init__(self, session: Session, sharing: Sharing | None = None) -> None:
+    def __init__(self, session: Session, sharing: Alone | None = None) -> None:
         self._session = session
         self._sharing = sharing or Alone(session)
         self._graph = session.plan.graph

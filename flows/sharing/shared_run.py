@@ -11,7 +11,7 @@ import contextvars
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -19,7 +19,7 @@ from uuid import UUID
 
 from flows.checkout.run_lock import STATE_FOLDER
 from flows.runs.preparation import say_on_stderr
-from flows.runs.session import Session
+from flows.runs.session import Alone, Session
 from flows.sharing.board import Board
 from flows.sharing.exchange import NOT_THERE
 from flows.sharing.shared_stages import SharedStages
@@ -167,30 +167,23 @@ LEADING = ":lead"
 LOST = (State.FAILED, State.SKIPPED)
 
 
-class SharedRun(AbstractContextManager[Any]):
+class SharedRun(Alone):
     """Claims shared stages, looks on the remote for their results, and pushes what was computed here."""
 
     def __init__(self, session: Session, flow_run: UUID, state: str) -> None:
-        self._session = session
-        self._compute = session.run_stage
+        super().__init__(session)
         self._flow_run = flow_run
         self._board = Board(state)
         self._claims = Claims(f"palimpsest-{state}-")
         self._stages = SharedStages()
         self._stack = ExitStack()
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> "SharedRun":
         self._stack.enter_context(self._claims)
         return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
-
-    def refusal(self) -> str | None:
-        """Never."""
-        return None
 
     def may_start(self, name: str) -> bool:
         """A shared stage when nobody else has it."""

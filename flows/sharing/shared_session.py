@@ -17,10 +17,9 @@ from uuid import UUID
 
 from flows.graph.graph import Graph, open_repository
 from flows.graph.plan import Action, Plan, PlannedStage
-from flows.runs.session import Session
+from flows.runs.session import Alone, Role, Session
 from flows.sharing.board import experiment_state
 from flows.sharing.exchange import read_outputs, write_outputs
-from flows.sharing.role import Alone, Role
 from flows.sharing.shared_run import LEADING, LOOK_SECONDS, LOST, SharedRun, exchange_file, not_exchanged, wait_for
 from flows.sharing.shared_stages import SharedStages, shared_stages
 from flows.stages.executor import Outcome, State
@@ -181,7 +180,7 @@ class Lead(SharedRun):
         return outcome if error is None else not_exchanged(name, started, error)
 
 
-def shared_session(session: Session, role: Role, flow_run: UUID) -> "Alone | Lead | Join":
+def shared_session(session: Session, role: Role, flow_run: UUID) -> Alone:
     """What the scheduler of a run in this role asks. ``ResourceError`` where it cannot be shared."""
     if role is Role.ALONE:
         return Alone(session)

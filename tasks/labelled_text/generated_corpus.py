@@ -8,17 +8,16 @@ duplicates (other case, punctuation or digits) are in one part.
 Filling a template: text and spans at the same time.
 """
 
-import re
-from collections.abc import Callable
-from itertools import pairwise
-from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan
 import hashlib
 import random
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count as count_from
+from itertools import pairwise
 from pathlib import Path
+
 from tasks.corpora.sources.document import PARTS, Part
 from tasks.errors import CorpusError
 from tasks.labelled_text.articles import agree
@@ -26,7 +25,6 @@ from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, write
 from tasks.labelled_text.settings import LabelledTextSettings
 from tasks.labelled_text.slots import SLOT_KINDS, Gazetteer, Sentence, fill_slot
 from tasks.labelled_text.template import Template
-
 
 _FINAL = re.compile(r"[.!?…]+\s*\Z")
 _SPACED = re.compile(

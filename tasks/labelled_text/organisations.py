@@ -43,13 +43,24 @@ class Organisations:
         self.beliefs = shipped_values("beliefs")
 
     def make(self, kind: str, random_numbers: random.Random) -> str:
-        """One of a kind that ``name_forms`` has, known or made up: ``company``, ``school``, ``work`` (a film, series,
-        song, book or game) and so on."""
+        """One of a kind that ``name_forms`` has, known or made up: ``company``, ``school``, ``band`` and so on."""
         known, share = _KNOWN.get(kind, ("", 0.0))
         if known and random_numbers.random() < share:
             return self._known[known].draw(random_numbers)
         form = random_numbers.choice(self._forms[kind])
         return form.format_map(_Parts(self._people, self._places, self._words, random_numbers))
+
+    def work(self, random_numbers: random.Random) -> str:
+        """A film, series, song, book or game."""
+        return self.make("work", random_numbers)
+
+    def product(self, random_numbers: random.Random) -> str:
+        """A product by its name."""
+        return self.make("product", random_numbers)
+
+    def event(self, random_numbers: random.Random) -> str:
+        """An event by its name."""
+        return self.make("event", random_numbers)
 
     def any(self, random_numbers: random.Random) -> str:
         """Any organisation, mostly a company."""

@@ -32,15 +32,17 @@ from tasks.masking.technique import Finding, Technique
 from tasks.masking_evaluation.judged_line import JudgedLine, judged_lines, share
 from tasks.masking_evaluation.label_classes import LabelMapping, MaskingEvaluationSettings, not_in_gold
 from tasks.masking_evaluation.levels import (
+    confusion,
     document_scores,
     entity_scores,
     over_masking,
+    per_type,
     scoped_token_scores,
     span_scores,
     token_intervals,
     token_scores,
+    typed_scores,
 )
-from tasks.masking_evaluation.typed_scores import confusion, per_type, typed_scores
 
 SIGNATURE = (
     "masking|unit=word|gold=touched|match=every_word|runs=space|entity=folded_words+class|f=2|ci=documents|version=1"

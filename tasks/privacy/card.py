@@ -15,7 +15,7 @@ import yaml
 
 from tasks.privacy.earlier_releases import SharedLines
 from tasks.privacy.gate import FEWEST, NOT_CHECKED, Check, percent
-from tasks.privacy.promise import epsilon_of
+from tasks.privacy.ledger import epsilon_of
 from tasks.privacy.released_cell import FilledCell
 
 _SIZES = ((1e3, "n<1K"), (1e4, "1K<n<10K"), (1e5, "10K<n<100K"), (1e6, "100K<n<1M"), (1e7, "1M<n<10M"))

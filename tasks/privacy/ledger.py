@@ -3,6 +3,16 @@
 Noise protects a word from one set of counts. Every further set that is counted anew gives a little more of the same
 words away, so epsilons of different sets add up for each unit (basic composition; Dwork and Roth 2014, theorem 3.16). A
 fill is made of one set, however often it is drawn from it: two releases with the same counts cost what one costs.
+
+What a fill promises of the words that were masked: the epsilon of what leaves, not of a step on the way to it.
+
+A fill is made of masked text, public data and a public seed, unless something reads the sidecar. Where nothing does,
+other words behind the markers would have given the same bytes: epsilon is 0. Where noisy counts do and nothing else
+does, their epsilon is that of the fill (post-processing; Dwork and Roth 2014, proposition 2.1). Surrogates, originals
+that are forbidden and classes that are matched read masked words as they are: no epsilon holds. That of word
+replacement (``metric``) is for each unit of distance between two words, and none of a line's.
+
+It is a promise about the words behind the markers, given the masked text. What was not masked stands there in clear.
 """
 
 import json
@@ -12,9 +22,10 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from tasks.errors import CorpusError
+from tasks.errors import CorpusError, ParameterError
 from tasks.files.atomic_file import atomic_writer
 from tasks.files.clone_key import private_home
+from tasks.filling.settings import CountingMethod, FillingMethod
 
 LEDGER = "ledger.jsonl"
 
@@ -90,3 +101,54 @@ def epsilon_spent(releases: Iterable[Release]) -> float | None:
 def of_corpus(releases: Sequence[Release], dataset: str) -> list[Release]:
     """The releases of one corpus."""
     return [release for release in releases if release.dataset == dataset]
+
+
+def check_budget(
+    releases: Sequence[Release], *, counts: str | None, epsilon: float | None, budget: float | None
+) -> None:
+    """``ParameterError`` where one more release of a corpus would exceed the budget of epsilon for a unit.
+
+    ``releases``: those of the corpus so far; ``counts``: id of the noisy counts, which cost nothing where they have
+    left already; ``epsilon``: of these counts, or ``None`` for a fill that has none; ``budget``: ``None`` for no limit.
+    """
+    if budget is None:
+        return
+    unbounded = [release.name for release in releases if release.epsilon is None]
+    if unbounded or epsilon is None:
+        what = f"release {unbounded[0]!r} has" if unbounded else "this fill has"
+        raise ParameterError(
+            f"{what} no epsilon, so that no sum stays within release.epsilon_budget={budget:g}; "
+            "set it to null, or release fills with prior: counted alone"
+        )
+    spent = epsilon_spent(releases) or 0.0
+    total = spent if counts in {release.counts for release in releases} else spent + epsilon
+    if total > budget * (1 + 1e-9):
+        names = ", ".join(repr(release.name) for release in releases)
+        raise ParameterError(
+            f"epsilon {epsilon:g} and {spent:g} of releases {names or 'before'} are {total:g}, above "
+            f"release.epsilon_budget={budget:g}; take a smaller epsilon, counts that have left already, or raise the "
+            "budget"
+        )
+
+
+def check_key(releases: Sequence[Release], *, key: str | None, other_keys: Sequence[str]) -> None:
+    """``ParameterError`` where counts of a corpus left by another key than this clone's, and nobody says so.
+
+    ``key``: id of this clone's, or ``None`` where it has none yet.
+    """
+    for release in releases:
+        if release.counts is not None and release.key != key and release.key not in other_keys:
+            raise ParameterError(
+                f"release {release.name!r} of corpus {release.dataset!r} was counted by key {release.key!r}, and this "
+                f"clone's is {key!r}: a second noise for the same words; bring back the folder data/private/keys of "
+                f"then, or set release.other_keys: ['{release.key}'] to have their epsilons added up"
+            )
+
+
+def epsilon_of(settings: FillingMethod) -> float | None:
+    """Epsilon of a fill by one of the methods of ``filling``, and of all of its ``copies`` together; ``None``: none is
+    promised."""
+    if settings.follows_originals:
+        return None
+    counts = settings.counts if isinstance(settings, CountingMethod) else None
+    return counts.epsilon if counts else 0.0

@@ -20,7 +20,6 @@ from tasks.files.atomic_file import PUBLIC_MODE, atomic_folder, make_folder
 from tasks.files.clone_key import key_id, private_home
 from tasks.filling.frequencies.released_counts import mark_released
 from tasks.parameters.parameter_file import Parameters
-from tasks.privacy.budget import check_budget, check_key
 from tasks.privacy.card import CardFacts, card
 from tasks.privacy.earlier_releases import RAW, SIDECAR, SharedLines, shared_lines
 from tasks.privacy.gate import (
@@ -33,8 +32,7 @@ from tasks.privacy.gate import (
     refuse_clear_words,
     with_clear_share,
 )
-from tasks.privacy.ledger import Release, append_to_ledger, of_corpus, read_ledger
-from tasks.privacy.promise import epsilon_of
+from tasks.privacy.ledger import Release, append_to_ledger, check_budget, check_key, epsilon_of, of_corpus, read_ledger
 from tasks.privacy.released_cell import FilledCell
 from tasks.records.stage_report import content_hash
 from tasks.spelling import nearest

@@ -3,9 +3,9 @@
 import pytest
 from scratch_project import Project
 
-from flows.graph.data_version import changed_sources
 from flows.graph.graph import open_repository
 from flows.graph.plan import make_plan
+from flows.graph.private_sources import changed_sources
 
 
 @pytest.fixture

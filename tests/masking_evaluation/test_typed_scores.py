@@ -1,7 +1,7 @@
 import pytest
 from judging import judged
 
-from tasks.masking_evaluation.typed_scores import confusion, per_type, typed_scores
+from tasks.masking_evaluation.levels import confusion, per_type, typed_scores
 
 LINES = (
     "<PER:*Ann/PERSON* *Lee/LOCATION*> in <LOC:*New/LOCATION* York>",

@@ -11,8 +11,7 @@ from tasks.filling.methods import AnyMethod
 from tasks.filling.methods.paraphrase import Paraphrase
 from tasks.privacy.earlier_releases import RAW, SIDECAR, shared_lines
 from tasks.privacy.gate import ClearWords, attacks_on, claimed_classes, percent
-from tasks.privacy.ledger import Release
-from tasks.privacy.promise import epsilon_of
+from tasks.privacy.ledger import Release, epsilon_of
 from tasks.records.cell import Cell
 from tasks.settings.checks import check_settings
 

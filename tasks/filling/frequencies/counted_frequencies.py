@@ -127,8 +127,7 @@ class CountedFrequencies:
 def count_masked_words(context: "FillContext", before: WordFrequencies, settings: NoisyCounts) -> CountedFrequencies:
     """The noisy counts of what a fill's markers stand for; ``ParameterError`` where too much of the corpus has left for
     them to. ``before``: as for ``counted_frequencies``."""
-    from tasks.privacy.budget import check_budget, check_key
-    from tasks.privacy.ledger import of_corpus, read_ledger
+    from tasks.privacy.ledger import check_budget, check_key, of_corpus, read_ledger
 
     files, cell, allowed, planted = context.files, context.cell, context.release, context.planted
     lines = lines_with_spans(context.masked, read_sidecar(str(files.sidecar)))

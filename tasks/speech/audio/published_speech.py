@@ -23,13 +23,13 @@ from typing import Any
 from tasks.corpora.sources.wsj import transcribed_utterance
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import SpeechError
-from tasks.speech.audio.manifest import Utterance
-from tasks.speech.audio.recordings import (
+from tasks.speech.audio.manifest import (
     DUPLICATE,
     NO_RECORDING,
     NO_TRANSCRIPT,
     NOT_CONVERTED,
     Recordings,
+    Utterance,
     check_names,
     existing_source,
 )

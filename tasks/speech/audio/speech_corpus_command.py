@@ -42,7 +42,7 @@ from tasks.speech.audio.settings import (
 )
 
 if TYPE_CHECKING:
-    from tasks.speech.audio.recordings import Recordings
+    from tasks.speech.audio.manifest import Recordings
 
 SUMMARY = "bring recordings in: a checked manifest of published, own or synthetic speech"
 
@@ -67,8 +67,7 @@ def speech_corpus(
         return _speak(settings, files)
     from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
     from tasks.language_model.normalisation import normalise
-    from tasks.speech.audio.manifest import write_manifest
-    from tasks.speech.audio.recordings import check_recordings
+    from tasks.speech.audio.manifest import check_recordings, write_manifest
 
     recordings = _read(settings)
     found = len(recordings.utterances) + sum(map(len, recordings.left_out.values()))
@@ -113,8 +112,7 @@ def _read(settings: Recorded) -> "Recordings":
             from tasks.speech.audio.published_speech import read_sms_wsj
 
             return read_sms_wsj(settings)
-    from tasks.speech.audio.manifest import read_manifest
-    from tasks.speech.audio.recordings import Recordings
+    from tasks.speech.audio.manifest import Recordings, read_manifest
 
     return Recordings(read_manifest(settings.source))
 

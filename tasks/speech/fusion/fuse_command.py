@@ -81,7 +81,7 @@ def _check(files: FuseFiles, settings: FusionSettings) -> None:
 
 
 def _line(measured: Mapping[str, Any]) -> str:
-    from tasks.speech.word_errors.measurement import shown_rate
+    from tasks.speech.word_errors.error_counts_file import shown_rate
 
     synthetic = " of synthetic speech" if measured["synthetic_speech"] else ""
     weights = ""

@@ -29,11 +29,10 @@ from tasks.speech.recogniser.folder import load_recogniser
 from tasks.speech.recogniser.recogniser import Recogniser
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, check_vocabulary, write_nbest
 from tasks.speech.rescoring.settings import FuseSettings, FusionSettings, SearchSettings
-from tasks.speech.rescoring.text_overlap import check_overlap, measure_overlap
 from tasks.speech.search.beam_search import beam_search
 from tasks.speech.search.predictor_states import Hypothesis
-from tasks.speech.word_errors.measurement import error_warnings, measure_errors
-from tasks.speech.word_errors.references import read_references
+from tasks.speech.word_errors.error_counts_file import error_warnings, measure_errors
+from tasks.speech.word_errors.references import check_overlap, measure_overlap, read_references
 from tasks.speech.word_errors.word_errors import count_errors
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from torch import Tensor
 from tasks.errors import SpeechError
 from tasks.files.atomic_file import atomic_writer
 from tasks.speech.audio.audio_file import read_audio
-from tasks.speech.audio.manifest import Utterance
-from tasks.speech.audio.recordings import fail_with_recordings, recording_problem, recording_seconds
+from tasks.speech.audio.manifest import Utterance, fail_with_recordings, recording_problem, recording_seconds
 from tasks.speech.recogniser.recogniser import Recogniser
 
 FORMAT = "palimpsest encoded speech 1"

@@ -16,8 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import ctc_loss
 
 from tasks.errors import ModelError, SpeechError
-from tasks.speech.recogniser.features import FeatureStatistics
-from tasks.speech.recogniser.recogniser import transcribe
+from tasks.speech.recogniser.recogniser import FeatureStatistics, transcribe
 from tasks.speech.recogniser.settings import RecogniserArchitecture, RecogniserTraining
 from tasks.speech.recogniser.speech_batches import SpeechBatch, SpeechBatches, pad_targets
 from tasks.speech.recogniser.training_speech import TrainingSpeech

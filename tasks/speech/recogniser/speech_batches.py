@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.speech.recogniser.features import FeatureStatistics, pad_features
+from tasks.speech.recogniser.recogniser import FeatureStatistics, pad_features
 from tasks.speech.recogniser.settings import AugmentationSettings, RecogniserArchitecture, RecogniserTraining
 from tasks.speech.recogniser.training_speech import TrainingSpeech
 from tasks.speech.recogniser.units import Units

@@ -59,8 +59,7 @@ def train_recogniser(
 
 
 def _bundle(settings: EmformerBundle, files: RecogniserFiles) -> Report:
-    from tasks.speech.recogniser.folder import save_recogniser
-    from tasks.speech.recogniser.pretrained import NAME, load_bundle
+    from tasks.speech.recogniser.folder import NAME, load_bundle, save_recogniser
     from tasks.speech.recogniser.recogniser import parameter_count
 
     recogniser = load_bundle(settings)

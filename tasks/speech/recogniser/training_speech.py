@@ -13,10 +13,9 @@ from tasks.corpora.text_lines import read_lines
 from tasks.errors import SpeechError
 from tasks.language_model.normalisation import normalise
 from tasks.speech.audio.audio_file import read_audio
-from tasks.speech.audio.manifest import Utterance, read_manifest
-from tasks.speech.audio.recordings import recording_seconds
+from tasks.speech.audio.manifest import Utterance, read_manifest, recording_seconds
 from tasks.speech.audio.settings import SynthesisSettings
-from tasks.speech.recogniser.features import log_mel
+from tasks.speech.recogniser.recogniser import log_mel
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserTraining
 from tasks.speech.synthesis.espeak import Synthesiser
 from tasks.speech.synthesis.synthetic_corpus import why_not_spoken

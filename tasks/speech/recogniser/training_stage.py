@@ -12,8 +12,8 @@ from tasks.training.ranks.plan import RankPlan
 from tasks.training.stage import Log, TrainingFrame, open_checkpoints
 
 if TYPE_CHECKING:
-    from tasks.speech.recogniser.features import FeatureStatistics
     from tasks.speech.recogniser.network import RecogniserRecord
+    from tasks.speech.recogniser.recogniser import FeatureStatistics
     from tasks.speech.recogniser.train_recogniser_command import RecogniserFiles
     from tasks.speech.recogniser.training_speech import TrainingSpeech
     from tasks.speech.recogniser.units import Units
@@ -110,7 +110,7 @@ class _Work:
     def _statistics(self) -> "FeatureStatistics":
         import numpy
 
-        from tasks.speech.recogniser.features import feature_statistics
+        from tasks.speech.recogniser.recogniser import feature_statistics
 
         count = len(self.speech.texts)
         generator = numpy.random.default_rng(self.settings.training.seed)

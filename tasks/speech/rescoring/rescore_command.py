@@ -78,7 +78,7 @@ def rescore(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resource
 
 
 def _warnings(measured: Mapping[str, Any]) -> list[str]:
-    from tasks.speech.word_errors.measurement import error_warnings
+    from tasks.speech.word_errors.error_counts_file import error_warnings
 
     warnings = error_warnings(measured)
     if measured["dev"]["empty_references"]:

@@ -21,10 +21,9 @@ from tasks.speech.rescoring.hypothesis_table import (
 )
 from tasks.speech.rescoring.nbest_lists import NbestList, check_vocabulary, expected_vocabulary, read_nbest
 from tasks.speech.rescoring.settings import RescoreSettings, RescoringSettings
-from tasks.speech.rescoring.text_overlap import check_overlap, measure_overlap
 from tasks.speech.rescoring.weight_grid import SHOWN_NAMES, TunedWeights, axes_of, tune_weights
-from tasks.speech.word_errors.measurement import measure_errors, shown_rate
-from tasks.speech.word_errors.references import read_references
+from tasks.speech.word_errors.error_counts_file import measure_errors, shown_rate
+from tasks.speech.word_errors.references import check_overlap, measure_overlap, read_references
 from tasks.speech.word_errors.word_errors import count_errors, paired_difference
 from tasks.torch_setup import set_up_torch
 

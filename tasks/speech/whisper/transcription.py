@@ -12,8 +12,7 @@ from tqdm import tqdm
 
 from tasks.language_model.normalisation import normalise
 from tasks.speech.audio.audio_file import read_audio
-from tasks.speech.audio.manifest import Utterance
-from tasks.speech.audio.recordings import recording_seconds
+from tasks.speech.audio.manifest import Utterance, recording_seconds
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis
 from tasks.speech.rescoring.settings import WhisperSettings
 from tasks.speech.whisper.beam_search import PieceHypothesis, SearchSpace, beam_search

@@ -75,7 +75,7 @@ def word_error_rate(
     settings: WordErrorSettings, files: WordErrorFiles, cell: Cell, resources: ResourceSettings
 ) -> Report:
     """Count the errors and say what came out."""
-    from tasks.speech.word_errors.measurement import error_lines, error_warnings, measure_errors
+    from tasks.speech.word_errors.error_counts_file import error_lines, error_warnings, measure_errors
     from tasks.speech.word_errors.references import read_hypotheses, read_references
 
     references, hypotheses = read_references(files.references), read_hypotheses(files.hypotheses)

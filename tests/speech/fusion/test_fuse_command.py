@@ -21,9 +21,8 @@ def speech(tmp_path_factory):
     from tasks.language_model.ngram.kneser_ney import estimate
     from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
     from tasks.speech.recogniser.encoded_speech import write_encoded
-    from tasks.speech.recogniser.features import FeatureStatistics
     from tasks.speech.recogniser.folder import save_recogniser
-    from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription, make_model
+    from tasks.speech.recogniser.recogniser import FeatureStatistics, Recogniser, RecogniserDescription, make_model
     from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
     from tasks.speech.recogniser.units import train_units
 

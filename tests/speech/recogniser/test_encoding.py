@@ -8,8 +8,7 @@ import torch
 from tasks.errors import SpeechError
 from tasks.speech.audio.manifest import Utterance
 from tasks.speech.recogniser.encoded_speech import encode_utterances
-from tasks.speech.recogniser.features import FeatureStatistics
-from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription, make_model
+from tasks.speech.recogniser.recogniser import FeatureStatistics, Recogniser, RecogniserDescription, make_model
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture, RecogniserTraining
 from tasks.speech.recogniser.training_speech import RecordedSpeech
 from tasks.speech.recogniser.units import train_units

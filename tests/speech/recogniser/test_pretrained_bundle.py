@@ -7,8 +7,14 @@ import pytest
 import torch
 
 from tasks.errors import ModelError
-from tasks.speech.recogniser.folder import load_recogniser, save_recogniser
-from tasks.speech.recogniser.pretrained import FILES, PAPER_FEATURES, load_bundle, locate_files
+from tasks.speech.recogniser.folder import (
+    FILES,
+    PAPER_FEATURES,
+    load_bundle,
+    load_recogniser,
+    locate_files,
+    save_recogniser,
+)
 from tasks.speech.recogniser.recogniser import make_model
 from tasks.speech.recogniser.settings import PAPER_ARCHITECTURE, EmformerBundle, FeatureSettings, RecogniserArchitecture
 from tasks.speech.recogniser.units import train_units

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tasks.errors import SpeechError
-from tasks.speech.recogniser.features import feature_statistics, log_mel, pad_features
+from tasks.speech.recogniser.recogniser import feature_statistics, log_mel, pad_features
 from tasks.speech.recogniser.settings import AugmentationSettings, FeatureSettings, RecogniserArchitecture
 from tasks.speech.recogniser.speech_batches import hide_parts
 from tasks.torch_setup import stand_in_for_torchaudio_extension

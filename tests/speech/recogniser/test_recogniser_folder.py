@@ -5,9 +5,8 @@ import pytest
 import torch
 
 from tasks.errors import ModelError
-from tasks.speech.recogniser.features import FeatureStatistics
 from tasks.speech.recogniser.folder import load_recogniser, save_recogniser
-from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription, make_model
+from tasks.speech.recogniser.recogniser import FeatureStatistics, Recogniser, RecogniserDescription, make_model
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
 from tasks.speech.recogniser.units import train_units
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.speech.recogniser.features import FeatureStatistics
+from tasks.speech.recogniser.recogniser import FeatureStatistics
 from tasks.speech.recogniser.settings import (
     AugmentationSettings,
     FeatureSettings,

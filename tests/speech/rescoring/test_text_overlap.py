@@ -4,7 +4,7 @@ import pytest
 
 from tasks.errors import SpeechError
 from tasks.speech.rescoring.settings import RescoringSettings
-from tasks.speech.rescoring.text_overlap import check_overlap, measure_overlap
+from tasks.speech.word_errors.references import check_overlap, measure_overlap
 
 REFERENCES = ["Yes!", "one two three four five six seven eight nine", "", "no such thing here"]
 
