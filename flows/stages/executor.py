@@ -31,21 +31,9 @@ _LINES = (
     "the GPU has too little memory",
 )
 _ERRORS = (
-    "OutOfMemoryError",
-    "MemoryError",
-    "OperationalError",
-    "BlockingIOError",
-    "ConnectionError",
-    "ConnectionRefusedError",
-    "ConnectionResetError",
-    "ConnectTimeout",
-    "ConnectError",
-    "ReadTimeout",
-    "ReadError",
-    "RemoteDisconnected",
-    "TimeoutError",
-    "gaierror",
-)
+    "OutOfMemoryError MemoryError OperationalError BlockingIOError ConnectionError ConnectionRefusedError "
+    "ConnectionResetError ConnectTimeout ConnectError ReadTimeout ReadError RemoteDisconnected TimeoutError gaierror"
+).split()
 """Classes that a defect's line names: memory, a busy SQLite database, the network."""
 _OF_DVC = (
     "Unable to acquire lock",
@@ -59,33 +47,35 @@ _OF_DVC = (
 _KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
 
 
+_ENDED = re.compile(r"^ERROR: .*failed to run: .*, exited with (-?\d+)$", re.MULTILINE)
+_OURS = re.compile(r"^palimpsest: (?:internal error: (\S*)|error: .*)", re.MULTILINE)
+
+
 def may_pass(text: str, status: int) -> bool:
-    """Whether the failure of a stage can pass.
+    """Whether the failure of a stage can pass: locks, the network, memory.
 
     ``text`` is what DVC and the stage's command printed, ``status`` DVC's exit status. What a command printed is never
-    quoted, and is not looked at beyond its last line of our own.
+    quoted, and is not looked at beyond its last line of our own. A user error (status 1) and a defect (70) do not pass,
+    except where that line names one of the causes above.
     """
-    if status in _KILLED:
+    ended = _status_of_command(text)
+    if status in _KILLED or ended in _KILLED:
         return True
-    lines = text.splitlines()
-    ended = None
-    for line in reversed(lines):
-        found = re.match(r"ERROR: .*failed to run: .*, exited with (-?\d+)$", line)
-        if found:
-            ended = int(found[1])
-            break
-    if ended in _KILLED:
-        return True
-    for line in reversed(lines):
-        if line.startswith("palimpsest: internal error: "):
-            kind = line.removeprefix("palimpsest: internal error: ").split(" ", 1)[0]
+    if ours := list(_OURS.finditer(text)):
+        kind = ours[-1][1]
+        if kind is not None:
             return kind.rsplit(".", 1)[-1] in _ERRORS
-        if line.startswith("palimpsest: error: "):
-            return any(re.search(pattern, line) for pattern in _LINES)
+        return any(re.search(pattern, ours[-1][0]) for pattern in _LINES)
     if ended is not None:
         # Some other command: its status says nothing of this kind.
         return False
-    return any(line.startswith("ERROR: ") and any(part in line for part in _OF_DVC) for line in lines)
+    return any(line.startswith("ERROR: ") and any(part in line for part in _OF_DVC) for line in text.splitlines())
+
+
+def _status_of_command(text: str) -> int | None:
+    """What DVC says that the stage's command ended with."""
+    codes = _ENDED.findall(text)
+    return int(codes[-1]) if codes else None
 
 
 FULL_DISK_BYTES = 1 << 16
@@ -305,22 +295,18 @@ def reason_of(text: str, status: int, name: str) -> str:
             return found[2]
     if status < 0:
         return f"DVC was killed by {_signal_name(-status)}"
-    for line in reversed(lines):
-        if not line.startswith("ERROR: "):
-            continue
-        ended = re.search(r"failed to run: .*, exited with (-?\d+)$", line)
-        if ended:
-            code = int(ended[1])
-            if code == -signal.SIGKILL or code == 128 + signal.SIGKILL:
-                return (
-                    "its command was killed (SIGKILL), as the system does when memory runs out; lower "
-                    "resources.parallel_stages, or take smaller models"
-                )
-            if code < 0:
-                return f"its command was killed by {_signal_name(-code)}"
-            return f"its command ended with status {code}"
-        return line.removeprefix("ERROR: ").removeprefix(f"failed to reproduce '{name}': ")
-    return f"DVC ended with status {status}"
+    code = _status_of_command(text)
+    if code in _KILLED:
+        return (
+            "its command was killed (SIGKILL), as the system does when memory runs out; lower "
+            "resources.parallel_stages, or take smaller models"
+        )
+    if code is not None:
+        return (
+            f"its command was killed by {_signal_name(-code)}" if code < 0 else f"its command ended with status {code}"
+        )
+    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    return errors[-1].removeprefix(f"failed to reproduce '{name}': ") if errors else f"DVC ended with status {status}"
 
 
 def _signal_name(number: int) -> str:

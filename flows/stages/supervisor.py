@@ -42,33 +42,11 @@ NAME_IN_LOCKS = "dvc-under-palimpsest"
 
 
 USED_BY_DVC = (
-    "configobj",
-    "dulwich.ignore",
-    "dvc.cachemgr",
-    "dvc.data_cloud",
-    "dvc.dependency",
-    "dvc.dirs",
-    "dvc.lock",
-    "dvc.repo.artifacts",
-    "dvc.repo.datasets",
-    "dvc.repo.index",
-    "dvc.repo.metrics",
-    "dvc.repo.open_repo",
-    "dvc.repo.params",
-    "dvc.repo.plots",
-    "dvc.repo.reproduce",
-    "dvc.repo.stage",
-    "dvc.rwlock",
-    "dvc.scm",
-    "dvc.stage.cache",
-    "dvc.stage.run",
-    "dvc.utils.strictyaml",
-    "dvc_data.hashfile.db.local",
-    "fsspec.implementations.memory",
-    "pyparsing",
-    "ruamel.yaml",
-    "scmrepo.git",
-)
+    "configobj dulwich.ignore dvc.cachemgr dvc.data_cloud dvc.dependency dvc.dirs dvc.lock dvc.repo.artifacts "
+    "dvc.repo.datasets dvc.repo.index dvc.repo.metrics dvc.repo.open_repo dvc.repo.params dvc.repo.plots "
+    "dvc.repo.reproduce dvc.repo.stage dvc.rwlock dvc.scm dvc.stage.cache dvc.stage.run dvc.utils.strictyaml "
+    "dvc_data.hashfile.db.local fsspec.implementations.memory pyparsing ruamel.yaml scmrepo.git"
+).split()
 """What ``dvc repro`` imports only when it runs; one that a later DVC lacks fails the test of forking."""
 
 

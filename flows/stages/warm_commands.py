@@ -20,30 +20,13 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-LIBRARIES = (
-    "torch",
-    "lightning.pytorch",
-    "safetensors.torch",
-    "transformers",
-    "tqdm",
-)
+LIBRARIES = ("torch", "lightning.pytorch", "safetensors.torch", "transformers", "tqdm")
 """What the commands below import, whatever the experiment."""
 COMMANDS = frozenset(
-    {
-        "adapt",
-        "audit",
-        "compare-unlearning",
-        "encode-speech",
-        "examples",
-        "fill",
-        "fluency",
-        "fuse",
-        "perplexity",
-        "pretrain",
-        "rescore",
-        "train-filler",
-        "tune-filler",
-    }
+    (
+        "adapt audit compare-unlearning encode-speech examples fill fluency fuse perplexity pretrain rescore "
+        "train-filler tune-filler"
+    ).split()
 )
 """Commands that import PyTorch in any case. The memory of one that does not would seem to be larger than it is."""
 _SHELL_CHARACTERS = frozenset("|&;<>()$`\\\"'*?[]#~%!{}\n")

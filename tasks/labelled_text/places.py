@@ -10,6 +10,9 @@ from tasks.labelled_text.people import People
 from tasks.labelled_text.value_pools import cities, divided_pool, shipped_groups, shipped_values, states
 
 _HOUSES_FIRST = ("", "", "", "", "Apt. # ", "Suite ## ", "Unit # ", "Flat # ")
+_ZIP_CODES = (
+    "#####", "#####", "#####", "#####-####", "@## #@@", "@@# #@@", "@# #@@", "@#@ #@#", "####", "#### @@", "##-###",
+)  # fmt: skip
 _SHORT_PLACES = (
     "NYC",
     "LA",
@@ -103,22 +106,7 @@ class Places:
 
     def zip_code(self, random_numbers: random.Random) -> str:
         """A postal code."""
-        form = random_numbers.choice(
-            [
-                "#####",
-                "#####",
-                "#####",
-                "#####-####",
-                "@## #@@",
-                "@@# #@@",
-                "@# #@@",
-                "@#@ #@#",
-                "####",
-                "#### @@",
-                "##-###",
-            ]
-        )
-        return pattern(form, random_numbers)
+        return pattern(random_numbers.choice(_ZIP_CODES), random_numbers)
 
     def full_address(self, random_numbers: random.Random) -> str:
         """Street, city, code and perhaps country, on one line or several."""

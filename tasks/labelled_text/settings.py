@@ -10,39 +10,22 @@ from tasks.settings.seeds import Seed
 from tasks.spelling import nearest
 
 LABEL_CLASSES: Mapping[str, str] = {
-    "PERSON": "PERSON",
-    "CITY": "LOCATION",
-    "COUNTRY": "LOCATION",
-    "STATE": "LOCATION",
-    "REGION": "LOCATION",
-    "FACILITY": "LOCATION",
-    "STREET_ADDRESS": "LOCATION",
-    "ZIP_CODE": "LOCATION",
-    "ORGANISATION": "ORGANISATION",
-    "TEAM": "ORGANISATION",
-    "BAND": "ORGANISATION",
-    "DATE": "DATE",
-    "TIME": "DATE",
-    "AGE": "NUMBER",
-    "MONEY": "MONEY",
-    "PHONE_NUMBER": "CONTACT",
-    "EMAIL_ADDRESS": "CONTACT",
-    "URL": "CONTACT",
-    "USER_NAME": "CONTACT",
-    "CREDIT_CARD": "IDENTIFIER",
-    "IBAN": "IDENTIFIER",
-    "SOCIAL_SECURITY_NUMBER": "IDENTIFIER",
-    "PASSPORT_NUMBER": "IDENTIFIER",
-    "DRIVING_LICENCE": "IDENTIFIER",
-    "LICENCE_PLATE": "IDENTIFIER",
-    "ACCOUNT_NUMBER": "IDENTIFIER",
-    "ORDER_NUMBER": "IDENTIFIER",
-    "IP_ADDRESS": "IDENTIFIER",
-    "NATIONALITY": "GROUP",
-    "BELIEF": "GROUP",
-    "WORK": "WORK",
-    "PRODUCT": "MISCELLANEOUS",
-    "EVENT": "MISCELLANEOUS",
+    label: name
+    for name, labels in {
+        "PERSON": "PERSON",
+        "LOCATION": "CITY COUNTRY STATE REGION FACILITY STREET_ADDRESS ZIP_CODE",
+        "ORGANISATION": "ORGANISATION TEAM BAND",
+        "DATE": "DATE TIME",
+        "NUMBER": "AGE",
+        "MONEY": "MONEY",
+        "CONTACT": "PHONE_NUMBER EMAIL_ADDRESS URL USER_NAME",
+        "IDENTIFIER": """CREDIT_CARD IBAN SOCIAL_SECURITY_NUMBER PASSPORT_NUMBER DRIVING_LICENCE LICENCE_PLATE
+            ACCOUNT_NUMBER ORDER_NUMBER IP_ADDRESS""",
+        "GROUP": "NATIONALITY BELIEF",
+        "WORK": "WORK",
+        "MISCELLANEOUS": "PRODUCT EVENT",
+    }.items()
+    for label in labels.split()
 }
 """Fine label to class, one of ``tasks.corpora.masked_text.CLASSES``."""
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tasks.language_model.causal_lm.next_words import WholeWords
 from tasks.language_model.sequence_tree import ROOT, SequenceTree
-from tasks.speech.fusion.prefix_score import NodeValues, SpelledUnits
+from tasks.speech.fusion.prefix_score import NodeValues, PrefixScore, SpelledUnits
 from tasks.speech.search.predictor_states import PredictorStates
 
 LETTER = 1.6
@@ -20,7 +20,7 @@ LETTER = 1.6
 without case and punctuation (wrong ones: 2.7). With less, words that never end win the beam."""
 
 
-class CompletedWords:
+class CompletedWords(PrefixScore):
     """See ``PrefixScore``."""
 
     exact = False
@@ -91,10 +91,6 @@ class CompletedWords:
     def keep(self, chosen: np.ndarray, nodes: np.ndarray) -> None:
         """Of what ``ahead`` was asked last, these (M,) are nodes now: those that are no estimates need no model."""
         self.settle(nodes[~self._is_estimate[chosen]])
-
-    def retain(self, nodes: np.ndarray) -> None:
-        """Nothing is let go: the keys and values of a word are small beside what computing them again costs."""
-        return
 
     def finish(self, nodes: np.ndarray) -> np.ndarray:
         """Log-probability of each sequence as a whole sentence (N,)."""

@@ -1,8 +1,7 @@
 """A score of unit sequences that is a function of the sequence alone: what fusions are made of."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -39,45 +38,6 @@ class SpelledUnits:
             )
 
 
-class PrefixScore(Protocol):
-    """Log-probabilities of the nodes of a prefix tree, computed once for each node."""
-
-    exact: bool
-    """Whether what a unit adds is known before the node is made, for all units at once; if not, it is never above 0,
-    and nodes must be settled before their values are asked for."""
-
-    def start(self, tree: SequenceTree, states: PredictorStates, model: Any) -> None:
-        """Begin with a tree that holds the root alone."""
-
-    def extend(self, first: int) -> None:
-        """Nodes from ``first`` on are new; their parents are older."""
-
-    def settle(self, nodes: np.ndarray) -> None:
-        """Find out the values of nodes (N,), where they are not known yet."""
-
-    def values(self, nodes: np.ndarray) -> np.ndarray:
-        """Log-probability of each sequence (N,), float64."""
-
-    def estimates(self, nodes: np.ndarray) -> np.ndarray:
-        """About the value of each node (N,), which need not be settled, float64; where ``exact``, the value."""
-
-    def of_units(self, nodes: np.ndarray) -> np.ndarray:
-        """What each unit adds behind each node (N, V - 1), float32; where not ``exact``, no less than that."""
-
-    def ahead(self, nodes: np.ndarray, units: np.ndarray, estimated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Value or estimate of each node (N,) with one unit more, float64, and whether it is an estimate; behind a node
-        that counts by its estimate, it is."""
-
-    def keep(self, chosen: np.ndarray, nodes: np.ndarray) -> None:
-        """Of what ``ahead`` was asked last, these (M,) are nodes now: those whose values it found are settled."""
-
-    def retain(self, nodes: np.ndarray) -> None:
-        """Only these nodes can be extended from now on."""
-
-    def finish(self, nodes: np.ndarray) -> np.ndarray:
-        """Log-probability of each sequence as a whole sentence (N,)."""
-
-
 class NodeValues:
     """Numbers by node that grow with the tree."""
 
@@ -98,22 +58,28 @@ class NodeValues:
         return self._values[nodes]
 
 
-class KnownScore(ABC):
-    """A ``PrefixScore`` that knows what every unit adds behind a node at once: nothing is looked ahead or settled."""
+class PrefixScore:
+    """Log-probabilities of the nodes of a prefix tree, computed once for each node.
+
+    This one knows what every unit adds behind a node at once, by ``rows``. One that does not (``exact`` is false) gives
+    its own answer to every question.
+    """
 
     exact = True
+    """Whether what a unit adds is known before the node is made, for all units at once; if not, it is never above 0,
+    and nodes must be settled before their values are asked for."""
 
     def start(self, tree: SequenceTree, states: PredictorStates, model: Any) -> None:
         """Begin with a tree that holds the root alone."""
         self._tree, self._values = tree, NodeValues()
         self._known, self._rows = np.zeros(0, dtype=np.int64), np.zeros((0, tree.units), dtype=np.float32)
 
-    @abstractmethod
     def rows(self, nodes: np.ndarray) -> np.ndarray:
         """What each unit adds behind each of different nodes (N, V - 1), float32."""
+        raise NotImplementedError
 
     def extend(self, first: int) -> None:
-        """Score the nodes from ``first`` on."""
+        """Nodes from ``first`` on are new; their parents are older."""
         parents, units = self._tree.parent[first:], self._tree.unit[first:]
         self._values.set(first, self._behind(parents, units))
 
@@ -124,33 +90,36 @@ class KnownScore(ABC):
         return found
 
     def settle(self, nodes: np.ndarray) -> None:
-        """All values are known at once."""
+        """Find out the values of nodes (N,), where they are not known yet."""
         return
 
     def values(self, nodes: np.ndarray) -> np.ndarray:
-        """Log-probability of each sequence (N,)."""
+        """Log-probability of each sequence (N,), float64."""
         found: np.ndarray = self._values[nodes]
         return found
 
-    estimates = values
+    def estimates(self, nodes: np.ndarray) -> np.ndarray:
+        """About the value of each node (N,), which need not be settled, float64; where ``exact``, the value."""
+        return self.values(nodes)
 
     def of_units(self, nodes: np.ndarray) -> np.ndarray:
-        """What each unit adds behind each node (N, V - 1)."""
+        """What each unit adds behind each node (N, V - 1), float32; where not ``exact``, no less than that."""
         # ``extend`` is asked for children of these next.
         self._known, inverse = np.unique(nodes, return_inverse=True)
         self._rows = self.rows(self._known)
         return self._rows[inverse]
 
     def ahead(self, nodes: np.ndarray, units: np.ndarray, estimated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Value of each node (N,) with one unit more; none is an estimate."""
+        """Value or estimate of each node (N,) with one unit more, float64, and whether it is an estimate; behind a node
+        that counts by its estimate, it is."""
         return self._behind(nodes, units), np.zeros(len(nodes), dtype=bool)
 
     def keep(self, chosen: np.ndarray, nodes: np.ndarray) -> None:
-        """All values are known at once."""
+        """Of what ``ahead`` was asked last, these (M,) are nodes now: those whose values it found are settled."""
         return
 
     def retain(self, nodes: np.ndarray) -> None:
-        """Let go of what only other nodes need."""
+        """Only these nodes can be extended from now on."""
         return
 
     def finish(self, nodes: np.ndarray) -> np.ndarray:
@@ -179,7 +148,7 @@ def sentence_log_probabilities(
 _DISCOUNT = 0.5
 
 
-class UnitBigram(KnownScore):
+class UnitBigram(PrefixScore):
     """A bigram of units (LODR, Zheng et al. 2022); see ``PrefixScore``. It has no sentence end."""
 
     def __init__(self, log_probabilities: np.ndarray) -> None:
@@ -209,7 +178,7 @@ def unit_bigram(sequences: Iterable[list[int]], units: int) -> UnitBigram:
     return UnitBigram(np.log(np.maximum(counts - _DISCOUNT, 0) / np.maximum(totals, 1) + share * single))
 
 
-class ZeroEncoder(KnownScore):
+class ZeroEncoder(PrefixScore):
     """The transducer's predictor and joiner without a signal, over units alone (Variani et al. 2020, section 4.2)."""
 
     def start(self, tree: SequenceTree, states: PredictorStates, model: Any) -> None:

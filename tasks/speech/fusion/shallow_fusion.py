@@ -61,7 +61,11 @@ class FusionWeights:
 
 
 class ShallowFusion:
-    """See ``tasks.speech.search.predictor_states.Fusion``."""
+    """What is added to the transducer's score of a unit sequence; a function of the sequence alone.
+
+    What takes long to find out has an estimate as well. The estimate counts at first; every few frames those that may
+    stay are settled, all of them at once. Whole sentences never count by an estimate.
+    """
 
     def __init__(
         self,
@@ -90,12 +94,12 @@ class ShallowFusion:
             score.extend(first)
 
     def settle(self, nodes: np.ndarray) -> None:
-        """Find out what is added to these nodes (N,)."""
+        """Find out what is added to these nodes (N,), where that is not known yet."""
         for score, _ in self._scores:
             score.settle(nodes)
 
     def added(self, nodes: np.ndarray, estimated: np.ndarray) -> np.ndarray:
-        """What is added to the scores of nodes (N,), or its estimate."""
+        """What is added to the scores of nodes (N,), or the estimate of it; float64."""
         total = self.weights.insertion_bonus * self._words.values(nodes)
         for score, weight in self._scores:
             found = score.values(nodes)
@@ -105,7 +109,7 @@ class ShallowFusion:
         return total
 
     def most(self, nodes: np.ndarray) -> np.ndarray:
-        """No less than what each unit changes ``added`` by, (N, V - 1)."""
+        """No less than what each unit changes ``added`` by, (N, V - 1), float32."""
         most: np.ndarray = np.float32(max(self.weights.insertion_bonus, 0.0)) * self._words.opened(nodes)
         for score, weight in self._scores:
             if weight < 0 and not score.exact:
@@ -115,7 +119,7 @@ class ShallowFusion:
         return most
 
     def ahead(self, nodes: np.ndarray, units: np.ndarray, estimated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """``added`` of each node (N,) with one unit more, and whether that is an estimate."""
+        """``added`` of each node (N,) with one unit more, and whether that is an estimate; so are all behind one."""
         total = self.weights.insertion_bonus * (self._words.values(nodes) + self._words.opened(nodes, units))
         some = np.zeros(len(nodes), dtype=bool)
         for score, weight in self._scores:
@@ -125,17 +129,17 @@ class ShallowFusion:
         return total, some
 
     def keep(self, chosen: np.ndarray, nodes: np.ndarray) -> None:
-        """Of what ``ahead`` was asked last, these (M,) are nodes now."""
+        """Of what ``ahead`` was asked last, these (M,) are nodes now, and ``extend`` was told of them."""
         for score, _ in self._scores:
             score.keep(chosen, nodes)
 
     def retain(self, nodes: np.ndarray) -> None:
-        """Let go of what only other nodes need."""
+        """Only these nodes can be extended from now on."""
         for score, _ in self._scores:
             score.retain(nodes)
 
     def finish(self, nodes: np.ndarray) -> tuple[np.ndarray, list[dict[str, Any]]]:
-        """What is added to whole sentences (N,), and its parts."""
+        """What is added to whole sentences (N,), and the parts of each for ``Hypothesis``."""
         words = self._words.values(nodes)
         zeros = np.zeros(len(nodes))
         language_model = zeros if self._language_model is None else self._language_model.finish(nodes)

@@ -4,25 +4,22 @@ Such a model is a folder of kind ``transformer`` or ``ngram`` whose vocabulary i
 other units would score, and mean nothing, so it is refused.
 """
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.errors import ModelError
+from tasks.corpora.text_lines import read_lines
+from tasks.errors import CorpusError, ModelError
+from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.language_models import NextWords
 from tasks.language_model.sequence_tree import SequenceTree
-from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, Vocabulary
-from tasks.speech.fusion.prefix_score import WORD_BEGIN, KnownScore, NodeValues
+from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, Vocabulary
+from tasks.speech.fusion.prefix_score import WORD_BEGIN, NodeValues, PrefixScore
 from tasks.speech.search.predictor_states import PredictorStates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tasks.language_model.encoded_text import EncodedText
-    from tasks.language_model.vocabulary import Vocabulary
     from tasks.speech.recogniser.units import Units
 
 
@@ -42,7 +39,7 @@ def log_probabilities(model: NextWords, histories: np.ndarray) -> Tensor:
     return torch.log_softmax(model.scores(histories), dim=1)
 
 
-class SubwordScore(KnownScore):
+class SubwordScore(PrefixScore):
     """See ``PrefixScore``."""
 
     def __init__(self, model: NextWords, pieces: list[str]) -> None:
@@ -81,12 +78,7 @@ class SubwordScore(KnownScore):
         return self._values[nodes] + ends.double().numpy()
 
 
-def unit_encoder(units: "Units") -> "Callable[[str, Vocabulary], EncodedText]":
-    """Encodes a text file for a model whose vocabulary is these units."""
-    return partial(_encode_for, units)
-
-
-def check_units(model: str, vocabulary: "Vocabulary", units: "Units") -> None:
+def check_units(model: str, vocabulary: Vocabulary, units: "Units") -> None:
     """Raise ``ModelError`` where a model is not over these units."""
 
     expected = unit_vocabulary(units.pieces)
@@ -97,22 +89,11 @@ def check_units(model: str, vocabulary: "Vocabulary", units: "Units") -> None:
         )
 
 
-def _encode_for(units: "Units", path: str, vocabulary: Any) -> "EncodedText":
-    return encode_units(path, units)
-
-
-def encode_units(path: str, units: "Units") -> "EncodedText":
+def encode_units(path: str, units: "Units") -> EncodedText:
     """A text file as ids of units behind the special tokens, as ``unit_vocabulary`` numbers them.
 
     Raises ``CorpusError`` where no line has a word.
     """
-    import numpy as np
-
-    from tasks.corpora.text_lines import read_lines
-    from tasks.errors import CorpusError
-    from tasks.language_model.encoded_text import EncodedText
-    from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID
-
     tokens: list[int] = []
     offsets, lines, empty = [0], [], 0
     for number, line in enumerate(read_lines(path), start=1):

@@ -111,7 +111,7 @@ def _train(
     settings: TransformerPretraining, files: UnitModelFiles, resources: ResourceSettings, frame: TrainingFrame
 ) -> Report:
     from tasks.language_model.training.stage import TransformerTraining, train_transformer
-    from tasks.speech.fusion.subword_fusion import check_units, unit_encoder, unit_vocabulary
+    from tasks.speech.fusion.subword_fusion import check_units, encode_units, unit_vocabulary
     from tasks.speech.recogniser.folder import load_recogniser
 
     units = load_recogniser(files.recogniser).units
@@ -134,7 +134,7 @@ def _train(
         build=build,
         text=files.input,
         valid=files.valid,
-        encode=unit_encoder(units),
+        encode=lambda path, _vocabulary: encode_units(path, units),
     )
     return train_transformer(training, files, resources, frame)
 

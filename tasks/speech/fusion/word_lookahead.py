@@ -19,7 +19,7 @@ from tasks.language_model.language_models import NextWords
 from tasks.language_model.sequence_tree import ROOT, SequenceTree
 from tasks.language_model.vocabulary import UNKNOWN_ID
 from tasks.speech.fusion.next_word_distributions import EMPTY, NextWordDistributions, SortedVocabulary, WordBeginnings
-from tasks.speech.fusion.prefix_score import NodeValues, SpelledUnits
+from tasks.speech.fusion.prefix_score import NodeValues, PrefixScore, SpelledUnits
 from tasks.speech.search.predictor_states import PredictorStates
 
 FIRST = 0
@@ -27,7 +27,7 @@ FIRST = 0
 _FRAMES_BETWEEN_CLEARINGS = 8
 
 
-class WordLookahead:
+class WordLookahead(PrefixScore):
     """See ``PrefixScore``."""
 
     exact = False

@@ -47,16 +47,9 @@ class RecogniserNetwork(nn.Module):
                 self.projection = nn.Linear(encoding, blank + 1)
 
     def forward(self, batch: SpeechBatch) -> tuple[Tensor, Tensor | None]:
-        """Sums over the utterances, in nats: the transducer's loss, and the other where there is one.
-
-        The predictor reads the blank as the begin of an utterance, as torchaudio's search does.
-        """
+        """Sums over the utterances, in nats: the transducer's loss, and the other where there is one."""
         encoded, frames = self.model.transcriber(batch.features, batch.lengths)  # (B, T', D)
-        begin = batch.targets.new_full((len(batch.targets), 1), self.blank)
-        read = torch.cat([begin, batch.targets], dim=1)  # (B, U + 1)
-        predicted, _, _ = self.model.predictor(read, batch.target_lengths + 1, None)  # (B, U + 1, D)
-        logits, _, _ = self.model.joiner(encoded, frames, predicted, batch.target_lengths + 1)  # (B, T', U + 1, V)
-        loss = transducer_loss(logits, batch.targets, frames, batch.target_lengths, self.blank).sum()
+        loss = self.loss_of(encoded, frames, batch.targets, batch.target_lengths)
         if self.projection is None:
             return loss, None
         scores = self.projection(encoded).float().log_softmax(-1).transpose(0, 1)  # (T', B, V)
@@ -71,6 +64,17 @@ class RecogniserNetwork(nn.Module):
             zero_infinity=True,
         )
         return loss, second
+
+    def loss_of(self, encoded: Tensor, frames: Tensor, targets: Tensor, lengths: Tensor) -> Tensor:
+        """The transducer's loss, in nats, summed over utterances (B, T', D) of so many frames (B,) and units (B,).
+
+        The predictor reads the blank as the begin of an utterance, as torchaudio's search does.
+        """
+        begin = targets.new_full((len(targets), 1), self.blank)
+        read = torch.cat([begin, targets], dim=1)  # (B, U + 1)
+        predicted, _, _ = self.model.predictor(read, lengths + 1, None)  # (B, U + 1, D)
+        logits, _, _ = self.model.joiner(encoded, frames, predicted, lengths + 1)  # (B, T', U + 1, V)
+        return transducer_loss(logits, targets, frames, lengths, self.blank).sum()
 
 
 _MOST_UNITS_PER_FRAME = 10
@@ -159,11 +163,8 @@ class ValidSpeech:
         device = next(network.parameters()).device
         frames = torch.tensor([len(each) for each in encoded], device=device)
         padded, lengths = (each.to(device) for each in pad_targets(targets))
-        begin = padded.new_full((len(padded), 1), network.blank)
-        predicted, _, _ = network.model.predictor(torch.cat([begin, padded], dim=1), lengths + 1, None)
         stacked = torch.nn.utils.rnn.pad_sequence(list(encoded), batch_first=True).to(device)  # (B, T', D)
-        logits, _, _ = network.model.joiner(stacked, frames, predicted, lengths + 1)
-        return float(transducer_loss(logits, padded, frames, lengths, network.blank).sum())
+        return float(network.loss_of(stacked, frames, padded, lengths))
 
 
 @dataclass

@@ -178,10 +178,8 @@ class SpeechBatches:
 def pad_targets(targets: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
     """Units of several utterances as (B, U), padded with 0, and their numbers (B,)."""
     lengths = torch.tensor([len(units) for units in targets])
-    padded = torch.zeros(len(targets), int(lengths.max()), dtype=torch.int64)
-    for row, units in zip(padded, targets, strict=True):
-        row[: len(units)] = torch.tensor(units, dtype=torch.int64)
-    return padded, lengths
+    rows = [torch.tensor(units, dtype=torch.int64) for units in targets]
+    return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True), lengths
 
 
 def _divided(rows: np.ndarray, seconds: np.ndarray, limit: float) -> list[np.ndarray]:

@@ -1,10 +1,10 @@
 """The speech that a recogniser learns from: recordings of a manifest, or sentences that are spoken on the fly."""
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from torch import Tensor
@@ -27,7 +27,7 @@ _SPOKEN_CHARACTERS_PER_SECOND = 20.0
 """Of synthesised speech, about: its length is only known when it has been spoken."""
 
 
-class TrainingSpeech(Protocol):
+class TrainingSpeech(ABC):
     """Utterances with their words; how they sound may change from epoch to epoch."""
 
     texts: list[str]
@@ -41,19 +41,19 @@ class TrainingSpeech(Protocol):
     settings: FeatureSettings
     """How its features are computed."""
 
+    @abstractmethod
     def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> Tensor | None:
         """Log-mel features (T, bands) of one utterance in an epoch, not normalised; ``is_quiet``: no noise is added.
 
         ``None`` where there is nothing to hear, which ``left_out`` counts.
         """
-        ...
 
+    @abstractmethod
     def identity(self) -> str:
         """A hash of what it is made of."""
-        ...
 
 
-class RecordedSpeech:
+class RecordedSpeech(TrainingSpeech):
     """The recordings of a manifest; their features are kept in memory if wanted."""
 
     def __init__(self, manifest: str | Path, features: FeatureSettings, training: RecogniserTraining) -> None:
@@ -130,7 +130,7 @@ _VOICE_STREAM = 7
 """Keeps the random numbers of voices apart from those of order and augmentation."""
 
 
-class SyntheticSpeech:
+class SyntheticSpeech(TrainingSpeech):
     """Sentences of a text, spoken when they are asked for; nothing is kept."""
 
     synthetic = True

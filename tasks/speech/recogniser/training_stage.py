@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from tasks.records.stage_report import Report
 from tasks.settings.checks import as_plain
 from tasks.settings.resources import ResourceSettings
+from tasks.speech.audio.settings import SynthesisSettings
 from tasks.speech.recogniser.settings import TrainedRecogniser
 from tasks.training.checkpoints import hash_of, work_key
 from tasks.training.ranks.plan import RankPlan
@@ -77,11 +78,12 @@ class _Work:
         from tasks.speech.recogniser.units import train_units
 
         self.settings, self.plan = settings, plan
-        self.speech = self._speech(files.manifest, files.input, "train")
+        self.speech = self._speech(files.manifest, files.input, settings.synthesis)
         self.valid: TrainingSpeech | None = None
         if files.valid:
-            is_text = files.input is not None
-            self.valid = self._speech(None if is_text else files.valid, files.valid if is_text else None, "dev")
+            held_out = {"voice_set": "dev", "sentences": settings.training.valid_utterances}
+            manifest, text = (None, files.valid) if files.input is not None else (files.valid, None)
+            self.valid = self._speech(manifest, text, settings.synthesis.model_copy(update=held_out))
         training = settings.training
         self.units: Units = train_units(self.speech.texts, settings.units.size, settings.units.sentences)
         self.statistics = self._statistics()
@@ -91,21 +93,13 @@ class _Work:
             model, settings.architecture.encoding, blank, training.ctc_weight, training.seed
         )
 
-    def _speech(self, manifest: str | None, text: str | None, voices: str) -> "TrainingSpeech":
+    def _speech(self, manifest: str | None, text: str | None, synthesis: SynthesisSettings) -> "TrainingSpeech":
+        from tasks.speech.recogniser.training_speech import RecordedSpeech, SyntheticSpeech
+
         settings = self.settings
         if manifest is not None:
-            from tasks.speech.recogniser.training_speech import RecordedSpeech
-
             return RecordedSpeech(manifest, settings.features, settings.training)
-        from tasks.speech.recogniser.training_speech import SyntheticSpeech
-
-        assert text is not None
-        synthesis = settings.synthesis
-        if voices == "dev":
-            synthesis = synthesis.model_copy(
-                update={"voice_set": "dev", "sentences": settings.training.valid_utterances}
-            )
-        return SyntheticSpeech(text, synthesis, settings.features, settings.training)
+        return SyntheticSpeech(str(text), synthesis, settings.features, settings.training)
 
     def _statistics(self) -> "FeatureStatistics":
         import numpy

@@ -10,7 +10,7 @@ hypotheses whose scores differ by rounding the other may win.
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -20,7 +20,10 @@ from tasks.errors import ModelError
 from tasks.language_model.sequence_tree import ROOT, SequenceTree, padded
 from tasks.language_model.transformer.processor_products import laid_out_layers
 from tasks.speech.rescoring.settings import SearchSettings
-from tasks.speech.search.predictor_states import Fusion, Hypothesis, PredictorStates
+from tasks.speech.search.predictor_states import Hypothesis, PredictorStates
+
+if TYPE_CHECKING:
+    from tasks.speech.fusion.shallow_fusion import ShallowFusion
 
 
 class EndedHypotheses:
@@ -98,7 +101,11 @@ _ROUNDING = 1e-3
 
 @torch.inference_mode()
 def beam_search(
-    recogniser_model: Any, blank: int, encoded: list[Tensor], settings: SearchSettings, fusion: Fusion | None = None
+    recogniser_model: Any,
+    blank: int,
+    encoded: list[Tensor],
+    settings: SearchSettings,
+    fusion: "ShallowFusion | None" = None,
 ) -> list[list[Hypothesis]]:
     """The best hypotheses of each utterance, the best one first.
 
@@ -140,7 +147,7 @@ class _Batch:
     """The search of a batch of utterances, the longest first."""
 
     def __init__(
-        self, model: Any, blank: int, frames: list[Tensor], settings: SearchSettings, fusion: Fusion | None
+        self, model: Any, blank: int, frames: list[Tensor], settings: SearchSettings, fusion: "ShallowFusion | None"
     ) -> None:
         self.model, self.blank, self.settings, self.fusion = model, blank, settings, fusion
         self.lengths = np.array([len(utterance) for utterance in frames])
