@@ -100,7 +100,7 @@ def _speech(recogniser: Any) -> tuple[list[str], list[Any]]:
     import numpy as np
 
     from tasks.speech.audio.settings import SynthesisSettings
-    from tasks.speech.synthesis.utterance_synthesis import draw_noise, draw_voice, synthesise
+    from tasks.speech.synthesis.synthetic_corpus import draw_noise, draw_voice, synthesise
 
     settings = SynthesisSettings(voice_set="test", sample_rate=recogniser.settings.features.sample_rate)
     generator = np.random.default_rng(1)

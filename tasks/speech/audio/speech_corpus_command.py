@@ -119,11 +119,12 @@ def _read(settings: Recorded) -> "Recordings":
 
 def _speak(settings: SyntheticSpeech, files: SpeechCorpusFiles) -> Report:
     from tasks.files.paths_apart import refuse_shared_paths
-    from tasks.speech.synthesis.synthetic_corpus import synthesise_corpus
     from tasks.torch_setup import set_up_torch
 
     refuse_shared_paths([("source", settings.source)], [("--output", files.output)], replaced=True)
     set_up_torch(1)
+    from tasks.speech.synthesis.synthetic_corpus import synthesise_corpus
+
     tally = synthesise_corpus(settings.source, files.output, settings.synthesis)
     print(
         f"synthetic speech: {tally.utterances:,} utterances, {tally.seconds / 60:.1f} minutes, {len(tally.speakers)} "

@@ -80,7 +80,6 @@ class SubwordScore(PrefixScore):
 
 def check_units(model: str, vocabulary: Vocabulary, units: "Units") -> None:
     """Raise ``ModelError`` where a model is not over these units."""
-
     expected = unit_vocabulary(units.pieces)
     if vocabulary.hash != expected.hash:
         raise ModelError(

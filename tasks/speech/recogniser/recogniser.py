@@ -176,7 +176,6 @@ class Recogniser:
 
     def encode(self, features: Sequence[Tensor]) -> list[Tensor]:
         """Encoded frames (T', D) of several utterances, each whole (not streaming), from normalised features."""
-
         return transcribe(self.model, features, self.settings.architecture)
 
     def encode_streaming(self, features: Sequence[Tensor]) -> list[Tensor]:

@@ -52,6 +52,9 @@ def train_recogniser(
         return _bundle(settings, files)
     if (files.manifest is None) == (files.input is None):
         raise ParameterError("give --manifest with recordings, or --input with sentences to be spoken, and not both")
+    from tasks.torch_setup import set_up_torch
+
+    set_up_torch(resources.threads)
     from tasks.speech.recogniser.training_stage import train_on_speech
 
     plan = ranks_of_recogniser(settings, resources)

@@ -18,8 +18,7 @@ from tasks.speech.audio.settings import SynthesisSettings
 from tasks.speech.recogniser.recogniser import log_mel
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserTraining
 from tasks.speech.synthesis.espeak import Synthesiser
-from tasks.speech.synthesis.synthetic_corpus import why_not_spoken
-from tasks.speech.synthesis.utterance_synthesis import draw_noise, draw_voice, synthesise
+from tasks.speech.synthesis.synthetic_corpus import draw_noise, draw_voice, synthesise, why_not_spoken
 
 SHORTEST_SECONDS = 0.1
 """No word is shorter, and the encoder needs some frames."""

@@ -3,22 +3,32 @@
 import sys
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tasks.records.stage_report import Report
 from tasks.settings.checks import as_plain
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.audio.settings import SynthesisSettings
+from tasks.speech.recogniser.folder import check_replaceable, save_recogniser
+from tasks.speech.recogniser.network import RecogniserNetwork, RecogniserRecord, ValidSpeech, train
+from tasks.speech.recogniser.recogniser import (
+    FeatureStatistics,
+    Recogniser,
+    RecogniserDescription,
+    feature_statistics,
+    make_model,
+    parameter_count,
+)
 from tasks.speech.recogniser.settings import TrainedRecogniser
-from tasks.training.checkpoints import hash_of, work_key
+from tasks.speech.recogniser.speech_batches import SpeechBatches
+from tasks.speech.recogniser.training_speech import RecordedSpeech, SyntheticSpeech, TrainingSpeech
+from tasks.speech.recogniser.units import train_units
+from tasks.training.checkpoints import CheckpointStore, hash_of, work_key
 from tasks.training.ranks.plan import RankPlan
 from tasks.training.stage import Log, TrainingFrame, open_checkpoints
 
 if TYPE_CHECKING:
-    from tasks.speech.recogniser.network import RecogniserRecord
-    from tasks.speech.recogniser.recogniser import FeatureStatistics
     from tasks.speech.recogniser.train_recogniser_command import RecogniserFiles
-    from tasks.speech.recogniser.training_speech import TrainingSpeech
-    from tasks.speech.recogniser.units import Units
-    from tasks.training.checkpoints import CheckpointStore
 
 STAGE = "train-recogniser"
 _STATISTICS_UTTERANCES = 500
@@ -38,12 +48,7 @@ def train_on_speech(
     With several devices, one process for each does all of it, and the first alone writes. Checkpoints are removed when
     everything is written.
     """
-    from tasks.speech.recogniser.folder import check_replaceable, save_recogniser
-    from tasks.speech.recogniser.recogniser import Recogniser, RecogniserDescription, parameter_count
-    from tasks.torch_setup import set_up_torch
-
     check_replaceable(files.output)
-    set_up_torch(resources.threads)
     report = Report(seed=settings.training.seed)
     work = _Work(files, settings, plan)
     identity = work.identity()
@@ -73,10 +78,6 @@ class _Work:
     """What the stage trains and what it trains it on."""
 
     def __init__(self, files: "RecogniserFiles", settings: TrainedRecogniser, plan: RankPlan) -> None:
-        from tasks.speech.recogniser.network import RecogniserNetwork
-        from tasks.speech.recogniser.recogniser import make_model
-        from tasks.speech.recogniser.units import train_units
-
         self.settings, self.plan = settings, plan
         self.speech = self._speech(files.manifest, files.input, settings.synthesis)
         self.valid: TrainingSpeech | None = None
@@ -85,30 +86,24 @@ class _Work:
             manifest, text = (None, files.valid) if files.input is not None else (files.valid, None)
             self.valid = self._speech(manifest, text, settings.synthesis.model_copy(update=held_out))
         training = settings.training
-        self.units: Units = train_units(self.speech.texts, settings.units.size, settings.units.sentences)
+        self.units = train_units(self.speech.texts, settings.units.size, settings.units.sentences)
         self.statistics = self._statistics()
         blank = self.units.blank
         model = make_model(settings.architecture, settings.features, blank + 1, training.seed)
-        self.network: RecogniserNetwork = RecogniserNetwork(
+        self.network = RecogniserNetwork(
             model, settings.architecture.encoding, blank, training.ctc_weight, training.seed
         )
 
-    def _speech(self, manifest: str | None, text: str | None, synthesis: SynthesisSettings) -> "TrainingSpeech":
-        from tasks.speech.recogniser.training_speech import RecordedSpeech, SyntheticSpeech
-
+    def _speech(self, manifest: str | None, text: str | None, synthesis: SynthesisSettings) -> TrainingSpeech:
         settings = self.settings
         if manifest is not None:
             return RecordedSpeech(manifest, settings.features, settings.training)
         return SyntheticSpeech(str(text), synthesis, settings.features, settings.training)
 
-    def _statistics(self) -> "FeatureStatistics":
-        import numpy
-
-        from tasks.speech.recogniser.recogniser import feature_statistics
-
+    def _statistics(self) -> FeatureStatistics:
         count = len(self.speech.texts)
-        generator = numpy.random.default_rng(self.settings.training.seed)
-        rows = numpy.sort(generator.permutation(count)[:_STATISTICS_UTTERANCES])
+        generator = np.random.default_rng(self.settings.training.seed)
+        rows = np.sort(generator.permutation(count)[:_STATISTICS_UTTERANCES])
         heard = (self.speech.features(int(row), 0) for row in rows)
         return feature_statistics(features for features in heard if features is not None)
 
@@ -133,11 +128,8 @@ class _Work:
             valid=None if self.valid is None else self.valid.identity(),
         )
 
-    def train(self, store: "CheckpointStore", on_log: Log, log_every_steps: int) -> "RecogniserRecord":
+    def train(self, store: CheckpointStore, on_log: Log, log_every_steps: int) -> RecogniserRecord:
         """Train the network."""
-        from tasks.speech.recogniser.network import ValidSpeech, train
-        from tasks.speech.recogniser.speech_batches import SpeechBatches
-
         settings, architecture = self.settings, self.settings.architecture
         batches = SpeechBatches(
             self.speech,
@@ -164,7 +156,7 @@ class _Work:
         )
 
 
-def _measure(report: Report, record: "RecogniserRecord", work: _Work, parameters: int, threads: int) -> None:
+def _measure(report: Report, record: RecogniserRecord, work: _Work, parameters: int, threads: int) -> None:
     seconds = record.train_seconds
     report.measure(
         steps=record.steps,
@@ -197,11 +189,11 @@ def _valid_utterances(work: _Work) -> int:
     return 0 if work.valid is None else min(len(work.valid.texts), work.settings.training.valid_utterances)
 
 
-def _last(record: "RecogniserRecord", name: str) -> float | None:
+def _last(record: RecogniserRecord, name: str) -> float | None:
     return next((point[name] for point in reversed(record.curve) if name in point), None)
 
 
-def _say(output: str, record: "RecogniserRecord", work: _Work) -> None:
+def _say(output: str, record: RecogniserRecord, work: _Work) -> None:
     rate = _last(record, "valid_wer")
     valid = "" if rate is None else f"; valid word error rate {100 * rate:.1f} % (greedy)"
     left_out = work.speech.left_out.total()

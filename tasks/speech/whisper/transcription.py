@@ -5,7 +5,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import torch
 from tqdm import tqdm
@@ -18,9 +17,6 @@ from tasks.speech.rescoring.settings import WhisperSettings
 from tasks.speech.whisper.beam_search import PieceHypothesis, SearchSpace, beam_search
 from tasks.speech.whisper.recogniser import SAMPLE_RATE, WhisperRecogniser, has_digits
 
-if TYPE_CHECKING:
-    import torch
-
 _FRAME_SECONDS = 0.02
 _SMOOTHED_FRAMES = 15
 """Frames whose mean loudness counts: a pause between words is longer than the closure of a stop."""
@@ -28,7 +24,7 @@ _SEARCHED_SHARE = 1 / 3
 """The last part of a window that is searched for the quietest place."""
 
 
-def windows_of(samples: "torch.Tensor", longest: int, sample_rate: int) -> "list[torch.Tensor]":
+def windows_of(samples: torch.Tensor, longest: int, sample_rate: int) -> list[torch.Tensor]:
     """The recording (samples,) in pieces of at most ``longest`` samples, without overlap; itself if it is no longer.
 
     Each cut is at the quietest 0.3 s of the last third of what can still be read.
@@ -41,10 +37,8 @@ def windows_of(samples: "torch.Tensor", longest: int, sample_rate: int) -> "list
     return [*parts, samples]
 
 
-def _quietest(samples: "torch.Tensor", sample_rate: int) -> int:
+def _quietest(samples: torch.Tensor, sample_rate: int) -> int:
     """Where in the last part of the samples it is quietest."""
-    import torch
-
     frame = max(1, round(_FRAME_SECONDS * sample_rate))
     begin = int(len(samples) * (1 - _SEARCHED_SHARE))
     searched = samples[begin : begin + (len(samples) - begin) // frame * frame]

@@ -9,7 +9,7 @@ pytest.importorskip("espeakng_loader")
 
 from tasks.speech.audio.settings import SynthesisSettings
 from tasks.speech.synthesis.espeak import Synthesiser, Voice
-from tasks.speech.synthesis.utterance_synthesis import (
+from tasks.speech.synthesis.synthetic_corpus import (
     ACCENTS,
     TIMBRES,
     Noise,
