@@ -11,34 +11,38 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from uuid import UUID
 
+import httpx
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
-from prefect.exceptions import CancelledRun
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.exceptions import CancelledRun, PrefectException
 from prefect.futures import PrefectFuture
+from prefect.runtime import deployment, flow_run
 from prefect.states import Cancelled, Completed
 from prefect.task_runners import ThreadPoolTaskRunner
 from pydantic import Field
 
 from flows.graph.plan import Action, enumeration
-from flows.prefect_flow.abandoned_flow_run import FLOW
+from flows.prefect_flow.abandoned_flow_run import (
+    FLOW,
+    end_abandoned_flow_runs,
+    end_runs_that_never_started,
+    note_flow_run,
+)
+from flows.prefect_flow.run_artifacts import RunArtifacts
 from flows.runs.session import Alone, Role, Session, open_session, session_open
 from flows.sharing.shared_run import LOOK_SECONDS
 from flows.sharing.shared_session import shared_session
 from flows.stages.executor import STOPPED, UNFINISHED, Outcome, State
 from tasks.errors import StageError
 
-if TYPE_CHECKING:
-    from prefect.client.orchestration import SyncPrefectClient
-
 
 @contextmanager
 def cancellation_watched(session: Session) -> Iterator[None]:
     """Stop the session's stages when the flow run is cancelled while the block works. Only inside a flow run."""
-    from prefect.runtime import flow_run
-
     if not session.shown or flow_run.id is None:
         yield
         return
@@ -55,7 +59,6 @@ def cancellation_watched(session: Session) -> Iterator[None]:
 
 
 def _watch(session: Session, flow_run_id: UUID, ended: threading.Event) -> None:
-    from prefect.client.orchestration import get_client
 
     with get_client(sync_client=True) as client:
         while not ended.wait(LOOK_SECONDS):
@@ -65,9 +68,7 @@ def _watch(session: Session, flow_run_id: UUID, ended: threading.Event) -> None:
                 return
 
 
-def _is_cancelled(client: "SyncPrefectClient", flow_run_id: UUID) -> bool:
-    import httpx
-    from prefect.exceptions import PrefectException
+def _is_cancelled(client: SyncPrefectClient, flow_run_id: UUID) -> bool:
 
     try:
         state = client.read_flow_run(flow_run_id).state
@@ -79,8 +80,6 @@ def _is_cancelled(client: "SyncPrefectClient", flow_run_id: UUID) -> bool:
 
 def set_tag_limits(limits: Mapping[str, int]) -> None:
     """Let Prefect's server know the limits; ``params.yaml`` wins over a limit that the server has already."""
-    from prefect.client.orchestration import get_client
-
     with get_client(sync_client=True) as client:
         for tag, limit in limits.items():
             client.create_concurrency_limit(tag=tag, concurrency_limit=limit)
@@ -157,10 +156,6 @@ def experiment(
 
 def _work(session: Session, role: Role) -> Any:
     """Bring every stage to an outcome; the flow run's result or state."""
-    from prefect.runtime import flow_run
-
-    from flows.prefect_flow.run_artifacts import RunArtifacts
-
     if flow_run.id is not None:
         # As Prefect itself names it; reports record it.
         session.stage_environment["PREFECT__FLOW_RUN_ID"] = str(flow_run.id)
@@ -188,15 +183,6 @@ def _work(session: Session, role: Role) -> Any:
 
 def _close_earlier_records(present: UUID) -> None:
     """End what Prefect takes to be going on and is not; where the server is busy, the next run does it."""
-    import httpx
-    from prefect.runtime import deployment
-
-    from flows.prefect_flow.abandoned_flow_run import (
-        end_abandoned_flow_runs,
-        end_runs_that_never_started,
-        note_flow_run,
-    )
-
     folder = Path.cwd()
     note_flow_run(folder, present)
     with suppress(httpx.HTTPError):

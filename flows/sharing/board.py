@@ -12,6 +12,11 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import ArtifactCreate
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, ArtifactFilterKey
+from prefect.client.schemas.sorting import ArtifactSort
+
 from tasks.errors import StageError
 from tasks.parameters.parameter_file import DEFAULT_PATH
 
@@ -49,10 +54,6 @@ class Board:
 
     def last_run(self) -> tuple[UUID, list[str]] | None:
         """The flow run that shared this state last: its id, and the stages that anybody may compute."""
-        from prefect.client.orchestration import get_client
-        from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
-        from prefect.client.schemas.sorting import ArtifactSort
-
         with get_client(sync_client=True) as client:
             found = client.read_artifacts(
                 artifact_filter=ArtifactFilter(key=ArtifactFilterKey(any_=[self._stages_key])),
@@ -66,10 +67,6 @@ class Board:
 
     def outputs(self, flow_run: UUID, known: set[UUID]) -> dict[str, list[dict[str, Any]]]:
         """Outputs told by tables that are not ``known`` yet, by stage; they are known then."""
-        from prefect.client.orchestration import get_client
-        from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, ArtifactFilterKey
-        from prefect.client.schemas.sorting import ArtifactSort
-
         asked = ArtifactFilter(
             key=ArtifactFilterKey(any_=[self._outputs_key]), flow_run_id=ArtifactFilterFlowRunId(any_=[flow_run])
         )
@@ -92,9 +89,6 @@ class Board:
                 offset += len(page)
 
     def _show(self, key: str, flow_run: UUID, rows: list[dict[str, Any]], description: str) -> None:
-        from prefect.client.orchestration import get_client
-        from prefect.client.schemas.actions import ArtifactCreate
-
         artifact = ArtifactCreate(
             key=key, type="table", data=json.dumps(rows), description=description, flow_run_id=flow_run
         )

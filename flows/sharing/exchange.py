@@ -15,10 +15,12 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from dvc.repo import Repo
+from dvc.exceptions import DvcException, UploadError
+from dvc.repo import Repo
+from dvc.stage.cache import _can_hash, _get_cache_hash, _get_stage_hash
+from dvc.stage.serialize import to_single_stage_lockfile
 
 NOT_THERE = 3
 """Exit status of ``fetch`` where nobody has pushed the stage's result."""
@@ -28,9 +30,6 @@ _LEGACY = "md5-dos2unix"
 
 def main(arguments: Sequence[str]) -> int:
     """Do one of the above; the exit status. Errors are printed as DVC prints its own."""
-    from dvc.exceptions import DvcException
-    from dvc.repo import Repo
-
     what, remote, *rest = arguments
     try:
         with Repo(".", _wait_for_lock=True) as repository:
@@ -56,11 +55,8 @@ def can_travel(output: Any) -> bool:
     return bool(output.use_cache and output.protocol == "local" and not output.persist)
 
 
-def push(repository: "Repo", remote_name: str, names: Iterable[str]) -> None:
+def push(repository: Repo, remote_name: str, names: Iterable[str]) -> None:
     """Push all that makes a clone with the same inputs restore these stages."""
-    from dvc.stage.cache import _get_cache_hash, _get_stage_hash
-    from dvc.stage.serialize import to_single_stage_lockfile
-
     cache = repository.stage_cache
     for stage in _stages(repository, names):
         _push_objects(repository, remote_name, stage.outs)
@@ -74,10 +70,8 @@ def push(repository: "Repo", remote_name: str, names: Iterable[str]) -> None:
         _put_whole(remote.fs, remote.fs.join(folder, value), text)
 
 
-def publish(repository: "Repo", remote_name: str, names: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+def publish(repository: Repo, remote_name: str, names: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
     """Push those outputs of the stages that can travel; what they are, by stage."""
-    from dvc.stage.serialize import to_single_stage_lockfile
-
     told = {}
     for stage in _stages(repository, names):
         outputs = [output for output in stage.outs if can_travel(output)]
@@ -88,10 +82,8 @@ def publish(repository: "Repo", remote_name: str, names: Iterable[str]) -> dict[
     return told
 
 
-def fetch(repository: "Repo", remote_name: str, name: str) -> bool:
+def fetch(repository: Repo, remote_name: str, name: str) -> bool:
     """Bring the newest result for the stage's present inputs into this clone's cache; whether there was one."""
-    from dvc.stage.cache import _can_hash, _get_stage_hash
-
     (stage,) = _stages(repository, [name])
     stage.save_deps()
     if not _can_hash(stage):
@@ -116,7 +108,7 @@ def fetch(repository: "Repo", remote_name: str, name: str) -> bool:
     return bool(restored.outs_cached())
 
 
-def take(repository: "Repo", remote_name: str, told: dict[str, list[dict[str, Any]]]) -> None:
+def take(repository: Repo, remote_name: str, told: dict[str, list[dict[str, Any]]]) -> None:
     """Pull the outputs and put them in their places; ``dvc.lock`` stays as it is."""
     for name, outputs in told.items():
         (stage,) = _stages(repository, [name])
@@ -137,15 +129,14 @@ def read_outputs(path: Path) -> dict[str, list[dict[str, Any]]]:
     return told
 
 
-def _stages(repository: "Repo", names: Iterable[str]) -> Iterator[Any]:
+def _stages(repository: Repo, names: Iterable[str]) -> Iterator[Any]:
     with repository.lock:
         repository._reset()
         stages = [repository.stage.get_target(name) for name in names]
     yield from stages
 
 
-def _push_objects(repository: "Repo", remote_name: str, outputs: Iterable[Any]) -> None:
-    from dvc.exceptions import UploadError
+def _push_objects(repository: Repo, remote_name: str, outputs: Iterable[Any]) -> None:
 
     for output in outputs:
         # Without push=True, which would leave out what has push: false.
@@ -155,13 +146,13 @@ def _push_objects(repository: "Repo", remote_name: str, outputs: Iterable[Any]) 
                 raise UploadError(len(failed))
 
 
-def _pull_objects(repository: "Repo", remote_name: str, outputs: Iterable[Any]) -> None:
+def _pull_objects(repository: Repo, remote_name: str, outputs: Iterable[Any]) -> None:
     for output in outputs:
         for objects in output.get_used_objs(remote=remote_name).values():
             repository.cloud.pull(objects, remote=remote_name)
 
 
-def _remote_entries(repository: "Repo", remote_name: str, key: str) -> tuple[Any, str]:
+def _remote_entries(repository: Repo, remote_name: str, key: str) -> tuple[Any, str]:
     """The remote, and the folder in it that holds the results for one state of a stage's inputs."""
     remote = repository.cloud.get_remote_odb(remote_name, "push --run-cache", hash_name=_LEGACY)
     return remote, remote.fs.join(remote.path, "runs", key[:2], key)

@@ -17,6 +17,10 @@ from types import TracebackType
 from typing import Any
 from uuid import UUID
 
+import httpx
+from prefect.client.orchestration import get_client
+from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
+
 from flows.checkout.run_lock import STATE_FOLDER
 from flows.runs.preparation import say_on_stderr
 from flows.runs.session import Alone, Session
@@ -63,9 +67,6 @@ class Claims:
 
         ``ResourceError`` where the server has not answered for minutes.
         """
-        import httpx
-        from prefect.client.orchestration import get_client
-
         full = self._limit(name)
         try:
             with get_client(sync_client=True) as client:
@@ -103,10 +104,6 @@ class Claims:
 
     def release(self, name: str, *, done: bool = False) -> None:
         """Give a claim back; ``done``: the result is on the remote, so nobody will ask for it again."""
-        import httpx
-        from prefect.client.orchestration import get_client
-        from prefect.exceptions import ObjectNotFound
-
         with self._lock:
             lease = self._leases.pop(name, None)
         if lease is None:
@@ -119,10 +116,6 @@ class Claims:
 
     def held_by_somebody(self, name: str) -> bool:
         """Whether any clone has this claim now; also where the server does not answer."""
-        import httpx
-        from prefect.client.orchestration import get_client
-        from prefect.exceptions import ObjectNotFound
-
         try:
             with get_client(sync_client=True) as client:
                 return client.read_global_concurrency_limit_by_name(self._limit(name)).active_slots > 0
@@ -136,9 +129,6 @@ class Claims:
         return f"{self._prefix}{name.replace('/', '.')}"
 
     def _renew(self) -> None:
-        import httpx
-        from prefect.client.orchestration import get_client
-
         while not self._closed.wait(RENEW_SECONDS):
             with self._lock:
                 leases = list(self._leases.values())
@@ -151,8 +141,6 @@ class Claims:
 
 
 def _make_limit(client: Any, name: str) -> None:
-    from prefect.exceptions import ObjectAlreadyExists
-
     # Another clone may make it at the same moment.
     with suppress(ObjectAlreadyExists):
         client.upsert_global_concurrency_limit_by_name(name, 1)

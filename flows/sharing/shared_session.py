@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import httpx
+
 from flows.graph.graph import Graph, open_repository
 from flows.graph.plan import Action, Plan, PlannedStage
 from flows.runs.session import Alone, Role, Session
@@ -91,8 +93,6 @@ class Join(SharedRun):
         return Outcome(name, State.RESTORED, time.monotonic() - started)
 
     def _look(self) -> None:
-        import httpx
-
         now = time.monotonic()
         if now - self._looked < LOOK_SECONDS or self._lead is None:
             return

@@ -107,17 +107,19 @@ def _text_bytes(settings: CorpusSettings, root: Path) -> int:
     return size if sentences is None else min(size, sentences * _BYTES_PER_SENTENCE)
 
 
+def _of_machine(name: str, detail: str, *, suffices: bool, remedy: str) -> Finding:
+    return Finding("machine", name, "there" if suffices else "missing", detail, None if suffices else remedy)
+
+
 def _cores(parameters: Parameters, machine: Machine) -> Finding:
     resources = parameters.resources
     asked = resources.threads * resources.parallel_stages
-    detail = f"{machine.cores} cores"
-    if asked <= machine.cores:
-        return Finding("machine", "cores", "there", f"{detail}, {asked} asked for")
     remedy = (
         f"set resources.threads and resources.parallel_stages so that their product is {machine.cores} at most; "
         "more than that makes each stage slower"
     )
-    return Finding("machine", "cores", "missing", f"{detail}, {asked} asked for", remedy)
+    detail = f"{machine.cores} cores, {asked} asked for"
+    return _of_machine("cores", detail, suffices=asked <= machine.cores, remedy=remedy)
 
 
 def _gpus(parameters: Parameters, machine: Machine, root: Path) -> list[Finding]:
@@ -136,16 +138,12 @@ def _gpus(parameters: Parameters, machine: Machine, root: Path) -> list[Finding]
         if not machine.gpus and largest is not None and sizes[largest] >= _LARGEST_WITHOUT_GPU:
             remedy += f"; the filler {largest!r} with its {sizes[largest] / 1e9:.1f} billion parameters needs one"
         return [Finding("machine", "GPUs", "missing", f"{wanted} asked for; there: {there}", remedy)]
-    findings = [Finding("machine", "GPUs", "there", there)]
     needed = max(_training_memory(parameters), *(1.3 * _HALF_BYTES * size for size in sizes.values()), 0.0)
     smallest = min(gpu.memory_bytes for gpu in machine.gpus)
     detail = f"{bytes_text(smallest)} a card, about {bytes_text(needed)} needed"
-    if smallest >= needed:
-        findings.append(Finding("machine", "GPU memory", "there", detail))
-    else:
-        remedy = "raise accumulate in language_model, lower batch_sentences in filling, or take smaller fillers"
-        findings.append(Finding("machine", "GPU memory", "missing", detail, remedy))
-    return findings
+    remedy = "raise accumulate in language_model, lower batch_sentences in filling, or take smaller fillers"
+    memory = _of_machine("GPU memory", detail, suffices=smallest >= needed, remedy=remedy)
+    return [Finding("machine", "GPUs", "there", there), memory]
 
 
 def _training_memory(parameters: Parameters) -> float:
@@ -175,10 +173,8 @@ def _memory(parameters: Parameters, sizes: dict[str, int], machine: Machine, roo
     text = _MEMORY_PER_BYTE * max(_text_bytes(parameters.generic, root), *sizes.values())
     needed = parameters.resources.parallel_stages * (_BASE_MEMORY + max(model, text))
     detail = f"{bytes_text(machine.memory_bytes)}, about {bytes_text(needed)} needed"
-    if needed <= machine.memory_bytes:
-        return Finding("machine", "memory", "there", detail)
     remedy = "run on a machine with more, lower resources.parallel_stages, or take smaller fillers"
-    return Finding("machine", "memory", "missing", detail, remedy)
+    return _of_machine("memory", detail, suffices=needed <= machine.memory_bytes, remedy=remedy)
 
 
 def _disk(parameters: Parameters, sizes: dict[str, int], machine: Machine, root: Path) -> Finding:

@@ -91,25 +91,21 @@ def read_manifest(path: str | Path) -> list[Utterance]:
 def write_manifest(path: str | Path, utterances: Iterable[Utterance]) -> int:
     """Write the utterances with paths relative to the manifest's folder; returns how many.
 
-    It has mode 0600. Raises ``SpeechError`` where an id stands twice or is empty; files that are
-    not there yet are no error here.
+    It has mode 0600. Files that are not there yet are no error here.
     """
     folder = _located(Path(path)).parent
-    seen: set[str] = set()
+    count = 0
     with line_writer(path, private=True) as stream:
         for utterance in utterances:
-            name = utterance.utterance_id
-            if not name or name in seen:
-                raise SpeechError(f"manifest {str(path)!r}: utterance_id {name!r} is empty or stands twice")
-            seen.add(name)
             audio = Path(os.path.relpath(_located(utterance.audio), folder)).as_posix()
-            entry: dict[str, Any] = {"utterance_id": name, "audio": audio, "text": utterance.text}
+            entry: dict[str, Any] = {"utterance_id": utterance.utterance_id, "audio": audio, "text": utterance.text}
             if utterance.speaker is not None:
                 entry["speaker"] = utterance.speaker
             if utterance.synthetic:
                 entry["synthetic"] = True
             stream.write(json.dumps(entry, ensure_ascii=False) + "\n")
-    return len(seen)
+            count += 1
+    return count
 
 
 def _located(path: Path) -> Path:

@@ -12,12 +12,12 @@ import gzip
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
-from tasks.corpora.text_lines import NoJson, finite_number, line_writer, read_json_line
+from tasks.corpora.text_lines import NoJson, finite_number, read_json_line, write_lines
 from tasks.errors import CorpusError, ModelError, SpeechError
 from tasks.files.atomic_file import atomic_writer
 from tasks.speech.audio.manifest import problem_list
@@ -92,7 +92,7 @@ def read_nbest(path: str | Path, at_most: int | None = None) -> list[NbestList]:
                 found.append(f"utterance_id {nbest.utterance_id!r} stands in line {earlier} too")
         problems += [f"line {number}: {problem}" for problem in found]
         if nbest is not None and not problems:
-            lists.append(_cut(nbest, at_most))
+            lists.append(replace(nbest, hypotheses=nbest.hypotheses[:at_most]))
     fail_with_problems(path, problems)
     if not lists:
         raise SpeechError(f"n-best lists {str(path)!r} hold no utterance; give a file of JSON lines, one list a line")
@@ -129,12 +129,6 @@ def _parse(record: dict[str, Any]) -> tuple[NbestList | None, list[str]]:
     return NbestList(record["utterance_id"], record["reference"], tuple(hypotheses), vocabulary), []
 
 
-def _cut(nbest: NbestList, at_most: int | None) -> NbestList:
-    if at_most is None or len(nbest.hypotheses) <= at_most:
-        return nbest
-    return NbestList(nbest.utterance_id, nbest.reference, nbest.hypotheses[:at_most], nbest.vocabulary)
-
-
 def drawn_lists(lists: Sequence[NbestList], at_most: int | None, seed: int) -> list[NbestList]:
     """At most so many of the lists, in their order.
 
@@ -151,39 +145,25 @@ def drawn_lists(lists: Sequence[NbestList], at_most: int | None, seed: int) -> l
 
 
 def write_nbest(path: str | Path, lists: Iterable[NbestList]) -> int:
-    """Write lists, compressed where the name ends in ``.gz``; returns how many. They are private unless said otherwise.
+    """Write lists, compressed where the name ends in ``.gz``; returns how many. They are private.
 
-    Raises ``SpeechError`` where an id stands twice. The same lists give the same bytes, compressed too.
+    The same lists give the same bytes, compressed too.
     """
-    written = 0
-    lines = _lines(lists)
+    records = []
+    for nbest in lists:
+        record: dict[str, Any] = {"utterance_id": nbest.utterance_id, "reference": nbest.reference}
+        if nbest.vocabulary is not None:
+            record["vocabulary"] = nbest.vocabulary
+        record["hypotheses"] = [{"text": entry.text, "score": entry.score} for entry in nbest.hypotheses]
+        records.append(json.dumps(record, ensure_ascii=False))
     if str(path).endswith(".gz"):
         with (
             atomic_writer(path, private=True, binary=True) as stream,
             gzip.GzipFile(filename="", fileobj=stream, mode="wb", mtime=0) as zipped,
         ):
-            for line in lines:
-                zipped.write(line.encode())
-                written += 1
-        return written
-    with line_writer(path, private=True) as stream:
-        for line in lines:
-            stream.write(line)
-            written += 1
-    return written
-
-
-def _lines(lists: Iterable[NbestList]) -> Iterator[str]:
-    seen: set[str] = set()
-    for nbest in lists:
-        if nbest.utterance_id in seen or not nbest.utterance_id:
-            raise SpeechError(f"utterance_id {nbest.utterance_id!r} is empty or stands twice among the n-best lists")
-        seen.add(nbest.utterance_id)
-        record: dict[str, Any] = {"utterance_id": nbest.utterance_id, "reference": nbest.reference}
-        if nbest.vocabulary is not None:
-            record["vocabulary"] = nbest.vocabulary
-        record["hypotheses"] = [{"text": entry.text, "score": entry.score} for entry in nbest.hypotheses]
-        yield json.dumps(record, ensure_ascii=False) + "\n"
+            zipped.writelines(f"{record}\n".encode() for record in records)
+        return len(records)
+    return write_lines(path, records, private=True)
 
 
 _HASH_DIGITS = 8

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.errors import ModelError
 from tasks.language_model.sequence_tree import ROOT, SequenceTree, padded
 from tasks.language_model.transformer.processor_products import laid_out_layers
 from tasks.speech.rescoring.settings import SearchSettings
@@ -110,8 +109,7 @@ def beam_search(
     """The best hypotheses of each utterance, the best one first.
 
     ``recogniser_model`` is a ``torchaudio.models.RNNT`` in evaluation mode, ``encoded`` what its encoder makes of each
-    utterance (frames, D). An utterance without a frame has the empty hypothesis alone. Raises ``ModelError`` where
-    blank is not the last of the model's symbols.
+    utterance (frames, D); blank is its last symbol. An utterance without a frame has the empty hypothesis alone.
     """
     device = next(recogniser_model.parameters()).device
     order = sorted(range(len(encoded)), key=lambda index: -len(encoded[index]))
@@ -219,8 +217,6 @@ class _Batch:
             encodings.index_select(0, rows)[:, None], ones, self.states.outputs(padded(nodes))[:, None], ones
         )
         logits = joined[: len(nodes), 0, 0]
-        if logits.shape[1] != self.blank + 1:
-            raise ModelError(f"the recogniser has {logits.shape[1]} symbols and blank is {self.blank}, not the last")
         if self.settings.temperature != 1:
             logits = logits / self.settings.temperature
         return torch.log_softmax(logits, dim=1).cpu().numpy()

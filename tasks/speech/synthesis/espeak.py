@@ -73,8 +73,7 @@ class Synthesiser:
     def speak(self, text: str, voice: Voice) -> "numpy.ndarray":
         """The text spoken, int16 (samples,) at 22,050 Hz; empty where there is nothing to speak.
 
-        Raises ``SpeechError`` where the voice is not there or a number is out of its limits, and ``ResourceError``
-        where the library cannot be loaded.
+        Raises ``SpeechError`` where the voice is not there, ``ResourceError`` where the library cannot be loaded.
         """
         import numpy
 
@@ -89,20 +88,13 @@ class Synthesiser:
         return numpy.frombuffer(speech, dtype=numpy.int16)
 
     def _check(self, voice: Voice) -> None:
-        # eSpeak NG speaks with its default where a timbre is not there, and moves numbers into their limits.
+        # eSpeak NG speaks with its default where a timbre is not there.
         timbre = os.path.join(self._data, "voices", "!v", voice.timbre)
         accent = os.path.join(self._data, "lang", "gmw", voice.accent)
         for kind, value, path in (("timbre", voice.timbre, timbre), ("accent", voice.accent, accent)):
             if not value or os.sep in value or not os.path.isfile(path):
                 folder = os.path.dirname(path)
                 raise SpeechError(f"eSpeak NG has no {kind} {value!r}; its folder {folder!r} lists what it has")
-        for name, number, (low, high) in (
-            ("rate", voice.rate, RATE_LIMITS),
-            ("pitch", voice.pitch, PITCH_LIMITS),
-            ("pitch_range", voice.pitch_range, PITCH_LIMITS),
-        ):
-            if not low <= number <= high:
-                raise SpeechError(f"the voice's {name} is {number!r}; allowed: {low} to {high}")
 
     def _load(self) -> Any:
         if _is_loaded(self._library):

@@ -99,10 +99,3 @@ def test_files_that_are_links_into_a_cache_keep_their_names_and_neighbours(tmp_p
     assert utterance.audio == folder / "a.flac"
     write_manifest(tmp_path / "other.jsonl", [utterance])
     assert read_manifest(tmp_path / "other.jsonl") == [utterance]
-
-
-def test_an_id_that_stands_twice_is_not_written(tmp_path):
-    twice = [Utterance("u", tmp_path / "a", "x"), Utterance("u", tmp_path / "b", "y")]
-    with pytest.raises(SpeechError, match="'u' is empty or stands twice"):
-        write_manifest(tmp_path / "m.jsonl", twice)
-    assert not (tmp_path / "m.jsonl").exists()

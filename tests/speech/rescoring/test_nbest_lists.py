@@ -40,12 +40,6 @@ def test_compressed_lists_are_read_and_written_alike(tmp_path):
     assert (tmp_path / "again.jsonl.gz").read_bytes() == first
 
 
-def test_same_id_twice_is_not_written(tmp_path):
-    with pytest.raises(SpeechError, match="stands twice"):
-        write_nbest(tmp_path / "lists.jsonl", [NbestList("u", "a", ()), NbestList("u", "b", ())])
-    assert not (tmp_path / "lists.jsonl").exists()
-
-
 def test_references_and_hypotheses_from_either_kind_of_file(tmp_path):
     lists = write(tmp_path / "lists.jsonl", [record(scores=(-3, -1)), record("u2", "b", scores=())])
     manifest = write(

@@ -163,11 +163,3 @@ def test_empty_utterance_and_no_utterance(model):
     one, two = search(model, [torch.zeros(0, 32), utterances(1)[0]])
     assert one[0].units == ()
     assert len(two) > 1
-
-
-def test_blank_must_be_the_last_symbol(model):
-    from tasks.errors import ModelError
-    from tasks.speech.search.beam_search import beam_search
-
-    with pytest.raises(ModelError, match="blank is 3"):
-        beam_search(model, 3, utterances(1), SearchSettings())

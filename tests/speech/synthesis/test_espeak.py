@@ -98,9 +98,6 @@ def test_control_characters_are_no_commands(synthesiser):
         (Voice("en", "m33"), "no timbre 'm33'"),
         (Voice("en", "../!v/m3"), "no timbre"),
         (Voice("", "m3"), "no accent ''"),
-        (Voice("en", "m3", rate=500), "rate is 500; allowed: 80 to 450"),
-        (Voice("en", "m3", pitch=-1), "pitch is -1; allowed: 0 to 99"),
-        (Voice("en", "m3", pitch_range=100), "pitch_range is 100"),
     ],
 )
 def test_a_voice_that_is_not_there_is_an_error_and_not_another_voice(synthesiser, voice, message):
