@@ -10,13 +10,11 @@ Prefect server that stays: 'palimpsest up prefect', or PREFECT_API_URL. Schedule
 """
 
 import os
-import signal
 import sys
 import threading
 from collections.abc import Sequence
 from contextlib import chdir, suppress
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 from pydantic import Field
@@ -93,6 +91,8 @@ def serve_until_signal(deployments: Sequence[Any]) -> None:
 
     from prefect import aserve
 
+    from flows.prefect_flow.driver import received_signals
+
     loop = asyncio.new_event_loop()
     # One checkout holds one run at a time.
     serving = loop.create_task(aserve(*deployments, limit=1))
@@ -104,25 +104,16 @@ def serve_until_signal(deployments: Sequence[Any]) -> None:
         except BaseException as error:  # handed to the main thread
             errors.append(error)
 
-    received: list[int] = []
-
-    def note(number: int, _frame: FrameType | None) -> None:
-        received.append(number)
-        if len(received) > 1:
-            _end_without_prefect()
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    thread = threading.Thread(target=work, name="serve", daemon=True)
-    thread.start()
-    while thread.is_alive() and not received:
-        thread.join(0.1)
-    if received:
-        loop.call_soon_threadsafe(serving.cancel)
-        thread.join(STOP_SECONDS)
-        if thread.is_alive():
-            _end_without_prefect()
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    with received_signals(1, lambda _number: _end_without_prefect()) as received:
+        thread = threading.Thread(target=work, name="serve", daemon=True)
+        thread.start()
+        while thread.is_alive() and not received:
+            thread.join(0.1)
+        if received:
+            loop.call_soon_threadsafe(serving.cancel)
+            thread.join(STOP_SECONDS)
+            if thread.is_alive():
+                _end_without_prefect()
     if errors and not received:
         raise ResourceError(
             f"Prefect offers the deployments no more ({type(errors[0]).__name__}); see that its server runs, and start "

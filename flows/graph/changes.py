@@ -60,7 +60,9 @@ class ChangeReader:
         """All changes of one of DVC's stages; none where DVC would skip it."""
         from dvc.dependency import ParamsDependency
 
-        if not was_recorded(stage) and stage.cmd and not stage.is_callback:
+        # An entry in ``dvc.lock`` would have filled in what its files and parameters were.
+        was_recorded = any(entry.hash_info for entry in [*stage.deps, *stage.outs])
+        if not was_recorded and stage.cmd and not stage.is_callback:
             yield Change(Kind.NEW, "", "has not run yet")
             for entry in stage.deps:
                 if not isinstance(entry, ParamsDependency) and not entry.exists:
@@ -158,11 +160,6 @@ class ChangeReader:
             return self._hashes[hash_key]
 
         entry.get_hash = content_hash
-
-
-def was_recorded(stage: Any) -> bool:
-    """Whether ``dvc.lock`` has an entry of the stage, which would have filled in what its files and parameters were."""
-    return any(entry.hash_info for entry in [*stage.deps, *stage.outs])
 
 
 class _Absent:

@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,7 +54,11 @@ def drive(
     close_private_folders(folder)
     prefect_api.configure(folder, verbose=verbose)
     flow = _Flow()
-    with _received_signals() as received, Processes(folder, inherited=inherited) as processes:
+    # The third signal ends the process at once; the supervisor then stops what runs.
+    with (
+        received_signals(2, lambda number: os._exit(128 + number)) as received,
+        Processes(folder, inherited=inherited) as processes,
+    ):
         session = make_session(
             folder,
             plan,
@@ -174,14 +178,14 @@ def _unfinished(name: str, plan: Plan) -> Outcome:
 
 
 @contextmanager
-def _received_signals() -> Iterator[list[int]]:
-    """Note SIGINT and SIGTERM instead of dying of them; the third one ends the process at once."""
+def received_signals(borne: int, end: Callable[[int], object]) -> Iterator[list[int]]:
+    """Note SIGINT and SIGTERM instead of dying of them; ``end`` is called with each that comes after ``borne``."""
     received: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:
         received.append(number)
-        if len(received) > 2:
-            os._exit(128 + number)  # the supervisor stops what runs
+        if len(received) > borne:
+            end(number)
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -6,7 +6,7 @@ its cache keys know neither our code nor the data.
 
 import heapq
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -78,13 +78,6 @@ def _is_cancelled(client: SyncPrefectClient, flow_run_id: UUID) -> bool:
     return state is not None and (state.is_cancelling() or state.is_cancelled())
 
 
-def set_tag_limits(limits: Mapping[str, int]) -> None:
-    """Let Prefect's server know the limits; ``params.yaml`` wins over a limit that the server has already."""
-    with get_client(sync_client=True) as client:
-        for tag, limit in limits.items():
-            client.create_concurrency_limit(tag=tag, concurrency_limit=limit)
-
-
 Choice = Annotated[str, Field(pattern=r"^[^=\s]+=[^=\s]+$", examples=["technique=entity_tagger,allow_list"])]
 Override = Annotated[str, Field(pattern=r"^[^=\s]+=.*$", examples=["filling.top_k.k=20"])]
 Jobs = Annotated[int, Field(ge=1)]
@@ -113,11 +106,6 @@ def stage(name: str) -> str:
         kind = PassingFailure if outcome.may_pass and not session.stopped.is_set() else StageError
         raise kind(f"stage {name!r} failed: {outcome.error}")
     return outcome.state.value
-
-
-def can_pass(_task: object, _task_run: object, state: Any) -> bool:
-    """Whether Prefect is to try a failed stage again."""
-    return isinstance(state.data, PassingFailure)
 
 
 @flow(name=FLOW, persist_result=False, log_prints=False)
@@ -160,7 +148,10 @@ def _work(session: Session, role: Role) -> Any:
         # As Prefect itself names it; reports record it.
         session.stage_environment["PREFECT__FLOW_RUN_ID"] = str(flow_run.id)
     if session.tag_limits:
-        set_tag_limits(session.tag_limits)
+        # What params.yaml says wins over a limit that the server has already.
+        with get_client(sync_client=True) as client:
+            for tag, limit in session.tag_limits.items():
+                client.create_concurrency_limit(tag=tag, concurrency_limit=limit)
     if session.shown and flow_run.id is not None:
         _close_earlier_records(UUID(flow_run.id))
     if session.plan.nothing_to_do and role is not Role.JOIN:
@@ -298,7 +289,7 @@ class Scheduler:
             tags=set(self._session.tags_of(node.step)),
             retries=len(self._session.retry_delays),
             retry_delay_seconds=list(self._session.retry_delays),
-            retry_condition_fn=can_pass,
+            retry_condition_fn=lambda _task, _run, state: isinstance(state.data, PassingFailure),
         )
         future = prepared.submit(name, return_state=False, wait_for=waits)
         self._futures[name] = future

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 from uuid import UUID
 
 import httpx
@@ -70,7 +69,9 @@ class Claims:
         full = self._limit(name)
         try:
             with get_client(sync_client=True) as client:
-                _make_limit(client, full)
+                # Another clone may make it at the same moment.
+                with suppress(ObjectAlreadyExists):
+                    client.upsert_global_concurrency_limit_by_name(full, 1)
                 answer = client.increment_concurrency_slots_with_lease([full], 1, "concurrency", LEASE_SECONDS)
                 content = answer.json()
         except httpx.HTTPStatusError as error:
@@ -138,12 +139,6 @@ class Claims:
                 for lease in leases:
                     with suppress(httpx.HTTPStatusError):
                         client.renew_concurrency_lease(lease, LEASE_SECONDS)
-
-
-def _make_limit(client: Any, name: str) -> None:
-    # Another clone may make it at the same moment.
-    with suppress(ObjectAlreadyExists):
-        client.upsert_global_concurrency_limit_by_name(name, 1)
 
 
 LOOK_SECONDS = 2.0

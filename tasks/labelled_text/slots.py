@@ -161,10 +161,6 @@ def _belief(column: int) -> SlotKind:
     )
 
 
-def _full_name(person: Person, random_numbers: random.Random) -> str:
-    return f"{person.first} {person.last}"
-
-
 def _work_address(sentence: Sentence, slot: Slot) -> str:
     host = sentence.gazetteer.organisations.web_host(sentence.random_numbers)
     place = sentence.random_numbers.random()
@@ -182,7 +178,7 @@ SLOT_KINDS: Mapping[str, SlotKind] = {
         f"{kind}{ending}": _person(make, female)
         for kind, make in {
             "PERSON": names.written_name,
-            "FULL_NAME": _full_name,
+            "FULL_NAME": lambda person, random_numbers: f"{person.first} {person.last}",
             "FIRST_NAME": lambda person, random_numbers: person.first,
         }.items()
         for ending, female in (("", None), ("_FEMALE", True), ("_MALE", False))

@@ -20,7 +20,7 @@ How large what a technique loads is on disk: list file, model folder or package,
 import importlib.util
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,7 +130,8 @@ def scores(
     labels = Counter(span.label for file in files for line in file.lines for span in line.spans)
     ignored: Counter[str] = sum((line.ignored_spans for line in lines), Counter())
     annotated = {name for label in labels if mapping.is_private(label) and (name := mapping.class_of(label))}
-    out_of_scope = sorted(_classes_found(lines) - annotated - {"MASK"})
+    found = {finding.label for line in lines for finding in line.findings if finding is not None}
+    out_of_scope = sorted(found - annotated - {"MASK"})
     token = {
         **token_scores(lines),
         **token_intervals(lines, settings.bootstrap_samples, settings.confidence, settings.seed),
@@ -159,10 +160,6 @@ def scores(
         "signature": SIGNATURE,
         "files": [_scores_of_file(file, of_file) for file, of_file in zip(files, judged, strict=True)],
     }
-
-
-def _classes_found(lines: Iterable[JudgedLine]) -> set[str]:
-    return {finding.label for line in lines for finding in line.findings if finding is not None}
 
 
 def _scores_of_file(file: GoldFile, lines: Sequence[JudgedLine]) -> dict[str, Any]:

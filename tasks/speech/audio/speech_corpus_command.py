@@ -99,21 +99,16 @@ def speech_corpus(
 
 
 def _read(settings: Recorded) -> "Recordings":
+    from tasks.speech.audio.manifest import Recordings, read_manifest
+    from tasks.speech.audio.published_speech import read_librispeech, read_sms_wsj, read_wsj_speech
+
     match settings:
         case LibriSpeech():
-            from tasks.speech.audio.published_speech import read_librispeech
-
             return read_librispeech(settings)
         case WallStreetJournalSpeech():
-            from tasks.speech.audio.published_speech import read_wsj_speech
-
             return read_wsj_speech(settings)
         case SmsWsjSpeech():
-            from tasks.speech.audio.published_speech import read_sms_wsj
-
             return read_sms_wsj(settings)
-    from tasks.speech.audio.manifest import Recordings, read_manifest
-
     return Recordings(read_manifest(settings.source))
 
 

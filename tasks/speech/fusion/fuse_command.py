@@ -53,10 +53,11 @@ def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: Resour
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(resources.threads)
-    from tasks.speech.fusion.fuse_stage import fused_numbers, fusion_warnings
+    from tasks.speech.fusion.fuse_stage import fused_numbers
+    from tasks.speech.word_errors.error_counts_file import error_warnings
 
     measured = fused_numbers(files, settings)
-    report = Report(measured, fusion_warnings(measured), settings.word_errors.seed, _line(measured))
+    report = Report(measured, error_warnings(measured), settings.word_errors.seed, _line(measured))
     if measured["synthetic_speech"]:
         report.warn("the speech is synthesised; its word error rates say nothing of recorded speech")
     return report

@@ -31,7 +31,7 @@ from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, chec
 from tasks.speech.rescoring.settings import FuseSettings, FusionSettings, SearchSettings
 from tasks.speech.search.beam_search import beam_search
 from tasks.speech.search.predictor_states import Hypothesis
-from tasks.speech.word_errors.error_counts_file import error_warnings, measure_errors
+from tasks.speech.word_errors.error_counts_file import measure_errors
 from tasks.speech.word_errors.references import check_overlap, measure_overlap, read_references
 from tasks.speech.word_errors.word_errors import count_errors
 
@@ -91,20 +91,6 @@ def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
         "decode_seconds": seconds,
         "real_time_factor": seconds / test.encoded.total_seconds if test.encoded.total_seconds else None,
     }
-
-
-def fusion_warnings(measured: dict[str, Any]) -> list[str]:
-    """What a reader of the rate must know."""
-    warnings = error_warnings(measured)
-    if dev := measured.get("dev"):
-        if dev["at_edge_of_grid"]:
-            names = ", ".join(dev["at_edge_of_grid"])
-            warnings.append(f"the best of the grid is at its edge for {names}; give a wider grid")
-        if dev["empty_references"]:
-            warnings.append(f"{dev['empty_references']} development references hold no word; they are left out")
-        if dev["not_encoded"]:
-            warnings.append(f"{dev['not_encoded']} development references have no encoded speech; they are left out")
-    return warnings
 
 
 def _read(encoded: str, manifest: str, recogniser: Recogniser) -> _Speech:
@@ -203,14 +189,10 @@ class _Parts:
         if not changes:
             return lists
         whole = iter(
-            _with_parts(found, {name: float(values[index]) for name, values in changes.items()})
+            replace(found, **{name: float(values[index]) for name, values in changes.items()})  # type: ignore[arg-type]
             for index, found in enumerate(flat)
         )
         return [[next(whole) for _ in hypotheses] for hypotheses in lists]
-
-
-def _with_parts(found: Hypothesis, parts: Mapping[str, Any]) -> Hypothesis:
-    return replace(found, **parts)
 
 
 def _word_errors(hypotheses: Sequence[tuple[int, tuple[int, ...]]], references: Sequence[str], units: Any) -> list[int]:

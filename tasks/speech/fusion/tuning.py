@@ -64,11 +64,11 @@ def at_edge_of_grid(settings: FusionSettings, chosen: FusionWeights) -> list[str
     if settings.internal_lm != "none":
         grids["internal_lm_weight"] = settings.internal_lm_weights
     plain = _plain(chosen)
-    return [name for name, grid in grids.items() if plain[name] and len(set(grid)) > 1 and _is_end(plain[name], grid)]
-
-
-def _is_end(value: float, grid: Sequence[float]) -> bool:
-    return value in (min(grid), max(grid))
+    return [
+        name
+        for name, grid in grids.items()
+        if plain[name] and len(set(grid)) > 1 and plain[name] in (min(grid), max(grid))
+    ]
 
 
 def tune(

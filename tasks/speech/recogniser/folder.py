@@ -21,7 +21,7 @@ from safetensors.torch import save as tensors_as_bytes
 
 from tasks.errors import ModelError
 from tasks.files.atomic_file import atomic_folder, atomic_writer
-from tasks.language_model.model_folder import SETTINGS, WEIGHTS, checked_content, read_settings
+from tasks.language_model.model_folder import SETTINGS, WEIGHTS, check_replaceable, checked_content, read_settings
 from tasks.settings.checks import as_plain, check_settings
 from tasks.speech.recogniser.recogniser import FeatureStatistics, Recogniser, RecogniserDescription, make_model
 from tasks.speech.recogniser.settings import PAPER_ARCHITECTURE, EmformerBundle, FeatureSettings, RecogniserArchitecture
@@ -189,20 +189,6 @@ def load_recogniser(folder: str | Path) -> Recogniser:
     model = make_model(description.architecture, description.features, len(units) + 1)
     model.load_state_dict({name: value.float() for name, value in read_tensors(contents[WEIGHTS]).items()})
     return Recogniser(model.eval(), units, statistics, description, _hash_of(document))
-
-
-def check_replaceable(folder: str | Path) -> None:
-    """``ModelError`` where ``folder`` is a file or holds anything but an earlier recogniser."""
-    folder = Path(folder)
-    if folder.is_dir():
-        others = sorted({file.name for file in folder.iterdir()} - {SETTINGS, WEIGHTS, UNITS, STATISTICS})
-        if others:
-            raise ModelError(
-                f"output folder {str(folder)!r} holds {others[0]!r}, which is no part of a recogniser; give a new "
-                "folder"
-            )
-    elif folder.exists():
-        raise ModelError(f"output {str(folder)!r} is a file; give the path of a new folder")
 
 
 def _hash_of(document: dict[str, Any]) -> str:

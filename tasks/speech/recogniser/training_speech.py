@@ -120,11 +120,6 @@ def wrong_length(words: Sequence[str], training: RecogniserTraining) -> str | No
     return "too_many_words" if len(words) > training.maximum_words else None
 
 
-def estimated_seconds(text: str) -> float:
-    """About how long it takes to say a text."""
-    return 0.3 + len(text) / _SPOKEN_CHARACTERS_PER_SECOND
-
-
 _VOICE_STREAM = 7
 """Keeps the random numbers of voices apart from those of order and augmentation."""
 
@@ -161,7 +156,7 @@ class SyntheticSpeech(TrainingSpeech):
             sentences = [sentences[i] for i in drawn]
         self._sentences = sentences
         self.texts = [" ".join(normalise(sentence)) for sentence in sentences]
-        self.seconds = np.array([estimated_seconds(text) for text in self.texts])
+        self.seconds = np.array([0.3 + len(text) / _SPOKEN_CHARACTERS_PER_SECOND for text in self.texts])
         self._synthesiser = Synthesiser()
 
     def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> Tensor | None:

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tasks.language_model.model_folder import check_replaceable
 from tasks.records.stage_report import Report
 from tasks.settings.checks import as_plain
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.audio.settings import SynthesisSettings
-from tasks.speech.recogniser.folder import check_replaceable, save_recogniser
+from tasks.speech.recogniser.folder import save_recogniser
 from tasks.speech.recogniser.network import RecogniserNetwork, RecogniserRecord, ValidSpeech, train
 from tasks.speech.recogniser.recogniser import (
     FeatureStatistics,
@@ -164,7 +165,7 @@ def _measure(report: Report, record: RecogniserRecord, work: _Work, parameters: 
         utterances=len(work.speech.texts),
         left_out=dict(sorted(work.speech.left_out.items())),
         synthetic=work.speech.synthetic,
-        valid_utterances=_valid_utterances(work),
+        valid_utterances=min(len(work.valid.texts), work.settings.training.valid_utterances) if work.valid else 0,
         units=len(work.units),
         units_hash=work.units.hash,
         units_trained_on=record.tokens,
@@ -183,10 +184,6 @@ def _measure(report: Report, record: RecogniserRecord, work: _Work, parameters: 
     )
     if work.speech.synthetic:
         report.warn("the recogniser has learned from synthetic speech")
-
-
-def _valid_utterances(work: _Work) -> int:
-    return 0 if work.valid is None else min(len(work.valid.texts), work.settings.training.valid_utterances)
 
 
 def _last(record: RecogniserRecord, name: str) -> float | None:

@@ -81,11 +81,6 @@ def _warnings(measured: Mapping[str, Any]) -> list[str]:
     from tasks.speech.word_errors.error_counts_file import error_warnings
 
     warnings = error_warnings(measured)
-    if measured["dev"]["empty_references"]:
-        warnings.append(f"{measured['dev']['empty_references']} development references hold no word; they are left out")
-    if measured["dev"]["at_edge_of_grid"]:
-        names = ", ".join(measured["dev"]["at_edge_of_grid"])
-        warnings.append(f"the best of the grid is at its edge for {names}; give a wider grid")
     if shared := measured["dev_in_test"]:
         warnings.append(f"{shared} utterances of the test set are among those that the weights were tuned on")
     return warnings

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tasks.corpora.text_lines import write_lines
-from tasks.errors import SpeechError
 from tasks.language_model.language_models import open_language_model
 from tasks.language_model.model_folder import kind_of_model
 from tasks.speech.rescoring.hypothesis_table import (
@@ -24,7 +23,7 @@ from tasks.speech.rescoring.settings import RescoreSettings, RescoringSettings
 from tasks.speech.rescoring.weight_grid import SHOWN_NAMES, TunedWeights, axes_of, tune_weights
 from tasks.speech.word_errors.error_counts_file import measure_errors, shown_rate
 from tasks.speech.word_errors.references import check_overlap, measure_overlap, read_references
-from tasks.speech.word_errors.word_errors import count_errors, paired_difference
+from tasks.speech.word_errors.word_errors import count_errors, paired_difference, refuse_unknown_ids
 from tasks.torch_setup import set_up_torch
 
 if TYPE_CHECKING:
@@ -101,13 +100,7 @@ def complete_lists(lists: Sequence[NbestList], references: Mapping[str, str]) ->
     Raises ``SpeechError`` where a list is of an utterance that the manifest does not have.
     """
     by_id = {nbest.utterance_id: nbest for nbest in lists}
-    unknown = sorted(by_id.keys() - references.keys())
-    if unknown:
-        shown = ", ".join(map(repr, unknown[:10])) + (", ..." if len(unknown) > 10 else "")
-        raise SpeechError(
-            f"{len(unknown)} of {len(lists)} n-best lists are of utterances that the references do not have: {shown}; "
-            "give the references of this test set"
-        )
+    refuse_unknown_ids(by_id.keys(), references, "n-best lists are of utterances that the references do not have")
     return [
         replace(by_id[name], reference=text) if name in by_id else NbestList(name, text, ())
         for name, text in references.items()

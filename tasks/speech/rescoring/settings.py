@@ -51,6 +51,12 @@ class OverlapLimits(Settings):
         return (self.maximum_shared_sentences, self.maximum_shared_8_grams) != (None, None)
 
 
+def _not_negative(weights: list[float]) -> list[float]:
+    if min(weights) < 0:
+        raise ValueError("give weights from 0 on")
+    return weights
+
+
 class NbestSource(Settings):
     """N-best lists of a recogniser: one part of ``speech.nbest.*`` in ``params.yaml``."""
 
@@ -104,12 +110,7 @@ class RescoringSettings(OverlapLimits):
             raise ValueError("give numbers that differ, 0 among them, such as [0.0, 0.1, 0.2]")
         return sorted(values)
 
-    @field_validator("lm_weights", "source_weights")
-    @classmethod
-    def _check_weights(cls, values: list[float]) -> list[float]:
-        if min(values) < 0:
-            raise ValueError("give weights from 0 on")
-        return values
+    _weights = field_validator("lm_weights", "source_weights")(_not_negative)
 
     @field_validator("unknown_word_bonuses")
     @classmethod
@@ -148,12 +149,7 @@ class FusionSettings(OverlapLimits):
     tuning_rounds: int = Field(default=2, ge=1)
     """Times that dev is decoded with the weights that look best so far."""
 
-    @field_validator("lm_weights", "internal_lm_weights")
-    @classmethod
-    def _not_negative(cls, weights: list[float]) -> list[float]:
-        if min(weights) < 0:
-            raise ValueError("give weights from 0 on")
-        return weights
+    _weights = field_validator("lm_weights", "internal_lm_weights")(_not_negative)
 
     @model_validator(mode="after")
     def _has_no_weights_without_use(self) -> Self:

@@ -174,7 +174,8 @@ def why_not_spoken(text: str, minimum_words: int, maximum_words: int) -> str | N
         return NO_WORDS
     if any(character.isnumeric() for character in text):
         return DIGITS
-    if any(not _is_latin(character) for word in words for character in word):
+    letters = (character for word in words for character in word if not character.isascii())
+    if not all(unicodedata.name(letter, "").startswith(("LATIN", "COMBINING")) for letter in letters):
         return OTHER_SCRIPT
     if len(words) < minimum_words:
         return TOO_SHORT
@@ -198,10 +199,6 @@ def spoken_text(text: str) -> str:
     spoken = " ".join(parts)
     words = normalise(text)
     return spoken if normalise(spoken) == words else " ".join(words)
-
-
-def _is_latin(character: str) -> bool:
-    return character.isascii() or unicodedata.name(character, "").startswith(("LATIN", "COMBINING"))
 
 
 MANIFEST_NAME = "manifest.jsonl"

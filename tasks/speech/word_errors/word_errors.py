@@ -3,7 +3,7 @@
 References and hypotheses are found by utterance id, and both go through the language model's normalisation.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import jiwer
@@ -28,37 +28,27 @@ class Stretch:
     """Places in the hypothesis; empty where words were deleted."""
 
 
-def align_words(references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]]) -> list[list[Stretch]]:
-    """The alignment of each pair of normalised words; stretches stand in order and cover both sides."""
-    return _align(references, hypotheses, " ", jiwer.ReduceToListOfListOfWords())
-
-
-def align_characters(references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]]) -> list[list[Stretch]]:
-    """The same for the characters of the words, with one blank between two words."""
-    return _align(references, hypotheses, " ", jiwer.ReduceToListOfListOfChars())
-
-
-def _align(
-    references: Sequence[Sequence[str]],
-    hypotheses: Sequence[Sequence[str]],
-    separator: str,
-    units: jiwer.AbstractTransform,
+def align_words(
+    references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]], *, characters: bool = False
 ) -> list[list[Stretch]]:
+    """The alignment of each pair of normalised words; stretches stand in order and cover both sides.
+
+    ``characters``: of the characters of the words, with one blank between two words.
+    """
     if not references:
         return []
+    units = jiwer.ReduceToListOfListOfChars() if characters else jiwer.ReduceToListOfListOfWords()
     # Normalised words hold no blanks, so joining and dividing them again changes nothing.
     output = jiwer.process_words(
-        [separator.join(words) for words in references],
-        [separator.join(words) for words in hypotheses],
+        [" ".join(words) for words in references],
+        [" ".join(words) for words in hypotheses],
         reference_transform=units,
         hypothesis_transform=units,
     )
     return [
         [
             Stretch(
-                chunk.type,
-                range(chunk.ref_start_idx, chunk.ref_end_idx),
-                range(chunk.hyp_start_idx, chunk.hyp_end_idx),
+                chunk.type, range(chunk.ref_start_idx, chunk.ref_end_idx), range(chunk.hyp_start_idx, chunk.hyp_end_idx)
             )
             for chunk in chunks
         ]
@@ -152,7 +142,7 @@ def count_errors(
     by; it is left out and counted. Raises ``SpeechError`` where a hypothesis has an id that no reference has, and where
     no reference holds a word.
     """
-    _check_ids(references, hypotheses)
+    refuse_unknown_ids(hypotheses.keys(), references, "hypotheses have ids that no reference has")
     spoken = {name: words for name in sorted(references) if (words := normalise(references[name]))}
     if not spoken:
         raise SpeechError(
@@ -160,7 +150,7 @@ def count_errors(
         )
     recognised = [normalise(hypotheses.get(name, "")) for name in spoken]
     alignments = align_words(list(spoken.values()), recognised)
-    of_characters = align_characters(list(spoken.values()), recognised)
+    of_characters = align_words(list(spoken.values()), recognised, characters=True)
     groups = {}
     for technique, places in (masked or {}).items():
         rows = [_on_masked(stretches, places[name]) for name, stretches in zip(spoken, alignments, strict=True)]
@@ -181,14 +171,12 @@ def count_errors(
     )
 
 
-def _check_ids(references: Mapping[str, str], hypotheses: Mapping[str, str]) -> None:
-    unknown = sorted(hypotheses.keys() - references.keys())
+def refuse_unknown_ids(found: Collection[str], references: Mapping[str, str], what: str) -> None:
+    """``SpeechError`` where something (``what`` in messages) is of an utterance that the references do not have."""
+    unknown = sorted(set(found) - references.keys())
     if unknown:
         shown = ", ".join(map(repr, unknown[:_IDS_SHOWN])) + (", ..." if len(unknown) > _IDS_SHOWN else "")
-        raise SpeechError(
-            f"{len(unknown)} of {len(hypotheses)} hypotheses have ids that no reference has: {shown}; "
-            "give the references of this test set"
-        )
+        raise SpeechError(f"{len(unknown)} of {len(found)} {what}: {shown}; give the references of this test set")
 
 
 def _array(counts: object) -> np.ndarray:
