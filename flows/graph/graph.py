@@ -4,7 +4,6 @@
 restates nothing: names, commands and edges are those of ``dvc stage list`` and ``dvc dag``.
 """
 
-import heapq
 import logging
 import os
 from collections.abc import Iterator, Mapping
@@ -130,6 +129,7 @@ def dvc_stages(repository: "Repo") -> dict[str, tuple[Any, list[str]]]:
     """
     from dvc.repo.reproduce import get_active_graph
     from dvc.stage import PipelineStage
+    from networkx import lexicographical_topological_sort
 
     with repository.lock:
         repository._reset()
@@ -144,7 +144,9 @@ def dvc_stages(repository: "Repo") -> dict[str, tuple[Any, list[str]]]:
         if stage not in wanted:
             wanted.add(stage)
             waiting.extend(edges.successors(stage))
-    ordered = _topological(wanted, edges, position)
+    # Every stage after those it depends on; among the free ones the order of dvc.yaml.
+    needs = edges.subgraph(wanted).reverse(copy=False)
+    ordered = list(lexicographical_topological_sort(needs, key=position.__getitem__))
     place = {stage: number for number, stage in enumerate(ordered)}
     return {
         stage.addressing: (
@@ -207,23 +209,6 @@ def _dimensions(stage: Any, definitions: dict[str, Mapping[str, Any]]) -> dict[s
     if isinstance(definition, ForeachDefinition):
         item = item.get("cell") if isinstance(item, Mapping) else None
     return {step: key} if item is None else {str(name): str(value) for name, value in item.items()}
-
-
-def _topological(stages: set[Any], edges: Any, position: Mapping[Any, int]) -> list[Any]:
-    """Every stage after those it depends on; among the free ones the order of ``dvc.yaml``."""
-    open_inputs = {stage: edges.out_degree(stage) for stage in stages}
-    free = [(position[stage], stage) for stage in stages if not open_inputs[stage]]
-    heapq.heapify(free)
-    ordered = []
-    while free:
-        _, stage = heapq.heappop(free)
-        ordered.append(stage)
-        for following in edges.predecessors(stage):
-            if following in open_inputs:
-                open_inputs[following] -= 1
-                if not open_inputs[following]:
-                    heapq.heappush(free, (position[following], following))
-    return ordered
 
 
 def _one_line(error: BaseException) -> str:

@@ -20,9 +20,17 @@ import httpx
 from flows.graph.graph import Graph, open_repository
 from flows.graph.plan import Action, Plan, PlannedStage
 from flows.runs.session import Alone, Role, Session
-from flows.sharing.board import experiment_state
 from flows.sharing.exchange import read_outputs, write_outputs
-from flows.sharing.shared_run import LEADING, LOOK_SECONDS, LOST, SharedRun, exchange_file, not_exchanged, wait_for
+from flows.sharing.shared_run import (
+    LEADING,
+    LOOK_SECONDS,
+    LOST,
+    SharedRun,
+    exchange_file,
+    experiment_state,
+    not_exchanged,
+    wait_for,
+)
 from flows.sharing.shared_stages import SharedStages, shared_stages
 from flows.stages.executor import Outcome, State
 from tasks.errors import ResourceError

@@ -94,22 +94,23 @@ class People:
         )
 
 
+_NAMES_WITHOUT_SUFFIX = (
+    (0.80, "{0.first} {0.last}"),
+    (0.86, "{0.first} {0.middle[0]}. {0.last}"),
+    (0.90, "{0.first} {0.middle} {0.last}"),
+    (0.94, "{0.first[0]}. {0.last}"),
+    (0.96, "{0.first} {0.middle[0]} {0.last}"),
+    (0.98, "{0.first}-{0.middle} {0.last}"),
+)
+"""Forms of a name, each up to a share of all names."""
+
+
 def written_name(person: Person, random_numbers: random.Random) -> str:
     """A whole name in one of the forms that people write."""
     place = random_numbers.random()
-    if place < 0.80:
-        return f"{person.first} {person.last}"
-    if place < 0.86:
-        return f"{person.first} {person.middle[0]}. {person.last}"
-    if place < 0.90:
-        return f"{person.first} {person.middle} {person.last}"
-    if place < 0.94:
-        return f"{person.first[0]}. {person.last}"
-    if place < 0.96:
-        return f"{person.first} {person.middle[0]} {person.last}"
-    if place < 0.98:
-        return f"{person.first}-{person.middle} {person.last}"
-    return f"{person.first} {person.last}{random_numbers.choice([' Jr.', ' III', ' Sr.', ' II'])}"
+    suffix = random_numbers.choice([" Jr.", " III", " Sr.", " II"]) if place >= _NAMES_WITHOUT_SUFFIX[-1][0] else ""
+    form = next((form for most, form in _NAMES_WITHOUT_SUFFIX if place < most), "{0.first} {0.last}")
+    return form.format(person) + suffix
 
 
 def nickname(person: Person, random_numbers: random.Random) -> str:

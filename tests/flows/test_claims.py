@@ -10,8 +10,7 @@ from prefect_server import ask, client_of
 from scratch_project import Project
 
 from flows.sharing import shared_run
-from flows.sharing.board import Board, experiment_state
-from flows.sharing.shared_run import Claims
+from flows.sharing.shared_run import Board, Claims, experiment_state
 from tasks.errors import ResourceError, StageError
 
 

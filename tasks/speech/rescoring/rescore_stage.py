@@ -11,16 +11,19 @@ from tasks.language_model.language_models import open_language_model
 from tasks.language_model.model_folder import kind_of_model
 from tasks.speech.rescoring.hypothesis_table import (
     LM,
+    SHOWN_NAMES,
     SOURCE,
     UNKNOWN,
     WORD_COUNT,
     HypothesisTable,
+    TunedWeights,
+    axes_of,
     hypothesis_table,
+    tune_weights,
     with_language_model,
 )
 from tasks.speech.rescoring.nbest_lists import NbestList, check_vocabulary, expected_vocabulary, read_nbest
 from tasks.speech.rescoring.settings import RescoreSettings, RescoringSettings
-from tasks.speech.rescoring.weight_grid import SHOWN_NAMES, TunedWeights, axes_of, tune_weights
 from tasks.speech.word_errors.error_counts_file import measure_errors, shown_rate
 from tasks.speech.word_errors.references import check_overlap, measure_overlap, read_references
 from tasks.speech.word_errors.word_errors import count_errors, paired_difference, refuse_unknown_ids

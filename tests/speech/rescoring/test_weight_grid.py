@@ -10,13 +10,14 @@ from tasks.speech.rescoring.hypothesis_table import (
     SOURCE,
     UNKNOWN,
     WORD_COUNT,
+    axes_of,
     hypothesis_table,
+    tune_weights,
     with_language_model,
 )
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, check_vocabulary, expected_vocabulary
 from tasks.speech.rescoring.rescore_stage import complete_lists
 from tasks.speech.rescoring.settings import RescoringSettings
-from tasks.speech.rescoring.weight_grid import axes_of, tune_weights
 
 
 class CountingScorer:
