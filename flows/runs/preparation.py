@@ -121,10 +121,23 @@ def set_torn_record_aside(repository: "Repo") -> list[str]:
 
     ``StageError`` where it holds an unresolved merge, which only its owner can settle.
     """
+    from dvc.dvcfile import Lockfile
+    from dvc.exceptions import DvcException
+
+    path = Path(repository.root_dir) / "dvc.lock"
     with repository.lock:
-        aside = _set_torn_lock_file_aside(repository)
-    if not aside:
-        return []
+        if not path.exists():
+            return []
+        try:
+            Lockfile(repository, str(path)).load()
+            return []
+        except DvcException:
+            pass
+        if b"<<<<<<<" in path.read_bytes():
+            raise StageError("dvc.lock has an unresolved merge; settle it with git, then run this again")
+        aside = Path(STATE_FOLDER) / f"dvc.lock.torn-{time.strftime('%Y%m%d-%H%M%S')}"
+        (Path(repository.root_dir) / STATE_FOLDER).mkdir(exist_ok=True, mode=0o700)
+        os.replace(path, Path(repository.root_dir) / aside)
     return [
         f"dvc.lock was cut off when a DVC process was killed; it is kept as {aside}, and finished stages are restored "
         "from DVC's cache"
@@ -190,28 +203,6 @@ def _holds(holder: dict[str, Any]) -> bool:
     if noted[0] == NAME_IN_LOCKS:
         return any(os.path.basename(part) == "supervisor.py" for part in running)
     return " ".join(noted[1:]) in " ".join(" ".join(running).split())
-
-
-def _set_torn_lock_file_aside(repository: "Repo") -> str:
-    from dvc.dvcfile import Lockfile
-    from dvc.exceptions import DvcException
-
-    path = Path(repository.root_dir) / "dvc.lock"
-    if not path.exists():
-        return ""
-    try:
-        Lockfile(repository, str(path)).load()
-        return ""
-    except DvcException:
-        pass
-    text = path.read_bytes()
-    if b"<<<<<<<" in text:
-        raise StageError("dvc.lock has an unresolved merge; settle it with git, then run this again")
-    kept = Path(STATE_FOLDER) / f"dvc.lock.torn-{time.strftime('%Y%m%d-%H%M%S')}"
-    target = Path(repository.root_dir) / kept
-    target.parent.mkdir(exist_ok=True, mode=0o700)
-    os.replace(path, target)
-    return str(kept)
 
 
 def check_step_names(resources: ResourceSettings, steps: Iterable[str]) -> None:

@@ -142,11 +142,16 @@ def _open(path: str | Path, maximum_seconds: float) -> Any:
     return file
 
 
-def _readable(path: str | Path) -> str:
-    """What the file should be; a NIST SPHERE file compressed with shorten begins like one that can be read."""
+def is_shortened(path: str | Path) -> bool:
+    """Whether a NIST SPHERE file is compressed with shorten; it begins like one that can be read."""
     with open(path, "rb") as stream:
         header = stream.read(1024)
-    if header.startswith(b"NIST_1A") and b"shorten" in header:
+    return header.startswith(b"NIST_1A") and b"shorten" in header
+
+
+def _readable(path: str | Path) -> str:
+    """What the file should be."""
+    if is_shortened(path):
         return "audio that can be read here: it is NIST SPHERE compressed with shorten"
     return "audio that can be read (WAV, FLAC, OGG, MP3 or AIFF)"
 

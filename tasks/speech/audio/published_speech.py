@@ -23,6 +23,7 @@ from typing import Any
 from tasks.corpora.sources.wsj import transcribed_utterance
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import SpeechError
+from tasks.speech.audio.audio_file import is_shortened
 from tasks.speech.audio.manifest import (
     DUPLICATE,
     NO_RECORDING,
@@ -190,7 +191,7 @@ def read_wsj_speech(settings: WallStreetJournalSpeech) -> Recordings:
     for name in sorted(wanted):
         if name not in words:
             recordings.leave_out(NO_TRANSCRIPT, name)
-        elif _is_shortened(audio[name]):
+        elif is_shortened(audio[name]):
             recordings.leave_out(NOT_CONVERTED, name)
         else:
             recordings.utterances.append(Utterance(name, audio[name].absolute(), words[name], name[:3]))
@@ -248,9 +249,3 @@ def _listed(index: Path) -> set[str]:
     if not names:
         raise SpeechError(f"list {str(index)!r} names no utterance; it should have lines 'DISC: FOLDER/NAME.wv1'")
     return names
-
-
-def _is_shortened(path: Path) -> bool:
-    with open(path, "rb") as stream:
-        header = stream.read(1024)
-    return header.startswith(b"NIST_1A") and b"shorten" in header
