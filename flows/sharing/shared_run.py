@@ -251,7 +251,16 @@ class SharedRun(Alone):
 
     def __enter__(self) -> "SharedRun":
         self._stack.enter_context(self._claims)
+        try:
+            self._begin()
+        except BaseException:
+            self._stack.close()
+            raise
         return self
+
+    def _begin(self) -> None:
+        """Find out which stages are shared, and tell the others."""
+        raise NotImplementedError
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()

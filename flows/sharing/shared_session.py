@@ -48,20 +48,14 @@ class Join(SharedRun):
         self._looked = 0.0
         self._gone = False
 
-    def __enter__(self) -> "Join":
-        super().__enter__()
-        try:
-            wait_for(
-                lambda: self._claims.held_by_somebody(LEADING) and self._find_stages(),
-                self._session.stopped,
-                "a clone that leads a run of this state of the experiment",
-                "no clone leads a run of this state of the experiment: start one with 'palimpsest run --share', with "
-                "the same commit and the same params.yaml",
-            )
-        except BaseException:
-            self._stack.close()
-            raise
-        return self
+    def _begin(self) -> None:
+        wait_for(
+            lambda: self._claims.held_by_somebody(LEADING) and self._find_stages(),
+            self._session.stopped,
+            "a clone that leads a run of this state of the experiment",
+            "no clone leads a run of this state of the experiment: start one with 'palimpsest run --share', with "
+            "the same commit and the same params.yaml",
+        )
 
     def _find_stages(self) -> bool:
         found = self._board.last_run()
@@ -134,23 +128,17 @@ class Lead(SharedRun):
     _border: frozenset[str] = frozenset()
     """Stages of whose outputs clones without the private text need some."""
 
-    def __enter__(self) -> "Lead":
-        super().__enter__()
-        try:
-            wait_for(
-                lambda: self._claims.take(LEADING),
-                self._session.stopped,
-                "another run of this state of the experiment to end; one that was killed counts for a minute",
-                "another clone leads a run of this very state of the experiment; join it with 'palimpsest run --join', "
-                "or stop it first",
-            )
-            with open_repository(Path()) as repository:
-                whole, by_git = shared_stages(repository)
-            self._tell(whole, by_git)
-        except BaseException:
-            self._stack.close()
-            raise
-        return self
+    def _begin(self) -> None:
+        wait_for(
+            lambda: self._claims.take(LEADING),
+            self._session.stopped,
+            "another run of this state of the experiment to end; one that was killed counts for a minute",
+            "another clone leads a run of this very state of the experiment; join it with 'palimpsest run --join', "
+            "or stop it first",
+        )
+        with open_repository(Path()) as repository:
+            whole, by_git = shared_stages(repository)
+        self._tell(whole, by_git)
 
     def _tell(self, whole: SharedStages, by_git: SharedStages) -> None:
         """Push what others need and this clone has already, and show what there is to do."""
