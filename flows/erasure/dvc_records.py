@@ -2,12 +2,9 @@
 
 Read as the YAML that it is: DVC's own reader takes a second for a state of the graph, and a history has hundreds.
 
-Copies of files in DVC's cache: which of them nothing but one corpus has.
-
-Where in a checkout a corpus is: the paths that ``dvc.yaml`` writes for it, and what is made of them.
-
-The graph is the list. Each output with the name of a corpus in its path is a place of the corpus of that name, down to
-that part of the path: so cells of an earlier comparison are found too, which no stage has any more.
+Where in a checkout a corpus is, the graph says. Each output with the name of a corpus in its path is a place of the
+corpus of that name, down to that part of the path: so cells of an earlier comparison are found too, which no stage has
+any more.
 """
 
 import json

@@ -1,6 +1,4 @@
-"""What comes before the first stage: what a killed run left is put right, and the plan is made.
-
-What a killed DVC process leaves behind, put right before a run: its read and write locks and a torn ``dvc.lock``.
+"""What comes before the first stage: what a killed run left is put right, the plan made, what is missing told.
 
 DVC keeps the paths that its processes read and write in ``.dvc/tmp/rwlock`` and drops entries of processes that are
 gone. Three cases it does not see: a killed process that nobody has collected (usual in containers), a number that
@@ -8,10 +6,8 @@ the system has given to another process since, and a file cut off in the middle 
 ``dvc repro`` also writes ``dvc.lock`` in place, so a kill at that moment leaves part of it; the results are still in
 DVC's cache, and every stage is restored from there once the torn file is out of the way.
 
-What stages that will run need and do not find, told before any of them starts.
-
-The checks are those of ``palimpsest doctor``, as far as a stage that will run reads what they are about. An input that
-no stage makes is missed whatever it is.
+What stages that will run lack is told before any of them starts, by the checks of ``palimpsest doctor`` as far as such
+a stage reads what they are about. An input that no stage makes is missed whatever it is.
 """
 
 import json

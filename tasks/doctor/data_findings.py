@@ -1,7 +1,4 @@
-"""Which corpora of an experiment are there, and how to get the others.
-
-What an experiment needs before any of its stages starts: the checks that ``doctor``, ``plan`` and ``run`` share.
-"""
+"""What an experiment needs before any of its stages starts: the checks that ``doctor``, ``plan`` and ``run`` share."""
 
 from functools import partial
 from pathlib import Path

@@ -1,8 +1,5 @@
-"""Whether this machine has the cores, memory, disk and devices that an experiment asks for.
-
-Which packages are installed, in the versions that palimpsest was written for.
-
-What this machine has: processor cores, memory, disk and GPUs, asked without PyTorch.
+"""Whether this machine has the cores, memory, disk, devices and packages that an experiment asks for; asked without
+PyTorch.
 """
 
 import os

@@ -1,6 +1,5 @@
-"""Which models of an experiment are there, in folders, packages and the hub's cache; none is ever fetched.
-
-How many parameters models have, from their settings or files, without loading them.
+"""Which models of an experiment are there, in folders, packages and the hub's cache, and how large they are; none is
+fetched or loaded.
 """
 
 import importlib.util

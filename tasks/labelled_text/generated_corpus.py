@@ -1,11 +1,7 @@
 """Train, valid and test files of labelled text, filled from templates.
 
-Which part a template belongs to: train, valid or test, by a hash of its folded text.
-
-The hash decides alone, so a template stays in its part whatever other templates, files or seeds there are, and near
-duplicates (other case, punctuation or digits) are in one part.
-
-Filling a template: text and spans at the same time.
+A hash of a template's folded text says alone which part it belongs to. So it stays in its part whatever other
+templates, files or seeds there are, and near duplicates (other case, punctuation or digits) are in one part.
 """
 
 import hashlib
@@ -158,9 +154,6 @@ def _genders(template: Template) -> dict[int, bool]:
         for slot in template.slots
         if slot.thing is not None and (female := SLOT_KINDS[slot.kind].female) is not None
     }
-
-
-__all__ = ["PARTS", "part_of"]
 
 
 def part_of(template: Template, valid_share: float, test_share: float) -> Part:

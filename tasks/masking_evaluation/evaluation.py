@@ -13,8 +13,6 @@ The protocol (its one line is the ``signature``, which stands beside each number
 - ``version``: of these rules.
 
 Several gold files are one gold set: their words are pooled, and each file's own scores stand under ``files``.
-
-How large what a technique loads is on disk: list file, model folder or package, in bytes.
 """
 
 import importlib.util

@@ -8,8 +8,6 @@ in capitals with ``_`` for ``-`` and space.
 No label is ignored unless a user says so, not even those that taggers leave alone as a rule (ordinals, percentages):
 who labelled them meant them to be found. A label without a class still counts as private wherever the class of a word
 does not matter, and the report lists it.
-
-Settings of the evaluation of masking: ``masking_evaluation`` in ``params.yaml``.
 """
 
 from collections import Counter

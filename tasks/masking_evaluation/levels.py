@@ -2,7 +2,7 @@
 
 One rule holds on every level: a unit of gold is *found* if every one of its words is masked, and a unit of what was
 masked is *right* if every one of its words is private. Recall is the share of the found, precision the share of the
-right. The class plays no part here (``typed_scores`` has it): a name masked as a place is protected.
+right. The class plays no part in them (``typed_scores`` has it): a name masked as a place is protected.
 
 - **token**: units are words. This is the token-level score of presidio-research (which prefers F2, as we do) and of
   the i2b2 de-identification tracks ("HIPAA token"), counted in words instead of a model's tokens.
@@ -18,12 +18,8 @@ right. The class plays no part here (``typed_scores`` has it): a name masked as 
 - **document**: units of gold are documents with private words, those of masking are documents with masked words. A
   line is a document by itself, unless the file gives the ids of documents.
 
-Confidence intervals of the token rates by resampling documents (Efron's percentile bootstrap).
-
-Words of one document stand and fall together (a name that is missed once is often missed again), so documents are
-drawn, with replacement and as many as there are, and the rates of each draw are ratios of its sums.
-
-What each label of the gold set and each class of marker contributes.
+Intervals of the token rates come from resampled documents (Efron's percentile bootstrap), since the words of one stand
+and fall together: a name that is missed once is often missed again. The rates of a draw are ratios of its sums.
 
 ``per_type`` asks of each gold label how much of it was masked, whatever the class of the markers. ``typed`` asks
 whether the class is right too: a word counts where the class of its finding is the class of its label. A finding of

@@ -1,8 +1,5 @@
-"""Training of a conditional random field on labelled text.
-
-Labelled lines as tokens with ``B-``, ``I-`` and ``O`` labels (Ramshaw and Marcus 1995), for sequence models.
-
-Clusters of words by the word embeddings of a pretrained encoder, as features of a tagger.
+"""Training of a conditional random field on labelled text: tokens with ``B-``, ``I-`` and ``O`` labels (Ramshaw and
+Marcus 1995), and clusters of words by the word embeddings of a pretrained encoder as features.
 
 Words that are used alike lie near each other, so what a tagger learns about one of them it knows of the others (Miller,
 Guinness, Zamanian 2004; here k-means of normalised embeddings in place of Brown clusters). Only words that are one

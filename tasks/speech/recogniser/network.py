@@ -1,9 +1,7 @@
-"""What is trained, the recogniser's network and, while it learns, a second projection of the encoder; and how it does.
+"""Training a recogniser with Lightning, by the same rules of ranks and checkpoints as the language model.
 
 Held-out speech is decoded greedily, many utterances at once: the best unit at each step. What counts is the search over
 several hypotheses in ``tasks.speech.search``.
-
-Training a recogniser with Lightning, by the same rules of ranks and checkpoints as the language model.
 """
 
 import math

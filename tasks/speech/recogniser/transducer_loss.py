@@ -8,11 +8,9 @@ is one tensor of that size, the gradient, and only while the backward pass runs.
 Losses are (B,), scores are no log-probabilities yet, and no gradient is clamped: training asks for nothing else. Logits
 are read in pieces that fit the processor's cache, and padding is not read at all.
 
-The alignments of a transducer, summed: forward and backward variables over the lattice of frames and labels.
-
-A node (t, u) says that t frames are consumed and u labels are written. From it a blank leads to (t + 1, u), and label
-u + 1 leads to (t, u + 1). An alignment is a path from (0, 0) to (T, U). Source: Graves, "Sequence Transduction with
-Recurrent Neural Networks" (2012), section 2.4, equations 16-20.
+Alignments are summed by forward and backward variables over the lattice of frames and labels (equations 16-20). A node
+(t, u) says that t frames are consumed and u labels are written. From it a blank leads to (t + 1, u), and label u + 1
+leads to (t, u + 1). An alignment is a path from (0, 0) to (T, U).
 
 All nodes of an anti-diagonal t + u = d depend on diagonal d - 1 only, so each diagonal is computed at once for all
 utterances and in both directions: T + U small steps in all, none of them a loop over nodes.
