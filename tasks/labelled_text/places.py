@@ -44,34 +44,20 @@ class Places:
     def __init__(self, part: Part, reserved_share: float, people: People) -> None:
         self._people = people
         self._cities = divided_pool(cities(), part, reserved_share)
-        self._regions = divided_pool({name: 1.0 for (name,) in shipped_values("regions")}, part, reserved_share)
-        self._countries = [Country(*row) for row in shipped_values("nationalities")]
-        self._states = states()
+        # Regions, rivers, mountains, seas, islands and quarters.
+        self.regions = divided_pool({name: 1.0 for (name,) in shipped_values("regions")}, part, reserved_share)
+        # The best known stand more often.
+        self.countries = [Country(*row) for row in shipped_values("nationalities")]
+        self.states = states()
         self._forms = shipped_groups("name_forms")
         self._facilities = [name for (name,) in shipped_values("facilities")]
         self._street_words = [word for (word,) in shipped_values("street_words")]
-
-    def country(self, random_numbers: random.Random) -> Country:
-        """Any country; the best known stand more often."""
-        return random_numbers.choice(self._countries)
 
     def city(self, random_numbers: random.Random) -> str:
         """A city, seldom by its short name."""
         if random_numbers.random() < 0.04:
             return random_numbers.choice(_SHORT_PLACES)
         return self._cities.draw(random_numbers)
-
-    def state(self, random_numbers: random.Random) -> str:
-        """A state of the United States by its name."""
-        return random_numbers.choice(self._states)[0]
-
-    def state_code(self, random_numbers: random.Random) -> str:
-        """A state of the United States by its two letters."""
-        return random_numbers.choice(self._states)[1]
-
-    def region(self, random_numbers: random.Random) -> str:
-        """A region, river, mountain, sea, island or quarter."""
-        return self._regions.draw(random_numbers)
 
     def facility(self, random_numbers: random.Random) -> str:
         """A building, station, airport, square or road."""
@@ -113,8 +99,8 @@ class Places:
         street, city = self.street_address(random_numbers), self._cities.draw(random_numbers)
         code = self.zip_code(random_numbers)
         form = random_numbers.choice(
-            [f"{street}, {city}, {self.state_code(random_numbers)} {code}", f"{street}, {city} {code}",
+            [f"{street}, {city}, {random_numbers.choice(self.states)[1]} {code}", f"{street}, {city} {code}",
              f"{street}, {code} {city}", f"{street}\n{code} {city}", f"{street}, {city}"]
         )  # fmt: skip
-        country = self.country(random_numbers).name.removeprefix("the ")
+        country = random_numbers.choice(self.countries).name.removeprefix("the ")
         return f"{form}, {country}" if random_numbers.random() < 0.2 else form

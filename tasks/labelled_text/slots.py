@@ -56,9 +56,9 @@ class Sentence:
     def country(self, slot: Slot) -> Country:
         """The country of a slot's number, or a new one."""
         if slot.thing is None:
-            return self.gazetteer.places.country(self.random_numbers)
+            return self.random_numbers.choice(self.gazetteer.places.countries)
         if slot.thing not in self.countries:
-            self.countries[slot.thing] = self.gazetteer.places.country(self.random_numbers)
+            self.countries[slot.thing] = self.random_numbers.choice(self.gazetteer.places.countries)
         return self.countries[slot.thing]
 
 
@@ -123,18 +123,16 @@ def _country(label: str, attribute: str) -> SlotKind:
     return SlotKind(label, lambda sentence, slot: getattr(sentence.country(slot), attribute))
 
 
-def _place(label: str, name: str) -> SlotKind:
-    return SlotKind(label, lambda sentence, slot: getattr(sentence.gazetteer.places, name)(sentence.random_numbers))
+def _place(label: str, make: Callable[[Places, random.Random], str]) -> SlotKind:
+    return SlotKind(label, lambda sentence, slot: make(sentence.gazetteer.places, sentence.random_numbers))
 
 
-def _organisation(label: str, name: str) -> SlotKind:
-    def draw(sentence: Sentence, slot: Slot) -> str:
-        organisations = sentence.gazetteer.organisations
-        if name in ("any", "url", "web_host"):
-            return str(getattr(organisations, name)(sentence.random_numbers))
-        return organisations.make(name, sentence.random_numbers)
+def _organisation(label: str, make: Callable[[Organisations, random.Random], str]) -> SlotKind:
+    return SlotKind(label, lambda sentence, slot: make(sentence.gazetteer.organisations, sentence.random_numbers))
 
-    return SlotKind(label, draw)
+
+def _kind_of_organisation(label: str, kind: str) -> SlotKind:
+    return _organisation(label, lambda organisations, random_numbers: organisations.make(kind, random_numbers))
 
 
 def _number(label: str | None, make: Callable[[random.Random], str]) -> SlotKind:
@@ -217,30 +215,30 @@ SLOT_KINDS: Mapping[str, SlotKind] = {
     "NATIONALITY": _country("NATIONALITY", "adjective"),
     "NATIONALITY_PEOPLE": _country("NATIONALITY", "people"),
     "NATIONALITY_PERSON": _country("NATIONALITY", "person"),
-    "CITY": _place("CITY", "city"),
-    "STATE": _place("STATE", "state"),
-    "STATE_CODE": _place("STATE", "state_code"),
-    "REGION": _place("REGION", "region"),
-    "FACILITY": _place("FACILITY", "facility"),
-    "STREET": _place("STREET_ADDRESS", "street"),
-    "STREET_ADDRESS": _place("STREET_ADDRESS", "street_address"),
-    "FULL_ADDRESS": _place("STREET_ADDRESS", "full_address"),
-    "ZIP_CODE": _place("ZIP_CODE", "zip_code"),
-    "ORGANISATION": _organisation("ORGANISATION", "any"),
-    "COMPANY": _organisation("ORGANISATION", "company"),
-    "SHOP": _organisation("ORGANISATION", "shop"),
-    "UNIVERSITY": _organisation("ORGANISATION", "university"),
-    "SCHOOL": _organisation("ORGANISATION", "school"),
-    "HOSPITAL": _organisation("ORGANISATION", "hospital"),
-    "PRESS": _organisation("ORGANISATION", "press"),
-    "AGENCY": _organisation("ORGANISATION", "agency"),
-    "TEAM": _organisation("TEAM", "team"),
-    "BAND": _organisation("BAND", "band"),
-    "WORK": _organisation("WORK", "work"),
-    "PRODUCT": _organisation("PRODUCT", "product"),
-    "EVENT": _organisation("EVENT", "event"),
-    "URL": _organisation("URL", "url"),
-    "WEB_HOST": _organisation("URL", "web_host"),
+    "CITY": _place("CITY", Places.city),
+    "STATE": _place("STATE", lambda places, random_numbers: random_numbers.choice(places.states)[0]),
+    "STATE_CODE": _place("STATE", lambda places, random_numbers: random_numbers.choice(places.states)[1]),
+    "REGION": _place("REGION", lambda places, random_numbers: places.regions.draw(random_numbers)),
+    "FACILITY": _place("FACILITY", Places.facility),
+    "STREET": _place("STREET_ADDRESS", Places.street),
+    "STREET_ADDRESS": _place("STREET_ADDRESS", Places.street_address),
+    "FULL_ADDRESS": _place("STREET_ADDRESS", Places.full_address),
+    "ZIP_CODE": _place("ZIP_CODE", Places.zip_code),
+    "ORGANISATION": _organisation("ORGANISATION", Organisations.any),
+    "COMPANY": _kind_of_organisation("ORGANISATION", "company"),
+    "SHOP": _kind_of_organisation("ORGANISATION", "shop"),
+    "UNIVERSITY": _kind_of_organisation("ORGANISATION", "university"),
+    "SCHOOL": _kind_of_organisation("ORGANISATION", "school"),
+    "HOSPITAL": _kind_of_organisation("ORGANISATION", "hospital"),
+    "PRESS": _kind_of_organisation("ORGANISATION", "press"),
+    "AGENCY": _kind_of_organisation("ORGANISATION", "agency"),
+    "TEAM": _kind_of_organisation("TEAM", "team"),
+    "BAND": _kind_of_organisation("BAND", "band"),
+    "WORK": _kind_of_organisation("WORK", "work"),
+    "PRODUCT": _kind_of_organisation("PRODUCT", "product"),
+    "EVENT": _kind_of_organisation("EVENT", "event"),
+    "URL": _organisation("URL", Organisations.url),
+    "WEB_HOST": _organisation("URL", Organisations.web_host),
     "BELIEF": _belief(0),
     "BELIEF_PEOPLE": _belief(1),
     "BELIEF_PERSON": _belief(2),

@@ -26,7 +26,7 @@ from tasks.speech.rescoring.nbest_lists import NbestList, check_vocabulary, expe
 from tasks.speech.rescoring.settings import RescoreSettings, RescoringSettings
 from tasks.speech.word_errors.error_counts_file import measure_errors, shown_rate
 from tasks.speech.word_errors.references import check_overlap, measure_overlap, read_references
-from tasks.speech.word_errors.word_errors import count_errors, paired_difference_over_seeds, refuse_unknown_ids
+from tasks.speech.word_errors.word_errors import count_errors, paired_difference, refuse_unknown_ids
 from tasks.torch_setup import set_up_torch
 
 if TYPE_CHECKING:
@@ -139,8 +139,8 @@ def rescored_numbers(files: "RescoreFiles", chosen: RescoreSettings, threads: in
     sampling = (intervals.bootstrap_samples, intervals.confidence, intervals.seed)
     of_baseline, of_bonus = measure_errors(baseline, intervals), measure_errors(bonus_alone, intervals)
     differences = {
-        "difference_to_baseline": paired_difference_over_seeds([(errors, baseline)], *sampling),
-        "difference_to_insertion_bonus_alone": paired_difference_over_seeds([(errors, bonus_alone)], *sampling),
+        "difference_to_baseline": paired_difference(errors, baseline, *sampling),
+        "difference_to_insertion_bonus_alone": paired_difference(errors, bonus_alone, *sampling),
     }
     weights: dict[str, Any] = {"lm_weight": None, "insertion_bonus": None}
     if rescored.tuned is not None:

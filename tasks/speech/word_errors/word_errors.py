@@ -239,6 +239,17 @@ def mean_over_seeds(
     return _mean_of(np.stack([count.errors for count in counts], axis=1), counts[0].units, samples, confidence, seed)
 
 
+def paired_difference(
+    errors_a: UtteranceErrors, errors_b: UtteranceErrors, samples: int, confidence: float, seed: int, group: str = ALL
+) -> Difference:
+    """Rate of A less that of B, with its interval by paired bootstrap: negative where A makes fewer errors.
+
+    Both are resampled alike, so an interval without 0 says that the two differ. Raises ``SpeechError`` where they were
+    not measured on the same references.
+    """
+    return paired_difference_over_seeds([(errors_a, errors_b)], samples, confidence, seed, group)
+
+
 def paired_difference_over_seeds(
     pairs: Sequence[tuple[UtteranceErrors, UtteranceErrors]],
     samples: int,
@@ -246,12 +257,7 @@ def paired_difference_over_seeds(
     seed: int,
     group: str = ALL,
 ) -> Difference:
-    """Rate of A less that of B, with its interval by paired bootstrap: negative where A makes fewer errors.
-
-    Both are resampled alike, so an interval without 0 says that the two differ. Of systems A and B of several seeds it
-    is the mean difference, resampled over utterances and seeds. Raises ``SpeechError`` where they were not measured on
-    the same references.
-    """
+    """The same for systems A and B of several seeds: the mean difference, resampled over utterances and seeds."""
     _check_same([system for pair in pairs for system in pair], group)
     sums = np.stack([first.of(group).errors - second.of(group).errors for first, second in pairs], axis=1)
     return _mean_of(sums, pairs[0][0].of(group).units, samples, confidence, seed)

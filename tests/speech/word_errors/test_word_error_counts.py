@@ -10,6 +10,7 @@ from tasks.speech.word_errors.references import masked_places
 from tasks.speech.word_errors.word_errors import (
     count_errors,
     mean_over_seeds,
+    paired_difference,
     paired_difference_over_seeds,
     word_error_interval,
     word_error_rate,
@@ -127,10 +128,10 @@ def systems(wrong: list[set[int]]):
 
 def test_paired_difference_cancels_what_two_systems_share():
     first, second = systems([set(range(50)), set(range(40))])
-    difference, low, high = paired_difference_over_seeds([(first, second)], 1000, 0.95, 1)
+    difference, low, high = paired_difference(first, second, 1000, 0.95, 1)
     assert difference == pytest.approx(10 / 200)
     assert 0 < low < 0.05 < high
-    assert paired_difference_over_seeds([(first, first)], 1000, 0.95, 1) == (0.0, 0.0, 0.0)
+    assert paired_difference(first, first, 1000, 0.95, 1) == (0.0, 0.0, 0.0)
 
 
 def test_seeds_widen_the_interval():
@@ -139,7 +140,7 @@ def test_seeds_widen_the_interval():
     pairs = list(zip(systems([set(range(n)) for n in (42, 50, 58)]), systems([base] * 3), strict=True))
     mean, low, high = paired_difference_over_seeds(pairs, 1000, 0.95, 1)
     assert mean == pytest.approx(-0.05)
-    alone = paired_difference_over_seeds(pairs[1:2], 1000, 0.95, 1)
+    alone = paired_difference(*pairs[1], 1000, 0.95, 1)
     assert high - low > 2 * (alone[2] - alone[1])
     assert mean_over_seeds([a for a, _ in pairs], 200, 0.95, 1)[0] == pytest.approx(0.25)
 
@@ -148,7 +149,7 @@ def test_systems_on_other_references_are_not_compared():
     first = count_errors({"a": "one two"}, {})
     second = count_errors({"a": "one"}, {})
     with pytest.raises(SpeechError, match="not measured on the same references"):
-        paired_difference_over_seeds([(first, second)], 200, 0.95, 1)
+        paired_difference(first, second, 200, 0.95, 1)
 
 
 def test_file_of_counts_reads_back(tmp_path):
