@@ -14,6 +14,7 @@ from tasks.corpora.masked_text import Marker, parse_masked
 from tasks.filling.choice import spans_of_slots
 from tasks.filling.masked_sentence import MaskedSentence
 from tasks.languages.mixing import Mixing
+from tasks.languages.segmentation import divider
 from tasks.languages.word_languages import TaggedLine, WordLanguages
 
 _SAMPLE_LINES = 20_000
@@ -31,7 +32,8 @@ class PlaceLanguages:
         Raises ``ParameterError`` where there is no list of words for any of the languages.
         """
         self.languages = tuple(languages)
-        self._model = WordLanguages(languages, (line.split() for line in masked[:_SAMPLE_LINES]))
+        self._divide = divider(languages)
+        self._model = WordLanguages(languages, map(self._divide, masked[:_SAMPLE_LINES]))
 
     def told(self, lines: Sequence[str], sentences: Sequence[MaskedSentence]) -> list[MaskedSentence]:
         """The sentences of masked lines, each slot with its language."""
@@ -62,12 +64,12 @@ class PlaceLanguages:
         known: Sequence[TaggedLine | None] = [None] * len(read) if private is None else self._tagged(private)
         for sentence, line, original in zip(sentences, read, known, strict=True):
             after.add(line.languages)
-            written = [line.languages[place] for place in _words_of_slots(sentence)]
+            written = self._read_at(line, sentence)
             found["places"] += len(written)
             found["match"] += sum(each == slot.language for each, slot in zip(written, sentence.slots, strict=True))
             if original is not None:
                 before.add(original.languages)
-                masked = [original.languages[place] for place in _words_of_slots(sentence, masked=True)]
+                masked = self._read_at(original, sentence, masked=True)
                 both = [pair for pair in zip(masked, written, strict=True) if pair[0] in self.languages]
                 found["kept_places"] += len(both)
                 found["kept"] += sum(one == other for one, other in both)
@@ -93,7 +95,18 @@ class PlaceLanguages:
         return rates
 
     def _tagged(self, lines: Sequence[str]) -> list[TaggedLine]:
-        return list(self._model.tag(line.split() for line in lines))
+        return list(self._model.tag(map(self._divide, lines)))
+
+    def _read_at(self, line: TaggedLine, sentence: MaskedSentence, *, masked: bool = False) -> list[str | None]:
+        """The language of each fill, or of the first word of each as read in its line; ``masked``: of the line before
+        it was masked, where a slot may stand for several words."""
+        text, found = "", []
+        for index, before in enumerate(sentence.texts[: len(sentence.slots)]):
+            text += before
+            # Where no space divides words, one may have become part of a fill.
+            found.append(line.languages[min(len(self._divide(text + "x")), len(line.words)) - 1])
+            text += " ".join(span.original for span in spans_of_slots(sentence)[index]) if masked else "x"
+        return found
 
     def _of_markers(self, line: TaggedLine) -> list[str]:
         likeliest = line.around.argmax(axis=1).tolist()
@@ -115,14 +128,3 @@ def _sums(mixing: Mixing) -> dict[str, int]:
         "islands": len(mixing.lengths),
         "words": sum(mixing.lengths),
     }
-
-
-def _words_of_slots(sentence: MaskedSentence, *, masked: bool = False) -> list[int]:
-    """Which white-space word of the filled line each fill is, or begins; ``masked``: of the line before it was masked,
-    where a slot may stand for several."""
-    text, found = "", []
-    for index, before in enumerate(sentence.texts[: len(sentence.slots)]):
-        text += before
-        found.append(len(text.split()) - (bool(text) and not text[-1].isspace()))
-        text += " ".join(span.original for span in spans_of_slots(sentence)[index]) if masked else "x"
-    return found

@@ -74,6 +74,7 @@ def conclusion(settings: ConclusionSettings, files: ConclusionFiles, cell: Cell,
     from tasks.language_model.evaluation.bootstrap import resample_counts
     from tasks.languages.labelled_model import LabelledModel
     from tasks.languages.labelled_words import read_labelled_words
+    from tasks.languages.segmentation import divider
     from tasks.languages.word_languages import WordLanguages, codes_of
 
     labels = [label.strip() for label in read_corpus(files.labels)]
@@ -92,6 +93,7 @@ def conclusion(settings: ConclusionSettings, files: ConclusionFiles, cell: Cell,
                 "line, and versions of the same text"
             )
     codes = codes_of(files.pair)
+    divide = divider(codes)
     labelled = read_labelled_words(files.language_labels, codes) if files.language_labels else []
     label = np.array([names.index(each) for each in labels])
     resamples = np.concatenate(list(resample_counts(len(labels), settings.bootstrap_samples, settings.seed)))
@@ -101,8 +103,8 @@ def conclusion(settings: ConclusionSettings, files: ConclusionFiles, cell: Cell,
     first: tuple[np.ndarray, np.ndarray] | None = None
     for path, lines in texts.items():
         lines = lines[: len(labels)]
-        words = [line.split() for line in lines]
-        plain = WordLanguages(codes, words)
+        words = [divide(line) for line in lines]
+        plain = WordLanguages(codes, words, names=True)
         model = LabelledModel(plain, labelled) if labelled else plain
         main = np.array([_is_mainly(codes[0], line.languages) for line in model.tag(words)])
         read = [line for line, tested in zip(lines, is_test, strict=True) if not tested]

@@ -1,9 +1,10 @@
 """Tell which language each word of a text has, and how the text mixes its languages.
 
-Two languages or more are named; nothing else is needed. A line of the output is an object:
-{"words": [...], "languages": ["de", "tr", "mixed", null, ...]}, over white-space words; "mixed" is a stem of one
-language with an ending of the other, null is punctuation or a number. The words of the text stand in the output: it is
-as private as the text. Numbers alone go to standard output and into the report.
+Two languages or more are named; nothing else is needed. A line of the output is an object, {"words": [...],
+"languages": ["de", "tr", "mixed", "name", null, ...], "code_mixing_index": 50.0, "switch_points": [1]}, over
+white-space words, and in Chinese and Japanese over those that a dictionary divides; "mixed" is a stem of one
+language with an ending of the other, "name" a name, null punctuation or a number. The words of the text stand in the
+output: it is as private as the text. Numbers alone go to standard output and into the report.
 
 A language that wordfreq has no list of may be one of them under any code: it is learned from the text.
 
@@ -59,9 +60,10 @@ class LanguagesFiles(StageFiles):
     sidecar: Annotated[str | None, READ] = None
     """what a technique masked of the text: how many words of each language"""
     labels: Annotated[str | None, READ] = None
-    """lines whose words have languages, to learn from as well: JSON lines as in --output"""
+    """lines whose words have languages, to learn from as well: JSON lines as in --output, or a published table"""
     gold: Annotated[str | None, READ] = None
-    """such lines to be scored by: F1 of each language and of switch points; none of them is learned from"""
+    """such lines to be scored by: F1 of each language and of switch points, precision and recall of names; none of
+    them is learned from"""
 
 
 def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, resources: ResourceSettings) -> Report:
@@ -72,19 +74,21 @@ def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, res
     from tasks.language_model.evaluation.reference_text import is_touched
     from tasks.languages.labelled_model import LabelledModel
     from tasks.languages.labelled_words import read_labelled_words
-    from tasks.languages.mixing import Mixing
-    from tasks.languages.scores import language_scores
+    from tasks.languages.mixing import Mixing, code_mixing_index, switch_points
+    from tasks.languages.scores import OF_NAMES, language_scores
+    from tasks.languages.segmentation import divider
     from tasks.languages.word_languages import WordLanguages, codes_of
 
     codes = codes_of(files.pair)
+    divide = divider(codes)
 
     def lines() -> Iterator[list[str]]:
-        return (line.split() for line in read_lines(files.input))
+        return map(divide, read_lines(files.input))
 
     sample = list(islice(lines(), settings.sample_lines))
     if not any(sample):
         raise CorpusError(f"text {files.input!r} holds no word; it needs at least one sentence")
-    plain = WordLanguages(codes, sample)
+    plain = WordLanguages(codes, sample, names=True)
     model = LabelledModel(plain, read_labelled_words(files.labels, codes)) if files.labels else plain
     gold = read_labelled_words(files.gold, codes) if files.gold else []
     mixing = Mixing(tuple(codes))
@@ -97,7 +101,10 @@ def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, res
                 places = line.places(text)
                 masked.update(language for at, word, language in places if is_touched(at, at + len(word), spans))
             if output:
-                output.write(json.dumps({"words": line.words, "languages": line.languages}, ensure_ascii=False) + "\n")
+                of_line = {"words": line.words, "languages": line.languages}
+                of_line |= {"code_mixing_index": round(code_mixing_index(line.languages), 1)}
+                of_line |= {"switch_points": switch_points(line.languages)}
+                output.write(json.dumps(of_line, ensure_ascii=False) + "\n")
     report = Report().measure(**mixing.fields())
     if plain.unlisted:
         report.warn(f"no list of frequent words of {', '.join(plain.unlisted)}: learned from the text alone")
@@ -115,14 +122,16 @@ def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, res
             )
     if gold:
         scores = language_scores(gold, [line.languages for line in model.tag(line.words for line in gold)], codes)
-        report.measure(f1={key: value for name, score in scores.items() for key, value in score.fields(name).items()})
+        for title, of_names in (("f1", False), ("names", True)):
+            chosen = {name: score for name, score in scores.items() if (name in OF_NAMES) == of_names}
+            report.measure(**{title: {k: v for name, score in chosen.items() for k, v in score.fields(name).items()}})
         _show_scores(scores)
     return report
 
 
 def _show(mixing: "Mixing", codes: list[str]) -> None:
     total = max(sum(mixing.words.values()), 1)
-    shares = ", ".join(f"{code} {mixing.words[code] / total:.1%}" for code in [*codes, "mixed"])
+    shares = ", ".join(f"{code} {mixing.words[code] / total:.1%}" for code in [*codes, "mixed", "name"])
     print(f"{mixing.lines:,} lines, {total:,} words: {shares}", file=sys.stderr)
     if mixing.pairs:
         print(
@@ -134,10 +143,13 @@ def _show(mixing: "Mixing", codes: list[str]) -> None:
 
 
 def _show_scores(scores: "dict[str, Figure]") -> None:
+    from tasks.languages.scores import OF_NAMES
+
     for name, score in scores.items():
         if score.value is not None:
             ends = f" [{score.interval[0]:.1%}, {score.interval[1]:.1%}]" if score.interval else ""
-            print(f"  F1 of {name:<14} {score.value:.1%}{ends}", file=sys.stderr)
+            title = f"{name} of names" if name in OF_NAMES else f"F1 of {name}"
+            print(f"  {title:<20} {score.value:.1%}{ends}", file=sys.stderr)
 
 
 COMMAND = StageCommand(

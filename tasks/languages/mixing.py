@@ -1,7 +1,7 @@
 """How text mixes languages: indices of code-mixing of a line and of a corpus.
 
-All are over the words that have a language; mixed words, punctuation and undetermined words count as none, so that what
-is undetermined is never the majority. Definitions and their sources stand at each function.
+All are over the words that have a language; mixed words, names, punctuation and undetermined words count as none, so
+that what is undetermined is never the majority. Definitions and their sources stand at each function.
 """
 
 from collections import Counter
@@ -11,12 +11,15 @@ from itertools import groupby
 
 import numpy as np
 
-from tasks.languages.word_languages import MIXED
+from tasks.languages.word_languages import MIXED, NAME
+
+_NONE = (None, MIXED, NAME)
+"""Of words that say nothing of how languages mix."""
 
 
 def spoken(languages: Iterable[str | None]) -> list[str]:
     """The languages of the words that have one."""
-    return [language for language in languages if language is not None and language != MIXED]
+    return [language for language in languages if language is not None and language not in _NONE]
 
 
 def code_mixing_index(languages: Sequence[str | None]) -> float:
@@ -42,7 +45,7 @@ def switch_points(languages: Sequence[str | None]) -> list[int]:
     """Places of the words whose language is not that of the last word before them that has one."""
     found, last = [], None
     for place, language in enumerate(languages):
-        if language is None or language == MIXED:
+        if language in _NONE:
             continue
         if last is not None and language != last:
             found.append(place)
@@ -101,6 +104,7 @@ class Mixing:
             "word_share": {
                 language: self.words[language] / total if total else None for language in (*self.languages, MIXED)
             },
+            "name_share": self.words[NAME] / total if total else None,
             "no_language_share": self.words[None] / total if total else None,
             "mixed_line_share": self.mixed_lines / self.lines if self.lines else None,
             "code_mixing_index": self.index / self.lines if self.lines else None,
@@ -108,5 +112,7 @@ class Mixing:
             "switch_points": self.switches,
             "integration_index": self.switches / self.pairs if self.pairs else None,
             "burstiness": burstiness(self.lengths),
+            "islands": len(self.lengths),
             "mean_island": float(np.mean(self.lengths)) if self.lengths else None,
+            "island_lengths": {str(length): count for length, count in sorted(Counter(self.lengths).items())},
         }

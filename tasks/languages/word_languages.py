@@ -20,10 +20,11 @@ from tasks.corpora.words import fold, word_spans
 from tasks.errors import ParameterError
 from tasks.languages.letters import Alphabet, Floats, Integers, LetterModel, SpelledWords
 from tasks.languages.mixed_words import MixedWords
+from tasks.languages.names import Names
 from tasks.languages.path import Chain, Path, follow
 from tasks.languages.word_lists import several, word_list
 
-MIXED = "mixed"
+MIXED, NAME = "mixed", "name"
 _ROUNDS = 10
 _LISTED, _LONGEST = 60_000, 30
 _SPELLED, _MIXED = 0.05, 0.005
@@ -41,7 +42,7 @@ class TaggedLine:
 
     words: list[str]
     languages: list[str | None]
-    """A language of the text, ``mixed``, or ``None`` for what is no word: punctuation, a number."""
+    """A language of the text, ``mixed``, ``name``, or ``None`` for what is no word: punctuation, a number."""
     around: Floats
     """Probability of each language at each place, (T, K), also of what is no word: there its company alone decides."""
     before: list[dict[str, float]]
@@ -64,9 +65,9 @@ def codes_of(pair: str) -> list[str]:
 class WordLanguages:
     """Tells the languages of words."""
 
-    def __init__(self, languages: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
+    def __init__(self, languages: Sequence[str], lines: Iterable[Sequence[str]], *, names: bool = False) -> None:
         """``languages``: two or more codes (ISO 639-1, as ``wordfreq`` has them); ``lines``: words of text to learn
-        from, without labels.
+        from, without labels, divided by ``segmentation.divider``; ``names``: tell them apart from words of a language.
 
         Raises ``ParameterError`` where there are fewer languages, one twice, or none that has a list.
         """
@@ -82,7 +83,15 @@ class WordLanguages:
         self._spelled = np.where(self._listed, _SPELLED, 1.0)
         self._mixed_share = _MIXED
         self.chain = Chain.even(len(languages))
+        self._names: Names | None = None
+        lines = list(lines) if names else lines
         self._learn(_Numbered.of(lines))
+        if names:
+            # Words with their languages, before names are among these.
+            found = Names(languages)
+            tagged = ((line.words, [form_of(word) for word in line.words], line.languages) for line in self.tag(lines))
+            found.learn(tagged)
+            self._names = found
 
     @property
     def unlisted(self) -> list[str]:
@@ -103,6 +112,8 @@ class WordLanguages:
                 found: list[str | None] = []
                 for at, form in enumerate(forms, start=place):
                     found.append((MIXED if is_mixed[at] else best[at]) if form else None)
+                for at in self._names.told(words, forms, found) if self._names else ():
+                    found[at] = NAME
                 here = slice(place, place + len(words))
                 before = [dict(zip(self.languages, row, strict=True)) for row in path.before[here].tolist()]
                 yield TaggedLine(list(words), found, path.languages[here], before)

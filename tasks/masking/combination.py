@@ -27,6 +27,7 @@ from pydantic import Field, model_validator
 
 from tasks.corpora.words import word_spans
 from tasks.errors import ModelError
+from tasks.languages.segmentation import DIVIDED
 from tasks.masking.lists.allow_list import AllowList
 from tasks.masking.lists.language_lists import LanguageLists
 from tasks.masking.lists.vocabulary_threshold import VocabularyThreshold
@@ -60,6 +61,8 @@ class Combination(TechniqueSettings):
     def _parts_write_no_markers(self) -> "Combination":
         if any("markers" in part.model_fields_set for part in self.parts):
             raise ValueError("parts: 'markers' is a setting of the combination, not of its parts")
+        if any(isinstance(part, LanguageLists) and DIVIDED.intersection(part.lists) for part in self.parts):
+            raise ValueError("parts: language_lists divides Chinese and Japanese as no other part does; it masks alone")
         return self
 
     def build(self, word_counts: str | None, threads: int) -> "CombinedTechniques":

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from tasks.corpora.masked_text import MARKER_PATTERN, MASK, Marker, escape
 from tasks.corpora.sidecar import MaskedSpan
-from tasks.corpora.words import count_words, word_spans
+from tasks.corpora.words import word_spans
 
 MarkerStyle = Literal["mask", "class"]
 """``mask``: every marker is ``[MASK]``, as in the paper; ``class``: the marker names the class, ``[PERSON]``."""
@@ -98,7 +98,11 @@ class Technique(ABC):
         """Each line with all of its words in order, masked or kept, and the reason of each."""
         for line, findings in self.findings(lines):
             found = {(finding.start, finding.end): finding for finding in findings}
-            yield line, [found.get(word) or KeptWord(*word, "not found") for word in word_spans(line)]
+            yield line, [found.get(word) or KeptWord(*word, "not found") for word in self.spans(line)]
+
+    def spans(self, line: str) -> list[tuple[int, int]]:
+        """Start and end of each word of a line as this technique divides it."""
+        return word_spans(line)
 
     def in_force(self) -> dict[str, Any]:
         """Numbers and names for the report: what the technique worked with, and what happened meanwhile."""
@@ -118,7 +122,7 @@ class Technique(ABC):
         for line, findings in self.findings(lines):
             tally.lines += 1
             tally.empty_lines += not line or line.isspace()
-            tally.words += count_words(line)
+            tally.words += len(self.spans(line))
             if findings:
                 tally.masked_lines += 1
                 tally.masked_words += len(findings)

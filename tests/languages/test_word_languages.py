@@ -15,7 +15,7 @@ from tasks.languages.mixed_words import MixedWords
 from tasks.languages.mixing import Mixing, burstiness, code_mixing_index, islands, multilingual_index, switch_points
 from tasks.languages.path import STAY, Chain, follow
 from tasks.languages.scores import SWITCHES, language_scores
-from tasks.languages.word_languages import WordLanguages
+from tasks.languages.word_languages import NAME, WordLanguages
 
 MIXED_LINES = [
     "we went to the house y mi hermana no quería comer nada",
@@ -133,14 +133,15 @@ def test_spelling_is_a_distribution_and_knows_its_words():
         ("eeee", 0.0, [], [4]),
         ("....se", 50.0, [5], [1, 1]),
         ("s.s", 0.0, [], [2]),
+        ("eNNNNes", 100 / 3, [6], [2, 1]),
         ("...", 0.0, [], []),
         ("", 0.0, [], []),
     ],
 )
 def test_mixing_by_hand(tongues, index, switches, lengths):
-    """What has no language is never the majority, and no switch."""
-    languages = [None if x == "." else x for x in tongues]
-    assert code_mixing_index(languages) == index
+    """The two examples of Das and Gambäck first. What has no language is never the majority, and no switch."""
+    languages = [{".": None, "N": NAME}.get(x, x) for x in tongues]
+    assert code_mixing_index(languages) == pytest.approx(index)
     assert (switch_points(languages), islands(languages)) == (switches, lengths)
 
 
@@ -156,7 +157,13 @@ def test_measures_of_a_corpus_by_hand():
     for line in (["e", "s", "mixed", None], ["e", "e", "e"], []):
         corpus.add(line)
     assert (corpus.switches, corpus.pairs, corpus.mixed_lines, corpus.lines) == (1, 3, 1, 3)
-    assert corpus.fields()["code_mixing_index"] == pytest.approx(50 / 3)
+    found = corpus.fields()
+    assert found["code_mixing_index"] == pytest.approx(50 / 3)
+    # Of five words with a language four are e: (1 - 17/25) / (17/25); one of three pairs is a switch.
+    assert found["multilingual_index"] == pytest.approx(8 / 17)
+    assert found["integration_index"] == pytest.approx(1 / 3)
+    assert (found["islands"], found["mean_island"], found["island_lengths"]) == (3, 5 / 3, {"1": 2, "3": 1})
+    assert found["burstiness"] == pytest.approx((8**0.5 / 3 - 5 / 3) / (8**0.5 / 3 + 5 / 3))
 
 
 def test_scores_by_hand():
@@ -166,6 +173,53 @@ def test_scores_by_hand():
     assert scores["s"].value == pytest.approx(4 / 6)
     assert scores["mixed"].value == 0
     assert scores[SWITCHES].value == 0
+    assert "recall" not in scores
+
+
+def test_scores_of_names_by_hand():
+    """Of three words told as names two are; of the two names of people's both are found. A word of a language that is
+    told as a name is missed, and no switch."""
+    gold = [LabelledWords(list("abcde"), ["e", NAME, "e", "s", NAME])]
+    scores = language_scores(gold, [["e", NAME, NAME, "s", NAME]], ["e", "s"])
+    assert (scores["precision"].value, scores["recall"].value) == (pytest.approx(2 / 3), 1)
+    assert scores["e"].value == pytest.approx(2 / 3)
+    assert scores[SWITCHES].value == 1
+
+
+NAMED = [
+    "gestern war Gökhan mit seiner Mutter in der Küche",
+    "dün Zorblat ile okula gittik ve Ayşegül geldi",
+    "das Zorblat ist schön und die Wohnung auch",
+    "Zorblat mi geldi şimdi",
+    "okulda çok güzel bir gün geçirdik",
+    "ich habe ein Problem mit dem Auto und dem Haus",
+    "bugün Quimper'de yağmur var",
+]
+
+
+def test_names_by_capitals_and_lists():
+    """German nouns have capitals too, so that there a list of names or another place has to say it."""
+    lines = [line.split() for line in NAMED]
+    found = WordLanguages(["de", "tr"], lines * 10, names=True)
+    told = [
+        [word for word, x in zip(line.words, line.languages, strict=True) if x == NAME] for line in found.tag(lines)
+    ]
+    assert told == [["Gökhan"], ["Zorblat", "Ayşegül"], ["Zorblat"], ["Zorblat"], [], [], ["Quimper'de"]]
+
+
+def test_names_without_capitals_are_rare_words_of_lists():
+    """Where nothing has a capital, and where all letters are, capitals say nothing."""
+    lines = [line.lower().split() for line in MIXED_LINES * 10] + [["we", "saw", "schwarzenegger", "and", "hope"]]
+    found = WordLanguages(["en", "es"], lines, names=True)
+    (small,) = found.tag(lines[-1:])
+    assert small.languages[3:] == ["en", "en"]
+    shouted = [[word.upper() for word in line] for line in lines]
+    assert not any(NAME in line.languages for line in WordLanguages(["en", "es"], shouted, names=True).tag(shouted))
+
+
+def test_the_turkish_capital_is_on_the_list():
+    (line,) = WordLanguages(["en", "tr"], [["we", "were", "there"]]).tag([["İngilizce"]])
+    assert line.languages == ["tr"]
 
 
 def test_labels_help(model):
@@ -173,6 +227,12 @@ def test_labels_help(model):
     gold = [LabelledWords(["me", "no", "me"], ["en", "en", "en"])] * 20 + GOLD
     (line,) = LabelledModel(model, gold).tag([["me", "no", "me"]])
     assert line.languages == ["en", "en", "en"]
+
+
+def test_names_are_a_class_of_labels(model):
+    gold = [LabelledWords(["we", "saw", "zork"], ["en", "en", NAME])] * 20 + GOLD
+    (line,) = LabelledModel(model, gold).tag([["they", "saw", "zork"]])
+    assert line.languages[-1] == NAME
 
 
 def test_the_command_tags_measures_and_scores(tmp_path, capsys):
@@ -212,12 +272,57 @@ def test_refusals(tmp_path, capsys, pair, content, error):
     assert error in capsys.readouterr().err
 
 
+BANGOR = """word_id\tutterance_id\tlocation\tsurface\tauto\tspeaker\tlangid
+1\t1\t1\tand\tand.CONJ\tANA\teng
+2\t1\t2\tcasa\thouse.N\tANA\tspa
+3\t1\t3\t.\t\tANA\t999
+4\t2\t1\tno\tno\tLEO\teng&spa
+5\t2\t2\tflipeando\tflip\tLEO\teng+spa
+(5 rows)
+"""
+DENGLISCH = """source,user_name,sen_id,sen_num,token,categ
+r,u,p1,1,Das,D
+r,u,p1,1,Meeting,E
+r,u,p1,2,gemanaged,M
+r,u,p1,2,",",O
+"""
+SENTIMIX = """meta\t1\tpositive
+the\tlang1
+casa\tlang2
+Ana\tne
+:)\tother
+
+meta\t2\tneutral
+hola\tlang2
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "pair", "lines"),
+    [
+        (BANGOR, ["en", "es"], [["en", "es", None], [None, "mixed"]]),
+        (DENGLISCH, ["de", "en"], [["de", "en"], ["mixed", None]]),
+        (SENTIMIX, ["en", "es"], [["en", "es", NAME, None], ["es"]]),
+        ("yeh\tHin\nbook\tEng\n", ["hi", "en"], [["hi", "en"]]),
+        ('{"text": "we saw Ana", "languages": "eeb", "names": [2]}', ["en", "es"], [["en", "en", NAME]]),
+    ],
+)
+def test_labelled_words_as_they_are_published(tmp_path, content, pair, lines):
+    (tmp_path / "published").write_text(content, encoding="utf-8")
+    found = read_labelled_words(tmp_path / "published", pair)
+    assert [line.languages for line in found] == lines
+    assert found[0].words[0] in ("and", "Das", "the", "yeh", "we")
+
+
 def test_bad_labelled_lines_are_named(tmp_path, capsys):
     text, gold = tmp_path / "text.txt", tmp_path / "gold.jsonl"
     text.write_text("the house\n")
     for line, error in [
         ('{"text": "so ein Tag", "languages": "ee"}', "line 1: needs a language for each word"),
-        ("no json", "line 1"),
+        ("no json", "in no known form"),
+        ('{"text": "a b", "languages": "ee"}\nno json', "line 2"),
+        ("the\teng\nhouse", "row 2: has 1 columns"),
+        ("utterance_id\tsurface\tlangid\n1\tthe\t0\n", "its labels are 0"),
         ('{"words": ["a"], "languages": [null]}', "no word has one of the languages en, es"),
     ]:
         gold.write_text(line + "\n")

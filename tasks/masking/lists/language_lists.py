@@ -21,18 +21,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
+from tasks.corpora.masked_text import Marker
 from tasks.corpora.word_list import read_word_list
 from tasks.corpora.words import fold, word_spans
+from tasks.languages.segmentation import divider
 from tasks.masking.lists.allow_list import SHIPPED_LIST
 from tasks.masking.lists.kept_words import word_class
 from tasks.masking.settings import TechniqueSettings
-from tasks.masking.technique import Finding, Technique, write_markers
+from tasks.masking.technique import Finding, Technique
 
 if TYPE_CHECKING:
     from tasks.languages.word_languages import TaggedLine, WordLanguages
 
-_Found = tuple[str, list[tuple[int, Finding]]]
-"""A line, and its findings behind the numbers of their white-space words."""
+_Found = tuple[str, list[str], list[tuple[int, Finding]]]
+"""A line, its words, and its findings behind the numbers of their words."""
 _ALL, _SHIPPED = "all", "allow_list"
 _LEAST = 1e-6
 _NEVER_NAMES = 300
@@ -57,6 +59,8 @@ class LanguageLists(TechniqueSettings):
     tell_languages: bool = False
     """Whether a marker names the language of its word, ``[MASK:es]``, for fills with ``languages``; the report says how
     many bits of a masked word that gives away (``told_bits``)."""
+    mask_names: bool = True
+    """Mask every word that is told to be a name, by its capital and by lists of names, also one that is on a list."""
 
     @field_validator("lists")
     @classmethod
@@ -93,7 +97,8 @@ class WordsByLanguage(Technique):
     def __init__(self, settings: LanguageLists) -> None:
         self.name = settings.kind
         self.languages = tuple(settings.lists)
-        self._sample_lines = settings.sample_lines
+        self._sample_lines, self._mask_names = settings.sample_lines, settings.mask_names
+        self._divide = divider(self.languages)
         self._lists = {language: self._list(language, entry) for language, entry in settings.lists.items()}
         self.kept_by_language = {language: words for language, words in self._lists.items() if words is not None}
         limited = self.kept_by_language.values()
@@ -109,18 +114,18 @@ class WordsByLanguage(Technique):
 
         lines = iter(lines)
         sample = list(islice(lines, self._sample_lines))
-        model = WordLanguages(self.languages, [line.split() for line in sample])
+        model = WordLanguages(self.languages, [self._divide(line) for line in sample], names=self._mask_names)
         raw, words = tee(chain(sample, lines))
-        tagged_lines = zip(raw, model.tag(line.split() for line in words), strict=True)
-        found = ((line, self._of_line(line, tagged)) for line, tagged in tagged_lines)
-        for line, findings in self._telling(model, found) if self._tells else found:
+        tagged_lines = zip(raw, model.tag(map(self._divide, words)), strict=True)
+        found = ((line, tagged.words, self._of_line(line, tagged)) for line, tagged in tagged_lines)
+        for line, _, findings in self._telling(model, found) if self._tells else found:
             yield line, [finding for _, finding in findings]
 
     def _telling(self, model: "WordLanguages", found: Iterable[_Found]) -> Iterator[_Found]:
         """Findings whose markers name a language; counts what that gives away."""
         found, read = tee(found)
-        masked = (write_markers(line, [each for _, each in findings], "mask").split() for line, findings in read)
-        for (line, findings), tagged in zip(found, model.tag(masked), strict=True):
+        masked = (_hidden(words, {place for place, _ in findings}) for _, words, findings in read)
+        for (line, words, findings), tagged in zip(found, model.tag(masked), strict=True):
             told = []
             for place, finding in findings:
                 by_company = tagged.around[place]  # (K,)
@@ -129,7 +134,16 @@ class WordsByLanguage(Technique):
                 self._told += 1
                 self._told_bits -= math.log2(max(float(by_company[number]), _LEAST))
                 told.append((place, replace(finding, language=self.languages[number])))
-            yield line, told
+            yield line, words, told
+
+    def spans(self, line: str) -> list[tuple[int, int]]:
+        """In Chinese and Japanese the words that a dictionary divides."""
+        found, position = [], 0
+        for word in self._divide(line):
+            position = line.index(word, position)
+            found += [(position + start, position + end) for start, end in word_spans(word)]
+            position += len(word)
+        return found
 
     def in_force(self) -> dict[str, Any]:
         """How many words each list has, which share of each language's words was masked, and bits that markers tell."""
@@ -161,7 +175,9 @@ class WordsByLanguage(Technique):
         return read_word_list(SHIPPED_LIST if entry == _SHIPPED else entry).words
 
     def _of_line(self, line: str, tagged: "TaggedLine") -> list[tuple[int, Finding]]:
-        """What is masked, each behind the number of its white-space word."""
+        """What is masked, each behind the number of its word."""
+        from tasks.languages.word_languages import NAME
+
         found = []
         for number, (position, word, language) in enumerate(tagged.places(line)):
             name = language or "none"
@@ -170,7 +186,8 @@ class WordsByLanguage(Technique):
                 if not self._keeps(fold(word[start:end]), language):
                     self._masked[name] += 1
                     place = position + start, position + end
-                    label, reason = word_class(word[start:end]), f"not on {name}'s list"
+                    label = word_class(word[start:end])
+                    reason = "a name" if language == NAME else f"not on {name}'s list"
                     told = language if self._tells else None
                     found.append((number, Finding(*place, label, self.name, None, reason, told)))
         return found
@@ -180,3 +197,7 @@ class WordsByLanguage(Technique):
             return False
         words = self._lists[language]
         return words is None or form in words
+
+
+def _hidden(words: list[str], places: set[int]) -> list[str]:
+    return [str(Marker()) if place in places else word for place, word in enumerate(words)]

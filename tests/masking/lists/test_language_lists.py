@@ -86,6 +86,39 @@ def test_the_list_may_be_a_file(tmp_path):
     assert texts[1].split()[:3] == ["mi", "hermana", "[MASK]"]
 
 
+def test_names_are_masked_though_they_are_on_a_list():
+    lines = [*LINES, "yesterday we went to Sandwich with Hope", "mi hermana vive en Calle"] * 5
+    settings = {"kind": "language_lists", "lists": {"en": "all", "es": "all"}}
+    for mask_names, expected in ((True, "yesterday we went to [MASK] with [MASK]"), (False, lines[5])):
+        technique = LanguageLists(**settings, mask_names=mask_names).build(None, 1)
+        texts = [text for text, _ in technique.mask(lines, "mask", MaskingTally(), with_spans=False)]
+        assert texts[5] == expected
+        assert texts[0] == LINES[0]
+
+
+CHINESE = ["我明天去 shopping，然后OK了", "我们的 meeting 很有意思。", "the weather is nice 今天"] * 3
+
+
+def test_chinese_is_divided_where_no_space_divides_it():
+    """Offsets are those of the line, so that the sidecar gives it back; words are counted as they are divided."""
+    pytest.importorskip("jieba")
+    technique = LanguageLists(kind="language_lists", lists={"en": "all", "zh": 20}).build(None, 1)
+    tally = MaskingTally()
+    masked = list(technique.mask(CHINESE, "mask", tally, with_spans=True))
+    assert masked[0][0] == "我[MASK][MASK] shopping，[MASK]OK了"
+    for line, (text, spans) in zip(CHINESE, masked, strict=True):
+        assert [line[span.start : span.end] for span in spans] == [span.original for span in spans]
+        for span in spans:
+            text = text.replace("[MASK]", span.original, 1)
+        assert text == line
+    assert tally.words == 3 * (7 + 5 + 5)
+    assert 0 < tally.masked_words < tally.words
+    whole = LanguageLists(kind="language_lists", lists={"en": "all", "zh": "all"}).build(None, 1)
+    assert [text for text, _ in whole.mask(CHINESE, "mask", tally, with_spans=False)] == CHINESE
+    explained = [word for _, words in technique.explain(CHINESE[:1]) for word in words]
+    assert [CHINESE[0][word.start : word.end] for word in explained][:3] == ["我", "明天", "去"]
+
+
 @pytest.mark.parametrize(
     ("masked_word", "line", "marked", "bits"),
     [("hermana", 1, "mi [MASK:es] no", (0, 0.3)), ("pero", 2, "[MASK:es] I told", (1, 8))],
