@@ -36,7 +36,7 @@ def several(languages: Codes) -> Codes:
     ``ValueError``."""
     if not languages:
         return languages
-    if len(languages) < 2 or len(set(languages)) < len(languages):
+    if len(languages) < 2 or len(set(languages)) < len(languages) or not all(languages):
         raise ValueError(f"languages {','.join(languages)!r}: give two different codes or more, such as 'de,tr'")
     listed = listed_languages()
     if not set(languages) & set(listed):

@@ -261,6 +261,7 @@ def test_the_command_tags_measures_and_scores(tmp_path, capsys):
     [
         ("en", "a", "two different codes"),
         ("en,en", "a", "two different codes"),
+        ("de,", "a", "two different codes"),
         ("zz,xx", "a", "no list of words for any of them"),
         ("en,es", "", "holds no word"),
     ],
