@@ -249,6 +249,8 @@ class _Writer:
                         "words": 80_000,
                         "masked_words": round(80_000 * MASKED[technique]),
                         "masked_fraction": MASKED[technique],
+                        "most_masked_language": None,
+                        "least_masked_language": None,
                     },
                     cell={"dataset": dataset, "technique": technique},
                     seed=None,

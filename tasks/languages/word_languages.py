@@ -11,7 +11,7 @@ or far down on one, and its letters and words are learned with the rest.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice, tee
 
 import numpy as np
 
@@ -55,10 +55,27 @@ class TaggedLine:
             yield position, word, language
             position += len(word)
 
+    def by_start(self, text: str) -> dict[int, str | None]:
+        """The language of each word of ``tasks.corpora.words``, by where it begins."""
+        places = self.places(text)
+        return {at + start: language for at, word, language in places for start, _ in word_spans(word)}
+
 
 def codes_of(pair: str) -> list[str]:
     """The languages of ``de,tr``."""
     return [code.strip() for code in pair.split(",")]
+
+
+def tagged_lines(
+    languages: Sequence[str], lines: Iterable[str], sample: int = 20_000
+) -> Iterator[tuple[str, TaggedLine]]:
+    """Each line with the languages of its words, which are learned from the first ``sample`` lines; those stand in
+    memory, the others pass as a stream."""
+    lines = iter(lines)
+    first = list(islice(lines, sample))
+    model = WordLanguages(languages, [line.split() for line in first])
+    raw, words = tee(chain(first, lines))
+    return zip(raw, model.tag(line.split() for line in words), strict=True)
 
 
 class WordLanguages:

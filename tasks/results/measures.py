@@ -273,6 +273,8 @@ MEASURES = (
     _number("best_first_share", "rescore", kind="number", share=True),
     _number("masked_fraction", "mask", "Words of the training text that were masked, %", _OFFERED | {MLFLOW_TABLE},
             kind="number", share=True, digits=2),
+    _number("most_masked_language", "mask", "Words of the language that is masked most, %", _OFFERED, share=True),
+    _number("least_masked_language", "mask", "Words of the language that is masked least, %", _OFFERED, share=True),
     _leak("clear_share", "Words that any technique calls private, in clear, %", "private words in clear"),
     _leak("residual_entities", "Words that another tagger calls private, in clear, %", "other tagger's, in clear"),
     _leak("residual_direct", "Direct identifiers that another tagger finds in clear, %", "direct identifiers"),

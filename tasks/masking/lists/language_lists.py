@@ -7,10 +7,9 @@ itself (``tasks.languages``), and its own list decides. A word that mixes both i
 The same mechanism masks one language and leaves the other: ``lists: {en: all, es: 0}``.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import chain, islice, tee
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
@@ -43,6 +42,9 @@ class LanguageLists(TechniqueSettings):
     """For each language of the text (ISO 639-1) the words that are kept: so many of its most frequent words by
     ``wordfreq`` that are no name of a person, city or country; ``allow_list``, the list of safe English words that
     ships with palimpsest; a file, one word a line; ``all``."""
+    keep_switch_points: bool = False
+    """The two words where the language changes are kept if they are on the whole published list of their language,
+    names aside: where people switch can be studied. More is given away (docs/languages.md)."""
     sample_lines: int = Field(default=20_000, ge=1)
     """The languages are learned from so many lines at the beginning of the text; they stand in memory."""
 
@@ -79,35 +81,29 @@ class WordsByLanguage(Technique):
     """Keep the words of lists by language."""
 
     def __init__(self, settings: LanguageLists) -> None:
+        from tasks.languages.mixing import MaskedWords
+
         self.name = settings.kind
-        self.languages = tuple(settings.lists)
+        self.languages = self.mixes = tuple(settings.lists)
+        self.by_language: MaskedWords = MaskedWords(self.languages)
         self._sample_lines = settings.sample_lines
         self._lists = {language: self._list(language, entry) for language, entry in settings.lists.items()}
         self.kept_by_language = {language: words for language, words in self._lists.items() if words is not None}
         limited = self.kept_by_language.values()
         self.kept_words = frozenset.intersection(*limited) if limited else None
-        self._words: Counter[str] = Counter()
-        self._masked: Counter[str] = Counter()
+        switching = settings.lists if settings.keep_switch_points else ()
+        self._at_switches = {language: self._frequent(language, None) for language in switching}
 
     def findings(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding]]]:
         """Each line with its words that are not on the list of their language."""
-        from tasks.languages.word_languages import WordLanguages
+        from tasks.languages.word_languages import tagged_lines
 
-        lines = iter(lines)
-        sample = list(islice(lines, self._sample_lines))
-        model = WordLanguages(self.languages, [line.split() for line in sample])
-        raw, words = tee(chain(sample, lines))
-        for line, tagged in zip(raw, model.tag(line.split() for line in words), strict=True):
+        for line, tagged in tagged_lines(self.languages, lines, self._sample_lines):
             yield line, self._of_line(line, tagged)
 
     def in_force(self) -> dict[str, Any]:
-        """How many words each list has, and which share of each language's words was masked."""
-        return {
-            "list_words": {language: None if words is None else len(words) for language, words in self._lists.items()},
-            "masked_by_language": {
-                language: self._masked[language] / count for language, count in sorted(self._words.items())
-            },
-        }
+        """How many words each list has; ``None``: all there are."""
+        return {"list_words": {code: None if words is None else len(words) for code, words in self._lists.items()}}
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -118,28 +114,34 @@ class WordsByLanguage(Technique):
 
     def _list(self, language: str, entry: int | str) -> frozenset[str] | None:
         """Folded; ``None`` for all words there are."""
-        from tasks.languages.word_lists import word_list
-
         if entry == _ALL:
             return None
         if isinstance(entry, int):
-            frequent = (fold(word) for word in word_list(language))
-            safe = (word for rank, word in enumerate(frequent) if rank < _NEVER_NAMES or word not in self._names)
-            return frozenset(islice(safe, entry))
+            return self._frequent(language, entry)
         return read_word_list(SHIPPED_LIST if entry == _SHIPPED else entry).words
 
+    def _frequent(self, language: str, most: int | None) -> frozenset[str]:
+        """The most frequent words that are no names, folded; empty where there is no published list."""
+        from tasks.languages.word_lists import word_list
+
+        frequent = (fold(word) for word in word_list(language))
+        safe = (word for rank, word in enumerate(frequent) if rank < _NEVER_NAMES or word not in self._names)
+        return frozenset(islice(safe, most))
+
     def _of_line(self, line: str, tagged: "TaggedLine") -> list[Finding]:
+        from tasks.languages.mixing import beside_switches
+
         found = []
-        for position, word, language in tagged.places(line):
-            name = language or "none"
+        switching = beside_switches(tagged.languages) if self._at_switches else ()
+        for place, (position, word, language) in enumerate(tagged.places(line)):
             for start, end in word_spans(word):
-                self._words[name] += 1
-                if not self._keeps(fold(word[start:end]), language):
-                    self._masked[name] += 1
-                    place = position + start, position + end
-                    found.append(
-                        Finding(*place, word_class(word[start:end]), self.name, reason=f"not on {name}'s list")
-                    )
+                form = fold(word[start:end])
+                at_switch = place in switching and form in self._at_switches.get(language or "", ())
+                if not at_switch and not self._keeps(form, language):
+                    label = word_class(word[start:end])
+                    reason = f"not on the list of {language or 'any language'}"
+                    found.append(Finding(position + start, position + end, label, self.name, reason=reason))
+        self.by_language.add(line, tagged, (finding.start for finding in found))
         return found
 
     def _keeps(self, form: str, language: str | None) -> bool:
