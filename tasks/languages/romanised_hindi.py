@@ -78,10 +78,10 @@ def _sounds(word: str) -> list[str]:
             sounds.append("h")
         else:
             return []
-    if len(sounds) > 2 and sounds[-1] == _INHERENT:
-        # Kept where nobody could say the word without: mitra, rajya.
-        if sounds[-2] not in _HEAVY or _is_vowel(sounds[-3]) or sounds[-3] == "ñ":
-            sounds.pop()
+    # Kept at the end where nobody could say the word without: mitra, rajya.
+    is_said = len(sounds) > 2 and sounds[-2] in _HEAVY and not _is_vowel(sounds[-3]) and sounds[-3] != "ñ"
+    if len(sounds) > 2 and sounds[-1] == _INHERENT and not is_said:
+        sounds.pop()
     for place in range(len(sounds) - 3, 1, -1):
         around = sounds[place - 2], sounds[place - 1], sounds[place + 1], sounds[place + 2]
         if sounds[place] == _INHERENT and [_is_vowel(sound) for sound in around] == [True, False, False, True]:

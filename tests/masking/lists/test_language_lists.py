@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tasks.cli import main
+from tasks.corpora.word_list import read_word_list
 from tasks.errors import ParameterError
 from tasks.masking.lists.language_lists import LanguageLists
 from tasks.masking.technique import MaskingTally
@@ -77,6 +78,10 @@ def test_kept_words_are_written_with_their_language(tmp_path):
     kept = (tmp_path / "kept.txt").read_text(encoding="utf-8").splitlines()
     assert {"the\ten", "nada\tes", "no", "no\ten", "no\tes"} <= set(kept)
     assert "nada" not in kept
+    lists = ["--technique", "language_lists", "--set", "lists={en: 500, hi-Latn: 500}"]
+    assert main(["mask", *arguments, *lists]) == 0
+    by_language = read_word_list(tmp_path / "kept.txt", of_languages=True).by_language
+    assert "mujhe" in by_language["hi-Latn"]
 
 
 def test_the_list_may_be_a_file(tmp_path):
