@@ -84,8 +84,10 @@ class WordsByLanguage(Technique):
         from tasks.languages.mixing import MaskedWords
 
         self.name = settings.kind
-        self.languages = self.mixes = tuple(settings.lists)
-        self.by_language: MaskedWords = MaskedWords(self.languages)
+        self.mixes = tuple(settings.lists)
+        # A language in other letters than its own is told as some other one by those who look at the whole text.
+        self.languages = () if any("-" in code for code in self.mixes) else self.mixes
+        self.by_language: MaskedWords = MaskedWords(self.mixes)
         self._sample_lines = settings.sample_lines
         self._lists = {language: self._list(language, entry) for language, entry in settings.lists.items()}
         self.kept_by_language = {language: words for language, words in self._lists.items() if words is not None}
@@ -98,7 +100,7 @@ class WordsByLanguage(Technique):
         """Each line with its words that are not on the list of their language."""
         from tasks.languages.word_languages import tagged_lines
 
-        for line, tagged in tagged_lines(self.languages, lines, self._sample_lines):
+        for line, tagged in tagged_lines(self.mixes, lines, self._sample_lines):
             yield line, self._of_line(line, tagged)
 
     def in_force(self) -> dict[str, Any]:
@@ -110,7 +112,7 @@ class WordsByLanguage(Technique):
         """Of all languages of the text: a name of one stands in sentences of another."""
         from tasks.labelled_text.value_pools import names_and_places
 
-        return names_and_places(self.languages)
+        return names_and_places(self.mixes)
 
     def _list(self, language: str, entry: int | str) -> frozenset[str] | None:
         """Folded; ``None`` for all words there are."""
