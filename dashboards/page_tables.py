@@ -85,8 +85,8 @@ def masked_share_grid(tables: Sequence[Table]) -> Grid:
     techniques = list(dict.fromkeys([*(name for table in tables for name in table.techniques), *TECHNIQUES]))
     rows = []
     for table in tables:
-        shares = [table.masked_fraction(name) if name in table.techniques else None for name in techniques]
-        entries = [Entry(f"{share:.1%}" if share is not None else "") for share in shares]
+        shares = [table.masked_note(name, "{}") if name in table.techniques else "" for name in techniques]
+        entries = [Entry(share) for share in shares]
         rows.append(GridRow(table.dataset, entries, "ours", tag="here"))
     for corpus, numbers in MASKED_SHARES.items():
         by_name = dict(zip(TECHNIQUES, numbers, strict=True))

@@ -256,6 +256,8 @@ class _Writer:
                         "masked_words": round(80_000 * MASKED[technique]),
                         "masked_fraction": MASKED[technique],
                         "told_bits": None,
+                        "most_masked_language": None,
+                        "least_masked_language": None,
                     },
                     cell={"dataset": dataset, "technique": technique},
                     seed=None,

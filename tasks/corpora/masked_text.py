@@ -33,7 +33,7 @@ DIRECT_IDENTIFIERS = frozenset(("PERSON", "CONTACT", "IDENTIFIER"))
 et al. 2022, "The Text Anonymization Benchmark", section 3)."""
 
 _NAMES = "|".join(CLASSES)
-_LANGUAGE = "[a-z]{2,3}"
+_LANGUAGE = "[a-z]{2,3}(?:-[A-Z][a-z]{3})?"
 MARKER_PATTERN = re.compile(rf"\[({_NAMES})(?::({_LANGUAGE}))?\]")
 _LITERAL = re.compile(rf"\[(\\*(?:{_NAMES})(?::{_LANGUAGE})?\])")
 _ESCAPED = re.compile(rf"\[\\(\\*(?:{_NAMES})(?::{_LANGUAGE})?\])")

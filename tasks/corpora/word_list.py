@@ -36,7 +36,7 @@ def read_word_list(path: str | Path, *, empty: bool = False, of_languages: bool 
     unusable_lines = []
     for number, line in enumerate(read_lines(path, "word list"), start=1):
         entry, language = line.strip(), ""
-        if of_languages and (pair := entry.split("\t"))[-1].isalpha() and len(pair) == 2:
+        if of_languages and len(pair := entry.split("\t")) == 2 and pair[1].replace("-", "").isalpha():
             entry, language = pair
         if entry and words_of(entry) == [entry]:
             (by_language.setdefault(language, set()) if language else words).add(fold(entry))

@@ -16,7 +16,6 @@ Examples:
 
 import json
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import islice
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from tasks.audit.figure import Figure
     from tasks.languages.mixing import Mixing
 
-_UNEVEN, _MUCH = 2, 0.1
-"""One language is masked unevenly where it is masked so many times as much as another, and so much of it at all."""
 SUMMARY = "tell the language of each word of a text that mixes several"
 
 
@@ -71,10 +68,9 @@ def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, res
     from tasks.corpora.sidecar import read_sidecar
     from tasks.corpora.text_lines import line_writer, read_lines
     from tasks.filling.aligned_fills import side_by_side
-    from tasks.language_model.evaluation.reference_text import is_touched
     from tasks.languages.labelled_model import LabelledModel
     from tasks.languages.labelled_words import read_labelled_words
-    from tasks.languages.mixing import Mixing, code_mixing_index, switch_points
+    from tasks.languages.mixing import MaskedWords, Mixing, code_mixing_index, switch_points
     from tasks.languages.scores import OF_NAMES, language_scores
     from tasks.languages.segmentation import divider
     from tasks.languages.word_languages import WordLanguages, codes_of
@@ -92,14 +88,13 @@ def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, res
     model = LabelledModel(plain, read_labelled_words(files.labels, codes)) if files.labels else plain
     gold = read_labelled_words(files.gold, codes) if files.gold else []
     mixing = Mixing(tuple(codes))
-    masked: Counter[str | None] = Counter()
+    masked = MaskedWords(codes)
     records = read_sidecar(files.sidecar) if files.sidecar else ([] for _ in lines())
     with line_writer(files.output, private=True) if files.output else nullcontext() as output:
         for text, line, spans in side_by_side(read_lines(files.input), model.tag(lines()), records):
             mixing.add(line.languages)
-            if spans:
-                places = line.places(text)
-                masked.update(language for at, word, language in places if is_touched(at, at + len(word), spans))
+            if files.sidecar:
+                masked.add(text, line, (span.start for span in spans))
             if output:
                 of_line = {"words": line.words, "languages": line.languages}
                 of_line |= {"code_mixing_index": round(code_mixing_index(line.languages), 1)}
@@ -110,16 +105,9 @@ def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, res
         report.warn(f"no list of frequent words of {', '.join(plain.unlisted)}: learned from the text alone")
     _show(mixing, codes)
     if files.sidecar:
-        shares = {code: masked[code] / mixing.words[code] if mixing.words[code] else None for code in codes}
-        report.measure(masked_by_language=shares)
-        known = {code: share for code, share in shares.items() if share is not None}
-        shown = ", ".join(f"{code} {share:.1%}" for code, share in known.items())
-        print(f"masked: {shown}", file=sys.stderr)
-        if known and max(known.values()) > max(_UNEVEN * min(known.values()), _MUCH):
-            report.warn(
-                f"one language is masked more than {_UNEVEN} times as much as another ({shown}): a technique that "
-                "knows both, such as language_lists, may do"
-            )
+        report.measure(**masked.fields())
+        print("masked: " + ", ".join(f"{code} {share:.1%}" for code, share in masked.shares.items()), file=sys.stderr)
+        report.warnings += masked.warnings()
     if gold:
         scores = language_scores(gold, [line.languages for line in model.tag(line.words for line in gold)], codes)
         for title, of_names in (("f1", False), ("names", True)):

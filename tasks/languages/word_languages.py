@@ -11,7 +11,7 @@ or far down on one, and its letters and words are learned with the rest.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice, tee
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from tasks.languages.letters import Alphabet, Floats, Integers, LetterModel, Spe
 from tasks.languages.mixed_words import MixedWords
 from tasks.languages.names import Names
 from tasks.languages.path import Chain, Path, follow
+from tasks.languages.segmentation import divider
 from tasks.languages.word_lists import several, word_list
 
 MIXED, NAME = "mixed", "name"
@@ -56,10 +57,29 @@ class TaggedLine:
             yield position, word, language
             position += len(word)
 
+    def by_start(self, text: str) -> dict[int, str | None]:
+        """The language of each word of ``tasks.corpora.words``, by where it begins."""
+        places = self.places(text)
+        return {at + start: language for at, word, language in places for start, _ in word_spans(word)}
+
 
 def codes_of(pair: str) -> list[str]:
     """The languages of ``de,tr``."""
     return [code.strip() for code in pair.split(",")]
+
+
+def tagged_lines(
+    languages: Sequence[str], lines: Iterable[str], sample: int = 20_000, *, names: bool = True
+) -> tuple["WordLanguages", Iterator[tuple[str, TaggedLine]]]:
+    """What tells the languages of a text's words, learned from its first ``sample`` lines, and each line with them.
+
+    Those lines stand in memory, the others pass as a stream. Raises what ``WordLanguages`` and ``divider`` do.
+    """
+    divide, lines = divider(languages), iter(lines)
+    first = list(islice(lines, sample))
+    model = WordLanguages(languages, [divide(line) for line in first], names=names)
+    raw, words = tee(chain(first, lines))
+    return model, zip(raw, model.tag(map(divide, words)), strict=True)
 
 
 class WordLanguages:

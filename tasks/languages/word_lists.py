@@ -6,6 +6,8 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator
 
+ROMANISED_HINDI = "hi-Latn"
+"""Hindi in Latin letters (BCP 47): the list of Hindi, as people would spell its words."""
 Codes = TypeVar("Codes", bound=Sequence[str])
 
 
@@ -17,6 +19,10 @@ def word_list(language: str) -> dict[str, float]:
     """
     from wordfreq import available_languages, get_frequency_dict
 
+    if language == ROMANISED_HINDI:
+        from tasks.languages.romanised_hindi import romanised
+
+        return romanised(word_list("hi"))
     if language not in available_languages("best"):
         return {}
     frequencies: dict[str, float] = get_frequency_dict(language, "best")
@@ -28,7 +34,7 @@ def listed_languages() -> list[str]:
     """Languages that have a list."""
     from wordfreq import available_languages
 
-    return sorted(available_languages("best"))
+    return sorted([*available_languages("best"), ROMANISED_HINDI])
 
 
 def several(languages: Codes) -> Codes:

@@ -93,6 +93,7 @@ class CombinedTechniques(Technique):
         # Of the parts that know their languages, those that all of them know.
         known = [set(part.languages) for part in parts if part.languages]
         self.languages = tuple(sorted(set.intersection(*known))) if known else ()
+        self.mixes = next((part.mixes for part in parts if part.mixes), ())
         self._agreements: Counter[int] = Counter()
 
     def findings(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding]]]:

@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
+from itertools import repeat, tee
 from typing import Annotated
 
 from tasks.command import StageCommand, StageFiles
@@ -45,6 +46,8 @@ class MaskFiles(StageFiles):
     """what was masked and where, as private as the text itself"""
     kept_words: Annotated[str | None, WRITE] = None
     """the words that are never masked, one a line"""
+    languages: str | None = None
+    """languages that the text mixes: en,es; the report says how much of each is masked"""
 
 
 def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: ResourceSettings) -> Report:
@@ -55,6 +58,8 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
     from tasks.corpora.languages import WatchedText
     from tasks.corpora.sidecar import sidecar_line
     from tasks.corpora.text_lines import empty_text, line_writer, read_lines, write_lines
+    from tasks.languages.mixing import MaskedWords
+    from tasks.languages.word_languages import codes_of, tagged_lines
     from tasks.masking.technique import MaskingTally
 
     technique = settings.build(files.word_counts, resources.threads)
@@ -62,19 +67,24 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
         print(line, file=sys.stderr)
     markers = settings.markers
     tally = MaskingTally()
+    codes = codes_of(files.languages) if files.languages else technique.mixes
+    counted = MaskedWords(codes) if codes and technique.by_language is None else None
     clock = time.perf_counter()
     with (
         line_writer(files.output, private=True) as output,
         line_writer(files.sidecar, private=True) if files.sidecar else nullcontext() as sidecar,
     ):
         text = WatchedText(read_lines(files.input))
-        masked = technique.mask(
-            _with_progress(text), markers.style, tally, with_spans=sidecar is not None, merge=markers.merge
-        )
-        for number, (line, spans) in enumerate(masked, start=1):
+        lines, told = tee(_with_progress(text)) if counted else (_with_progress(text), ())
+        with_spans = sidecar is not None or counted is not None
+        masked = technique.mask(lines, markers.style, tally, with_spans=with_spans, merge=markers.merge)
+        tagged = tagged_lines(codes, told)[1] if counted else repeat(None)
+        for number, ((line, spans), known) in enumerate(zip(masked, tagged, strict=False), start=1):
             output.write(line + "\n")
             if sidecar is not None:
                 sidecar.write(sidecar_line(number, spans))
+            if counted and known:
+                counted.add(*known, (span.start for span in spans))
         if tally.lines == tally.empty_lines:
             raise empty_text(files.input)
     seconds = time.perf_counter() - clock
@@ -94,6 +104,8 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
             f"{share} of the words are masked, more than half: what is left says little, and a fill of it is mostly "
             "made up; a technique that finds less, or a longer list of words to keep, may do"
         )
+    by_language = technique.by_language or counted or MaskedWords(())
+    report.warnings += by_language.warnings()
     return report.measure(
         lines=tally.lines,
         empty_lines=tally.empty_lines,
@@ -107,6 +119,7 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
         masking_seconds=round(seconds, 3),
         words_per_second=round(tally.words / seconds),
         **{"told_bits": None, **technique.in_force()},
+        **by_language.fields(),
     )
 
 

@@ -13,7 +13,8 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import tee
 from pathlib import Path
 
 from tasks.corpora.masked_text import CLASSES
@@ -70,10 +71,15 @@ class PreviewCounts(MaskingTally):
 
 
 def preview_lines(
-    technique: Technique, lines: Iterable[str], markers: Markers, counts: PreviewCounts
+    technique: Technique, lines: Iterable[str], markers: Markers, counts: PreviewCounts, languages: Sequence[str] = ()
 ) -> Iterator[PreviewedLine]:
-    """What becomes of each line; reads lines as a stream and adds to ``counts``."""
-    for number, (line, words) in enumerate(technique.explain(lines), start=1):
+    """What becomes of each line; reads lines as a stream and adds to ``counts``.
+
+    ``languages`` that the text mixes: the reason of each word begins with its own.
+    """
+    lines, told = tee(lines)
+    explained = technique.explain(lines)
+    for number, (line, words) in enumerate(_told(explained, languages, told) if languages else explained, start=1):
         findings = [word for word in words if isinstance(word, Finding)]
         counts.lines += 1
         counts.empty_lines += not line or line.isspace()
@@ -94,6 +100,16 @@ def preview_lines(
             len(line) - len(text),
             len(findings) - len(shown_findings),
         )
+
+
+def _told(
+    explained: Iterable[tuple[str, list[Finding | KeptWord]]], languages: Sequence[str], lines: Iterable[str]
+) -> Iterator[tuple[str, list[Finding | KeptWord]]]:
+    from tasks.languages.word_languages import tagged_lines
+
+    for (line, words), (_, tagged) in zip(explained, tagged_lines(languages, lines)[1], strict=True):
+        of = tagged.by_start(line)
+        yield line, [replace(word, reason=f"{of.get(word.start) or 'no language'}: {word.reason}") for word in words]
 
 
 def _pieces(text: str, words: list[Finding | KeptWord], markers: Markers) -> Iterator[Piece]:

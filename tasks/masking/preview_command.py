@@ -128,12 +128,15 @@ class PreviewFiles(StageFiles):
     """how many lines are shown"""
     all_words: bool = False
     """say of kept words, too, why they are kept"""
+    languages: str | None = None
+    """languages that the text mixes: en,es; each word is shown with its own, as the lines shown tell it"""
 
 
 def preview(settings: TechniqueSettings, files: PreviewFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Show the first lines of a text as a technique sees them; errors as of ``mask``."""
     from tasks.corpora.languages import WatchedText
     from tasks.corpora.text_lines import empty_text, read_lines, standard_output
+    from tasks.languages.word_languages import codes_of
     from tasks.masking.preview import PreviewCounts, preview_lines
 
     technique = settings.build(files.word_counts, resources.threads)
@@ -147,7 +150,8 @@ def preview(settings: TechniqueSettings, files: PreviewFiles, cell: Cell, resour
     counts = PreviewCounts()
     shown = []
     text = WatchedText(islice(read_lines(files.input), files.lines))
-    for line in preview_lines(technique, text, settings.markers, counts):
+    languages = codes_of(files.languages) if files.languages else technique.mixes
+    for line in preview_lines(technique, text, settings.markers, counts, languages):
         terminal.write_line(line)
         if files.html:
             shown.append(line)

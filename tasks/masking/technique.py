@@ -10,11 +10,14 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tasks.corpora.masked_text import MARKER_PATTERN, MASK, Marker, escape
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import word_spans
+
+if TYPE_CHECKING:
+    from tasks.languages.mixing import MaskedWords
 
 MarkerStyle = Literal["mask", "class"]
 """``mask``: every marker is ``[MASK]``, as in the paper; ``class``: the marker names the class, ``[PERSON]``."""
@@ -82,6 +85,10 @@ class Technique(ABC):
     """Kind of the technique, or kind and model of its tagger: the source of its findings."""
     languages: tuple[str, ...] = ()
     """The languages (ISO 639-1) of text that it is made for; empty where nobody knows, as of a list of the user's."""
+    mixes: tuple[str, ...] = ()
+    """The languages that it tells apart in a text; empty where it does not."""
+    by_language: "MaskedWords | None" = None
+    """What it masked of each of them, where it counts that itself."""
     kept_words: frozenset[str] | None = None
     """Folded words that are never masked, for techniques that go by a list; ``None`` for the others."""
     kept_by_language: Mapping[str, frozenset[str]] = {}

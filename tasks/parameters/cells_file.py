@@ -128,6 +128,7 @@ def _corpus(name: str, parameters: Parameters) -> Entry:
 
 def _masked(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
     compare = parameters.compare
+    languages = ",".join(parameters.evaluation.languages)
     texts = [
         (dataset, part, f"data/private/corpora/{dataset}/{part}.txt")
         for part in ("train", "test")
@@ -143,6 +144,7 @@ def _masked(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
                 f"{part}-{dataset}-{technique}",
                 {
                     "cell": {"dataset": dataset, "technique": technique},
+                    "options": {"languages": languages} if languages else {},
                     "path": f"{dataset}/{part}/{technique}",
                     "text": text,
                     "report": MASK_REPORTS[part],

@@ -286,6 +286,8 @@ MEASURES = (
             kind="number", share=True, digits=2),
     _number("told_bits", "mask", "What markers tell of the language of a masked word, bits", _OFFERED, digits=2,
             better="lower"),
+    _number("most_masked_language", "mask", "Words of the language that is masked most, %", _OFFERED, share=True),
+    _number("least_masked_language", "mask", "Words of the language that is masked least, %", _OFFERED, share=True),
     _leak("clear_share", "Words that any technique calls private, in clear, %", "private words in clear"),
     _leak("residual_entities", "Words that another tagger calls private, in clear, %", "other tagger's, in clear"),
     _leak("residual_direct", "Direct identifiers that another tagger finds in clear, %", "direct identifiers"),

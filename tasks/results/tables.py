@@ -89,12 +89,20 @@ class Table:
         found = (row for line in self.lines for row in line.by_technique[technique])
         return next((row["masked_fraction"] for row in found if row["technique"] == technique), None)
 
+    def masked_note(self, technique: str, form: str = "{} masked") -> str:
+        """That share, and of text that mixes languages that of the language that is masked least and most."""
+        share = self.masked_fraction(technique)
+        if share is None:
+            return ""
+        rows = (row for line in self.lines for row in line.by_technique[technique] if row["technique"] == technique)
+        least, most = next((row.get("least_masked_language"), row.get("most_masked_language")) for row in rows)
+        by_language = f" ({least:.1%} to {most:.1%} by language)" if least is not None and most is not None else ""
+        return form.format(f"{share:.1%}") + by_language
+
     def headings(self, first: str = "method") -> list[Heading]:
         """A heading for each technique, its name and the share of words that it masked, behind that of the labels."""
-        shares = [(name, self.masked_fraction(name)) for name in self.techniques]
-        return [Heading(first)] + [
-            Heading(technique_name(name), f"{share:.1%} masked" if share is not None else "") for name, share in shares
-        ]
+        of_techniques = (Heading(technique_name(name), self.masked_note(name)) for name in self.techniques)
+        return [Heading(first), *of_techniques]
 
 
 def tables(rows: Sequence[Row]) -> list[Table]:

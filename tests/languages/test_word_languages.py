@@ -14,6 +14,7 @@ from tasks.languages.letters import Alphabet, LetterModel
 from tasks.languages.mixed_words import MixedWords
 from tasks.languages.mixing import Mixing, burstiness, code_mixing_index, islands, multilingual_index, switch_points
 from tasks.languages.path import STAY, Chain, follow
+from tasks.languages.romanised_hindi import romanised
 from tasks.languages.scores import SWITCHES, language_scores
 from tasks.languages.word_languages import NAME, WordLanguages
 
@@ -334,3 +335,15 @@ def test_bad_labelled_lines_are_named(tmp_path, capsys):
 def test_one_language_is_refused_by_the_class():
     with pytest.raises(ParameterError, match="two different codes"):
         WordLanguages(["de"], [["Haus"]])
+
+
+def test_hindi_in_latin_letters_has_the_spellings_that_people_type():
+    spelled = romanised({"में": 0.5, "दोस्त": 0.2, "मित्र": 0.1, "सकता": 0.1, "ज़रूर": 0.1, "abc": 0.1})
+    assert {"mein", "me", "dost", "mitra", "sakta", "saktaa", "zarur", "zaroor", "jarur"} <= set(spelled)
+    assert "abc" not in spelled
+    assert sum(spelled.values()) == pytest.approx(1.0)
+    lines = [line.split() for line in ("mujhe kal subah utha do", "please play the next song", "mere friends ko bolo")]
+    tagged = list(WordLanguages(["en", "hi-Latn"], lines).tag(lines))
+    assert set(tagged[0].languages) == {"hi-Latn"}
+    assert set(tagged[1].languages) == {"en"}
+    assert tagged[2].languages[1] == "en"

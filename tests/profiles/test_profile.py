@@ -43,6 +43,16 @@ def test_every_shipped_profile_is_valid():
         read_profile(name, ROOT)
 
 
+def test_the_text_of_two_languages_comes_along():
+    """Part by part, with the licence that it is under."""
+    corpus = read_profile("two_languages", ROOT).corpora["talk"]
+    folder = ROOT / corpus.source
+    opened = corpus.model_copy(update={"source": str(folder)}).open()
+    assert set(opened.parts) == {"train", "valid", "test"}
+    assert "Apache License 2.0" in (folder / "NOTICE").read_text(encoding="utf-8")
+    assert "Apache License" in (folder / "LICENSE").read_text(encoding="utf-8")
+
+
 def test_the_papers_profile_has_the_papers_sizes():
     parameters = read_profile("paper", ROOT)
     shape = parameters.language_model.architecture

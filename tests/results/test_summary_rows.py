@@ -142,13 +142,18 @@ def test_restoration_may_be_undefined(experiment):
     assert row["restoration_rate"] is None
 
 
-def test_perplexity_where_the_language_changes_is_in_the_tables(experiment):
+def test_what_is_measured_by_language_is_in_the_tables(experiment):
+    by_language = {"most_masked_language": 0.893, "least_masked_language": 0.061}
+    mask = experiment / "results/reports/mask/chat/allow_list.json"
+    change(mask, lambda report: report["measured"].update(by_language))
     at_switches = {"targets": 30, "perplexity": 4321.0, "perplexity_ci": [3000.0, 5000.0]}
     change(experiment / TOP_K, lambda report: report["measured"].update(by_language={"switch points": at_switches}))
     assert main(["summarise"]) == 0
     assert [row["perplexity_at_switches"] for row in rows_of(experiment) if row["perplexity_at_switches"]] == [4321.0]
-    assert "4321.0 [3000, 5000]" in (experiment / "results" / "summary.md").read_text(encoding="utf-8")
-    assert "mix languages" not in (experiment / "results" / "summary.md").read_text(encoding="utf-8")
+    document = (experiment / "results" / "summary.md").read_text(encoding="utf-8")
+    assert "4321.0 [3000, 5000]" in document
+    assert "mix languages" not in document
+    assert "masked (6.1% to 89.3% by language)" in document
 
 
 def test_what_a_text_says_of_labels_stands_beside_its_perplexity(tmp_path, monkeypatch):

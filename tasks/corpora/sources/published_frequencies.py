@@ -32,11 +32,13 @@ def _words(language: str) -> Iterator[tuple[str, float]]:
     """The words and their frequencies, the most frequent first."""
     from wordfreq import get_frequency_dict
 
-    from tasks.languages.word_lists import listed_languages
+    from tasks.languages.word_lists import ROMANISED_HINDI, listed_languages, word_list
 
     if language not in listed_languages():
         return
-    for word, frequency in get_frequency_dict(language, wordlist="best").items():
+    own = language == ROMANISED_HINDI
+    frequencies = word_list(language) if own else get_frequency_dict(language, wordlist="best")
+    for word, frequency in frequencies.items():
         if not any(map(str.isdigit, word)) and words_of(word) == [word]:
             yield word, frequency
 

@@ -12,11 +12,10 @@ mixed word's or a number's that of its company, so that nothing else is told.
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain, islice, tee
+from itertools import islice, tee
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
@@ -54,6 +53,9 @@ class LanguageLists(TechniqueSettings):
     """For each language of the text (ISO 639-1) the words that are kept: so many of its most frequent words by
     ``wordfreq`` that are no name of a person, city or country; ``allow_list``, the list of safe English words that
     ships with palimpsest; a file, one word a line; ``all``."""
+    keep_switch_points: bool = False
+    """The two words where the language changes are kept if they are on the whole published list of their language,
+    names aside: where people switch can be studied. More is given away (docs/languages.md)."""
     sample_lines: int = Field(default=20_000, ge=1)
     """The languages are learned from so many lines at the beginning of the text; they stand in memory."""
     tell_languages: bool = False
@@ -95,29 +97,30 @@ class WordsByLanguage(Technique):
     """Keep the words of lists by language."""
 
     def __init__(self, settings: LanguageLists) -> None:
+        from tasks.languages.mixing import MaskedWords
+
         self.name = settings.kind
-        self.languages = tuple(settings.lists)
+        self.mixes = tuple(settings.lists)
+        # A language in other letters than its own is told as some other one by those who look at the whole text.
+        self.languages = () if any("-" in code for code in self.mixes) else self.mixes
+        self.by_language: MaskedWords = MaskedWords(self.mixes)
         self._sample_lines, self._mask_names = settings.sample_lines, settings.mask_names
-        self._divide = divider(self.languages)
+        self._divide = divider(self.mixes)
         self._lists = {language: self._list(language, entry) for language, entry in settings.lists.items()}
         self.kept_by_language = {language: words for language, words in self._lists.items() if words is not None}
         limited = self.kept_by_language.values()
         self.kept_words = frozenset.intersection(*limited) if limited else None
-        self._words: Counter[str] = Counter()
-        self._masked: Counter[str] = Counter()
+        switching = settings.lists if settings.keep_switch_points else ()
+        self._at_switches = {language: self._frequent(language, None) for language in switching}
         self._tells = settings.tell_languages
         self._told_bits, self._told = 0.0, 0
 
     def findings(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding]]]:
         """Each line with its words that are not on the list of their language."""
-        from tasks.languages.word_languages import WordLanguages
+        from tasks.languages.word_languages import tagged_lines
 
-        lines = iter(lines)
-        sample = list(islice(lines, self._sample_lines))
-        model = WordLanguages(self.languages, [self._divide(line) for line in sample], names=self._mask_names)
-        raw, words = tee(chain(sample, lines))
-        tagged_lines = zip(raw, model.tag(map(self._divide, words)), strict=True)
-        found = ((line, tagged.words, self._of_line(line, tagged)) for line, tagged in tagged_lines)
+        model, read = tagged_lines(self.mixes, lines, self._sample_lines, names=self._mask_names)
+        found = ((line, tagged.words, self._of_line(line, tagged)) for line, tagged in read)
         for line, _, findings in self._telling(model, found) if self._tells else found:
             yield line, [finding for _, finding in findings]
 
@@ -129,11 +132,11 @@ class WordsByLanguage(Technique):
             told = []
             for place, finding in findings:
                 by_company = tagged.around[place]  # (K,)
-                known = finding.language in self.languages
-                number = self.languages.index(finding.language) if known else int(by_company.argmax())
+                known = finding.language in self.mixes
+                number = self.mixes.index(finding.language) if known else int(by_company.argmax())
                 self._told += 1
                 self._told_bits -= math.log2(max(float(by_company[number]), _LEAST))
-                told.append((place, replace(finding, language=self.languages[number])))
+                told.append((place, replace(finding, language=self.mixes[number])))
             yield line, words, told
 
     def spans(self, line: str) -> list[tuple[int, int]]:
@@ -146,12 +149,9 @@ class WordsByLanguage(Technique):
         return found
 
     def in_force(self) -> dict[str, Any]:
-        """How many words each list has, which share of each language's words was masked, and bits that markers tell."""
+        """How many words each list has (``None``: all there are), and bits that markers tell."""
         return {
-            "list_words": {language: None if words is None else len(words) for language, words in self._lists.items()},
-            "masked_by_language": {
-                language: self._masked[language] / count for language, count in sorted(self._words.items())
-            },
+            "list_words": {code: None if words is None else len(words) for code, words in self._lists.items()},
             "told_bits": self._told_bits / self._told if self._told else None,
         }
 
@@ -160,36 +160,42 @@ class WordsByLanguage(Technique):
         """Of all languages of the text: a name of one stands in sentences of another."""
         from tasks.labelled_text.value_pools import names_and_places
 
-        return names_and_places(self.languages)
+        return names_and_places(self.mixes)
 
     def _list(self, language: str, entry: int | str) -> frozenset[str] | None:
         """Folded; ``None`` for all words there are."""
-        from tasks.languages.word_lists import word_list
-
         if entry == _ALL:
             return None
         if isinstance(entry, int):
-            frequent = (fold(word) for word in word_list(language))
-            safe = (word for rank, word in enumerate(frequent) if rank < _NEVER_NAMES or word not in self._names)
-            return frozenset(islice(safe, entry))
+            return self._frequent(language, entry)
         return read_word_list(SHIPPED_LIST if entry == _SHIPPED else entry).words
+
+    def _frequent(self, language: str, most: int | None) -> frozenset[str]:
+        """The most frequent words that are no names, folded; empty where there is no published list."""
+        from tasks.languages.word_lists import word_list
+
+        frequent = (fold(word) for word in word_list(language))
+        safe = (word for rank, word in enumerate(frequent) if rank < _NEVER_NAMES or word not in self._names)
+        return frozenset(islice(safe, most))
 
     def _of_line(self, line: str, tagged: "TaggedLine") -> list[tuple[int, Finding]]:
         """What is masked, each behind the number of its word."""
+        from tasks.languages.mixing import beside_switches
         from tasks.languages.word_languages import NAME
 
         found = []
+        switching = beside_switches(tagged.languages) if self._at_switches else ()
         for number, (position, word, language) in enumerate(tagged.places(line)):
-            name = language or "none"
             for start, end in word_spans(word):
-                self._words[name] += 1
-                if not self._keeps(fold(word[start:end]), language):
-                    self._masked[name] += 1
+                form = fold(word[start:end])
+                at_switch = number in switching and form in self._at_switches.get(language or "", ())
+                if not at_switch and not self._keeps(form, language):
                     place = position + start, position + end
                     label = word_class(word[start:end])
-                    reason = "a name" if language == NAME else f"not on {name}'s list"
+                    reason = "a name" if language == NAME else f"not on the list of {language or 'any language'}"
                     told = language if self._tells else None
                     found.append((number, Finding(*place, label, self.name, None, reason, told)))
+        self.by_language.add(line, tagged, (finding.start for _, finding in found))
         return found
 
     def _keeps(self, form: str, language: str | None) -> bool:

@@ -1,8 +1,11 @@
 """Lists by language: a word is kept by the list of the language that it has where it stands."""
 
+import json
+
 import pytest
 
 from tasks.cli import main
+from tasks.corpora.word_list import read_word_list
 from tasks.errors import ParameterError
 from tasks.masking.lists.language_lists import LanguageLists
 from tasks.masking.technique import MaskingTally
@@ -26,7 +29,7 @@ def masked(lists, lines=LINES, **settings):
 def test_everyday_words_of_both_languages_are_kept():
     texts, technique, tally = masked({"en": "allow_list", "es": 10_000})
     assert tally.masked_words <= 2, texts
-    shares = technique.in_force()["masked_by_language"]
+    shares = technique.by_language.shares
     assert max(shares["en"], shares["es"]) < 0.1
 
 
@@ -75,6 +78,10 @@ def test_kept_words_are_written_with_their_language(tmp_path):
     kept = (tmp_path / "kept.txt").read_text(encoding="utf-8").splitlines()
     assert {"the\ten", "nada\tes", "no", "no\ten", "no\tes"} <= set(kept)
     assert "nada" not in kept
+    lists = ["--technique", "language_lists", "--set", "lists={en: 500, hi-Latn: 500}"]
+    assert main(["mask", *arguments, *lists]) == 0
+    by_language = read_word_list(tmp_path / "kept.txt", of_languages=True).by_language
+    assert "mujhe" in by_language["hi-Latn"]
 
 
 def test_the_list_may_be_a_file(tmp_path):
@@ -146,14 +153,48 @@ def test_refusals(lists, error):
         check_settings(LanguageLists, {"kind": "language_lists", "lists": lists}, "options")
 
 
-def test_what_a_technique_masked_of_each_language_is_told(tmp_path, capsys):
-    """The English list masks the Spanish half: whoever asks is warned."""
-    text, output, sidecar = (tmp_path / name for name in ("text.txt", "masked.txt", "sidecar.jsonl"))
+def test_every_report_says_what_was_masked_of_each_language(tmp_path, capsys):
+    """By a technique that knows no languages as by one that does; whoever reads it is warned of an English list."""
+    text, output, sidecar, report = (tmp_path / name for name in ("text.txt", "masked.txt", "spans.jsonl", "a.json"))
     text.write_text("\n".join(LINES) + "\n", encoding="utf-8")
-    tell = ["languages", "--pair", "en,es", "--input", str(text), "--sidecar", str(sidecar)]
-    for technique, warned in (("allow_list", True), ("language_lists", False)):
-        files = ["--input", str(text), "--output", str(output), "--sidecar", str(sidecar)]
-        assert main(["mask", "--technique", technique, *files]) == 0
-        capsys.readouterr()
-        assert main(tell) == 0
-        assert ("masked more than 2 times" in capsys.readouterr().err) == warned
+    files = ["--input", str(text), "--output", str(output), "--sidecar", str(sidecar), "--report", str(report)]
+    for technique, options in (
+        ("allow_list", ["--languages", "en,es"]),
+        ("language_lists", []),
+        ("combination", ["--set", "rule=union", "--set", "parts=[{kind: language_lists}, {kind: allow_list}]"]),
+        ("allow_list", []),
+    ):
+        assert main(["mask", "--technique", technique, *options, *files]) == 0
+        assert ("masked more than 2 times" in capsys.readouterr().err) == (bool(options))
+        measured = json.loads(report.read_text())["measured"]
+        shares = measured["masked_by_language"]
+        assert measured["most_masked_language"] == max(shares.values(), default=None)
+        assert (shares == {}) == (technique == "allow_list" and not options)
+        if shares:
+            tell = ["languages", "--pair", "en,es", "--input", str(text), "--sidecar", str(sidecar)]
+            assert main([*tell, "--report", str(tmp_path / "told.json")]) == 0
+            assert json.loads((tmp_path / "told.json").read_text())["measured"]["masked_by_language"] == shares
+            capsys.readouterr()
+
+
+def test_a_preview_says_of_each_word_its_language(tmp_path, capsys):
+    (tmp_path / "text.txt").write_text("\n".join(LINES) + "\n", encoding="utf-8")
+    options = ["--technique", "allow_list", "--languages", "en,es", "--input", str(tmp_path / "text.txt")]
+    assert main(["preview", *options]) == 0
+    shown = capsys.readouterr().out
+    assert "es: not on the allow list" in shown
+    assert "en: not on the allow list" not in shown
+
+
+def test_words_at_a_switch_are_kept_where_they_are_words_of_their_language():
+    """A name at a switch is none of them, and neither is a word elsewhere."""
+    lines = [*LINES, "the carburettor estaba sucio", "we saw that carburettor with filomena ayer por la noche"]
+    lists = {"en": 500, "es": 500}
+    texts = []
+    for keep in (False, True):
+        technique = LanguageLists(kind="language_lists", lists=lists, keep_switch_points=keep).build(None, 1)
+        masked_lines = technique.mask(lines, "mask", MaskingTally(), with_spans=False)
+        texts.append([text for text, _ in masked_lines])
+    assert texts[0][5] == "the [MASK] estaba [MASK]"
+    assert texts[1][5] == "the carburettor estaba [MASK]"
+    assert texts[1][6].split()[3:6] == ["[MASK]", "with", "[MASK]"]
