@@ -144,6 +144,20 @@ class TransformerSettings(Settings):
     since ``dvc.yaml`` makes each stage depend on the section of its kind."""
 
 
+class LanguageFactorSettings(Settings):
+    """The language of the next word is predicted first, then the word (``language_factors``)."""
+
+    codes: Languages = Field(min_length=2)
+    """The languages that the text mixes, such as [en, es]."""
+    weight: float | None = Field(default=None, ge=0, le=1)
+    """Of the languages of the words to the left against the word model's own opinion of the next language: 0 is the
+    word model as it is without languages; ``null``: both have the exponent under which the validation text is most
+    probable."""
+    switch_weight: float = Field(default=0.0, ge=0, le=1000)
+    """So many times more a word at a switch point counts when the exponents are found: 0 makes the whole text most
+    probable, more gives the other language more of a chance."""
+
+
 class NgramSettings(Settings):
     """An n-gram model with modified Kneser-Ney smoothing."""
 
@@ -152,6 +166,8 @@ class NgramSettings(Settings):
     generic_weight: float | None = Field(default=None, ge=0, le=1)
     """Weight of the generic model in an adapted one; ``null``: the weight under which the validation text is most
     probable."""
+    languages: LanguageFactorSettings | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Of text that mixes them; ``null``: the model knows nothing of languages."""
 
 
 class LoraAdaptation(Settings):
