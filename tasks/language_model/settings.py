@@ -54,6 +54,30 @@ class ArchitectureSettings(Settings):
     """What a position attends to. ``sentence``: the words of its own sentence, one sentence a row; ``packed``: the
     same, with several sentences in a row, so that little is padding; ``stream``: all that stands before it in a window
     of the running text, sentences before its own as well."""
+    positions: Literal["learned", "rotary", "switching", "switching_pairs"] = Field(
+        default="learned", exclude_if=lambda value: value == "learned"
+    )
+    """How a word knows its place. ``learned``: a vector for each place; ``rotary``: queries and keys are turned by an
+    angle in proportion to it; ``switching``: the same, and at each switch point the turn changes its direction;
+    ``switching_pairs``: the same, and how far a word stands behind the one before it is learned for each pair of
+    languages. All but ``learned`` need the context ``sentence``."""
+    languages: Languages = Field(default_factory=list, exclude_if=lambda value: not value)
+    """The languages that the text mixes, such as [en, es]: what the two last kinds of positions go by. They are told by
+    the words to the left."""
+
+    @model_validator(mode="after")
+    def _positions_have_what_they_need(self) -> Self:
+        if self.positions.startswith("switching") != bool(self.languages):
+            raise ValueError(
+                f"positions {self.positions!r} with languages {self.languages!r}: the positions switching and "
+                "switching_pairs go by languages such as [en, es], the others by none"
+            )
+        if self.positions != "learned" and (self.context != "sentence" or self.width // self.heads % 2):
+            raise ValueError(
+                f"positions {self.positions!r} with context {self.context!r} and {self.width // self.heads!r} units a "
+                "head: they need the context sentence and an even number of units"
+            )
+        return self
 
     @model_validator(mode="after")
     def _heads_share_the_width(self) -> Self:
