@@ -109,7 +109,7 @@ class TransformerLanguageModel(nn.Module):
         super().__init__()
         self.architecture = architecture
         self.embedding = nn.Embedding(vocabulary_size, architecture.width)
-        self.positions: nn.Module
+        self.positions: nn.Embedding | RotaryPositions
         if architecture.positions == "learned":
             self.positions = nn.Embedding(architecture.maximum_tokens, architecture.width)
         else:

@@ -29,6 +29,11 @@ def turned(states: Tensor, turns: Turns) -> Tensor:
 class RotaryPositions(nn.Module):
     """Ids of words to the turns of their places."""
 
+    frequencies: Tensor
+    shares: Tensor
+    steps: Tensor
+    first: Tensor
+
     def __init__(self, architecture: ArchitectureSettings, vocabulary_size: int) -> None:
         super().__init__()
         self._kind, languages = architecture.positions, len(architecture.languages)
