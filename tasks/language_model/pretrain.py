@@ -87,6 +87,14 @@ def pretrain(
         vocabulary = read_vocabulary(vocabulary_path)
         model = TransformerLanguageModel(settings.architecture, len(vocabulary))
         model.initialise(settings.pretraining.seed)
+        if settings.architecture.languages:
+            from tasks.language_model.encoded_text import encode_text
+            from tasks.language_model.language_factors import TextLanguages
+            from tasks.language_model.transformer.rotary_positions import RotaryPositions
+
+            assert isinstance(model.positions, RotaryPositions)
+            words = encode_text(text, vocabulary)
+            model.positions.know(TextLanguages(settings.architecture.languages, words, vocabulary).factors(words))
         return model, vocabulary
 
     training = TransformerTraining(

@@ -54,6 +54,30 @@ class ArchitectureSettings(Settings):
     """What a position attends to. ``sentence``: the words of its own sentence, one sentence a row; ``packed``: the
     same, with several sentences in a row, so that little is padding; ``stream``: all that stands before it in a window
     of the running text, sentences before its own as well."""
+    positions: Literal["learned", "rotary", "switching", "switching_pairs"] = Field(
+        default="learned", exclude_if=lambda value: value == "learned"
+    )
+    """How a word knows its place. ``learned``: a vector for each place; ``rotary``: queries and keys are turned by an
+    angle in proportion to it; ``switching``: the same, and at each switch point the turn changes its direction;
+    ``switching_pairs``: the same, and how far a word stands behind the one before it is learned for each pair of
+    languages. All but ``learned`` need the context ``sentence``."""
+    languages: Languages = Field(default_factory=list, exclude_if=lambda value: not value)
+    """The languages that the text mixes, such as [en, es]: what the two last kinds of positions go by. They are told by
+    the words to the left."""
+
+    @model_validator(mode="after")
+    def _positions_have_what_they_need(self) -> Self:
+        if self.positions.startswith("switching") != bool(self.languages):
+            raise ValueError(
+                f"positions {self.positions!r} with languages {self.languages!r}: the positions switching and "
+                "switching_pairs go by languages such as [en, es], the others by none"
+            )
+        if self.positions != "learned" and (self.context != "sentence" or self.width // self.heads % 2):
+            raise ValueError(
+                f"positions {self.positions!r} with context {self.context!r} and {self.width // self.heads!r} units a "
+                "head: they need the context sentence and an even number of units"
+            )
+        return self
 
     @model_validator(mode="after")
     def _heads_share_the_width(self) -> Self:
@@ -144,6 +168,20 @@ class TransformerSettings(Settings):
     since ``dvc.yaml`` makes each stage depend on the section of its kind."""
 
 
+class LanguageFactorSettings(Settings):
+    """The language of the next word is predicted first, then the word (``language_factors``)."""
+
+    codes: Languages = Field(min_length=2)
+    """The languages that the text mixes, such as [en, es]."""
+    weight: float | None = Field(default=None, ge=0, le=1)
+    """Of the languages of the words to the left against the word model's own opinion of the next language: 0 is the
+    word model as it is without languages; ``null``: both have the exponent under which the validation text is most
+    probable."""
+    switch_weight: float = Field(default=0.0, ge=0, le=1000)
+    """So many times more a word at a switch point counts when the exponents are found: 0 makes the whole text most
+    probable, more gives the other language more of a chance."""
+
+
 class NgramSettings(Settings):
     """An n-gram model with modified Kneser-Ney smoothing."""
 
@@ -152,6 +190,8 @@ class NgramSettings(Settings):
     generic_weight: float | None = Field(default=None, ge=0, le=1)
     """Weight of the generic model in an adapted one; ``null``: the weight under which the validation text is most
     probable."""
+    languages: LanguageFactorSettings | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Of text that mixes them; ``null``: the model knows nothing of languages."""
 
 
 class LoraAdaptation(Settings):

@@ -190,7 +190,8 @@ def adapt(
     the processor, in one process.
 
     Raises ``ParameterError`` where documents are protected and not given, ``CorpusError`` where they are of another
-    text or each line is one of its own, and ``ModelError`` where the model reads across sentences.
+    text or each line is one of its own, and ``ModelError`` where the model reads across sentences or its positions
+    are not learned vectors.
     """
     private = settings.private
     assert private is not None, "who calls this has looked"
@@ -201,6 +202,11 @@ def adapt(
         raise ModelError(
             f"model {files.model!r} reads across sentences (context 'stream'), so that no gradient is of one line "
             "alone; pretrain one with context 'sentence' or 'packed'"
+        )
+    if model.architecture.positions != "learned":
+        raise ModelError(
+            f"model {files.model!r} has {model.architecture.positions!r} positions, and gradients are clipped line by "
+            "line with 'learned' ones alone; pretrain one with these"
         )
     text = encode_text(files.input, vocabulary, files.markers)
     documents = _documents(private, files, text)

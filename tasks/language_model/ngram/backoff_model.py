@@ -5,12 +5,13 @@ The weights of a mixture are those under which held-out text is most probable, f
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from tasks.language_model.encoded_text import EncodedText
+from tasks.language_model.language_factors import LanguageFactors
 from tasks.language_model.vocabulary import MARKERS, SPECIAL_TOKENS
 
 
@@ -66,6 +67,34 @@ class BackoffModel:
         result[place == 0] = 0.0
         return result
 
+    def class_probabilities(self, tokens: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> np.ndarray:
+        """Probability of each class of words behind those before each id in its sentence (N, C).
+
+        ``classes`` (V, C): the share of each class in each word; ``tokens`` and ``offsets`` as above.
+        """
+        tokens = tokens.astype(np.int64)
+        place = np.arange(len(tokens)) - np.repeat(offsets[:-1], np.diff(offsets))
+        of_context = np.exp(self.orders[0].log_probability)[None] @ classes  # (1, C): nothing before
+        result, index = np.repeat(of_context, len(tokens), axis=0), tokens
+        shorter = np.zeros(self.vocabulary_size, dtype=np.int64)  # of each context, what it is without its first word
+        for length, (lower, higher) in enumerate(pairwise(self.orders), start=2):
+            if not len(higher.keys):
+                break
+            contexts, words = np.divmod(higher.keys, self.vocabulary_size)
+            suffixes = words if length == 2 else find(lower.keys, shorter[contexts] * self.vocabulary_size + words)
+            backoff = np.exp(lower.log_backoff)
+            more = np.exp(higher.log_probability) - backoff[contexts] * np.exp(lower.log_probability[suffixes])
+            of_context = backoff[:, None] * of_context[shorter]
+            for number, share in enumerate(classes[words].T):
+                of_context[:, number] += np.bincount(contexts, more * share, len(of_context))
+            shorter = suffixes
+            before = np.concatenate([[-1], index[:-1]])
+            ends = np.flatnonzero((place >= length - 1) & (before >= 0))
+            result[ends] = of_context[before[ends]]
+            index = np.full(len(tokens), -1, dtype=np.int64)
+            index[ends] = find(higher.keys, before[ends] * self.vocabulary_size + tokens[ends])
+        return result
+
 
 def find(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Index of each wanted key in the sorted ``keys`` (one at least), -1 where it is not there."""
@@ -84,6 +113,8 @@ class NgramMixture:
 
     models: Sequence[BackoffModel]
     weights: Sequence[float]
+    languages: LanguageFactors | None = None
+    """The language of the next word is predicted first; ``None``: it is not."""
 
     def log_probabilities(self, text: EncodedText, targets: np.ndarray | None = None) -> np.ndarray:
         """Of each id of a text (N,), or of ``targets`` (N,) in their places, in nats; 0 at the start of a sentence."""
@@ -93,12 +124,28 @@ class NgramMixture:
             if weight > 0
         ]
         mixed = np.logaddexp.reduce(each, axis=0)
+        if self.languages is not None:
+            asked = text.tokens if targets is None else targets
+            own = self.class_probabilities(text, self.languages.classes)
+            mixed += self.languages.correction(self.languages.expected(text), own, asked)
         mixed[text.offsets[:-1]] = 0.0
         return mixed
 
+    def class_probabilities(self, text: EncodedText, classes: np.ndarray) -> np.ndarray:
+        """Probability of each class of words in place of each id of a text (N, C), whatever its language."""
+        return np.sum(
+            [
+                weight * model.class_probabilities(text.tokens, text.offsets, classes)
+                for model, weight in zip(self.models, self.weights, strict=True)
+                if weight > 0
+            ],
+            axis=0,
+        )
+
     def marker_log_probabilities(self, text: EncodedText) -> np.ndarray:
         """Of all markers together in place of each id of a text (N,), in nats."""
-        each = [self.log_probabilities(text, np.full(len(text.tokens), marker)) for marker in _MARKER_IDS]
+        plain = replace(self, languages=None)  # markers have no language
+        each = [plain.log_probabilities(text, np.full(len(text.tokens), marker)) for marker in _MARKER_IDS]
         return np.logaddexp.reduce(each, axis=0)
 
     def mean_loss(self, text: EncodedText) -> float:

@@ -1,5 +1,7 @@
 """An n-gram model on disk: one ARPA file for each model of the mixture, ``vocabulary.txt`` and ``settings.json``.
 
+A model that predicts the language of the next word has ``languages.safetensors`` beside them.
+
 The files stay apart with their weights in ``settings.json``, rather than one merged file: that mixture is the one that
 was weighted and measured, an adaptation writes its own few megabytes and copies the rest, and DVC's cache holds the
 generic model, the same bytes in every folder, once. KenLM reads each file by itself.
@@ -19,13 +21,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors.numpy import load as read_tables
+from safetensors.numpy import save as tables_as_bytes
 
 from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder, atomic_writer
+from tasks.language_model.language_factors import LanguageFactors
 from tasks.language_model.model_folder import (
     SETTINGS,
     VOCABULARY,
     check_file,
     check_replaceable,
+    checked_content,
     hash_of_file,
     read_settings,
 )
@@ -137,18 +143,26 @@ def _order(
 KIND: Kind = "ngram"
 FORMAT = 1
 _NAMES = ("generic.arpa", "adapted.arpa")
+_LANGUAGES = "languages.safetensors"
 
 
-def save_new(folder: str | Path, model: BackoffModel, vocabulary: Vocabulary) -> None:
+def save_new(
+    folder: str | Path, model: BackoffModel, vocabulary: Vocabulary, languages: LanguageFactors | None = None
+) -> None:
     """Write a folder with one model; an earlier folder stays as it was until the new one is complete."""
     check_replaceable(folder)
     with atomic_folder(folder, private=True) as fresh:
         write_arpa(fresh / _NAMES[0], model, vocabulary)
-        _finish(fresh, [(_NAMES[0], 1.0)], vocabulary)
+        _finish(fresh, [(_NAMES[0], 1.0)], vocabulary, languages)
 
 
 def save_adapted(
-    folder: str | Path, base: str | Path, model: BackoffModel, weight: float, vocabulary: Vocabulary
+    folder: str | Path,
+    base: str | Path,
+    model: BackoffModel,
+    weight: float,
+    vocabulary: Vocabulary,
+    languages: LanguageFactors | None = None,
 ) -> None:
     """Write a folder with the models of ``base`` and, mixed with them by ``weight``, one more."""
     check_replaceable(folder)
@@ -160,17 +174,29 @@ def save_adapted(
             parts.append((name, earlier * (1 - weight)))
         name = _NAMES[1] if len(parts) == 1 else f"adapted-{len(parts)}.arpa"
         write_arpa(fresh / name, model, vocabulary)
-        _finish(fresh, [*parts, (name, weight)], vocabulary)
+        _finish(fresh, [*parts, (name, weight)], vocabulary, languages)
 
 
-def _finish(fresh: Path, parts: list[tuple[str, float]], vocabulary: Vocabulary) -> None:
-    document = {
+def _finish(
+    fresh: Path, parts: list[tuple[str, float]], vocabulary: Vocabulary, languages: LanguageFactors | None
+) -> None:
+    document: dict[str, Any] = {
         "format": FORMAT,
         "kind": KIND,
         "vocabulary": vocabulary.hash,
         "models": [{"file": name, "weight": weight, "sha256": hash_of_file(fresh / name)} for name, weight in parts],
         "files": sorted([VOCABULARY, SETTINGS, *(name for name, _ in parts)]),
     }
+    if languages is not None:
+        tables = {name: getattr(languages, name).astype(np.float32) for name in ("shares", "steps", "first")}
+        with atomic_writer(fresh / _LANGUAGES, private=True, binary=True) as stream:
+            stream.write(tables_as_bytes(tables))
+        document["languages"] = {
+            "codes": languages.languages,
+            "exponents": languages.exponents,
+            "sha256": hash_of_file(fresh / _LANGUAGES),
+        }
+        document["files"].append(_LANGUAGES)
     with atomic_writer(fresh / VOCABULARY, private=True) as stream:
         stream.write("\n".join(vocabulary.tokens) + "\n")
     with atomic_writer(fresh / SETTINGS, private=True) as stream:
@@ -185,7 +211,17 @@ def load(folder: str | Path) -> tuple[NgramMixture, Vocabulary]:
     folder = Path(folder)
     parts, expected = _parts(folder)
     vocabulary = checked_vocabulary(folder, expected)
-    return NgramMixture([read_arpa(folder / name, vocabulary) for name, _ in parts], [w for _, w in parts]), vocabulary
+    models = [read_arpa(folder / name, vocabulary) for name, _ in parts]
+    return NgramMixture(models, [weight for _, weight in parts], _languages(folder)), vocabulary
+
+
+def _languages(folder: Path) -> LanguageFactors | None:
+    said = read_settings(folder, KIND, FORMAT, []).get("languages")
+    if said is None:
+        return None
+    content = checked_content(folder / _LANGUAGES, said["sha256"])
+    tables = {name: table.astype(np.float64) for name, table in read_tables(content).items()}
+    return LanguageFactors(tuple(said["codes"]), exponents=tuple(said["exponents"]), **tables)
 
 
 def _parts(folder: Path) -> tuple[list[tuple[str, float]], str]:

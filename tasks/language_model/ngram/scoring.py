@@ -83,6 +83,7 @@ class NgramNextWord:
         self.vocabulary = vocabulary
         used = [(model, weight) for model, weight in zip(mixture.models, mixture.weights, strict=True) if weight > 0]
         self._models, self._weights = [model for model, _ in used], [weight for _, weight in used]
+        self._languages = mixture.languages
 
     def start(self, columns: np.ndarray) -> None:
         """Forget all histories."""
@@ -90,6 +91,8 @@ class NgramNextWord:
         self._histories = SequenceTree(len(self.vocabulary))
         # By history, of each model: the entry of each order that the history ends in, -1 for none.
         self._entries = [[self._first(model) for model in self._models]]
+        # By history, what its words say of the next language (K,).
+        self._expected = [] if self._languages is None else [self._languages.first]
 
     @staticmethod
     def _first(model: BackoffModel) -> np.ndarray:
@@ -105,6 +108,8 @@ class NgramNextWord:
             self._entries.append(
                 [self._next(*pair, word) for pair in zip(self._models, self._entries[parent], strict=True)]
             )
+            if self._languages is not None:
+                self._expected.append(self._languages.step(self._expected[parent][None], np.array([word]))[0])
         return found
 
     @staticmethod
@@ -130,6 +135,8 @@ class NgramNextWord:
             mixed = np.zeros(len(self.vocabulary))
             for model, weight, entries in zip(self._models, self._weights, self._entries[history], strict=True):
                 mixed += weight * np.exp(_distribution(model, entries))
+            if self._languages is not None:
+                mixed *= self._languages.factor_of_words(self._expected[history], mixed)
             with np.errstate(divide="ignore"):
                 found[row] = torch.from_numpy(np.log(mixed)).float()[torch.from_numpy(self._columns)]
         return found

@@ -1,7 +1,7 @@
 """A Transformer decoder for words: pre-norm blocks, learned positions, tied embeddings (paper 4.2).
 
 The block is GPT-2's (Radford et al. 2019), so weights can be copied to and from that model and results compared.
-One departure: there is no dropout on attention weights.
+One departure: there is no dropout on attention weights. Positions may be rotary instead (``rotary_positions``).
 
 A Transformer on disk: a folder with ``model.safetensors``, ``vocabulary.txt`` and ``settings.json``.
 
@@ -30,6 +30,7 @@ from tasks.language_model.model_folder import (
     read_settings,
 )
 from tasks.language_model.settings import ArchitectureSettings
+from tasks.language_model.transformer.rotary_positions import RotaryPositions, Turns, turned
 from tasks.language_model.vocabulary import Vocabulary, checked_vocabulary
 from tasks.settings.checks import as_plain, check_settings
 
@@ -50,21 +51,24 @@ class Block(nn.Module):
         self.feed_forward_output = nn.Linear(4 * width, width)
         self.dropout = nn.Dropout(0.0)
 
-    def forward(self, hidden: Tensor, visible: Tensor | None = None) -> Tensor:
-        """One layer: (B, T, D) to (B, T, D); ``visible`` as for ``attend``."""
-        hidden = hidden + self.dropout(self.attend(self.attention_norm(hidden), visible))
+    def forward(self, hidden: Tensor, visible: Tensor | None = None, turns: Turns | None = None) -> Tensor:
+        """One layer: (B, T, D) to (B, T, D); ``visible`` and ``turns`` as for ``attend``."""
+        hidden = hidden + self.dropout(self.attend(self.attention_norm(hidden), visible, turns))
         inner = functional.gelu(self.feed_forward_input(self.feed_forward_norm(hidden)), approximate="tanh")
         return hidden + self.dropout(self.feed_forward_output(inner))  # (B, T, D)
 
-    def attend(self, hidden: Tensor, visible: Tensor | None = None) -> Tensor:
+    def attend(self, hidden: Tensor, visible: Tensor | None = None, turns: Turns | None = None) -> Tensor:
         """Each position's mixture of itself and the positions before it: (B, T, D) to (B, T, D).
 
         ``visible`` (B, 1, T, T) says which positions (last) each position sees; without it, all up to itself. Where
         no gradient is wanted it may be the float that is added to the scores: 0, or -inf for what is not seen.
+        ``turns``: what rotary positions turn queries and keys by.
         """
         batch, length, width = hidden.shape
         joined = self.attention_input(hidden).view(batch, length, 3, self.heads, width // self.heads)
         query, key, value = joined.permute(2, 0, 3, 1, 4)  # each (B, H, T, D/H)
+        if turns is not None:
+            query, key = turned(query, turns), turned(key, turns)
         if hidden.is_cuda or not torch.is_grad_enabled():
             mixed = functional.scaled_dot_product_attention(
                 query, key, value, attn_mask=visible, is_causal=visible is None
@@ -105,7 +109,11 @@ class TransformerLanguageModel(nn.Module):
         super().__init__()
         self.architecture = architecture
         self.embedding = nn.Embedding(vocabulary_size, architecture.width)
-        self.positions = nn.Embedding(architecture.maximum_tokens, architecture.width)
+        self.positions: nn.Embedding | RotaryPositions
+        if architecture.positions == "learned":
+            self.positions = nn.Embedding(architecture.maximum_tokens, architecture.width)
+        else:
+            self.positions = RotaryPositions(architecture, vocabulary_size)
         self.dropout = nn.Dropout(0.0)
         self.blocks = nn.ModuleList(Block(architecture.width, architecture.heads) for _ in range(architecture.layers))
         self.final_norm = nn.LayerNorm(architecture.width)
@@ -123,7 +131,7 @@ class TransformerLanguageModel(nn.Module):
         for name, parameter in self.named_parameters():
             if name.endswith("bias"):
                 nn.init.zeros_(parameter)
-            elif "norm" in name:
+            elif "norm" in name or name == "positions.pairs":
                 nn.init.ones_(parameter)
             else:
                 deviation = branch_deviation if "_output." in name else _INITIAL_DEVIATION
@@ -135,11 +143,15 @@ class TransformerLanguageModel(nn.Module):
         In rows of several windows, ``places`` (B, T) is each token's place in its own window and ``segments`` (B, T)
         the window's number: no window sees another, so the hidden states are those of windows in rows of their own.
         """
-        positions = self.positions.weight[: tokens.shape[1]] if places is None else self.positions(places)
-        hidden = self.dropout(self.embedding(tokens) + positions)  # (B, T, D)
+        hidden, turns = self.embedding(tokens), None  # (B, T, D)
+        if isinstance(self.positions, RotaryPositions):
+            turns = self.positions(tokens)
+        else:
+            hidden = hidden + (self.positions.weight[: tokens.shape[1]] if places is None else self.positions(places))
+        hidden = self.dropout(hidden)
         visible = None if segments is None else within_segments(segments)
         for block in self.blocks:
-            hidden = block(hidden, visible)
+            hidden = block(hidden, visible, turns)
         return self.final_norm(hidden)
 
     def logits(self, tokens: Tensor) -> Tensor:

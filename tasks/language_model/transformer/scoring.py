@@ -70,8 +70,10 @@ class TransformerScorer:
         return sample_words(self.next_words(), sentences, likeliest, longest, seed)
 
     def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
-        """As the protocol says. What is longer than the model's positions is scored as a text is."""
-        maximum = self._model.architecture.maximum_tokens
+        """As the protocol says. What is longer than the model's positions is scored as a text is, and all sentences are
+        where positions are rotary."""
+        architecture = self._model.architecture
+        maximum = architecture.maximum_tokens if architecture.positions == "learned" else 0
         found = [np.zeros(len(group)) for group in groups]
         # Hypotheses that differ in unknown words alone are one sequence.
         sequences: list[dict[tuple[int, ...], list[int]]] = [{} for _ in groups]

@@ -1,0 +1,155 @@
+"""The language of the next word, then the word: p(w | h) = sum over languages l of p(l | h) p(w | l, h).
+
+Any word model can be factored so. p(w | l, h) is what it says of w among the words of l: p(w | h) s(l | w) / P(l | h),
+where s is the share of l among the occurrences of w, and P(l | h), the sum of p(w | h) s(l | w) over all words, is what
+the model itself says of the next language. p(l | h) is in proportion to P(l | h)^a q(l | h)^b: q follows the languages
+through all words to the left, where an n-gram model knows the last two. a = 1 and b = 0 is the word model as it was.
+What has no language (the sentence's end, markers, numbers, unknown words) keeps its probability.
+
+Nothing here looks to the right: q goes from word to word by their ids alone, and so is the same for a text and a beam.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from tasks.language_model.encoded_text import EncodedText
+from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+_PRIOR = 1.0
+"""Occurrences that the share of a word begins with, by the published lists and its letters."""
+_STEP_PRIOR = 20.0
+"""Occurrences behind a word that its steps begin with, as behind any word."""
+_LARGEST_EXPONENT = 3.0
+_TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class LanguageFactors:
+    """What is known of the languages of a vocabulary's V words; K languages."""
+
+    languages: tuple[str, ...]
+    shares: np.ndarray
+    """Of each language among the occurrences of each word (V, K); 0 of what is no word."""
+    steps: np.ndarray
+    """Probability of the next language behind each word, by the language that the word has itself (V, K, K)."""
+    first: np.ndarray
+    """Of each language at the beginning of a sentence (K,)."""
+    exponents: tuple[float, float] = (1.0, 0.0)
+    """Of the word model's own opinion of the next language, a, and of that of the words to the left, b."""
+
+    @cached_property
+    def classes(self) -> np.ndarray:
+        """Share of each language and, last, of none in each word (V, K + 1)."""
+        return np.concatenate([self.shares, 1 - self.shares.sum(axis=1, keepdims=True)], axis=1)
+
+    def step(self, expected: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """What is expected behind words (N,), by what was expected of them (N, K)."""
+        shares = self.shares[words]
+        found = expected * np.where(shares.any(axis=1, keepdims=True), shares, 1.0) + _TINY
+        return np.einsum("nk,nkl->nl", found / found.sum(axis=1, keepdims=True), self.steps[words])
+
+    def expected(self, text: EncodedText) -> np.ndarray:
+        """q(l | h) at each id of a text (N, K), by those before it in its sentence."""
+        found = np.tile(self.first, (len(text.tokens), 1))
+        lengths = np.diff(text.offsets)
+        for place in range(2, int(lengths.max())):
+            at = text.offsets[:-1][lengths > place] + place
+            found[at] = self.step(found[at - 1], text.tokens[at - 1])
+        return found
+
+    def correction(self, expected: np.ndarray, own: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """What is added to the word model's log-probability of each target (N,), in nats; 0 for what has no language.
+
+        ``expected``: q (N, K); ``own``: what the word model gives to each of ``classes`` (N, K + 1).
+        """
+        shares = self.shares[targets]
+        spoken = shares.any(axis=1)
+        factor = (shares * self._language_weights(expected, own)).sum(axis=1)
+        return np.log(np.where(spoken, factor, 1.0))
+
+    def factor_of_words(self, expected: np.ndarray, probability: np.ndarray) -> np.ndarray:
+        """What every word's probability (V,) is multiplied by behind one history, q (K,) of which is ``expected``."""
+        own = probability @ self.classes
+        factor: np.ndarray = self.shares @ self._language_weights(expected[None], own[None])[0] + self.classes[:, -1]
+        return factor
+
+    def _language_weights(self, expected: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """p(l | h) / P(l | h), (N, K)."""
+        own = np.maximum(own[:, :-1], _TINY)
+        a, b = self.exponents
+        logs = a * np.log(own) + b * np.log(np.maximum(expected, _TINY))
+        wanted = np.exp(logs - logs.max(axis=1, keepdims=True))
+        together = own.sum(axis=1, keepdims=True) / wanted.sum(axis=1, keepdims=True)
+        return np.asarray(wanted * together / own)
+
+    def fitted(
+        self, text: EncodedText, own: np.ndarray, switch_weight: float, tagger: "TextLanguages"
+    ) -> "LanguageFactors":
+        """With the exponents under which a text is most probable, its words at switch points counted ``1 +
+        switch_weight`` times; ``own`` as above, of each id of the text (N, K + 1)."""
+        from scipy.optimize import minimize
+
+        is_target = text.is_target()
+        expected, own, targets = self.expected(text)[is_target], own[is_target], text.tokens[is_target]
+        weight = 1 + switch_weight * tagger.switches(text)[is_target]
+
+        def loss(exponents: np.ndarray) -> float:
+            tried = replace(self, exponents=(float(exponents[0]), float(exponents[1])))
+            return -float((weight * tried.correction(expected, own, targets)).mean())
+
+        found = minimize(loss, [0.5, 0.5], method="L-BFGS-B", bounds=[(0.0, _LARGEST_EXPONENT)] * 2).x.tolist()
+        return replace(self, exponents=(round(found[0], 4), round(found[1], 4)))
+
+
+class TextLanguages:
+    """The languages of an encoded text's words, each told by its whole sentence: what there is to learn from."""
+
+    def __init__(self, languages: Sequence[str], text: EncodedText, vocabulary: Vocabulary) -> None:
+        from tasks.languages.word_languages import WordLanguages, form_of
+
+        # Special tokens are no words to a tagger, as numbers are none.
+        self._words = ["0"] * len(SPECIAL_TOKENS) + list(vocabulary.tokens[len(SPECIAL_TOKENS) :])
+        self._is_word = np.array([bool(form_of(word)) for word in self._words])
+        self._tagger = WordLanguages(languages, list(self._lines(text)))
+
+    def _lines(self, text: EncodedText) -> Iterator[list[str]]:
+        for begin, end in zip(text.offsets[:-1].tolist(), text.offsets[1:].tolist(), strict=True):
+            yield [self._words[token] for token in text.tokens[begin + 1 : end - 1].tolist()]
+
+    def switches(self, text: EncodedText) -> np.ndarray:
+        """Whether each id of a text (N,) is a word at a switch point."""
+        from tasks.languages.mixing import switch_points
+
+        found = np.zeros(len(text.tokens), dtype=bool)
+        for begin, line in zip(text.offsets.tolist(), self._tagger.tag(self._lines(text)), strict=False):
+            found[[begin + 1 + place for place in switch_points(line.languages)]] = True
+        return found
+
+    def factors(self, text: EncodedText) -> LanguageFactors:
+        """Shares, steps and beginnings as the text has them; mixed words count for the language of their company."""
+        codes = self._tagger.languages
+        languages, words = len(codes), len(self._words)
+        counts, steps = np.zeros((words, languages)), np.zeros((words, languages, languages))
+        first = np.ones(languages)
+        for begin, line in zip(text.offsets.tolist(), self._tagger.tag(self._lines(text)), strict=False):
+            last = None
+            for place, (language, around) in enumerate(zip(line.languages, line.around, strict=True), start=begin + 1):
+                if language is None:
+                    continue
+                number = int(around.argmax())
+                counts[text.tokens[place], number] += 1
+                if last is None:
+                    first[number] += 1
+                else:
+                    steps[text.tokens[place - 1], last, number] += 1
+                last = number
+        prior = np.zeros_like(counts)
+        prior[self._is_word] = self._tagger.shares([self._words[word] for word in np.flatnonzero(self._is_word)])
+        shares = (counts + _PRIOR * prior) / (counts.sum(axis=1, keepdims=True) + _PRIOR)
+        usual = steps.sum(axis=0) + np.eye(languages)
+        usual /= usual.sum(axis=1, keepdims=True)
+        steps = (steps + _STEP_PRIOR * usual) / (steps.sum(axis=2, keepdims=True) + _STEP_PRIOR)
+        return LanguageFactors(tuple(codes), shares * self._is_word[:, None], steps, first / first.sum())

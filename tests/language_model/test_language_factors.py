@@ -1,0 +1,139 @@
+"""A language model that predicts the language of the next word, then the word."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tasks.cli import main
+from tasks.language_model.encoded_text import EncodedText, encode_text
+from tasks.language_model.language_factors import LanguageFactors, TextLanguages
+from tasks.language_model.language_models import open_language_model
+from tasks.language_model.ngram.backoff_model import NgramMixture
+from tasks.language_model.ngram.folder import load
+from tasks.language_model.vocabulary import END_ID, START_ID
+
+ENGLISH = ["the house was very big", "my sister went to school", "we want water and bread", "the school was open"]
+SPANISH = ["mi hermana quiere agua", "la casa era muy grande", "queremos agua y pan", "la escuela estaba abierta"]
+MIXED = ["my sister went to la escuela", "la casa era very big", "we want agua y pan", "queremos water and bread"]
+LINES = (ENGLISH * 3 + SPANISH * 3 + MIXED) * 2
+VALID = [
+    "my sister was very big",
+    "la hermana quiere pan",
+    "the house was abierta",
+    "mi casa era open",
+    "la 7 casa era xyz",
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Texts, a vocabulary and models: plain, factored, and the plain one by the weight 0."""
+    folder = tmp_path_factory.mktemp("factors")
+    for name, lines in (("text", LINES), ("valid", VALID)):
+        (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    text, valid, vocabulary = (str(folder / name) for name in ("text.txt", "valid.txt", "vocabulary.txt"))
+    assert main(["vocabulary", "--input", text, "--output", vocabulary, "--set", "size=100"]) == 0
+    command = ["pretrain", "--set", "kind=ngram", "--input", text, "--valid", valid, "--vocabulary", vocabulary]
+    languages = ["--set", "ngram.languages.codes=[en, es]"]
+    assert main([*command, "--output", str(folder / "plain")]) == 0
+    assert main([*command, "--output", str(folder / "factored"), *languages]) == 0
+    assert main([*command, "--output", str(folder / "weight0"), *languages, "--set", "ngram.languages.weight=0"]) == 0
+    return folder
+
+
+def read(folder: Path, name: str = "factored") -> tuple[NgramMixture, LanguageFactors, EncodedText]:
+    mixture, vocabulary = load(folder / name)
+    assert mixture.languages is not None
+    return mixture, mixture.languages, encode_text(folder / "valid.txt", vocabulary)
+
+
+def test_a_weight_of_0_is_the_plain_model_byte_for_byte(folder: Path) -> None:
+    plain, other = (
+        {path.name: path.read_bytes() for path in (folder / name).iterdir()} for name in ("plain", "weight0")
+    )
+    assert plain == other
+
+
+def test_text_sentences_and_next_words_agree_and_sum_to_1(folder: Path) -> None:
+    """In one line that changes its language, and one with a number and an unknown word."""
+    model, sentences = open_language_model(folder / "factored"), [tuple(line.split()) for line in VALID]
+    scores, _ = model.score_text(folder / "valid.txt")
+    by_sentence = model.score_sentences([sentences])[0]
+    following = model.next_words()
+    following.start(np.arange(len(following.vocabulary)))
+    place = 0
+    for words, expected in zip(sentences, by_sentence, strict=True):
+        history, total = np.array([0]), 0.0
+        for token in [*following.vocabulary.encode(words), END_ID]:
+            found = following.scores(history)[0].double().numpy()
+            assert np.exp(found).sum() == pytest.approx(1, abs=1e-5)
+            assert found[token] == pytest.approx(scores.log_probability[place], abs=1e-4)
+            total, place = total + float(found[token]), place + 1
+            history = following.extend(history, np.array([token]))
+        assert total == pytest.approx(expected, abs=1e-3)
+
+
+def test_later_words_change_no_earlier_probability(folder: Path) -> None:
+    """Whichever language the line goes on in."""
+    model = open_language_model(folder / "factored")
+
+    def scored(*lines: str) -> np.ndarray:
+        (folder / "changed.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        return model.score_text(folder / "changed.txt")[0].log_probability
+
+    english, spanish = scored("my sister went to school"), scored("my sister went la casa")
+    np.testing.assert_array_equal(english[:3], spanish[:3])
+    assert english[3] != spanish[3]
+
+
+def test_what_classes_get_is_the_sum_over_their_words(folder: Path) -> None:
+    mixture, factors, text = read(folder)
+    words = len(factors.shares)
+    classes = np.random.default_rng(1).random((words, 3))
+    plain = replace(mixture, languages=None)
+    every = np.exp([plain.log_probabilities(text, np.full(len(text.tokens), word)) for word in range(words)])
+    inside = text.tokens != START_ID
+    np.testing.assert_allclose(plain.class_probabilities(text, classes)[inside], (every.T @ classes)[inside], rtol=1e-5)
+
+
+def test_the_words_to_the_left_tell_the_language(folder: Path) -> None:
+    _, factors, text = read(folder)
+    english, spanish = factors.expected(text)[text.offsets[:2] + 3].tolist()
+    assert english[0] > 0.8 > 0.2 > spanish[0]
+    switched = factors.expected(text)[text.offsets[3:4] + 4].tolist()[0]
+    assert switched[1] > 0.8  # 'open' was not seen yet
+
+
+def test_exponents_are_those_that_the_validation_text_asks_for(folder: Path) -> None:
+    """All of it, or above all its words at switch points."""
+    mixture, factors, text = read(folder)
+    plain, (_, vocabulary) = replace(mixture, languages=None), load(folder / "plain")
+    tagger = TextLanguages(["en", "es"], text, vocabulary)
+    switches = tagger.switches(text)
+    assert [int(switches[a:b].sum()) for a, b in zip(text.offsets, text.offsets[1:], strict=False)] == [0, 0, 1, 1, 0]
+    own = plain.class_probabilities(text, factors.classes)
+    gains = [
+        replace(mixture, languages=factors.fitted(text, own, weight, tagger)).log_probabilities(text)
+        - plain.log_probabilities(text)
+        for weight in (0.0, 100.0)
+    ]
+    assert gains[0].sum() > max(gains[1].sum(), 0)
+    assert gains[1][switches].sum() > max(gains[0][switches].sum(), 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["ngram.languages.codes=[en, en]"], "two different codes"),
+        (["ngram.languages.codes=[]"], "at least 2"),
+        (["ngram.languages.codes=[en, es]"], "ngram.languages.weight or --valid"),
+    ],
+)
+def test_refusals(folder: Path, capsys: pytest.CaptureFixture[str], options: Sequence[str], said: str) -> None:
+    command = ["adapt", "--model", str(folder / "plain"), "--input", str(folder / "text.txt"), "--output", "x"]
+    sets = [part for option in [*options, "ngram.generic_weight=0.5"] for part in ("--set", option)]
+    assert main([*command, *sets]) == 1
+    assert said in capsys.readouterr().err
