@@ -178,6 +178,8 @@ def _statistics(files: GenerateMixedFiles, codes: Sequence[str]) -> "SwitchStati
         raise ParameterError(
             "--text needs --mixed, a text to learn from where people switch, or --statistics, not both"
         )
+    if files.write_statistics and not files.mixed:
+        raise ParameterError("--write-statistics writes what is learned from --mixed; give that")
     if files.statistics:
         found = SwitchStatistics.read(files.statistics)
         if sorted(found.languages) != sorted(codes):

@@ -135,7 +135,13 @@ def _recorded(settings: EndpointSettings, path: str) -> dict[tuple[int, str], st
 
 def _asked(settings: EndpointSettings, prompt: str, number: int) -> str:
     from urllib.error import URLError
-    from urllib.request import Request, urlopen
+    from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+
+    class Stay(HTTPRedirectHandler):
+        """The key goes to the address that was given and to no other."""
+
+        def redirect_request(self, *_: object) -> None:
+            return None
 
     if settings.url is None:
         raise ModelError(
@@ -154,9 +160,11 @@ def _asked(settings: EndpointSettings, prompt: str, number: int) -> str:
         if not key:
             raise ParameterError(f"endpoint.key_variable {settings.key_variable!r} is not set in the environment")
         headers["Authorization"] = f"Bearer {key}"
+    # What goes to this machine goes past a proxy that the environment names.
+    opener = build_opener(Stay, *([ProxyHandler({})] if urlsplit(settings.url).hostname in _LOOPBACK else []))
     request = Request(f"{settings.url.rstrip('/')}/chat/completions", json.dumps(body).encode(), headers)
     try:
-        with urlopen(request, timeout=settings.timeout) as reply:
+        with opener.open(request, timeout=settings.timeout) as reply:
             answer = json.load(reply)["choices"][0]["message"]["content"]
     except (URLError, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", None) or type(error).__name__

@@ -124,6 +124,7 @@ def endpoint():
 def test_a_language_model_is_asked_once_and_replayed_without_it(tmp_path, endpoint, monkeypatch):
     url, asked = endpoint
     monkeypatch.setenv("MY_KEY", "secret")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     prompts = write(tmp_path / "p.txt", ["style: {first} and {second} about {topic}", "topic: work", "topic: food"])
     answers, first, second = tmp_path / "a.jsonl", tmp_path / "1.txt", tmp_path / "2.txt"
     common = ["generate-mixed", "--pair", "en,es", "--answers", str(answers), "--set", f"endpoint.prompts={prompts}"]
@@ -153,6 +154,7 @@ def test_thirty_prompts_ship_without_a_place_left_open():
         ([], "give one of --text, --recorded and --answers"),
         (["--text", "TEXT"], "--text needs --mixed"),
         (["--text", "TEXT", "--statistics", "TEXT"], "are not a file of 'palimpsest generate-mixed"),
+        (["--text", "TEXT", "--statistics", "TEXT", "--write-statistics", "NEW"], "from --mixed; give that"),
         (["--text", "ENGLISH", "--mixed", "TEXT"], "has no line in es"),
         (["--text", "TEXT", "--mixed", "TEXT", "--dictionary", "TEXT"], "line 1: needs a word of en, a tab"),
         (["--recorded", "BROKEN"], "line 1: no JSON object with a 'text'"),
