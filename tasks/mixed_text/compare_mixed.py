@@ -32,6 +32,7 @@ from tasks.settings.seeds import Seed
 if TYPE_CHECKING:
     import numpy as np
 
+    from tasks.language_model.vocabulary import Vocabulary
     from tasks.languages.word_languages import WordLanguages
 
 SUMMARY = "compare generated text that mixes languages with real text by what it teaches a language model"
@@ -116,7 +117,7 @@ def compare_mixed(
         raise CorpusError(f"test text {files.test!r} has no switch point; give text that mixes languages")
 
     def ratios(changes: list["np.ndarray"]) -> dict[str, Any]:
-        found = {}
+        found: dict[str, Any] = {}
         for name, chosen in groups.items():
             of_draws = [
                 SentenceSums.of_targets(each, reference.sentence, reference.sentences, chosen) for each in changes
@@ -152,7 +153,7 @@ def compare_mixed(
 class _Trigrams:
     """Models of the base text with something added, and what they make of the test text."""
 
-    def __init__(self, order: int, vocabulary: "Any", base: Sequence[str], test: str) -> None:
+    def __init__(self, order: int, vocabulary: "Vocabulary", base: Sequence[str], test: str) -> None:
         from tasks.language_model.encoded_text import encode_text
         from tasks.language_model.normalisation import normalise
         from tasks.language_model.vocabulary import UNKNOWN_ID

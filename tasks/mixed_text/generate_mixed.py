@@ -156,15 +156,16 @@ def _recorded(path: str) -> Iterator[str]:
     from tasks.corpora.text_lines import NoJson, read_json_line, read_lines
 
     for number, line in enumerate(read_lines(path, "recorded text"), start=1):
+        text: object = line
         if line.startswith("{"):
             try:
-                line = read_json_line(line)["text"]
+                text = read_json_line(line)["text"]
             except (NoJson, KeyError, TypeError):
-                line = None
-            if not isinstance(line, str):
-                raise CorpusError(f"recorded text {path!r}, line {number}: no JSON object with a 'text'")
-        if line.strip():
-            yield " ".join(line.split())
+                text = None
+        if not isinstance(text, str):
+            raise CorpusError(f"recorded text {path!r}, line {number}: no JSON object with a 'text'")
+        if text.strip():
+            yield " ".join(text.split())
 
 
 def _statistics(files: GenerateMixedFiles, codes: Sequence[str]) -> "SwitchStatistics":

@@ -207,7 +207,8 @@ class Splicer:
         self._of_word: dict[str, dict[str, list[tuple[int, int]]]] = {}
         self._entered: dict[str, tuple[list[str], np.ndarray]] = {}
         for code, rows in self._lines.items():
-            places, words = defaultdict(list), defaultdict(list)
+            places: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+            words: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
             for number, row in enumerate(rows):
                 for place, word in enumerate(row):
                     places[self._class[code][word]].append((number, place))
