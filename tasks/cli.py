@@ -28,6 +28,8 @@ COMMANDS: dict[str, str] = {
     "count-words": "tasks.corpora.count_words",
     "languages": "tasks.languages.languages",
     "conclusion": "tasks.languages.conclusion",
+    "generate-mixed": "tasks.mixed_text.generate_mixed",
+    "compare-mixed": "tasks.mixed_text.compare_mixed",
     "vocabulary": "tasks.language_model.vocabulary_command",
     "generate-labelled": "tasks.labelled_text.generate_labelled",
     "mask": "tasks.masking.mask",

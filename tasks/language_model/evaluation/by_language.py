@@ -17,8 +17,16 @@ _MIXED_LINE = 20
 def language_groups(
     values: np.ndarray, known: np.ndarray, text: ReferenceText, languages: Sequence[str]
 ) -> dict[str, SentenceSums]:
-    """Known words of each language and mixed ones, those at switch points, and all known targets of lines by their
-    code-mixing index; ``values``: log-probability of each target (N,)."""
+    """Known targets of each group; ``values``: log-probability of each target (N,)."""
+    return {
+        name: SentenceSums.of_targets(values, text.sentence, text.sentences, chosen & known)
+        for name, chosen in targets_by_language(text, languages).items()
+    }
+
+
+def targets_by_language(text: ReferenceText, languages: Sequence[str]) -> dict[str, np.ndarray]:
+    """Which targets (N,) are words of each language and mixed ones, which are at switch points, and which are in lines
+    by their code-mixing index."""
     from tasks.languages.mixing import code_mixing_index, switch_points
     from tasks.languages.word_languages import MIXED, WordLanguages
 
@@ -35,13 +43,9 @@ def language_groups(
         index[number] = code_mixing_index(line.languages)
     of_line = index[text.sentence]
     groups = {language: tag == language for language in (*languages, MIXED)}
-    groups |= {
+    return groups | {
         "switch points": switch,
         "lines in one language": of_line == 0,
         f"lines mixed up to {_MIXED_LINE}": (of_line > 0) & (of_line <= _MIXED_LINE),
         f"lines mixed more than {_MIXED_LINE}": of_line > _MIXED_LINE,
-    }
-    return {
-        name: SentenceSums.of_targets(values, text.sentence, text.sentences, chosen & known)
-        for name, chosen in groups.items()
     }

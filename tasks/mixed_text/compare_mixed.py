@@ -1,0 +1,244 @@
+"""Compare texts that mix languages, made and real, by what they teach a language model about switches.
+
+Equally many words of each text are added to text in one language, a trigram model with modified Kneser-Ney smoothing is
+made of both, and its perplexity on real test text is held against that of the model without them: over known words at
+switch points, and in lines that are mixed and not. Beside it stand splices of random lines, cut anywhere, which is what
+a text has to beat, and how often people switch. The words are drawn several times; intervals are paired, over test
+lines and draws.
+
+The report holds numbers alone.
+
+Example:
+  palimpsest compare-mixed --pair en,es --base spanish_and_english.txt --test test.txt --people real.txt \\
+    --texts generated.txt
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from tasks.command import StageCommand, StageFiles
+from tasks.errors import CorpusError
+from tasks.options import READ
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.base import Settings
+from tasks.settings.resources import ResourceSettings
+from tasks.settings.seeds import Seed
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tasks.language_model.vocabulary import Vocabulary
+    from tasks.languages.word_languages import WordLanguages
+
+SUMMARY = "compare generated text that mixes languages with real text by what it teaches a language model"
+_SPLICES, _SWITCHES, _SAMPLE = "random splices", "switch points", 20_000
+
+
+class CompareMixedSettings(Settings):
+    """How the texts are compared."""
+
+    words: int | None = Field(default=None, ge=100)
+    """Words that are added of each text; as many as the shortest of them has where this is null."""
+    vocabulary: int = Field(default=46_000, ge=1000)
+    """Size of the public vocabulary: the most frequent words of the languages together."""
+    order: int = Field(default=3, ge=2, le=5)
+    """Words of the longest n-gram."""
+    draws: int = Field(default=5, ge=1)
+    """How often the words are drawn from each text."""
+    bootstrap_samples: int = Field(default=1000, ge=100)
+    """Resamples for the intervals."""
+    confidence: float = Field(default=0.95, gt=0.5, lt=1)
+    """Level of the intervals."""
+    seed: Seed = 1
+    """Seed of the draws, splices and resamples."""
+
+
+class CompareMixedFiles(StageFiles):
+    """Texts, one sentence a line."""
+
+    pair: str
+    """the languages, as ISO 639-1 codes: en,es"""
+    base: Annotated[str, READ]
+    """lines in one of the languages each, which all models read"""
+    test: Annotated[str, READ]
+    """text of people that mixes the languages, which the models are tested on"""
+    texts: Annotated[list[str], READ] = Field(min_length=1)
+    """texts to be added, each alone"""
+    people: Annotated[str | None, READ] = None
+    """text of people that mixes the languages: added as well, and how often it switches is what texts are held to"""
+
+
+def compare_mixed(
+    settings: CompareMixedSettings, files: CompareMixedFiles, cell: Cell, resources: ResourceSettings
+) -> Report:
+    """Train, test and compare; ``CorpusError`` where a text is empty or too short, or the test text has no switch."""
+    import numpy as np
+
+    from tasks.corpora.sources.published_frequencies import published_frequencies
+    from tasks.corpora.text_lines import read_corpus
+    from tasks.language_model.evaluation.bootstrap import percentile_interval, resampled_means
+    from tasks.language_model.evaluation.by_language import targets_by_language
+    from tasks.language_model.evaluation.reference_text import read_reference_text
+    from tasks.language_model.evaluation.sentence_scores import SentenceSums
+    from tasks.language_model.normalisation import normalise
+    from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
+    from tasks.languages.word_languages import WordLanguages, codes_of
+
+    codes = codes_of(files.pair)
+    base = read_corpus(files.base)
+    texts = {path: read_corpus(path) for path in dict.fromkeys(filter(None, [files.people, *files.texts]))}
+    lengths = {path: sum(len(normalise(line)) for line in lines) for path, lines in texts.items()}
+    words = settings.words or min(lengths.values())
+    for path, length in lengths.items():
+        if length < words:
+            raise CorpusError(f"text {path!r} has {length:,} words; {words:,} are to be added: lower 'words'")
+    model = WordLanguages(
+        codes, (line.split() for line in [*base[:_SAMPLE], *(line for lines in texts.values() for line in lines)])
+    )
+    texts[_SPLICES] = _spliced(base, model, words * settings.draws, settings.seed)
+    frequent = sorted((-share, word) for word, share in published_frequencies(codes).items() if normalise(word))
+    known_words = dict.fromkeys(each for _, word in frequent for each in normalise(word))
+    vocabulary = Vocabulary([*SPECIAL_TOKENS, *known_words][: settings.vocabulary])
+    reference = read_reference_text(files.test)
+    trigrams = _Trigrams(settings.order, vocabulary, base, files.test)
+    without = trigrams.scores([])
+    losses: dict[str, list[np.ndarray]] = {path: [] for path in texts}
+    for draw in range(settings.draws):
+        order = np.random.default_rng([settings.seed, draw])
+        for path, lines in texts.items():
+            losses[path].append(trigrams.scores(_drawn(lines, words, order.permutation(len(lines)))) - without)
+    groups = {name: chosen & trigrams.known for name, chosen in targets_by_language(reference, codes).items()}
+    if not groups[_SWITCHES].any():
+        raise CorpusError(f"test text {files.test!r} has no switch point; give text that mixes languages")
+
+    def ratios(changes: list["np.ndarray"]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, chosen in groups.items():
+            of_draws = [
+                SentenceSums.of_targets(each, reference.sentence, reference.sentences, chosen) for each in changes
+            ]
+            sums = np.stack([each.log_probability for each in of_draws], axis=1)[:, None]  # (S, 1, draws)
+            targets = of_draws[0].targets[:, None].astype(np.float64)
+            if targets.any():
+                means = resampled_means(sums, targets, settings.bootstrap_samples, settings.confidence, settings.seed)
+                found[name] = {
+                    "ratio": float(np.exp(sums.mean(axis=2).sum() / targets.sum())),
+                    "ratio_ci": percentile_interval(np.exp(means[:, 0]), settings.confidence),
+                }
+        return found
+
+    measured = []
+    of_people = _rate(model, texts[files.people]) if files.people else None
+    for path, changes in losses.items():
+        rate = _rate(model, texts[path])
+        found = {
+            "text": Path(path).name,
+            "switch_rate": rate,
+            "switch_rate_by_people": rate / of_people if of_people else None,
+            "ratio": ratios(changes),
+        }
+        if path != _SPLICES:
+            found["against_splices"] = ratios([a - b for a, b in zip(changes, losses[_SPLICES], strict=True)])
+        measured.append(found)
+        print(_shown(found), file=sys.stderr)
+    switches = int(groups[_SWITCHES].sum())
+    return Report(seed=settings.seed).measure(words_added=words, switch_points_tested=switches, by_text=measured)
+
+
+class _Trigrams:
+    """Models of the base text with something added, and what they make of the test text."""
+
+    def __init__(self, order: int, vocabulary: "Vocabulary", base: Sequence[str], test: str) -> None:
+        from tasks.language_model.encoded_text import encode_text
+        from tasks.language_model.normalisation import normalise
+        from tasks.language_model.vocabulary import UNKNOWN_ID
+
+        self._order, self._vocabulary = order, vocabulary
+        self._base = [tuple(words) for line in base if (words := normalise(line))]
+        self._test = encode_text(test, vocabulary)
+        self._is_target = self._test.is_target()
+        self.known = self._test.tokens[self._is_target] != UNKNOWN_ID
+        """Which targets are words of the vocabulary."""
+
+    def scores(self, added: Sequence[tuple[str, ...]]) -> "np.ndarray":
+        """Negative log-probability of each target of the test text, in nats (N,)."""
+        from tasks.language_model.language_models import encode_sentences
+        from tasks.language_model.ngram.kneser_ney import estimate
+
+        text = encode_sentences([*self._base, *added], self._vocabulary)
+        model, _ = estimate(text, self._order, len(self._vocabulary))
+        return -model.log_probabilities(self._test.tokens, self._test.offsets)[self._is_target]
+
+
+def _drawn(lines: Sequence[str], words: int, order: "np.ndarray") -> list[tuple[str, ...]]:
+    """Lines in this order, until they have so many words; the last one is cut."""
+    from tasks.language_model.normalisation import normalise
+
+    found: list[tuple[str, ...]] = []
+    for number in order:
+        line = tuple(normalise(lines[number]))[:words]
+        words -= len(line)
+        found += [line] if line else []
+        if not words:
+            break
+    return found
+
+
+def _spliced(base: Sequence[str], model: "WordLanguages", words: int, seed: int) -> list[str]:
+    """The beginning of a line in one language and the end of one in another, both cut anywhere."""
+    import numpy as np
+
+    from tasks.languages.mixing import spoken
+
+    rng = np.random.default_rng(seed)
+    of: dict[str, list[list[str]]] = {code: [] for code in model.languages}
+    for line in model.tag(text.split() for text in base):
+        if len(set(spoken(line.languages))) == 1:
+            of[spoken(line.languages)[0]].append(line.words)
+    if not all(of.values()):
+        missing = ", ".join(code for code, lines in of.items() if not lines)
+        raise CorpusError(f"the base text has no line in {missing}; it needs lines in each language")
+    found = []
+    while words > 0:
+        one, other = rng.permutation(list(of))[:2]
+        begin, end = (of[code][int(rng.integers(len(of[code])))] for code in (one, other))
+        line = begin[: int(rng.integers(1, len(begin) + 1))] + end[int(rng.integers(len(end))) :]
+        words -= len(line)
+        found.append(" ".join(line))
+    return found
+
+
+def _rate(model: "WordLanguages", lines: Sequence[str]) -> float:
+    """Switches a pair of words."""
+    from tasks.languages.mixing import Mixing
+
+    mixing = Mixing(model.languages)
+    for line in model.tag(text.split() for text in lines):
+        mixing.add(line.languages)
+    return mixing.switches / max(mixing.pairs, 1)
+
+
+def _shown(measured: dict[str, Any]) -> str:
+    parts = []
+    for name, of in (("at switches x", "ratio"), ("against random splices x", "against_splices")):
+        if of in measured:
+            found = measured[of][_SWITCHES]
+            ends = found["ratio_ci"]
+            parts.append(f"{name} {found['ratio']:.3f}" + (f" [{ends[0]:.3f}, {ends[1]:.3f}]" if ends else ""))
+    of_people = measured["switch_rate_by_people"]
+    rate = f"{measured['switch_rate']:.3f} switches a pair" + (f", {of_people:.2f} of people's" if of_people else "")
+    return f"{measured['text']}: {'; '.join(parts)}; {rate}"
+
+
+COMMAND = StageCommand(
+    name="compare_mixed",
+    stage=compare_mixed,
+    settings=CompareMixedSettings,
+    files=CompareMixedFiles,
+    section={},
+)

@@ -1,0 +1,303 @@
+"""Make synthetic text that mixes two languages: from text in one language each, or by a language model of your own.
+
+From text: lines in one of the languages are spliced where people switch, and as often. Where that is, is counted in a
+corpus that mixes them, masked or not (--mixed), or was counted before (--statistics). With --dictionary (lines of
+word<TAB>translation, in either direction) an island begins with a translation of the word in whose place it stands, and
+text in one language is enough: then islands are words of the dictionary alone.
+
+By a language model: --answers names a file of its answers. Prompts whose answers it has not go to endpoint.url, which
+speaks OpenAI's protocol; without an address the file has to have them all, and the same lines come out. --recorded
+reads text that somebody else recorded: JSON lines with a "text", or plain lines.
+
+Lines in one language, with much of a third one, that repeat themselves or an earlier line, and refusals are left out
+and counted. The output holds words of the text, and the statistics numbers about it: both are as private as it is.
+
+Examples:
+  palimpsest generate-mixed --pair en,es --mixed masked.txt --text talk.txt --output synthetic.txt
+  palimpsest generate-mixed --pair en,es --answers answers.jsonl --output synthetic.txt \\
+    --set endpoint.url=http://127.0.0.1:8080/v1 --set endpoint.model=NAME
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from tasks.command import StageCommand, StageFiles
+from tasks.errors import CorpusError, ParameterError
+from tasks.mixed_text.language_model_text import EndpointSettings
+from tasks.options import READ, WRITE, Role
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.base import Settings
+from tasks.settings.resources import ResourceSettings
+from tasks.settings.seeds import Seed
+
+if TYPE_CHECKING:
+    from tasks.mixed_text.switching import SwitchStatistics
+
+SUMMARY = "make synthetic text that mixes two languages, by the statistics of a corpus or a language model"
+_SAMPLE = 20_000
+_THIRD_TIMES, _THIRD_LEAST, _THIRD_WORDS, _THIRD_SHARE = 30.0, 1e-5, 3, 0.3
+"""A word is one of a third language where it is so many times as frequent there as in both of the pair, and so frequent
+at all; a line, where so many words are, and such a share."""
+_REPEATED = 3
+"""A line repeats itself where three words stand in it so often."""
+_REFUSALS = (
+    "i'm sorry, but",
+    "i am sorry, but",
+    "i cannot ",
+    "i can't help",
+    "i can't assist",
+    "as an ai",
+    "i'm unable to",
+)
+
+
+class GenerateMixedSettings(Settings):
+    """How much is made, and by whom."""
+
+    lines: int = Field(default=1000, ge=1)
+    """Lines that are spliced of text; recorded and written ones are all taken."""
+    endpoint: EndpointSettings = EndpointSettings()
+    """A language model of your own, where --answers is given."""
+    seed: Seed = 1
+    """Seed of all draws."""
+
+
+class GenerateMixedFiles(StageFiles):
+    """What text is made of, and where it goes."""
+
+    pair: str
+    """the languages, as ISO 639-1 codes: en,es"""
+    output: Annotated[str, WRITE]
+    """write the lines here, readable for the owner alone"""
+    text: Annotated[list[str], READ] = Field(default_factory=list)
+    """texts whose lines in one of the languages are spliced"""
+    mixed: Annotated[str | None, READ] = None
+    """text that mixes the languages, masked or not, to learn from where people switch"""
+    statistics: Annotated[str | None, READ] = None
+    """what was learned before, in place of --mixed"""
+    write_statistics: Annotated[str | None, WRITE] = None
+    """write what is learned from --mixed: numbers over words of published lists"""
+    dictionary: Annotated[str | None, READ] = None
+    """words of one language and of the other, a pair a line with a tab between"""
+    recorded: Annotated[str | None, READ] = None
+    """text that was recorded, in place of all this: JSON lines with a "text", or plain lines"""
+    answers: Annotated[str | None, Role(writes=True)] = None
+    """answers of a language model, in place of all this: read, and those that are missing asked for and added"""
+
+
+def generate_mixed(
+    settings: GenerateMixedSettings, files: GenerateMixedFiles, cell: Cell, resources: ResourceSettings
+) -> Report:
+    """Make, check and write lines.
+
+    Raises ``ParameterError`` where it is not said what to make them of, ``CorpusError`` where a file is not what it
+    should be, and ``ModelError`` where the endpoint does not answer.
+    """
+    from tasks.corpora.text_lines import write_lines
+    from tasks.languages.mixing import Mixing
+    from tasks.languages.word_languages import codes_of
+
+    codes = codes_of(files.pair)
+    if len(codes) != 2:
+        raise ParameterError(f"--pair {files.pair!r}: give two languages, such as en,es")
+    lines = _lines(settings, files, codes)
+    checked = _Checked(codes)
+    kept = checked.keep(lines)
+    mixing = Mixing(tuple(codes))
+    for languages in checked.languages:
+        mixing.add(languages)
+    write_lines(files.output, kept, private=True)
+    report = Report(seed=settings.seed).measure(synthetic=True, dropped=dict(checked.dropped), **mixing.fields())
+    dropped = ", ".join(f"{count:,} {fault}" for fault, count in checked.dropped.items() if count)
+    rate = f"{mixing.switches / mixing.pairs:.3f}" if mixing.pairs else "no"
+    print(
+        f"{len(kept):,} synthetic lines, {rate} switches a pair of words; dropped: {dropped or 'none'}", file=sys.stderr
+    )
+    if not kept:
+        report.warn("no line was fit to be kept")
+    return report
+
+
+def _lines(settings: GenerateMixedSettings, files: GenerateMixedFiles, codes: Sequence[str]) -> list[str]:
+    from itertools import islice
+
+    from tasks.mixed_text.language_model_text import prompts_of, written_lines
+
+    given = [name for name in ("text", "recorded", "answers") if getattr(files, name)]
+    if len(given) != 1:
+        raise ParameterError("give one of --text, --recorded and --answers: what are the lines made of?")
+    if files.recorded:
+        return list(_recorded(files.recorded))
+    if files.answers:
+        first, second = map(_name, codes)
+        return list(written_lines(settings.endpoint, prompts_of(settings.endpoint, first, second), files.answers))
+    from tasks.mixed_text.switching import Splicer
+
+    statistics = _statistics(files, codes)
+    dictionary = _dictionary(files.dictionary, codes) if files.dictionary else {}
+    lines = _by_language(files.text, codes)
+    if not lines[codes[0]] and not lines[codes[1]]:
+        raise CorpusError(f"text {files.text[0]!r} has no line in one of the languages {', '.join(codes)} alone")
+    if not all(lines.values()) and not dictionary:
+        missing = next(code for code, found in lines.items() if not found)
+        raise CorpusError(f"text {files.text[0]!r} has no line in {missing}; give text of it, or a --dictionary")
+    return [
+        " ".join(words) for words, _ in islice(Splicer(statistics, lines, dictionary, settings.seed), settings.lines)
+    ]
+
+
+def _recorded(path: str) -> Iterator[str]:
+    """``CorpusError`` for a JSON line without a text."""
+    from tasks.corpora.text_lines import NoJson, read_json_line, read_lines
+
+    for number, line in enumerate(read_lines(path, "recorded text"), start=1):
+        text: object = line
+        if line.startswith("{"):
+            try:
+                text = read_json_line(line)["text"]
+            except (NoJson, KeyError, TypeError):
+                text = None
+        if not isinstance(text, str):
+            raise CorpusError(f"recorded text {path!r}, line {number}: no JSON object with a 'text'")
+        if text.strip():
+            yield " ".join(text.split())
+
+
+def _statistics(files: GenerateMixedFiles, codes: Sequence[str]) -> "SwitchStatistics":
+    from itertools import islice
+
+    from tasks.corpora.text_lines import read_lines
+    from tasks.languages.word_languages import WordLanguages
+    from tasks.mixed_text.switching import SwitchStatistics
+
+    if bool(files.mixed) == bool(files.statistics):
+        raise ParameterError(
+            "--text needs --mixed, a text to learn from where people switch, or --statistics, not both"
+        )
+    if files.write_statistics and not files.mixed:
+        raise ParameterError("--write-statistics writes what is learned from --mixed; give that")
+    if files.statistics:
+        found = SwitchStatistics.read(files.statistics)
+        if sorted(found.languages) != sorted(codes):
+            raise CorpusError(f"statistics {files.statistics!r} are of {', '.join(found.languages)}, not of {codes!r}")
+        return found
+    words = (line.split() for line in read_lines(str(files.mixed)))
+    model = WordLanguages(codes, islice(words, _SAMPLE))
+    found = SwitchStatistics.learn(codes, model.tag(line.split() for line in read_lines(str(files.mixed))))
+    if files.write_statistics:
+        found.write(files.write_statistics)
+    return found
+
+
+def _dictionary(path: str, codes: Sequence[str]) -> dict[tuple[str, str], list[str]]:
+    """Translations in both directions; ``CorpusError`` for a line that has not two words."""
+    from tasks.corpora.text_lines import read_lines
+    from tasks.languages.word_languages import form_of
+
+    found: dict[tuple[str, str], list[str]] = {}
+    for number, line in enumerate(read_lines(path, "dictionary"), start=1):
+        words = [part.strip() for part in line.split("\t")]
+        if len(words) != 2 or any(len(word.split()) != 1 for word in words):
+            raise CorpusError(
+                f"dictionary {path!r}, line {number}: needs a word of {codes[0]}, a tab and a word of {codes[1]}"
+            )
+        for code, one, other in ((codes[1], *words), (codes[0], *reversed(words))):
+            found.setdefault((code, form_of(one)), []).append(form_of(other))
+    return found
+
+
+def _by_language(paths: Sequence[str], codes: Sequence[str]) -> dict[str, list[list[str]]]:
+    """Words of the lines that are in one language."""
+    from tasks.corpora.text_lines import read_corpus
+    from tasks.languages.mixing import spoken
+    from tasks.languages.word_languages import WordLanguages
+
+    found: dict[str, list[list[str]]] = {code: [] for code in codes}
+    lines = [line.split() for path in paths for line in read_corpus(path)]
+    model = WordLanguages(codes, lines[:_SAMPLE])
+    for line in model.tag(lines):
+        languages = set(spoken(line.languages))
+        if len(languages) == 1:
+            found[languages.pop()].append(line.words)
+    return found
+
+
+def _name(code: str) -> str:
+    from transformers.models.whisper.tokenization_whisper import LANGUAGES
+
+    return str(LANGUAGES.get(code, code)).title()
+
+
+class _Checked:
+    """Lines that are fit to be kept, their languages, and how many are not, by what is wrong."""
+
+    def __init__(self, codes: Sequence[str]) -> None:
+        self._codes = codes
+        self.dropped: Counter[str] = Counter()
+        self.languages: list[list[str | None]] = []
+
+    def keep(self, lines: Sequence[str]) -> list[str]:
+        """Those without a fault, in their order."""
+        from tasks.languages.mixing import spoken
+        from tasks.languages.word_languages import WordLanguages, form_of
+
+        words = [line.split() for line in lines]
+        forms = [[form for word in line if (form := form_of(word))] for line in words]
+        third = _third_languages(forms, self._codes)
+        kept, seen = [], set[tuple[str, ...]]()
+        model = WordLanguages(self._codes, words[:_SAMPLE])
+        for line, own, of_third, tagged in zip(lines, forms, third, model.tag(words), strict=True):
+            threes = Counter(zip(own, own[1:], own[2:], strict=False))
+            fault = None
+            if line.lower().replace("’", "'").startswith(_REFUSALS):
+                fault = "refusals"
+            elif of_third:
+                fault = "in a third language"
+            elif len(set(spoken(tagged.languages))) < 2:
+                fault = "in one language"
+            elif tuple(own) in seen or max(threes.values(), default=0) >= _REPEATED:
+                fault = "repeated"
+            if fault:
+                self.dropped[fault] += 1
+                continue
+            seen.add(tuple(own))
+            kept.append(line)
+            self.languages.append(tagged.languages)
+        return kept
+
+
+def _third_languages(lines: Sequence[Sequence[str]], codes: Sequence[str]) -> list[bool]:
+    """Which lines have many words of one third language; by the small published lists."""
+    from wordfreq import available_languages, get_frequency_dict
+
+    from tasks.languages.word_lists import word_list
+
+    if not all(map(word_list, codes)):
+        return [False] * len(lines)
+    limit = {
+        word: max(_THIRD_LEAST, _THIRD_TIMES * max(word_list(code).get(word, 0.0) for code in codes))
+        for line in lines
+        for word in line
+    }
+    found = [False] * len(lines)
+    for other in sorted(set(available_languages("small")) - set(codes)):
+        frequency = get_frequency_dict(other, "small")
+        foreign = {word for word, least in limit.items() if frequency.get(word, 0.0) >= least}
+        for number, line in enumerate(lines):
+            hits = sum(word in foreign for word in line)
+            found[number] = found[number] or (hits >= _THIRD_WORDS and hits >= _THIRD_SHARE * len(line))
+    return found
+
+
+COMMAND = StageCommand(
+    name="generate_mixed",
+    stage=generate_mixed,
+    settings=GenerateMixedSettings,
+    files=GenerateMixedFiles,
+    section={},
+)
