@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from scratch_project import GRAPH, make_project
 
 from flows.stages.executor import Executor, State
@@ -26,9 +25,8 @@ def test_an_entry_is_replaced_in_its_place_and_a_new_one_comes_last() -> None:
     assert replaced(TEXT, "fill", "  other:\n    cmd: d\n") is None
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_dvc_did_not_write_like_this_is_left_to_dvc() -> None:
+    for text in [
         "",
         TEXT[:-1],
         TEXT.replace("stages:", "stages: # mine"),
@@ -40,11 +38,9 @@ def test_an_entry_is_replaced_in_its_place_and_a_new_one_comes_last() -> None:
         TEXT.replace("cmd: c", "cmd: &id001 c"),
         f"{TEXT}<<<<<<< HEAD\n",
         f"{TEXT}datasets: []\n",
-    ],
-)
-def test_what_dvc_did_not_write_like_this_is_left_to_dvc(text: str) -> None:
-    assert spans(text) is None
-    assert replaced(text, "raw", "  raw:\n    cmd: d\n") is None
+    ]:
+        assert spans(text) is None
+        assert replaced(text, "raw", "  raw:\n    cmd: d\n") is None
 
 
 LONG = "echo a word and another one and still more words until the line is longer than eighty characters or more"
