@@ -19,14 +19,14 @@ def test_help_lists_every_command_with_a_summary(capsys):
         assert len(line.split(maxsplit=1)[1]) > 15
 
 
-@pytest.mark.parametrize("name", [*cli.COMMANDS, "plan", "run", "report"])
-def test_help_of_each_command_explains_it(name, capsys):
-    with pytest.raises(SystemExit) as exit_status:
-        cli.main([name, "--help"])
-    assert exit_status.value.code == 0
-    output = capsys.readouterr().out
-    assert f"usage: palimpsest {name}" in output
-    assert len(output) > 300
+def test_help_of_each_command_explains_it(capsys):
+    for name in [*cli.COMMANDS, "plan", "run", "report"]:
+        with pytest.raises(SystemExit) as exit_status:
+            cli.main([name, "--help"])
+        assert exit_status.value.code == 0
+        output = capsys.readouterr().out
+        assert f"usage: palimpsest {name}" in output
+        assert len(output) > 300
 
 
 def test_a_command_leaves_no_core_dump():

@@ -44,19 +44,19 @@ COMPRESSIONS = {
 }
 
 
-@pytest.mark.parametrize("name", COMPRESSIONS)
-def test_every_compression_gives_the_same_lines(tmp_path, name):
-    (tmp_path / "file").write_bytes(COMPRESSIONS[name](TEXT))
-    assert list(read_compressed_lines(tmp_path / "file")) == LINES
+def test_every_compression_gives_the_same_lines(tmp_path):
+    for name in COMPRESSIONS:
+        (tmp_path / "file").write_bytes(COMPRESSIONS[name](TEXT))
+        assert list(read_compressed_lines(tmp_path / "file")) == LINES
 
 
-@pytest.mark.parametrize("name", ["gzip", "bzip2", "xz", "zstandard", "compress"])
-def test_a_file_that_is_cut_off_is_an_error(tmp_path, name):
-    whole = COMPRESSIONS[name](TEXT)
-    # compress has no end mark: only what breaks inside its head can be told.
-    (tmp_path / "file").write_bytes(whole[:2] if name == "compress" else whole[:-6])
-    with pytest.raises(CorpusError, match=r"is damaged or cut off behind line \d .*; fetch it again"):
-        list(read_compressed_lines(tmp_path / "file"))
+def test_a_file_that_is_cut_off_is_an_error(tmp_path):
+    for name in ["gzip", "bzip2", "xz", "zstandard", "compress"]:
+        whole = COMPRESSIONS[name](TEXT)
+        # compress has no end mark: only what breaks inside its head can be told.
+        (tmp_path / "file").write_bytes(whole[:2] if name == "compress" else whole[:-6])
+        with pytest.raises(CorpusError, match=r"is damaged or cut off behind line \d .*; fetch it again"):
+            list(read_compressed_lines(tmp_path / "file"))
 
 
 def test_bytes_that_are_no_zstandard_are_an_error(tmp_path):

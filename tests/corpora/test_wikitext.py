@@ -75,18 +75,15 @@ def test_published_parts_stay_and_test_has_the_first_right_to_a_sentence(folder,
     assert tally.texts == sum(tally.sentences.values()) + sum(tally.left_out.values())
 
 
-@pytest.mark.parametrize(
-    ("tokenised", "written"),
-    [
+def test_tokens_are_put_together():
+    for tokenised, written in [
         ("2 @.@ 7 – 2 @.@ 2 kg ( 1 @.@ 5 lb )", "2.7 – 2.2 kg (1.5 lb)"),
         ("10 @,@ 000 @,@ 000 people , or 5 %", "10,000,000 people, or 5%"),
         ('only " red " , " blue " and " green "', 'only "red", "blue" and "green"'),
         ("we 'll see ; they 've gone : they 're out !", "we'll see; they've gone: they're out!"),
         ("the players ' room", "the players ' room"),
-    ],
-)
-def test_tokens_are_put_together(tokenised, written):
-    assert put_together(tokenised) == written
+    ]:
+        assert put_together(tokenised) == written
 
 
 def test_what_is_no_wikitext_is_said(folder, tmp_path):

@@ -1,7 +1,5 @@
 """The article in front of a fill, and the fill that is one."""
 
-import pytest
-
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.filling.choice import ForbiddenOriginals
 from tasks.filling.filled_corpus import CorpusFiller, Shard
@@ -31,9 +29,8 @@ def filled(line, *words, forbidden=None):
     return filler.fill_shard(Shard(0, 1, [line], records)).lines[0]
 
 
-@pytest.mark.parametrize(
-    ("line", "words", "expected"),
-    [
+def test_articles_agree_with_the_words_behind_them():
+    for line, words, expected in [
         ("it is a [MASK]", ["apple"], "it is an apple"),
         ("it is an [MASK]", ["university"], "it is a university"),
         ("That was an [MASK], a [MASK] and a [MASK]", ["hour", "dog", "MBA"], "That was an hour, a dog and an MBA"),
@@ -50,10 +47,8 @@ def filled(line, *words, forbidden=None):
         ("Sie ist an [MASK]", ["Bord"], "Sie ist an Bord"),
         ("the banana [MASK] is it", ["owl"], "the banana owl is it"),
         ("it is a cat, an [MASK]? a owl", ["apple"], "it is a cat, an apple? a owl"),
-    ],
-)
-def test_articles_agree_with_the_words_behind_them(line, words, expected):
-    assert filled(line, *words) == expected
+    ]:
+        assert filled(line, *words) == expected
 
 
 def test_where_words_are_forbidden_a_fill_does_not_become_one():

@@ -158,9 +158,16 @@ def test_weights_make_a_draw_without_replacement_unbiased():
     assert np.mean(estimates) == pytest.approx(1.8, abs=0.05)
 
 
-@pytest.mark.parametrize("kind", [random_llama, random_gpt2])
-@pytest.mark.parametrize("instruction", [None, "Predict"])
-@pytest.mark.parametrize("tokenizer", [TOKENIZER, SENTENCE_PIECES], ids=["bytes", "sentence_piece"])
+@pytest.mark.parametrize(
+    ("kind", "instruction", "tokenizer"),
+    [
+        (random_llama, None, TOKENIZER),
+        (random_llama, "Predict", SENTENCE_PIECES),
+        (random_gpt2, None, SENTENCE_PIECES),
+        (random_gpt2, "Predict", TOKENIZER),
+    ],
+    ids=["llama", "llama, told what to do", "gpt2", "gpt2, told what to do"],
+)
 def test_every_shape_of_line_is_filled_and_batches_change_nothing(kind, instruction, tokenizer):
     model = kind(tokenizer)
     for settings in (Top1(kind="top_1"), TopK(kind="top_k", k=4), Sample(kind="sample")):

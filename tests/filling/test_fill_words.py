@@ -1,6 +1,5 @@
 """What is written in the place of a marker: a word where a word stood, a figure where the text asks for one."""
 
-import pytest
 from scripted_model import ScriptedModel
 
 from tasks.filling.fill_words import fits, is_strong, unwanted, wanted
@@ -12,9 +11,8 @@ from tasks.filling.methods.top_1 import BestWord
 from tasks.filling.methods.unigram import UnigramFiller
 
 
-@pytest.mark.parametrize(
-    ("line", "want"),
-    [
+def test_what_is_wanted():
+    for line, want in [
         ("he is [MASK] years old", "word"),
         ("it costs $[MASK] now", "figure"),
         ("up by [MASK]%", "figure"),
@@ -26,10 +24,8 @@ from tasks.filling.methods.unigram import UnigramFiller
         ("it is 5 [MASK]", "word"),
         ("in [DATE]", "either"),
         ("see [PERSON]", "word"),
-    ],
-)
-def test_what_is_wanted(line, want):
-    assert wanted(read_masked_line(line, 1, merge_markers=True), 0) == want
+    ]:
+        assert wanted(read_masked_line(line, 1, merge_markers=True), 0) == want
 
 
 def test_what_fits():

@@ -9,7 +9,7 @@ import pytest
 from prefect_server import PASSWORD_VARIABLE, log_in
 from scratch_project import GRAPH, Project, make_project
 
-from flows.prefect_flow.prefect_api import TemporaryServer
+from flows.prefect_flow import prefect_api
 from flows.stages.processes import Processes
 
 
@@ -54,9 +54,9 @@ def committed(finished: Project) -> Project:
     return finished
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def prefect_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Prefect server that is there already, as PREFECT_API_URL would name it."""
+    """A Prefect server that is there already, as PREFECT_API_URL would name it; with what other tests did there."""
     folder = tmp_path_factory.mktemp("prefect server")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PREFECT_HOME", str(folder / "home"))
@@ -64,7 +64,8 @@ def prefect_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         (folder / "home").mkdir()
         processes = Processes(folder)
     with processes, pytest.MonkeyPatch.context() as patch:
-        server = TemporaryServer(processes, folder)
+        patch.setattr(prefect_api, "START_SECONDS", 600.0)  # the machine may be busy
+        server = prefect_api.TemporaryServer(processes, folder)
         url = server.wait()
         log_in(url, server.password)
         patch.setenv(PASSWORD_VARIABLE, server.password)

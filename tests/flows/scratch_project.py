@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import forked_commands
+
 CHECKOUT = Path(__file__).parents[2]
 
 GRAPH = """
@@ -68,8 +70,7 @@ class Project:
 
     def dvc(self, *arguments: str) -> str:
         """Output of one DVC command, which must succeed."""
-        command = [sys.executable, "-m", "dvc", *arguments]
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
+        done = forked_commands.dvc(self.folder, *arguments)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -81,8 +82,12 @@ class Project:
             if path.is_file() and not path.is_relative_to(self.folder / ".dvc" / "tmp")
         }
 
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run one of our commands, which starts no stage and asks no Prefect server, to its end."""
+        return forked_commands.palimpsest(self.folder, *arguments)
+
     def palimpsest(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run one of our commands to its end."""
+        """Run one of our commands to its end, in a process of its own."""
         return subprocess.run(
             [sys.executable, "-m", "tasks.cli", *arguments],
             cwd=self.folder,

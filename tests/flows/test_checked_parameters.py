@@ -42,11 +42,11 @@ def test_changed_code_checks_again(remembered: Project, tmp_path: Path, monkeypa
 
 
 def test_a_mistake_is_told_by_plan_and_run_also_after_a_valid_run(finished: Project) -> None:
-    assert finished.palimpsest("run").returncode == 0
+    assert finished.command("run").returncode == 0
     assert known_to_be_valid(finished.folder)
     finished.replace("params.yaml", "parallel_stages:", "parallel_stage:")
     for command in ("plan", "run"):
-        done = finished.palimpsest(command)
+        done = finished.command(command)
         assert done.returncode == 1
         assert "parallel_stage" in done.stderr
     assert not known_to_be_valid(finished.folder)
@@ -54,7 +54,7 @@ def test_a_mistake_is_told_by_plan_and_run_also_after_a_valid_run(finished: Proj
 
 def test_with_nothing_to_do_no_settings_are_imported(finished: Project) -> None:
     """They take longer to import than DVC takes to find that nothing is to be done."""
-    assert finished.palimpsest("run").returncode == 0
+    assert finished.command("run").returncode == 0
     for command in ("plan", "run"):
         settings = parameter_file.__name__
         script = f"import sys; from tasks.cli import main; main([{command!r}]); print({settings!r} in sys.modules)"

@@ -11,9 +11,8 @@ def printed(line: str, status: int) -> str:
     return f"Running stage 'raw':\n> palimpsest mask\nprivate words\n{line}\n{FAILED.format(status)}\n"
 
 
-@pytest.mark.parametrize(
-    ("line", "status"),
-    [
+def test_locks_network_and_memory_pass() -> None:
+    for line, status in [
         ("", -9),
         ("", 137),
         ("palimpsest: error: another process is making 'data/masked'; wait for it, or end it first", 1),
@@ -24,15 +23,12 @@ def printed(line: str, status: int) -> str:
         ("palimpsest: internal error: OutOfMemoryError at modeling.py:3 in forward. The message is withheld", 70),
         ("palimpsest: internal error: MemoryError at a.py:3 in b. The message is withheld", 70),
         ("palimpsest: internal error: OperationalError at default.py:941 in do_execute.", 70),
-    ],
-)
-def test_locks_network_and_memory_pass(line: str, status: int) -> None:
-    assert may_pass(printed(line, status), 255)
+    ]:
+        assert may_pass(printed(line, status), 255)
 
 
-@pytest.mark.parametrize(
-    ("line", "status"),
-    [
+def test_bad_input_and_defects_do_not() -> None:
+    for line, status in [
         ("palimpsest: error: params.yaml: filling.top_k.k: is missing", 1),
         ("palimpsest: error: no such file: 'a.txt'", 1),
         ("palimpsest: error: the disk is full while writing 'a.txt'; free some space and run it again", 1),
@@ -41,10 +37,8 @@ def test_locks_network_and_memory_pass(line: str, status: int) -> None:
         ("ConnectionError MemoryError timed out", 1),
         ("", 2),
         ("", -15),
-    ],
-)
-def test_bad_input_and_defects_do_not(line: str, status: int) -> None:
-    assert not may_pass(printed(line, status), 255)
+    ]:
+        assert not may_pass(printed(line, status), 255)
 
 
 def test_words_of_a_corpus_decide_nothing() -> None:

@@ -132,7 +132,7 @@ def test_a_stage_without_inputs_and_outputs_always_runs(finished: Project) -> No
 
 def test_a_limit_for_a_step_that_is_not_there_is_told_by_the_plan_too(project: Project) -> None:
     project.replace("params.yaml", "parallel_stages: 2", "parallel_stages: 2, time_limits: {tabel: 5}")
-    done = project.palimpsest("plan")
+    done = project.command("plan")
     assert done.returncode == 1
     assert "resources.time_limits: 'tabel' fits no step of dvc.yaml (did you mean 'table'?)" in done.stderr
 
@@ -147,7 +147,7 @@ def test_making_a_plan_writes_nothing(finished: Project) -> None:
 
 def test_the_plan_command_prints_text_and_json(finished: Project) -> None:
     finished.write("in.txt", "two\n")
-    text = finished.palimpsest("plan", "mask@list")
+    text = finished.command("plan", "mask@list")
     assert text.returncode == 0
     assert text.stdout.splitlines() == [
         "run                       raw        input in.txt changed",
@@ -155,7 +155,7 @@ def test_the_plan_command_prints_text_and_json(finished: Project) -> None:
         "",
         "2 stages: 1 will run, 1 will run if their inputs change, 0 unchanged",
     ]
-    document = json.loads(finished.palimpsest("plan", "--json").stdout)
+    document = json.loads(finished.command("plan", "--json").stdout)
     assert document["counts"] == {"run": 1, "run if its inputs change": 7, "unchanged": 0}
     assert document["stages"][0] == {
         "name": "raw",

@@ -41,10 +41,11 @@ def test_a_failing_branch_does_not_stop_the_others(project: Project, prefect_url
     assert failed["error"] == "its command ended with status 1"
 
     # Prefect's own record: one task a stage that was started, named by it, and a failed flow run.
-    tasks = {task["name"]: task["state_type"] for task in ask(prefect_url, "/task_runs/filter", {})}
+    (flow,) = ask(prefect_url, "/flow_runs/filter", {"sort": "START_TIME_DESC", "limit": 1})
+    mine = {"flow_runs": {"id": {"any_": [flow["id"]]}}}
+    tasks = {task["name"]: task["state_type"] for task in ask(prefect_url, "/task_runs/filter", mine)}
     started = [name for name, state in states(done.stdout).items() if state == "ran"]
     assert tasks == dict.fromkeys(started, "COMPLETED") | {"mask@tagger": "FAILED"}
-    (flow,) = ask(prefect_url, "/flow_runs/filter", {})
     assert (flow["state_type"], flow["parameters"]["jobs"], flow["parameters"]["only"]) == ("FAILED", 2, [])
 
     # A server that is configured is used; no other is started.
@@ -76,7 +77,7 @@ def test_a_killed_run_leaves_nothing_behind_and_the_next_one_goes_on(project: Pr
     project.replace("dvc.yaml", SLOW_TABLE, f"touch begun; test -e quick || sleep 60; {SLOW_TABLE}")
     run = project.start("run")
     project.wait_for("begun", run)
-    refused = project.palimpsest("run")
+    refused = project.command("run")
     assert refused.returncode == 1
     assert f"another 'palimpsest run' (process {run.pid}) is at work in this checkout" in refused.stderr
     assert refused.stderr.count("\n") == 1
@@ -98,7 +99,7 @@ def test_a_killed_run_leaves_nothing_behind_and_the_next_one_goes_on(project: Pr
     # Nothing to do: no server is started, and the outcome is the same.
     server_log = project.folder / ".palimpsest" / "logs" / "prefect-server.log"
     server_log.unlink()
-    nothing = project.palimpsest("run", "--json")
+    nothing = project.command("run", "--json")
     assert states(nothing.stdout) == dict.fromkeys(ALL, "unchanged")
     assert not server_log.exists()
 
@@ -107,12 +108,12 @@ def test_after_dvc_repro_there_is_nothing_to_run_and_results_are_shown(finished:
     finished.replace("dvc.yaml", "table.txt", "results/summary.md")
     finished.replace("dvc.yaml", "cat filled/*.txt >", "mkdir -p results; cat filled/*.txt >")
     finished.dvc("repro", "--quiet")
-    done = finished.palimpsest("run")
+    done = finished.command("run")
     assert done.returncode == 0
     assert done.stdout.splitlines()[0] == "8 stages: 0 will run, 0 will run if their inputs change, 8 unchanged"
     assert finished.read("results/summary.md").strip() in done.stdout
     assert done.stderr == ""
-    partly = finished.palimpsest("run", "fill@list-top_1")
+    partly = finished.command("run", "fill@list-top_1")
     assert "3 unchanged" in partly.stdout
     assert finished.read("results/summary.md").strip() not in partly.stdout
 
@@ -120,7 +121,7 @@ def test_after_dvc_repro_there_is_nothing_to_run_and_results_are_shown(finished:
 def test_all_problems_of_the_parameters_are_told_before_anything_starts(project: Project) -> None:
     project.replace("params.yaml", "top_k: {kind: top_k, k: 10}", "top_k: {kind: top_k, k: ten}")
     project.replace("params.yaml", "evaluation: {", "evaluation: {colour: red, ")
-    done = project.palimpsest("run")
+    done = project.command("run")
     assert done.returncode == 1
     assert done.stdout == ""
     assert "2 problems" in done.stderr
@@ -139,14 +140,14 @@ def test_all_problems_of_the_parameters_are_told_before_anything_starts(project:
     ],
 )
 def test_wrong_options_are_one_line_errors(project: Project, arguments: list[str], said: str) -> None:
-    done = project.palimpsest(*arguments)
+    done = project.command(*arguments)
     assert done.returncode == 1
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
 
 
 def test_outside_a_project_there_is_one_line(tmp_path: Path) -> None:
-    done = Project(tmp_path).palimpsest("run")
+    done = Project(tmp_path).command("run")
     assert done.returncode == 1
     assert "is not inside a DVC project" in done.stderr
     assert done.stderr.count("\n") == 1

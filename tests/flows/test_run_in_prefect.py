@@ -53,7 +53,7 @@ def test_overrides_are_a_dvc_experiment_and_leave_the_file_as_it_was(committed: 
 
 
 def test_without_a_commit_nothing_is_overridden(finished: Project) -> None:
-    done = finished.palimpsest("run", "--set", "filling.top_k.k=20")
+    done = finished.command("run", "--set", "filling.top_k.k=20")
     assert done.returncode == 1
     assert "--set records a DVC experiment beside a git commit, and there is none yet" in done.stderr
     assert "k: 10}" in finished.read("params.yaml")
@@ -67,7 +67,7 @@ def test_overrides_of_a_killed_run_are_told_and_put_back(committed: Project, pre
     committed.wait_for("begun", run)
     run.kill()
     run.wait()
-    assert "params.yaml has the overrides of a run with --set" in committed.palimpsest("plan").stderr
+    assert "params.yaml has the overrides of a run with --set" in committed.command("plan").stderr
     committed.write("quick", "")
     again = committed.palimpsest("run", "--json", PREFECT_API_URL=prefect_url)
     assert again.returncode == 0, again.stderr
@@ -77,7 +77,7 @@ def test_overrides_of_a_killed_run_are_told_and_put_back(committed: Project, pre
     # Prefect would take the killed run to be running for ever.
     killed, ended = ask(prefect_url, "/flow_runs/filter", {"sort": "START_TIME_ASC"})[-2:]
     assert (killed["state_name"], ended["state_name"]) == ("Crashed", "Completed")
-    assert committed.palimpsest("plan").stderr == ""
+    assert committed.command("plan").stderr == ""
 
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ def test_cancelling_in_prefect_ends_a_run_of_the_terminal(project: Project, pref
 )
 def test_wrong_values_are_one_line_errors(committed: Project, arguments: list[str], said: str) -> None:
     before = committed.read("params.yaml")
-    done = committed.palimpsest("run", *arguments)
+    done = committed.command("run", *arguments)
     assert done.returncode == 1
     assert said in done.stderr
     assert done.stderr.count("\n") == 1

@@ -83,7 +83,7 @@ def test_the_option_is_parsed() -> None:
     assert parse_only(["technique=a,b", "seed=1", "technique=c"]) == {"technique": ["a", "b", "c"], "seed": ["1"]}
 
 
-@pytest.mark.parametrize("text", ["technique", "=a", "technique=", "technique=a,", "technique=a,method=b"])
-def test_another_form_is_an_error(text: str) -> None:
-    with pytest.raises(ParameterError, match="is not of the form KEY=VALUE"):
-        parse_only([text])
+def test_another_form_is_an_error() -> None:
+    for text in ["technique", "=a", "technique=", "technique=a,", "technique=a,method=b"]:
+        with pytest.raises(ParameterError, match="is not of the form KEY=VALUE"):
+            parse_only([text])

@@ -177,9 +177,9 @@ def test_a_remote_that_cannot_be_written_is_told_in_one_line(
 
 
 def test_sharing_needs_a_server_and_a_remote(project: Project) -> None:
-    done = project.palimpsest("run", "--share", "generic")
+    done = project.command("run", "--share", "generic")
     assert done.returncode == 1
     assert "a Prefect server that all of them reach" in done.stderr
-    refused = project.palimpsest("run", "--share", "--join")
+    refused = project.command("run", "--share", "--join")
     assert refused.returncode == 1
     assert "--share leads a run and --join helps another clone's; give one of them" in refused.stderr

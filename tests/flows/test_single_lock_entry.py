@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-from scratch_project import ALL, GRAPH, Project, make_project
+from scratch_project import GRAPH, make_project
 
 from flows.stages.executor import Executor, State
 from flows.stages.processes import Processes
@@ -26,9 +25,8 @@ def test_an_entry_is_replaced_in_its_place_and_a_new_one_comes_last() -> None:
     assert replaced(TEXT, "fill", "  other:\n    cmd: d\n") is None
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_dvc_did_not_write_like_this_is_left_to_dvc() -> None:
+    for text in [
         "",
         TEXT[:-1],
         TEXT.replace("stages:", "stages: # mine"),
@@ -40,38 +38,32 @@ def test_an_entry_is_replaced_in_its_place_and_a_new_one_comes_last() -> None:
         TEXT.replace("cmd: c", "cmd: &id001 c"),
         f"{TEXT}<<<<<<< HEAD\n",
         f"{TEXT}datasets: []\n",
-    ],
-)
-def test_what_dvc_did_not_write_like_this_is_left_to_dvc(text: str) -> None:
-    assert spans(text) is None
-    assert replaced(text, "raw", "  raw:\n    cmd: d\n") is None
+    ]:
+        assert spans(text) is None
+        assert replaced(text, "raw", "  raw:\n    cmd: d\n") is None
 
 
 LONG = "echo a word and another one and still more words until the line is longer than eighty characters or more"
+COMMANDS = ["cat in.txt", f"{LONG}; cat in.txt", "cat in.txt > raw.txt\n      # 'q: \"'\n      cat in.txt"]
+OTHERS = "".join(
+    f"  other{number}:\n    cmd: |\n      {command} > other{number}.txt\n"
+    f"    deps: [in.txt]\n    outs: [other{number}.txt]\n"
+    for number, command in enumerate(COMMANDS)
+)
+NAMES = ["raw", "mask@list", "fill@list-top_1", "other0", "other1", "other2"]
 
 
-COMMANDS = ["cat in.txt in.txt", f"{LONG}; cat in.txt", "cat in.txt > raw.txt\n      # 'q: \"'\n      cat in.txt"]
-
-
-def run_all(project: Project) -> set[State]:
-    with Processes(project.folder) as processes:
-        executor = Executor(processes, project.folder)
-        return {executor.run(name).state for name in ALL}
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("end", ["", "# a remark\n"])
-def test_the_file_is_the_one_that_dvc_writes(tmp_path: Path, command: str, end: str) -> None:
+def test_the_file_is_the_one_that_dvc_writes(tmp_path: Path) -> None:
     """Byte for byte, first time and again after a change; also where somebody has written a remark into it."""
-    graph = GRAPH.replace("cmd: cat in.txt in.txt > raw.txt", f"cmd: |\n      {command} > raw.txt")
-    ours, peer = make_project(tmp_path / "ours", graph), make_project(tmp_path / "peer", graph)
-    assert run_all(ours) == {State.RAN}
-    peer.dvc("repro", *ALL)
-    assert ours.read("dvc.lock") == peer.read("dvc.lock")
-    for project in (ours, peer):
-        project.write("in.txt", "two\n")
-        project.write("dvc.lock", project.read("dvc.lock") + end)
-    assert run_all(ours) == {State.RAN}
-    peer.dvc("repro", *ALL)
-    assert ours.read("dvc.lock") == peer.read("dvc.lock")
-    assert "Running stage" not in ours.dvc("repro")
+    ours, peer = (make_project(tmp_path / name, GRAPH + OTHERS) for name in ("ours", "peer"))
+    with Processes(ours.folder) as processes:
+        executor = Executor(processes, ours.folder)
+        for number, end in enumerate(("", "", "# a remark\n")):
+            for project in (ours, peer):
+                project.write("in.txt", f"{number}\n")
+                if number:
+                    project.write("dvc.lock", project.read("dvc.lock") + end)
+            assert {executor.run(name).state for name in NAMES} == {State.RAN}
+            peer.dvc("repro", *NAMES)
+            assert ours.read("dvc.lock") == peer.read("dvc.lock")
+    assert "Running stage" not in ours.dvc("repro", *NAMES)

@@ -42,20 +42,17 @@ def test_a_written_file_is_read_back(tmp_path_factory, text):
     assert read_templates(file, KINDS) == [template]
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
+def test_bad_templates_say_what_is_wrong():
+    for line, reason in [
         ("a {CITTY}", r"unknown kind of slot 'CITTY' \(did you mean 'CITY'\?\)"),
         ("a {city}", "a slot is"),
         ("a {CITY", "a single '{' at character 3"),
         ("a } b", "a single '}' at character 3"),
         ("a {CITY|bold}", "unknown modifier 'bold'; allowed: lower, upper, hashtag"),
         ("a \\q", "a single backslash at character 3"),
-    ],
-)
-def test_bad_templates_say_what_is_wrong(line, reason):
-    with pytest.raises(ValueError, match=reason):
-        parsed(line)
+    ]:
+        with pytest.raises(ValueError, match=reason):
+            parsed(line)
 
 
 def test_a_file_names_all_its_bad_lines(tmp_path):

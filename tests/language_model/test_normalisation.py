@@ -1,6 +1,5 @@
 """What counts as a word."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,9 +7,8 @@ from tasks.corpora.masked_text import Marker, escape, format_masked
 from tasks.language_model.normalisation import normalise, normalise_masked
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_words_of_a_text() -> None:
+    for text, words in [
         ("Hello, World!", ["hello", "world"]),
         ("don't stop", ["don't", "stop"]),
         ("don’t ‘quote’ it", ["don't", "quote", "it"]),
@@ -30,10 +28,8 @@ from tasks.language_model.normalisation import normalise, normalise_masked
         ("", []),
         ("... !? --- '", []),
         ("[MASK] and <unk>", ["mask", "and", "unk"]),
-    ],
-)
-def test_words_of_a_text(text: str, words: list[str]) -> None:
-    assert normalise(text) == words
+    ]:
+        assert normalise(text) == words
 
 
 @given(st.text())
@@ -50,9 +46,8 @@ def test_a_word_is_lower_case_and_holds_no_space_bracket_or_outer_apostrophe(tex
         assert word.strip("'") == word
 
 
-@pytest.mark.parametrize(
-    ("line", "entries"),
-    [
+def test_words_and_markers_of_a_masked_line() -> None:
+    for line, entries in [
         ("I met [PERSON] in [MASK].", ["i", "met", "[PERSON]", "in", "[MASK]"]),
         ("[MASK][MASK] twice", ["[MASK]", "[MASK]", "twice"]),
         ("[MASK:es] in [PERSON:en]'s house", ["[MASK]", "in", "[PERSON]", "house"]),
@@ -63,10 +58,8 @@ def test_a_word_is_lower_case_and_holds_no_space_bracket_or_outer_apostrophe(tex
         ("he said '[MASK] is'", ["he", "said", "[MASK]", "is"]),
         (r"a literal [\MASK] and [MASK]", ["a", "literal", "mask", "and", "[MASK]"]),
         ("[mask] is a word", ["mask", "is", "a", "word"]),
-    ],
-)
-def test_words_and_markers_of_a_masked_line(line: str, entries: list[str]) -> None:
-    assert normalise_masked(line) == entries
+    ]:
+        assert normalise_masked(line) == entries
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\n")), min_size=2, max_size=5))

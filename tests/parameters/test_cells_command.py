@@ -2,11 +2,12 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from contextlib import chdir
+from itertools import cycle
 from pathlib import Path
 
+import forked_commands
 import pytest
 import yaml
 
@@ -16,6 +17,8 @@ from tasks.parameters.parameter_file import read_parameters
 
 ROOT = Path(__file__).parents[2]
 ATTACKS = ("x$(touch PWNED)", "x;touch PWNED;", "x'$(touch PWNED)'")
+NAMES = ("templates", "allow_list", "crf", "minilm", "minilm_tuned", "top_k", "baseline0", "recogniser", 1)
+"""One of every section whose names reach a command line, and a seed."""
 
 
 def attacked(document, name, attack):
@@ -46,7 +49,7 @@ def project(tmp_path):
         shutil.copy(ROOT / name, tmp_path)
     shutil.copytree(ROOT / "tasks", tmp_path / "tasks", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "text.txt").write_text("".join(f"The dog number {number} sleeps here.\n" for number in range(40)))
-    subprocess.run([sys.executable, "-m", "dvc", "init", "--quiet", "--no-scm"], cwd=tmp_path, check=True)
+    assert forked_commands.dvc(tmp_path, "init", "--quiet", "--no-scm").returncode == 0
     return tmp_path
 
 
@@ -54,8 +57,7 @@ def repro(project, *arguments):
     """Bare ``dvc repro``, which finds our commands as a user's shell does."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "DVC_NO_ANALYTICS": "1"}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
-    command = [sys.executable, "-m", "dvc", "repro", *arguments]
-    return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True)
+    return forked_commands.dvc(project, "repro", *arguments, environment=environment)
 
 
 def parameters():
@@ -66,9 +68,8 @@ def parameters():
     return document
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
 @pytest.mark.parametrize(
-    "name", ["chat", "templates", "allow_list", "crf", "minilm", "minilm_tuned", "top_k", "baseline0", "recogniser", 1]
+    ("name", "attack"), [*(("chat", attack) for attack in ATTACKS), *zip(NAMES, cycle(ATTACKS), strict=False)]
 )
 def test_the_check_finds_a_command_wherever_a_name_may_stand(tmp_path, monkeypatch, capsys, name, attack):
     monkeypatch.chdir(tmp_path)

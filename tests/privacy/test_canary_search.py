@@ -112,10 +112,10 @@ def search() -> CanarySearch:
     return CanarySearch(CANARIES)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_every_canary_is_found_in_every_form(search, form):
-    found = set().union(*map(search.found_in, unpacked(FORMS[form])))
-    assert sorted(found) == sorted(CANARIES)
+def test_every_canary_is_found_in_every_form(search):
+    for form in FORMS:
+        found = set().union(*map(search.found_in, unpacked(FORMS[form])))
+        assert sorted(found) == sorted(CANARIES), form
 
 
 def test_the_first_part_of_an_address_will_do(search):

@@ -50,18 +50,15 @@ def test_texts_of_other_lengths_are_other_texts():
     assert rebuilt_lines([*as_texts(BY_LIST, BY_TAGGER, BY_THRESHOLD), *other]) == {RAW[0], RAW[2]}
 
 
-@pytest.mark.parametrize(
-    ("versions", "line"),
-    [
+def test_a_word_is_decided_by_vote():
+    for versions, line in [
         (["a b c", "a b d", "a e c"], "a b c"),
         (["a b", "a c"], None),
         (["a b", "a b", "a c", "a c"], None),
         (["a b c", "a b c", "a d"], "a b c"),
         (["a b c"], None),
-    ],
-)
-def test_a_word_is_decided_by_vote(versions, line):
-    assert decided(versions) == line
+    ]:
+        assert decided(versions) == line
 
 
 # The whole experiment ---------------------------------------------------------------------------------------

@@ -1,12 +1,12 @@
 """A release: what it refuses, what its card says and does not say, and that nothing but it is sent anywhere."""
 
-import os
 import shutil
 import subprocess
 import sys
 from contextlib import chdir
 from pathlib import Path
 
+import forked_commands
 import pytest
 import yaml
 from made_up_words import made_up_words
@@ -160,8 +160,7 @@ def test_the_card_says_what_left_and_no_word_of_what_was_masked(folder, capsys):
 
 def test_a_push_sends_the_release_and_nothing_else(folder, tmp_path):
     def dvc(*command):
-        environment = os.environ | {"DVC_NO_ANALYTICS": "1"}
-        done = subprocess.run([sys.executable, "-m", "dvc", *command], capture_output=True, text=True, env=environment)
+        done = forked_commands.dvc(folder, *command)
         assert done.returncode == 0, done.stdout + done.stderr
 
     dvc("commit", "--force")

@@ -16,9 +16,8 @@ from tasks.records.cell import Cell
 from tasks.settings.checks import check_settings
 
 
-@pytest.mark.parametrize(
-    ("settings", "epsilon"),
-    [
+def test_epsilon_is_of_all_that_the_fill_reads():
+    for settings, epsilon in [
         *(({"kind": kind}, 0.0) for kind in ("top_1", "top_k", "sample", "free", "unigram", "log_linear")),
         ({"kind": "log_linear", "prior": "domain", "copies": 3}, 0.0),
         ({"kind": "unigram", "prior": "counted", "counts": {"epsilon": 2.5}}, 2.5),
@@ -28,10 +27,8 @@ from tasks.settings.checks import check_settings
         ({"kind": "paraphrase"}, None),
         ({"kind": "log_linear", "forbid_original": True}, None),
         ({"kind": "top_k", "classes": "match"}, None),
-    ],
-)
-def test_epsilon_is_of_all_that_the_fill_reads(settings, epsilon):
-    assert epsilon_of(check_settings(AnyMethod, settings, "filling")) == epsilon
+    ]:
+        assert epsilon_of(check_settings(AnyMethod, settings, "filling")) == epsilon
 
 
 def write(folder, lines):
@@ -99,8 +96,6 @@ def test_every_tagger_is_asked_once():
     assert [tagger.tagger.kind for tagger in configured_taggers(masking.values())] == ["crf", "spacy"]
 
 
-@pytest.mark.parametrize(
-    ("share", "shown"), [(0.0, "0 %"), (0.0226179, "2.3 %"), (0.374, "37 %"), (0.99999, "over 99 %"), (1.0, "100 %")]
-)
-def test_shares_have_two_digits(share, shown):
-    assert percent(share) == shown
+def test_shares_have_two_digits():
+    for share, shown in [(0.0, "0 %"), (0.0226179, "2.3 %"), (0.374, "37 %"), (0.99999, "over 99 %"), (1.0, "100 %")]:
+        assert percent(share) == shown

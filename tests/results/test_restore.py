@@ -162,10 +162,10 @@ def test_a_state_comes_back_from_the_store_after_everything_has_changed(tracked,
     assert "is not here; the clone that published it has it" in capsys.readouterr().out
 
 
-@pytest.fixture
-def checkout(tmp_path):
+@pytest.fixture(scope="module")
+def made_checkout(tmp_path_factory):
     """A checkout of the code that runs, with a small private corpus under DVC and parameters that are not committed."""
-    folder = tmp_path / "a checkout"
+    folder = tmp_path_factory.mktemp("made") / "a checkout"
     names = run("git", "ls-files", "--cached", "--others", "--exclude-standard", folder=ROOT).splitlines()
     for name in (name for name in names if (ROOT / name).is_file() and not name.startswith(("tests/", "docs/"))):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -183,6 +183,13 @@ def checkout(tmp_path):
     palimpsest(folder, "add", "data/raw/mail.txt")
     palimpsest(folder, "cells")
     return folder
+
+
+@pytest.fixture
+def checkout(made_checkout, tmp_path):
+    """A copy of it, to be changed."""
+    shutil.copytree(made_checkout, tmp_path / "a checkout", symlinks=True)
+    return tmp_path / "a checkout"
 
 
 def palimpsest(folder, *arguments):

@@ -65,10 +65,10 @@ def test_a_long_line_is_tagged_like_its_sentences(crf_folder):
     assert spans == [("Zbigniew", "PERSON")] * 1000
 
 
-@pytest.mark.parametrize("line", ["", "   ", "...", "😀 😀", "\x00\x01", "שלום עולם", "a" * 100_000])
-def test_any_line_comes_out(crf_folder, line):
-    model = CrfModel(CrfTagger(kind="crf", model=str(crf_folder)))
-    assert [text for text, _ in model.tag([line, "end"])] == [line, "end"]
+def test_any_line_comes_out(crf_folder):
+    for line in ["", "   ", "...", "😀 😀", "\x00\x01", "שלום עולם", "a" * 100_000]:
+        model = CrfModel(CrfTagger(kind="crf", model=str(crf_folder)))
+        assert [text for text, _ in model.tag([line, "end"])] == [line, "end"]
 
 
 def test_entity_types_are_those_that_were_labelled(crf_folder):

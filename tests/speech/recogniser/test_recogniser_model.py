@@ -19,15 +19,15 @@ def model():
     return make_model(SMALL, FEATURES, 17, seed=1).eval()
 
 
-@pytest.mark.parametrize("frames", [3, 4, 15, 16, 17, 20, 37, 64, 203])
-def test_streaming_gives_what_the_whole_utterance_gives(model, frames):
-    features = torch.randn(frames, 20, generator=torch.Generator().manual_seed(frames))
-    whole = transcribe(model, [features], SMALL)[0]
-    stream = StreamingTranscriber(model, SMALL)
-    parts = [stream.feed(features[start : start + 7]) for start in range(0, frames, 7)]
-    streamed = torch.cat([*parts, stream.finish()])
-    assert whole.shape == (frames // 4, 32)
-    torch.testing.assert_close(streamed, whole, rtol=0, atol=ROUNDING)
+def test_streaming_gives_what_the_whole_utterance_gives(model):
+    for frames in [3, 4, 15, 16, 17, 20, 37, 64, 203]:
+        features = torch.randn(frames, 20, generator=torch.Generator().manual_seed(frames))
+        whole = transcribe(model, [features], SMALL)[0]
+        stream = StreamingTranscriber(model, SMALL)
+        parts = [stream.feed(features[start : start + 7]) for start in range(0, frames, 7)]
+        streamed = torch.cat([*parts, stream.finish()])
+        assert whole.shape == (frames // 4, 32)
+        torch.testing.assert_close(streamed, whole, rtol=0, atol=ROUNDING)
 
 
 def test_a_second_utterance_in_the_same_stream_begins_anew(model):
@@ -43,13 +43,13 @@ def test_frames_come_before_the_utterance_ends(model):
     assert len(stream.feed(torch.zeros(1, 20))) == 4
 
 
-@pytest.mark.parametrize("longest", [64, 77, 150])
-@pytest.mark.parametrize("frames", [3, 8, 11, 16, 20, 27, 37])
-def test_an_utterance_is_encoded_the_same_whatever_stands_beside_it(model, frames, longest):
-    generator = torch.Generator().manual_seed(3)
-    short, long = torch.randn(frames, 20, generator=generator), torch.randn(longest, 20, generator=generator)
-    alone, together = transcribe(model, [short], SMALL)[0], transcribe(model, [short, long], SMALL)[0]
-    torch.testing.assert_close(alone, together, rtol=0, atol=ROUNDING)
+def test_an_utterance_is_encoded_the_same_whatever_stands_beside_it(model):
+    for longest in [64, 77, 150]:
+        for frames in [3, 8, 11, 16, 20, 27, 37]:
+            generator = torch.Generator().manual_seed(3)
+            short, long = torch.randn(frames, 20, generator=generator), torch.randn(longest, 20, generator=generator)
+            alone, together = transcribe(model, [short], SMALL)[0], transcribe(model, [short, long], SMALL)[0]
+            torch.testing.assert_close(alone, together, rtol=0, atol=ROUNDING)
 
 
 def test_the_papers_size_is_torchaudios_base_model():

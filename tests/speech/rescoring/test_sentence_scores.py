@@ -17,11 +17,6 @@ MAKERS = {
 }
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    torch.set_num_threads(1)
-
-
 def own_scores(model: str, hypothesis: tuple[str, ...], folder) -> float:
     """What 'palimpsest perplexity' gives a text of this one sentence."""
     path = folder / "one.txt"

@@ -1,0 +1,27 @@
+"""One thread a test: two workers that each take both cores spend twenty times their work on waiting for each other."""
+
+import os
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+os.environ |= dict.fromkeys(VARIABLES, "1")  # read by NumPy and PyTorch when they are imported
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_core() -> Iterator[None]:
+    """Commands that take every core where nobody says how many threads take one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tasks.command.available_cores", lambda: 1)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an earlier test has set is over."""
+    for name in VARIABLES:
+        monkeypatch.setenv(name, "1")
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
