@@ -207,9 +207,9 @@ def _spliced(base: Sequence[str], model: "WordLanguages", words: int, seed: int)
     while words > 0:
         one, other = rng.permutation(list(of))[:2]
         begin, end = (of[code][int(rng.integers(len(of[code])))] for code in (one, other))
-        line = begin[: int(rng.integers(1, len(begin) + 1))] + end[int(rng.integers(len(end))) :]
-        words -= len(line)
-        found.append(" ".join(line))
+        spliced = begin[: int(rng.integers(1, len(begin) + 1))] + end[int(rng.integers(len(end))) :]
+        words -= len(spliced)
+        found.append(" ".join(spliced))
     return found
 
 

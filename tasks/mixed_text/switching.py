@@ -17,16 +17,12 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tasks.corpora.text_lines import read_lines, write_lines
 from tasks.errors import CorpusError
 from tasks.languages.mixing import spoken
 from tasks.languages.word_languages import MIXED, TaggedLine, form_of
 from tasks.languages.word_lists import word_list
-
-if TYPE_CHECKING:
-    pass
 
 _OWN_CLASS = 3000
 """So many words of a language, the most frequent ones, are told apart."""
