@@ -7,7 +7,7 @@ import errno
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tasks.errors import ParameterError
@@ -77,7 +77,8 @@ def refuse_no_path(name: str, path: str) -> None:
 def refuse_unwritable(name: str, path: str | Path, *, is_folder: bool) -> None:
     """Raise ``ParameterError`` where nothing can be written at a path, before hours of work end there.
 
-    What is made on the way is removed again. A full disk raises ``OSError`` as the writing itself would.
+    Nothing is made on the way: stages that start together share folders. A full disk raises ``OSError`` as the writing
+    itself would.
     """
     if str(path) == STANDARD_STREAM or is_pipe_or_device(path):
         return
@@ -86,21 +87,16 @@ def refuse_unwritable(name: str, path: str | Path, *, is_folder: bool) -> None:
     elif os.path.isfile(path):
         raise ParameterError(f"{name} {str(path)!r} is a file; name a folder")
     folder = Path(path).resolve().parent
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    made: list[Path] = []
     try:
-        for ancestor in reversed(missing):
-            ancestor.mkdir(mode=0o700)
-            made.append(ancestor)
-        with tempfile.TemporaryFile(dir=folder):
+        # That it can be there at all: no name is too long, no file is on the way.
+        with suppress(FileNotFoundError):
+            os.lstat(path)
+        with tempfile.TemporaryFile(dir=next(one for one in (folder, *folder.parents) if one.exists())):
             pass
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise ParameterError(f"{name} {str(path)!r} cannot be written: {error.strerror}; name another path") from None
-    finally:
-        for ancestor in reversed(made):
-            ancestor.rmdir()
 
 
 @contextmanager

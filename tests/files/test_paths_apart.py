@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import yaml
 
 from tasks import cli
 from tasks.errors import ParameterError
+from tasks.files.paths_apart import refuse_unwritable
 from tasks.records.stage_report import recorded_stage
 
 TEXT = "the cat of Zebulon Quux sat\n" * 12
@@ -73,3 +75,12 @@ def test_a_stage_holds_its_own_paths_against_each_other(folder):
             recorded_stage("x", report, inputs=inputs, outputs=outputs),
         ):
             pytest.fail("the work has begun")
+
+
+def test_stages_that_start_together_can_look_at_folders_that_are_not_there_yet(tmp_path):
+    report = tmp_path / "reports" / "mask" / "chat" / "report.json"
+    with ThreadPoolExecutor(4) as together:
+        looks = [together.submit(refuse_unwritable, "--report", report, is_folder=False) for _ in range(1000)]
+        for look in looks:
+            look.result()
+    assert not report.parent.exists()
