@@ -149,9 +149,16 @@ class _Choice:
 
     @cached_property
     def _techniques(self) -> list[str]:
-        """The most careful one first."""
+        """The most careful one first; what masks more than half of the words is not careful but leaves no text, unless
+        labelled text says that it has to."""
         names = dict.fromkeys(str(each.technique) for each in self.candidates)
-        return sorted(names, key=lambda name: (-(self._found(name) or 0.0), -(self._masked(name) or 0.0)))
+        judged = all(self._found(name) is not None for name in names)
+
+        def order(name: str) -> tuple[bool, float, float]:
+            masked = self._masked(name) or 0.0
+            return masked > MANY_MASKED and not judged, -(self._found(name) or 0.0), -masked
+
+        return sorted(names, key=order)
 
     def _found(self, technique: str) -> float | None:
         """Share of labelled private words that it masks: the mean over the labelled texts."""
@@ -188,7 +195,9 @@ class _Choice:
         if len(shares) == 1:
             return f"{said}; no other technique {'meets the limits' if self._limits else 'was compared'}."
         if any(share is None for _, share in shares):
-            return f"{said}, more than the others; no labelled text says what each of them misses."
+            most = max(self._masked(name) or 0.0 for name in self._techniques)
+            which = "the others" if masked == most else "any other that leaves half of them"
+            return f"{said}, more than {which}; no labelled text says what each of them misses."
         others = ", ".join(f"{technique_name(name)} {share:.1%}" for name, share in shares[1:])
         return (
             f"{said} and {shares[0][1]:.1%} of the private words of the labelled text "

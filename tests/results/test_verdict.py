@@ -154,6 +154,17 @@ def test_without_labelled_text_the_one_that_masks_most_is_named_and_that_nothing
     assert "no labelled text says what each of them misses" in made.text()
 
 
+def test_what_masks_more_than_half_is_not_named_where_nothing_says_that_it_has_to(made):
+    for row in made.rows:
+        if row["technique"] == "allow_list":
+            row["masked_fraction"] = 0.72
+    assert made.said().cell.technique == "entity_tagger"
+    assert "masks 2.0% of the words, more than any other that leaves half of them" in made.text()
+    made.recall("allow_list", 0.9)
+    made.recall("entity_tagger", 0.5)
+    assert made.said().cell.technique == "allow_list"
+
+
 def test_adapting_that_makes_the_model_worse_is_a_sentence(made):
     made.rows = [row for row in made.rows if row["method"] != "pretrained"]
     made.cell(None, "pretrained", 4.9, more=0.5)
