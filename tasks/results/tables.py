@@ -96,7 +96,7 @@ class Table:
             return ""
         rows = (row for line in self.lines for row in line.by_technique[technique] if row["technique"] == technique)
         least, most = next((row.get("least_masked_language"), row.get("most_masked_language")) for row in rows)
-        by_language = f" ({least:.1%} to {most:.1%} by language)" if least is not None and most is not None else ""
+        by_language = f"; {least:.1%} to {most:.1%} by language" if least is not None and most is not None else ""
         return form.format(f"{share:.1%}") + by_language
 
     def headings(self, first: str = "method") -> list[Heading]:

@@ -153,7 +153,7 @@ def test_what_is_measured_by_language_is_in_the_tables(experiment):
     document = (experiment / "results" / "summary.md").read_text(encoding="utf-8")
     assert "4321.0 [3000, 5000]" in document
     assert "mix languages" not in document
-    assert "masked (6.1% to 89.3% by language)" in document
+    assert "masked; 6.1% to 89.3% by language" in document
 
 
 def test_what_a_text_says_of_labels_stands_beside_its_perplexity(tmp_path, monkeypatch):
