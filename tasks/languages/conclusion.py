@@ -75,7 +75,8 @@ def conclusion(settings: ConclusionSettings, files: ConclusionFiles, cell: Cell,
     from tasks.languages.labelled_model import LabelledModel
     from tasks.languages.labelled_words import read_labelled_words
     from tasks.languages.segmentation import divider
-    from tasks.languages.word_languages import WordLanguages, codes_of
+    from tasks.languages.word_languages import WordLanguages
+    from tasks.languages.word_lists import codes_of
 
     labels = [label.strip() for label in read_corpus(files.labels)]
     names = sorted(set(labels))

@@ -70,10 +70,12 @@ def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, res
     from tasks.filling.aligned_fills import side_by_side
     from tasks.languages.labelled_model import LabelledModel
     from tasks.languages.labelled_words import read_labelled_words
-    from tasks.languages.mixing import MaskedWords, Mixing, code_mixing_index, switch_points
+    from tasks.languages.masked_words import MaskedWords
+    from tasks.languages.mixing import Mixing, code_mixing_index, switch_points
     from tasks.languages.scores import OF_NAMES, language_scores
     from tasks.languages.segmentation import divider
-    from tasks.languages.word_languages import WordLanguages, codes_of
+    from tasks.languages.word_languages import WordLanguages
+    from tasks.languages.word_lists import codes_of
 
     codes = codes_of(files.pair)
     divide = divider(codes)

@@ -8,16 +8,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 
-from tasks.languages.word_languages import MIXED, NAME, TaggedLine
+from tasks.languages.word_languages import MIXED, NAME
 
 _NONE = (None, MIXED, NAME)
 """Of words that say nothing of how languages mix."""
-_UNEVEN, _MUCH = 2, 0.1
-"""One language is masked unevenly where it is masked so many times as much as another, and so much of it at all."""
 
 
 def spoken(languages: Iterable[str | None]) -> list[str]:
@@ -128,44 +125,3 @@ class Mixing:
             "mean_island": float(np.mean(self.lengths)) if self.lengths else None,
             "island_lengths": {str(length): count for length, count in sorted(Counter(self.lengths).items())},
         }
-
-
-@dataclass
-class MaskedWords:
-    """How many of the words of each language a technique masks; a word is one of ``tasks.corpora.words``."""
-
-    languages: Sequence[str]
-    words: Counter[str | None] = field(default_factory=Counter)
-    masked: Counter[str | None] = field(default_factory=Counter)
-
-    def add(self, line: str, tagged: TaggedLine, masked: Iterable[int]) -> None:
-        """Count a line; ``masked``: where its masked words begin."""
-        starts = set(masked)
-        for start, language in tagged.by_start(line).items():
-            self.words[language] += 1
-            self.masked[language] += start in starts
-
-    @property
-    def shares(self) -> dict[str, float]:
-        """Of the words of each language that there are words of, those that are masked."""
-        return {code: self.masked[code] / self.words[code] for code in self.languages if self.words[code]}
-
-    def fields(self) -> dict[str, Any]:
-        """As a report has them."""
-        shares = self.shares.values()
-        return {
-            "masked_by_language": self.shares,
-            "most_masked_language": max(shares, default=None),
-            "least_masked_language": min(shares, default=None),
-        }
-
-    def warnings(self) -> list[str]:
-        """One sentence where a language is masked much more than another."""
-        shares = self.shares
-        if not shares or max(shares.values()) <= max(_UNEVEN * min(shares.values()), _MUCH):
-            return []
-        shown = ", ".join(f"{code} {share:.1%}" for code, share in shares.items())
-        return [
-            f"one language is masked more than {_UNEVEN} times as much as another ({shown}): a technique that "
-            "knows both, such as language_lists, may do"
-        ]

@@ -63,11 +63,6 @@ class TaggedLine:
         return {at + start: language for at, word, language in places for start, _ in word_spans(word)}
 
 
-def codes_of(pair: str) -> list[str]:
-    """The languages of ``de,tr``."""
-    return [code.strip() for code in pair.split(",")]
-
-
 def tagged_lines(
     languages: Sequence[str], lines: Iterable[str], sample: int = 20_000, *, names: bool = True
 ) -> tuple["WordLanguages", Iterator[tuple[str, TaggedLine]]]:

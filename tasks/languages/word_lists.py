@@ -11,6 +11,11 @@ ROMANISED_HINDI = "hi-Latn"
 Codes = TypeVar("Codes", bound=Sequence[str])
 
 
+def codes_of(pair: str) -> list[str]:
+    """The languages of ``de,tr``."""
+    return [code.strip() for code in pair.split(",")]
+
+
 @cache
 def word_list(language: str) -> dict[str, float]:
     """Share of each word among the words of a language (ISO 639-1); empty where ``wordfreq`` has no list of it.

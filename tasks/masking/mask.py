@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from itertools import repeat, tee
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tasks.command import StageCommand, StageFiles
 from tasks.masking.settings import MANY_MASKED, TechniqueSettings
@@ -29,6 +29,9 @@ from tasks.options import READ, READ_STREAM, WRITE, WRITE_STREAM
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
+
+if TYPE_CHECKING:
+    from tasks.languages.word_languages import TaggedLine
 
 SUMMARY = "mask the private words of a text"
 
@@ -58,8 +61,8 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
     from tasks.corpora.languages import WatchedText
     from tasks.corpora.sidecar import sidecar_line
     from tasks.corpora.text_lines import empty_text, line_writer, read_lines, write_lines
-    from tasks.languages.mixing import MaskedWords
-    from tasks.languages.word_languages import codes_of, tagged_lines
+    from tasks.languages.masked_words import MaskedWords
+    from tasks.languages.word_lists import codes_of
     from tasks.masking.technique import MaskingTally
 
     technique = settings.build(files.word_counts, resources.threads)
@@ -78,7 +81,11 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
         lines, told = tee(_with_progress(text)) if counted else (_with_progress(text), ())
         with_spans = sidecar is not None or counted is not None
         masked = technique.mask(lines, markers.style, tally, with_spans=with_spans, merge=markers.merge)
-        tagged = tagged_lines(codes, told)[1] if counted else repeat(None)
+        tagged: Iterator[tuple[str, TaggedLine] | None] = repeat(None)
+        if counted:
+            from tasks.languages.word_languages import tagged_lines
+
+            _, tagged = tagged_lines(codes, told)
         for number, ((line, spans), known) in enumerate(zip(masked, tagged, strict=False), start=1):
             output.write(line + "\n")
             if sidecar is not None:

@@ -136,7 +136,7 @@ def preview(settings: TechniqueSettings, files: PreviewFiles, cell: Cell, resour
     """Show the first lines of a text as a technique sees them; errors as of ``mask``."""
     from tasks.corpora.languages import WatchedText
     from tasks.corpora.text_lines import empty_text, read_lines, standard_output
-    from tasks.languages.word_languages import codes_of
+    from tasks.languages.word_lists import codes_of
     from tasks.masking.preview import PreviewCounts, preview_lines
 
     technique = settings.build(files.word_counts, resources.threads)

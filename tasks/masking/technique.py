@@ -17,7 +17,7 @@ from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import word_spans
 
 if TYPE_CHECKING:
-    from tasks.languages.mixing import MaskedWords
+    from tasks.languages.masked_words import MaskedWords
 
 MarkerStyle = Literal["mask", "class"]
 """``mask``: every marker is ``[MASK]``, as in the paper; ``class``: the marker names the class, ``[PERSON]``."""

@@ -87,7 +87,8 @@ def compare_mixed(
     from tasks.language_model.evaluation.sentence_scores import SentenceSums
     from tasks.language_model.normalisation import normalise
     from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
-    from tasks.languages.word_languages import WordLanguages, codes_of
+    from tasks.languages.word_languages import WordLanguages
+    from tasks.languages.word_lists import codes_of
 
     codes = codes_of(files.pair)
     base = read_corpus(files.base)

@@ -100,7 +100,7 @@ def generate_mixed(
     """
     from tasks.corpora.text_lines import write_lines
     from tasks.languages.mixing import Mixing
-    from tasks.languages.word_languages import codes_of
+    from tasks.languages.word_lists import codes_of
 
     codes = codes_of(files.pair)
     if len(codes) != 2:

@@ -97,7 +97,7 @@ class WordsByLanguage(Technique):
     """Keep the words of lists by language."""
 
     def __init__(self, settings: LanguageLists) -> None:
-        from tasks.languages.mixing import MaskedWords
+        from tasks.languages.masked_words import MaskedWords
 
         self.name = settings.kind
         self.mixes = tuple(settings.lists)
