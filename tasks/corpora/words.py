@@ -84,15 +84,13 @@ def count_words(text: str) -> int:
 
 
 def fold(word: str) -> str:
-    """The form under which a word is looked up on lists: NFKC, case folded, straight apostrophe, no format characters;
-    the Turkish ``İ`` becomes ``i`` and not the two characters that Unicode folds it to.
+    """The form under which a word is looked up on lists: NFKC, case folded, straight apostrophe, no format characters.
 
     ``fold(fold(word)) == fold(word)``.
     """
     if word.isascii():
         return word.lower()
     word = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).casefold()).translate(_FOLDED_APOSTROPHES)
-    word = word.replace("i\u0307", "i")
     return "".join(character for character in word if unicodedata.category(character) != "Cf")
 
 

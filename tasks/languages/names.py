@@ -10,7 +10,7 @@ the lists alone say so, of rare words. Scripts without capitals tell no names.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from tasks.languages.word_lists import word_list
+from tasks.languages.word_lists import list_form, word_list
 
 _COMMON, _UNUSUAL, _RARE = 1e-3, 1e-4, 1e-5
 """Frequency on a list at which a word is no name, none though it is a name's as well, and none without a capital."""
@@ -33,7 +33,7 @@ class Names:
 
         self._languages = languages
         self._lists = [word_list(language) for language in languages]
-        self._listed_names = names_and_places(languages)
+        self._listed_names = frozenset(map(list_form, names_and_places(languages)))
         self._capitals_say: Mapping[str, bool] = {}
         self._begun = self._written = True
         self._small: frozenset[str] = frozenset()

@@ -16,14 +16,14 @@ from itertools import chain, islice, tee
 import numpy as np
 
 from tasks.corpora.masked_text import MARKER_PATTERN
-from tasks.corpora.words import fold, word_spans
+from tasks.corpora.words import word_spans
 from tasks.errors import ParameterError
 from tasks.languages.letters import Alphabet, Floats, Integers, LetterModel, SpelledWords
 from tasks.languages.mixed_words import MixedWords
 from tasks.languages.names import Names
 from tasks.languages.path import Chain, Path, follow
 from tasks.languages.segmentation import divider
-from tasks.languages.word_lists import several, word_list
+from tasks.languages.word_lists import list_form, several, word_list
 
 MIXED, NAME = "mixed", "name"
 _ROUNDS = 10
@@ -254,4 +254,4 @@ def form_of(word: str) -> str:
             return ""
         spans = word_spans(word)
         word = word[spans[0][0] : spans[-1][1]] if spans else word
-    return fold(word)
+    return list_form(word)

@@ -6,6 +6,8 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator
 
+from tasks.corpora.words import fold
+
 ROMANISED_HINDI = "hi-Latn"
 """Hindi in Latin letters (BCP 47): the list of Hindi, as people would spell its words."""
 Codes = TypeVar("Codes", bound=Sequence[str])
@@ -14,6 +16,14 @@ Codes = TypeVar("Codes", bound=Sequence[str])
 def codes_of(pair: str) -> list[str]:
     """The languages of ``de,tr``."""
     return [code.strip() for code in pair.split(",")]
+
+
+def list_form(word: str) -> str:
+    """What is looked up of a word: folded, and the Turkish ``İ`` an ``i``, not the two characters that Unicode makes of it.
+
+    Lists by language alone go by it: other counts of words, and what was trained on them, have Unicode's form.
+    """
+    return fold(word).replace("i\u0307", "i")
 
 
 @cache

@@ -22,8 +22,9 @@ from pydantic import Field, field_validator
 
 from tasks.corpora.masked_text import Marker
 from tasks.corpora.word_list import read_word_list
-from tasks.corpora.words import fold, word_spans
+from tasks.corpora.words import word_spans
 from tasks.languages.segmentation import divider
+from tasks.languages.word_lists import list_form
 from tasks.masking.lists.allow_list import SHIPPED_LIST
 from tasks.masking.lists.kept_words import word_class
 from tasks.masking.settings import TechniqueSettings
@@ -160,7 +161,7 @@ class WordsByLanguage(Technique):
         """Of all languages of the text: a name of one stands in sentences of another."""
         from tasks.labelled_text.value_pools import names_and_places
 
-        return names_and_places(self.mixes)
+        return frozenset(map(list_form, names_and_places(self.mixes)))
 
     def _list(self, language: str, entry: int | str) -> frozenset[str] | None:
         """Folded; ``None`` for all words there are."""
@@ -174,7 +175,7 @@ class WordsByLanguage(Technique):
         """The most frequent words that are no names, folded; empty where there is no published list."""
         from tasks.languages.word_lists import word_list
 
-        frequent = (fold(word) for word in word_list(language))
+        frequent = (list_form(word) for word in word_list(language))
         safe = (word for rank, word in enumerate(frequent) if rank < _NEVER_NAMES or word not in self._names)
         return frozenset(islice(safe, most))
 
@@ -187,7 +188,7 @@ class WordsByLanguage(Technique):
         switching = beside_switches(tagged.languages) if self._at_switches else ()
         for number, (position, word, language) in enumerate(tagged.places(line)):
             for start, end in word_spans(word):
-                form = fold(word[start:end])
+                form = list_form(word[start:end])
                 at_switch = number in switching and form in self._at_switches.get(language or "", ())
                 if not at_switch and not self._keeps(form, language):
                     place = position + start, position + end
