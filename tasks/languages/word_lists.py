@@ -19,7 +19,7 @@ def codes_of(pair: str) -> list[str]:
 
 
 def list_form(word: str) -> str:
-    """What is looked up of a word: folded, and the Turkish ``İ`` an ``i``, not the two characters that Unicode makes of it.
+    """What is looked up of a word: folded, and the Turkish ``İ`` an ``i``, not the two that Unicode makes of it.
 
     Lists by language alone go by it: other counts of words, and what was trained on them, have Unicode's form.
     """
