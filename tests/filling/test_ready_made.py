@@ -88,3 +88,22 @@ def test_what_comes_with_palimpsest_is_what_the_default_experiment_asks_for():
         record = json.loads((ready_made.FOLDER / name / ready_made.RECORD).read_text(encoding="utf-8"))
         assert record["parameters"] == of_default.model_dump(mode="json")
         assert len(record["texts"]) == (3 if name == "pretrained" else 2)
+
+
+def test_the_default_language_model_need_not_be_trained(tmp_path, monkeypatch, capsys):
+    """What makes its texts may not change, or everybody waits half an hour for a model of nearly the same ones."""
+    root = Path(__file__).parents[2]
+    monkeypatch.chdir(tmp_path)
+    train = "tasks.language_model.training.stage.train_transformer"
+    monkeypatch.setattr(train, lambda *_, **__: pytest.fail("it is trained"))
+    for source in ("params.yaml", "constraints.txt"):
+        Path(source).symlink_to(root / source)
+    for command in (
+        "corpora --params params.yaml --section generic --output generic",
+        "count-words --params params.yaml --input generic/train.txt --output word_counts.tsv",
+        "vocabulary --params params.yaml --word-counts word_counts.tsv --output vocabulary.txt",
+        "pretrain --params params.yaml --vocabulary vocabulary.txt --input generic/train.txt --valid generic/valid.txt "
+        "--output pretrained --report pretrained.json",
+    ):
+        assert main(command.split()) == 0, capsys.readouterr().err
+    assert read_report("pretrained.json")["measured"]["ready_made_at"]
