@@ -77,7 +77,8 @@ def preview_lines(
 
     ``languages`` that the text mixes: the reason of each word begins with its own.
     """
-    lines, told = tee(lines)
+    # Only then: what nobody reads would be kept.
+    lines, told = tee(lines) if languages else (lines, ())
     explained = technique.explain(lines)
     for number, (line, words) in enumerate(_told(explained, languages, told) if languages else explained, start=1):
         findings = [word for word in words if isinstance(word, Finding)]
