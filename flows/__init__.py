@@ -7,6 +7,6 @@ Beside the commands there are rooms; each imports only from those above it:
 - ``erasure``: what a clone has of one corpus, and how it is removed
 - ``stages``: the processes that carry stages out, and what DVC does differently in them
 - ``runs``: one run from its preparation to its record, whoever schedules its stages
-- ``sharing``: several clones at work on one experiment
+- ``cluster``: the commands of stages on the machines of a Ray cluster
 - ``prefect_flow``: the flow that Prefect sees, and everything else that belongs to Prefect
 """

@@ -26,7 +26,6 @@ from flows.graph.plan import Plan, enumeration
 from flows.plan_command import SelectionOptions
 from flows.runs.run_progress import REPORT_PAGE, SUMMARY_TABLE, VERDICT, is_of_this_run, makers_of
 from flows.stages.executor import INTERRUPTED, UNFINISHED, Finish, Outcome, State
-from tasks.errors import ParameterError
 
 if TYPE_CHECKING:
     from tasks.settings.resources import ResourceSettings
@@ -48,11 +47,6 @@ class RunOptions(SelectionOptions):
     set_: Annotated[list[str], Argument(again=True, metavar="KEY.PATH=VALUE")] = Field(default_factory=list)
     """a value of params.yaml for this run alone, as YAML. The run is recorded as a DVC experiment, and params.yaml is
     put back afterwards"""
-    share: bool = False
-    """let other clones compute stages too; needs a Prefect server that all of them reach, and the DVC remote that
-    resources.trusted_remote trusts with raw text"""
-    join: bool = False
-    """compute stages of the run that another clone shares, as long as it goes on"""
     json_: bool = False
     """print the states as JSON instead of text"""
     verbose: bool = False
@@ -71,8 +65,6 @@ def run(options: RunOptions) -> int:
     from tasks.settings.overrides import parse_overrides
 
     started = time.monotonic()
-    if options.share and options.join:
-        raise ParameterError("--share leads a run and --join helps another clone's; give one of them")
     selection = options.selection
     overrides = parse_overrides(options.set_)
     root = project_folder()
@@ -89,7 +81,7 @@ def run(options: RunOptions) -> int:
         if not options.json_:
             print("\n".join(short_plan(plan)), flush=True)
         time_left = None
-        if plan.nothing_to_do and not options.join:
+        if plan.nothing_to_do:
             outcomes = {name: Outcome(name, State.UNCHANGED) for name in plan.stages}
             finish = Finish(outcomes)
             if abandoned_flow_runs(root):
@@ -100,15 +92,13 @@ def run(options: RunOptions) -> int:
             from flows.prefect_flow.driver import drive
             from flows.runs.preparation import refuse_missing
 
-            if not options.join:
-                refuse_missing(plan, root)
+            refuse_missing(plan, root)
             resources = resources or _resources(root)
             jobs = options.jobs or resources.parallel_stages
             time_left = TimeLeft(plan.graph, jobs, load_durations(root))
             total = len(plan.stages)
             progress: Bar | Lines = Bar(total, time_left) if sys.stderr.isatty() else Lines(total)
-            role = "lead" if options.share else "join" if options.join else None
-            asked = {"role": role, "stages": options.stages, "only": options.only, "overrides": options.set_}
+            asked = {"stages": options.stages, "only": options.only, "overrides": options.set_}
             with progress:
                 finish = drive(
                     root,
@@ -120,9 +110,6 @@ def run(options: RunOptions) -> int:
                     inherited=[lock.handle],
                     verbose=options.verbose,
                 )
-        if options.join:
-            # What other clones do is no part of this run.
-            finish.outcomes = {name: one for name, one in finish.outcomes.items() if one.state is not State.SKIPPED}
         recorded = record_experiment(root, overrides, finish.outcomes, plan) if overrides else None
         if options.json_:
             print(json.dumps(as_json(finish.outcomes, time.monotonic() - started), indent=2, ensure_ascii=False))

@@ -34,7 +34,7 @@ class ServeOptions(Options):
     """What is offered."""
 
     names: Annotated[list[str], Argument(positional=True, metavar="DEPLOYMENT")] = Field(default_factory=list)
-    """deployments of prefect.yaml (default: all but those that join runs of other clones)"""
+    """deployments of prefect.yaml (default: all)"""
 
 
 def run(options: ServeOptions) -> int:
@@ -134,14 +134,11 @@ def _end_without_prefect() -> NoReturn:
 
 
 def read_deployments(path: Path, names: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """The deployments of ``prefect.yaml`` with the given names; without names, all but those that join the runs of
-    other clones, for a folder holds one run at a time.
+    """The deployments of ``prefect.yaml`` with the given names; without names, all.
 
     ``ParameterError`` where the file is not there or has no such deployment.
     """
     import yaml
-
-    from flows.runs.session import Role
 
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -157,11 +154,7 @@ def read_deployments(path: Path, names: Sequence[str] = ()) -> list[dict[str, An
             )
     if not found:
         raise ParameterError(f"{path.name} has no deployments")
-    return [
-        deployment
-        for name, deployment in found.items()
-        if name in names or (not names and deployment.get("parameters", {}).get("role") != Role.JOIN)
-    ]
+    return [deployment for name, deployment in found.items() if name in names or not names]
 
 
 def _check_answers(url: str) -> None:

@@ -21,7 +21,7 @@ from flows.graph.selection import Selection, parse_only
 from flows.prefect_flow.abandoned_flow_run import note_flow_run
 from flows.runs.preparation import plan_after_repair, refuse_missing
 from flows.runs.recorded_experiment import check_recordable, record_experiment
-from flows.runs.session import Role, Session, make_session, prepare, session_open
+from flows.runs.session import Session, make_session, prepare, session_open
 from flows.stages.executor import Outcome
 from flows.stages.processes import Processes
 from tasks.errors import ParameterError, ResourceError
@@ -58,7 +58,6 @@ def deployed_session(
     jobs: int | None,
     *,
     new_data_only: bool,
-    role: Role = Role.ALONE,
 ) -> Iterator[Session | None]:
     """The session of this flow run, open inside the block; ``None`` where it is for new data only and there is none."""
     logger = get_run_logger()
@@ -81,14 +80,12 @@ def deployed_session(
                 yield None
                 return
             logger.info("new data: %s", ", ".join(changed))
-        if role is not Role.JOIN:
-            refuse_missing(plan, root)
+        refuse_missing(plan, root)
         close_private_folders(root)
         outcomes: dict[str, Outcome] = {}
         try:
             # With nothing to do there is no process to start.
-            idle = plan.nothing_to_do and role is not Role.JOIN
-            with nullcontext() if idle else Processes(root, inherited=[lock.handle]) as processes:
+            with nullcontext() if plan.nothing_to_do else Processes(root, inherited=[lock.handle]) as processes:
                 session = make_session(
                     root,
                     plan,
@@ -100,7 +97,7 @@ def deployed_session(
                 )
                 session.shown = True
                 if processes is not None:
-                    prepare(processes, plan)
+                    prepare(processes, session)
                 try:
                     with session_open(session):
                         yield session

@@ -100,7 +100,7 @@ def _flow_run(flow: _Flow, folder: Path, session: Session, processes: Processes)
                 server = None
             elif prefect_api.configured_url() is None and server is None:
                 server = prefect_api.TemporaryServer(processes, folder)
-            prepare(processes, session.plan)
+            prepare(processes, session)
             from prefect.settings import (
                 PREFECT_API_AUTH_STRING,
                 PREFECT_API_URL,

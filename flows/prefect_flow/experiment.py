@@ -33,10 +33,9 @@ from flows.prefect_flow.abandoned_flow_run import (
     note_flow_run,
 )
 from flows.prefect_flow.run_artifacts import RunArtifacts
-from flows.runs.session import Alone, Role, Session, open_session, session_open
-from flows.sharing.shared_run import LOOK_SECONDS
-from flows.sharing.shared_session import shared_session
+from flows.runs.session import Session, open_session, session_open
 from flows.stages.executor import STOPPED, UNFINISHED, Outcome, State
+from flows.stages.supervisor import CLUSTER
 from tasks.errors import StageError
 
 
@@ -83,6 +82,8 @@ Override = Annotated[str, Field(pattern=r"^[^=\s]+=.*$", examples=["filling.top_
 Jobs = Annotated[int, Field(ge=1)]
 
 
+LOOK_SECONDS = 2.0
+"""How often a run looks whether it was cancelled."""
 SHOW_SECONDS = 10.0
 """How often the progress of a run is shown while no stage ends."""
 
@@ -115,7 +116,6 @@ def experiment(
     overrides: list[Override] = [],  # noqa: B006 - the same
     jobs: Jobs | None = None,
     new_data_only: bool = False,
-    role: Role = Role.ALONE,
 ) -> Any:
     """Run every stage of the experiment that changed, in the folder of the project; counts per state.
 
@@ -128,21 +128,19 @@ def experiment(
         overrides: Changes to params.yaml for this run, such as filling.top_k.k=20. Recorded as a DVC experiment.
         jobs: Stages at once. Empty: resources.parallel_stages of params.yaml.
         new_data_only: Do nothing unless a source of data changed since the last run.
-        role: alone - this clone does everything; lead - others may join and compute a part;
-            join - help the run of another clone that leads.
     """
     session = open_session()
     if session is not None:
-        return _work(session, role)
+        return _work(session)
     from flows.prefect_flow.deployed_run import deployed_session
 
-    with deployed_session(stages, only, overrides, jobs, new_data_only=new_data_only, role=role) as session:
+    with deployed_session(stages, only, overrides, jobs, new_data_only=new_data_only) as session:
         if session is None:
             return Completed(name="NothingNew", message="no source of data has changed")
-        return _work(session, role)
+        return _work(session)
 
 
-def _work(session: Session, role: Role) -> Any:
+def _work(session: Session) -> Any:
     """Bring every stage to an outcome; the flow run's result or state."""
     if flow_run.id is not None:
         # As Prefect itself names it; reports record it.
@@ -154,12 +152,11 @@ def _work(session: Session, role: Role) -> Any:
                 client.create_concurrency_limit(tag=tag, concurrency_limit=limit)
     if session.shown and flow_run.id is not None:
         _close_earlier_records(UUID(flow_run.id))
-    if session.plan.nothing_to_do and role is not Role.JOIN:
-        role = Role.ALONE
-    with cancellation_watched(session), shared_session(session, role, UUID(flow_run.id)) as sharing:
-        session.run_stage = sharing.run
+    with cancellation_watched(session), session.cluster as cluster:
+        if cluster is not None:
+            session.stage_environment[CLUSTER] = cluster.address
         artifacts = RunArtifacts(session) if session.shown else None
-        Scheduler(session, sharing).run(artifacts.show_progress if artifacts else lambda: None)
+        Scheduler(session).run(artifacts.show_progress if artifacts else lambda: None)
     if artifacts:
         artifacts.show_results()
     if session.cancelled:
@@ -206,16 +203,14 @@ class Scheduler:
     from running; therefore a stage is submitted only when its inputs are done.
     """
 
-    def __init__(self, session: Session, sharing: Alone | None = None) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
-        self._sharing = sharing or Alone(session)
         self._graph = session.plan.graph
         self._downstream = self._graph.downstream()
         self._chains = self._graph.longest_chains()
         self._order = {name: place for place, name in enumerate(self._graph.nodes)}
         self._open_inputs = {name: len(node.upstream) for name, node in self._graph.nodes.items()}
-        self._ready: list[tuple[int, int, int, str]] = []
-        self._waiting: list[str] = []
+        self._ready: list[tuple[int, int, str]] = []
         self._futures: dict[str, PrefectFuture[Any]] = {}
         self._ended: SimpleQueue[str] = SimpleQueue()
 
@@ -225,41 +220,30 @@ class Scheduler:
             if count == 0:
                 self._make_ready(name)
         running: set[str] = set()
-        while self._ready or running or self._waiting:
+        while self._ready or running:
             while self._ready and len(running) < self._session.parallel_stages:
                 *_, name = heapq.heappop(self._ready)
                 outcome = self._without_running(name)
                 if outcome is not None:
                     self._conclude(outcome)
-                elif self._sharing.may_start(name):
+                else:
                     running.add(name)
                     self._submit(name)
-                else:
-                    self._waiting.append(name)
-            ended = self._next_ended(show_progress) if running or self._waiting else None
-            if ended is not None:
+            if running:
+                ended = self._next_ended(show_progress)
                 running.remove(ended)
-                outcome = self._outcome_of(ended)
-                self._sharing.ended(outcome)
-                self._conclude(outcome)
+                self._conclude(self._outcome_of(ended))
                 show_progress()
-            # What another clone had may be free or done by now.
-            for name in self._waiting:
-                self._make_ready(name)
-            self._waiting.clear()
 
-    def _next_ended(self, show_progress: Callable[[], None]) -> str | None:
-        """The next stage that ends; ``None`` after a while where some wait for other clones."""
+    def _next_ended(self, show_progress: Callable[[], None]) -> str:
         while True:
             try:
-                return self._ended.get(timeout=LOOK_SECONDS if self._waiting else SHOW_SECONDS)
+                return self._ended.get(timeout=SHOW_SECONDS)
             except Empty:
                 show_progress()
-                if self._waiting:
-                    return None
 
     def _make_ready(self, name: str) -> None:
-        heapq.heappush(self._ready, (self._sharing.order(name), -self._chains[name], self._order[name], name))
+        heapq.heappush(self._ready, (-self._chains[name], self._order[name], name))
 
     def _without_running(self, name: str) -> Outcome | None:
         """The outcome of a stage that need not or must not run, else ``None``."""
@@ -274,9 +258,6 @@ class Scheduler:
             return Outcome(name, State.UNCHANGED)
         if self._session.stopped.is_set():
             return Outcome(name, State.SKIPPED, error=STOPPED)
-        refusal = self._sharing.refusal()
-        if refusal is not None:
-            return Outcome(name, State.SKIPPED, error=refusal)
         return None
 
     def _submit(self, name: str) -> None:

@@ -205,6 +205,8 @@ def check_step_names(resources: ResourceSettings, steps: Iterable[str]) -> None:
     """``ParameterError`` where a name or pattern fits no step of the graph: a limit must not miss in silence."""
     steps = sorted(set(steps))
     named = [(f"resources.time_limits: {name!r}", name) for name in resources.time_limits]
+    if resources.cluster is not None:
+        named += [(f"resources.cluster.needs: {name!r}", name) for name in resources.cluster.needs]
     for tag, shared in resources.concurrency.items():
         named += [(f"resources.concurrency.{tag}.steps: {name!r}", name) for name in shared.steps]
     for where, name in named:
@@ -258,7 +260,7 @@ def plan_after_repair(
             raise
         done += aside
         plan = make_plan(repository, selection)
-    if resources is not None and (resources.time_limits or resources.concurrency):
+    if resources is not None:
         check_step_names(resources, plan.steps)
     for sentence in done:
         say(sentence)

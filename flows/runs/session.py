@@ -1,23 +1,23 @@
-"""What a flow run works with, handed to its tasks without going through Prefect; and what a clone does in it."""
+"""What a flow run works with, handed to its tasks without going through Prefect."""
 
 import threading
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from flows.checkout.run_lock import STATE_FOLDER
 from flows.graph.plan import Action, Plan
 from flows.runs.preparation import retry_delays, tags, time_limit
 from flows.stages.executor import Executor, Observer, Outcome
 from flows.stages.processes import Processes
 from flows.stages.warm_commands import ENOUGH, arguments_of
 from tasks.settings.resources import ResourceSettings
+
+if TYPE_CHECKING:
+    from flows.cluster.cluster import Cluster
 
 
 def nobody(_name: str, _outcome: Outcome | None) -> None:
@@ -36,10 +36,8 @@ class Session:
     """Set from outside to start no further stage."""
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     """What became of every stage; complete when the flow run has ended."""
-    trusted_remote: str | None = None
-    """Name of the DVC remote through which clones may share what is private."""
-    exchange: Callable[[Sequence[str]], tuple[int, str]] = lambda _arguments: (0, "")
-    """Runs ``flows.sharing.exchange`` with arguments; its exit status, and one line where that is not 0."""
+    cluster: AbstractContextManager["Cluster | None"] = field(default_factory=nullcontext)
+    """Where the commands of stages run, if not here; entered by the flow."""
     stop_stages: Callable[[], None] = lambda: None
     """Ends the stages that run, within seconds."""
     tags_of: Callable[[str], Sequence[str]] = lambda _step: ()
@@ -106,7 +104,6 @@ def make_session(
         observer,
         stopped,
         {} if outcomes is None else outcomes,
-        trusted_remote=resources.trusted_remote,
         tags_of=lambda step: tags(resources, step),
         tag_limits={tag: shared.limit for tag, shared in resources.concurrency.items()},
         retry_delays=retry_delays(resources),
@@ -120,81 +117,23 @@ def make_session(
             session.stage_environment,
         )
         session.run_stage, session.stop_stages = executor.run, executor.stop
-        session.exchange = _exchange_in(processes, folder, stopped, resources.trusted_remote)
+        if resources.cluster is not None:
+            from flows.cluster.cluster import Cluster
+
+            session.cluster = Cluster(resources, folder)
     return session
 
 
-def prepare(processes: Processes, plan: Plan) -> None:
-    """Let the supervisor import now what the stages of this plan need; after whatever must start before."""
+def prepare(processes: Processes, session: Session) -> None:
+    """Let the supervisor import now what the stages of this run need; after whatever must start before."""
+    plan = session.plan
     to_do = (name for name, stage in plan.stages.items() if stage.action is not Action.UNCHANGED)
     commands = [name for name in to_do if arguments_of(plan.graph.nodes[name].command) is not None]
-    if len(commands) >= ENOUGH:
+    if len(commands) >= ENOUGH and isinstance(session.cluster, nullcontext):
         processes.prepare_commands()
     else:
         processes.prepare_dvc()
 
 
-def _exchange_in(
-    processes: Processes, folder: Path, stopped: threading.Event, remote: str | None
-) -> Callable[[Sequence[str]], tuple[int, str]]:
-    """A function that runs ``flows.sharing.exchange`` with a remote in a process of its own and ends it when the run is
-    stopped."""
-
-    def exchange(asked: Sequence[str]) -> tuple[int, str]:
-        what, *rest = asked
-        log = folder / STATE_FOLDER / "logs" / f"exchange-{uuid.uuid4().hex[:8]}.log"
-        process = processes.start_module("flows.sharing.exchange", [what, str(remote), *rest], log)
-        while (status := process.wait(0.5)) is None:
-            if stopped.is_set():
-                processes.stop(process)
-        text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-        log.unlink(missing_ok=True)
-        errors = [line.removeprefix("ERROR: ") for line in text.splitlines() if line.startswith("ERROR: ")]
-        return status, errors[-1] if errors else f"the exchange ended with status {status}"
-
-    return exchange
-
-
 def _nothing_runs(name: str) -> Outcome:
     raise RuntimeError(f"stage {name!r} was to run although the plan has nothing to do")
-
-
-class Role(StrEnum):
-    """What a clone does in an experiment."""
-
-    ALONE = "alone"
-    LEAD = "lead"
-    JOIN = "join"
-
-
-class Alone:
-    """What the scheduler of a run asks before and after each stage; one clone does everything."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._compute = session.run_stage
-
-    def __enter__(self) -> "Alone":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def may_start(self, name: str) -> bool:
-        """Whether the stage can be started here now; asked again until it can, or is refused."""
-        return True
-
-    def refusal(self) -> str | None:
-        """Why nothing further will be started here, or ``None``."""
-        return None
-
-    def run(self, name: str) -> Outcome:
-        """Bring the stage to an outcome; in a thread of its own."""
-        return self._compute(name)
-
-    def ended(self, outcome: Outcome) -> None:
-        """Told when a stage that was started has ended for good."""
-
-    def order(self, name: str) -> int:
-        """Stages with smaller numbers are started first."""
-        return 0

@@ -80,6 +80,7 @@ _LINES = (
     # A worker or rank that the system killed, as it does when memory runs out.
     r"(the worker on|rank \d+ of) .* (was killed|was ended) by SIGKILL",
     "the GPU has too little memory",
+    "the node that ran it was lost",
 )
 _ERRORS = (
     "OutOfMemoryError MemoryError OperationalError BlockingIOError ConnectionError ConnectionRefusedError "

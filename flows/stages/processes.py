@@ -42,8 +42,11 @@ class Process:
 class Processes:
     """The supervisor of one run, seen from the run. Safe to use from several threads."""
 
-    def __init__(self, folder: str | Path, *, inherited: Sequence[int] = ()) -> None:
-        """Start the supervisor with ``folder`` as its working folder; it keeps the ``inherited`` file handles open."""
+    def __init__(self, folder: str | Path, *, inherited: Sequence[int] = (), detached: bool = False) -> None:
+        """Start the supervisor with ``folder`` as its working folder; it keeps the ``inherited`` file handles open.
+
+        ``detached``: it is no child of this process, for one whose children are killed when it ends, as Ray does.
+        """
         self.mark = uuid.uuid4().hex
         self._lock = threading.Lock()
         self._next = 0
@@ -51,7 +54,7 @@ class Processes:
         self._closed = False
         # -P: the folder of the script is not searched for modules, so ours cannot be taken for others.
         self._supervisor = subprocess.Popen(
-            [sys.executable, "-P", supervisor.__file__],
+            [sys.executable, "-P", supervisor.__file__, *([supervisor.DETACHED] if detached else [])],
             cwd=folder,
             env={**child_environment(os.environ), supervisor.MARK: self.mark},
             stdin=subprocess.PIPE,
@@ -59,7 +62,8 @@ class Processes:
             start_new_session=True,
             pass_fds=tuple(handle for handle in inherited if handle >= 0),
         )
-        threading.Thread(target=self._listen, name="supervisor reports", daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, name="supervisor reports", daemon=True)
+        self._listener.start()
 
     def prepare_dvc(self) -> None:
         """Let the supervisor import DVC now; otherwise the first DVC command waits for that."""
@@ -80,9 +84,9 @@ class Processes:
         """Start any other program, with additions to its environment."""
         return self._start({"program": list(program), "environment": dict(environment or {})}, log)
 
-    def start_module(self, module: str, arguments: Sequence[str], log: Path) -> Process:
-        """Start ``main(ARGUMENTS)`` of one of our modules that works with DVC, in a fork that has DVC imported."""
-        return self._start({"module": module, "arguments": list(arguments)}, log)
+    def start_command(self, command: str, lock: Path, log: Path, environment: Mapping[str, str]) -> Process:
+        """Start a stage's command as DVC would; it holds the lock of its stage until it has ended."""
+        return self._start({"command": command, "lock": str(lock), "environment": dict(environment)}, log)
 
     def stop(self, process: Process) -> None:
         """Ask one process and what it started to end, and kill what is left two seconds later. Returns at once."""
@@ -98,6 +102,7 @@ class Processes:
                 with suppress(BrokenPipeError):
                     self._supervisor.stdin.close()
         self._supervisor.wait()
+        self._listener.join()  # until nobody reports any more
 
     def __enter__(self) -> "Processes":
         return self

@@ -6,7 +6,7 @@ Requests come as JSON lines on standard input, reports leave as JSON lines on st
 
     {"start": 7, "dvc": ["repro", "--single-item", "mask@chat"], "log": "…"}      one DVC command
     {"start": 8, "program": ["python", "-m", "prefect", …], "log": "…"}           any other program
-    {"start": 9, "module": "flows.sharing.exchange", "arguments": […], "log": "…"}        main() of one of our modules
+    {"start": 9, "command": "palimpsest fill …", "lock": "…", "log": "…"}         a stage's command, on a cluster's node
     {"prepare": "dvc"}                                                            import DVC before it is needed
     {"prepare": "commands"}                                                       and what many stages' commands import
     {"stop": 7}   {"stop": null}                                                  one of them, or all
@@ -35,8 +35,16 @@ MARK = "PALIMPSEST_RUN"
 """Environment variable that every process of a run inherits, with the run's own value."""
 GRACE_SECONDS = 2.0
 """How long a stopped process has to clean up before SIGKILL; DVC has it once more after its command was killed."""
+DETACHED = "--detached"
+"""Argument with which it is nobody's child."""
 WARM = "warm_commands"
 """The module beside this file that starts commands of stages in forks."""
+CLUSTER = "PALIMPSEST_CLUSTER"
+"""Environment variable of a stage whose command a node of a cluster runs: the socket of the run that leads."""
+PATIENCE_SECONDS = 30.0
+"""How long what an earlier run left of a stage has to end."""
+LOCKED = 75
+"""Status of a command that was not started, since that had not ended."""
 NAME_IN_LOCKS = "dvc-under-palimpsest"
 """What a DVC command that the supervisor runs is called in DVC's own list of locks."""
 
@@ -107,14 +115,14 @@ class Supervisor:
             preload()
 
     def _start(self, request: dict[str, Any]) -> None:
-        if "dvc" in request or "module" in request:
+        if "dvc" in request:
             self._preload()
         pid = os.fork()
         if pid == 0:
             become(request, [self._wake_read, self._wake_write])
         self._numbers[pid] = request["start"]
         # SIGINT lets DVC give its locks back and a stage remove its unfinished files.
-        self._stop_signal[pid] = signal.SIGINT if "dvc" in request else signal.SIGTERM
+        self._stop_signal[pid] = signal.SIGTERM if "program" in request else signal.SIGINT
         if "dvc" in request:
             self._gives_locks_back.add(pid)
         report({"started": request["start"], "pid": pid})
@@ -186,7 +194,7 @@ def become(request: dict[str, Any], close: list[int]) -> NoReturn:
         if "program" in request:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execvp(request["program"][0], request["program"])
-        status = module(request) if "module" in request else dvc(request["dvc"])
+        status = command(request) if "command" in request else dvc(request["dvc"])
     except BaseException as error:  # nothing may return into the supervisor's loop
         os.write(2, f"ERROR: {type(error).__name__}: {error}\n".encode(errors="replace"))
     finally:
@@ -197,10 +205,29 @@ def become(request: dict[str, Any], close: list[int]) -> NoReturn:
             os._exit(status)
 
 
-def module(request: dict[str, Any]) -> int:
-    """Run one of our own modules in this process; its exit status."""
+def command(request: dict[str, Any]) -> int:
+    """Run the command of a stage where this process stands, while it holds the lock; ``LOCKED`` where another does.
+
+    Whoever has the lock is what an earlier run left on some machine: it has seconds to end.
+    """
+    import fcntl
+
+    lock = os.open(request["lock"], os.O_WRONLY | os.O_CREAT, 0o600)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        if time.monotonic() > deadline:
+            return LOCKED
+        time.sleep(0.2)
+    arguments = sibling(WARM).arguments_of(request["command"]) if WARM in sys.modules else None
+    if arguments is not None:
+        sibling(WARM).become(arguments, os.getcwd(), dict(os.environ), keep=lock)
+    os.set_inheritable(lock, True)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.umask(0o077)
-    return int(importlib.import_module(request["module"]).main(request["arguments"]))
+    os.execv("/bin/sh", ["sh", "-c", request["command"]])
 
 
 def dvc(arguments: list[str]) -> int:
@@ -209,7 +236,9 @@ def dvc(arguments: list[str]) -> int:
     stage = arguments[-1].rsplit(":", 1)[-1]
     if "--single-item" in arguments and not stage.endswith(".dvc"):
         sibling("single_lock_entry").use_entries(stage)
-    if WARM in sys.modules:
+    if address := os.environ.get(CLUSTER):
+        sibling("remote_commands").send_commands(address)
+    elif WARM in sys.modules:
         sibling(WARM).start_commands_in_forks()
     # DVC gives the copies it makes, of private files too, the modes that the umask leaves.
     os.umask(0o077)
@@ -303,4 +332,6 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Stages have private text in memory: a crash must not write it to the disk.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if DETACHED in sys.argv and os.fork():
+        os._exit(0)
     Supervisor().serve()

@@ -66,7 +66,7 @@ def start_commands_in_forks() -> None:
         sys.stderr.flush()
         pid = os.fork()
         if pid == 0:
-            _become(arguments, options["cwd"], options["env"])
+            become(arguments, options["cwd"], options["env"])
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             _, status = os.waitpid(pid, 0)
@@ -96,15 +96,16 @@ def _is_ours(environment: dict[str, str]) -> bool:
     return found is not None and os.path.dirname(os.path.abspath(found)) == os.path.dirname(sys.executable)
 
 
-def _become(arguments: Sequence[str], folder: str, environment: dict[str, str]) -> NoReturn:
-    """In the fork: what a new process would start with, and then the command."""
+def become(arguments: Sequence[str], folder: str, environment: dict[str, str], keep: int | None = None) -> NoReturn:
+    """In the fork: what a new process would start with, and then the command; ``keep`` is a file that stays open."""
     status = 70
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         # Locks of the run and of DVC are not the command's. What holds these files must never be collected, since it
         # would close the command's, which get the same numbers.
         gc.freeze()
-        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        os.closerange(3, keep or 3)
+        os.closerange((keep or 2) + 1, os.sysconf("SC_OPEN_MAX"))
         os.environ.clear()
         os.environ.update(environment)
         os.chdir(folder)

@@ -16,6 +16,32 @@ class ConcurrencySettings(Settings):
     """Names of steps in ``dvc.yaml``; ``*`` and ``?`` may stand in them."""
 
 
+class StageNeeds(Settings):
+    """What a stage asks a node of the cluster for."""
+
+    cores: float | None = Field(default=None, gt=0)
+    """Processor cores; ``null``: ``threads`` for each of ``devices``."""
+    gpus: float = Field(default=0, ge=0)
+    """GPUs; the stage sees no others."""
+    memory_gib: float = Field(default=0, ge=0)
+    """Memory in GiB."""
+    nodes: int = Field(default=1, ge=1)
+    """Machines that train it together, each with as much; ``devices`` processes on each."""
+
+
+class ClusterSettings(Settings):
+    """A Ray cluster over a file system that all its machines share (extra ``cluster``)."""
+
+    address: str
+    """``auto``: the cluster that this machine is a node of; ``HOST:PORT`` or ``ray://HOST:PORT``: another one."""
+    private_nodes: str
+    """Label of the machines that may see private text: the custom resource that their ``ray start --resources``
+    names."""
+    needs: dict[str, StageNeeds] = Field(default_factory=dict)
+    """What stages need, by step; the first entry that fits counts. Names may have ``*`` and ``?``:
+    ``{"adapt": {gpus: 1}, "fill": {gpus: 1, memory_gib: 24}}``."""
+
+
 class ResourceSettings(Settings):
     """What a run may use of the machine."""
 
@@ -33,10 +59,8 @@ class ResourceSettings(Settings):
     memory."""
     retry_seconds: float = Field(default=10.0, ge=0)
     """Time before it is tried again; twice as long before each further time."""
-    trusted_remote: str | None = None
-    """Name of a DVC remote through which several clones share an experiment (``palimpsest run --share``). Raw text,
-    masked text and models trained on them go there, so whoever reaches it can read them; a plain ``dvc push`` sends
-    none of it. ``null``: nothing is shared."""
+    cluster: ClusterSettings | None = None
+    """Where stages and shards run on several machines; ``null``: here."""
     devices: int = Field(default=1, ge=1)
     """Devices of one machine that share the training of a model, or the lines of a fill: GPUs, or processes where there
     is none."""

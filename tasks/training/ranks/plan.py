@@ -51,7 +51,7 @@ def plan_ranks(
             raise ParameterError(
                 f"torchrun started {world_size} processes, {local} of them on this machine; give every machine as many"
             )
-        if (devices, nodes) not in ((1, 1), (local, world_size // local)):
+        if devices not in (1, local) or nodes not in (1, world_size // local):
             raise ParameterError(
                 f"devices is {devices!r} and nodes {nodes!r}, but torchrun started {local} processes on each of "
                 f"{world_size // local} machines; give the same numbers, or leave them to torchrun"

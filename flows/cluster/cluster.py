@@ -1,0 +1,275 @@
+"""The commands of a run's stages on the machines of a Ray cluster, seen from the machine that leads.
+
+The leader's DVC decides, locks and records each stage; only its command runs elsewhere, on the file system that all
+machines share (``flows.stages.remote_commands`` asks for it, ``flows.cluster.node`` runs it). When the leader dies, Ray
+ends what it has started. When a node dies, its stages fail of something that can pass, and are tried again elsewhere.
+"""
+
+import logging
+import socket
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
+from multiprocessing.connection import Connection, Listener
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from flows.checkout.run_lock import STATE_FOLDER
+from flows.cluster.node import RANK, meeting_point, run_command
+from flows.graph.graph import dvc_stages, open_repository
+from flows.stages.executor import log_name
+from tasks.errors import ResourceError
+from tasks.files.paths_apart import overlap
+from tasks.settings.resources import ClusterSettings, ResourceSettings, StageNeeds
+
+_LOOK_SECONDS = 0.5
+LITTLE = 0.001
+"""Of a label: it marks a machine, and limits nothing."""
+LOST = "the node that ran it was lost"
+"""What is said of a stage whose machine, or whose process there, has died."""
+
+
+class Cluster:
+    """A connection to the cluster while a run lasts; used as a context."""
+
+    def __init__(self, resources: ResourceSettings, folder: Path) -> None:
+        assert resources.cluster is not None  # whoever makes one has looked
+        self._settings, self._resources = resources.cluster, resources
+        self._folder = folder.absolute()
+        self._private: frozenset[str] = frozenset()
+        self._remote: Any = None
+        self._sockets = tempfile.TemporaryDirectory(prefix="palimpsest-")
+
+    def __enter__(self) -> "Cluster":
+        with open_repository(self._folder) as repository:
+            self._private = private_stages(dvc_stages(repository))
+        ray = connect(self._settings)
+        self._remote = ray.remote(run_command)
+        # A folder of its own, which no other user can enter.
+        self.address = f"{self._sockets.name}/socket"
+        self._listener = Listener(self.address, "AF_UNIX", backlog=64)
+        threading.Thread(target=self._listen, name="cluster", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        import ray
+
+        self._listener.close()
+        ray.shutdown()  # ends what is left of this run
+        self._sockets.cleanup()
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                connection = self._listener.accept()
+            except OSError:  # closed
+                return
+            threading.Thread(target=self._serve, args=(connection,), name="stage on a node", daemon=True).start()
+
+    def _serve(self, connection: Connection) -> None:
+        with connection, suppress(EOFError, OSError):
+            connection.send(self._run(connection, *connection.recv()))
+
+    def _run(self, connection: Connection, stage: str, command: str, folder: str, environment: Any) -> tuple[int, str]:
+        """Status and what is said of one command; cancelled when whoever asked for it has gone."""
+        from ray.exceptions import RayError, RayTaskError
+
+        try:
+            return self._on_machines(connection, stage, command, folder, environment)
+        except ResourceError as error:
+            reason = str(error)
+        except RayTaskError as error:
+            kind = type(error.cause).__name__
+            reason = (
+                f"the node {error.ip} cannot run it ({kind}); start its Ray from this project's environment (.venv)"
+            )
+        except RayError as error:
+            reason = f"{LOST} ({type(error).__name__})"
+        return 1, f"palimpsest: error: {reason}"
+
+    def _on_machines(
+        self, connection: Connection, stage: str, command: str, folder: str, environment: Any
+    ) -> tuple[int, str]:
+        import ray
+
+        needs = needs_of(self._resources, stage.split("@", 1)[0])
+        amounts = self._amounts(needs, stage)
+        self._refuse_without_room(needs, amounts)
+
+        def wait(running: list[Any]) -> tuple[list[Any], list[Any]]:
+            """What has ended, and what runs or waits for a machine, for as long as that makes sense."""
+            ended, running = ray.wait(running, timeout=_LOOK_SECONDS)
+            if connection.poll():
+                raise EOFError
+            if not ended:
+                self._refuse_without_room(needs, amounts, f"{LOST}: ")
+            return ray.get(ended), running
+
+        log = str(Path(STATE_FOLDER) / "logs" / log_name(stage))
+        running = []
+        with machines(needs.nodes, amounts, wait) as (places, host, port):
+            try:
+                for rank, place in enumerate(places):
+                    # What a command was at when its machine died DVC removes before the next try: Ray tries none again.
+                    start = self._remote.options(name=stage, max_retries=0, **place)
+                    whole = with_torchrun(command, self._resources.devices, rank, len(places), host, port)
+                    running.append(start.remote(stage, whole, folder, log, {**environment, RANK: str(rank)}))
+                while running:
+                    ended, running = wait(running)
+                    for status, said in ended:
+                        if status:
+                            return int(status), str(said)
+                return 0, ""
+            finally:
+                # One that is lost ends all that train with it.
+                for one in running:
+                    ray.cancel(one)
+
+    def _amounts(self, needs: StageNeeds, stage: str) -> dict[str, float]:
+        """What one machine must have, as Ray names it."""
+        wanted = {"CPU": needs.cores or 0, "GPU": needs.gpus, "memory": needs.memory_gib * 2**30}
+        return wanted | ({self._settings.private_nodes: LITTLE} if stage in self._private else {})
+
+    def _refuse_without_room(self, needs: StageNeeds, amounts: Mapping[str, float], before: str = "") -> None:
+        """``ResourceError`` where no machines of the cluster will ever take the stage."""
+        import ray
+
+        alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        fit = [node for node in alive if all(node.get(name, 0) >= amount for name, amount in amounts.items())]
+        if len(fit) < needs.nodes:
+            label = self._settings.private_nodes
+            where = f" with the label {label!r}" if label in amounts else ""
+            have = f"{needs.cores:g} cores, {needs.gpus:g} GPUs and {needs.memory_gib:g} GiB"
+            raise ResourceError(
+                f"{before}{len(fit)} machines of the cluster{where} have {have}, and it needs {needs.nodes}; add some, "
+                "or ask for less under resources.cluster.needs"
+            )
+
+
+@contextmanager
+def machines(
+    number: int, amounts: Mapping[str, float], wait: Callable[[list[Any]], tuple[list[Any], list[Any]]]
+) -> Iterator[tuple[list[dict[str, Any]], str, int]]:
+    """Ray's options that place a command on each of so many machines, and the address and port where they meet.
+
+    ``amounts``: what each must have. They are taken together, or none is; ``wait`` is for one to be free.
+    """
+    import ray
+    from ray.util.placement_group import placement_group, remove_placement_group
+    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+    named = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
+    asked: dict[str, Any] = {option: amounts[name] for option, name in named.items()}
+    asked["resources"] = {name: amount for name, amount in amounts.items() if name not in named.values()}
+    if number == 1:
+        yield [asked], "", 0
+        return
+    group = placement_group([{name: amount for name, amount in amounts.items() if amount}] * number, "STRICT_SPREAD")
+    try:
+        places = [{"scheduling_strategy": PlacementGroupSchedulingStrategy(group, index)} for index in range(number)]
+        meet = ray.remote(meeting_point).options(num_cpus=0, **places[0])
+        found, waiting = wait([meet.remote()])
+        while waiting:
+            found, waiting = wait(waiting)
+        ((host, port),) = found
+        yield [{**asked, **place} for place in places], host, port
+    finally:
+        remove_placement_group(group)
+
+
+def with_torchrun(command: str, devices: int, rank: int, nodes: int, host: str, port: int) -> str:
+    """The command of a machine that trains together with others; the command itself where there is one."""
+    if nodes == 1:
+        return command
+    program, arguments = command.split(maxsplit=1)
+    if program != "palimpsest":
+        raise ResourceError(f"resources.cluster.needs: nodes is {nodes}, and {program!r} trains nothing; set it to 1")
+    return (
+        f"torchrun --nnodes {nodes} --nproc-per-node {devices} --node-rank {rank} --master-addr {host} "
+        f"--master-port {port} -m tasks.cli {arguments}"
+    )
+
+
+def needs_of(resources: ResourceSettings, step: str) -> StageNeeds:
+    """What a stage of the step asks a node for, from the first entry that fits."""
+    assert resources.cluster is not None  # whoever asks has one
+    fits = (needs for name, needs in resources.cluster.needs.items() if fnmatchcase(step, name))
+    found = next(fits, StageNeeds())
+    return found if found.cores else found.model_copy(update={"cores": resources.threads * resources.devices})
+
+
+def connect(settings: ClusterSettings) -> Any:
+    """Ray, connected to the cluster; ``ResourceError`` with the remedy where that cannot be."""
+    try:
+        import ray
+    except ImportError:
+        raise ResourceError(
+            "resources.cluster is set, and Ray is not installed: pip install -e '.[cluster]', or set it to null"
+        ) from None
+    address, label = settings.address, settings.private_nodes
+    where = f"resources.cluster.address: {address!r}"
+    _check_answers(address, where)
+    try:
+        ray.init(address=address, namespace="palimpsest", log_to_driver=False, logging_level=logging.ERROR)
+    except Exception as error:
+        # The line is Ray's own, of versions and addresses.
+        said = " ".join(str(error).split())
+        reason = said if "ersion" in said else type(error).__name__
+        raise ResourceError(
+            f"{where}: no Ray cluster can be used there ({reason[:200]}); start one with 'ray start --head' from this "
+            "project's environment, or set resources.cluster to null"
+        ) from None
+    if not any(node["Alive"] and node["Resources"].get(label) for node in ray.nodes()):
+        ray.shutdown()
+        raise ResourceError(
+            f"resources.cluster.private_nodes: no machine of the cluster has the label {label!r}; start those that may "
+            f"see private text with ray start --resources='{{\"{label}\": 1}}'"
+        )
+    return ray
+
+
+def _check_answers(address: str, where: str) -> None:
+    """Before Ray, which tries for a minute."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host:
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ResourceError(
+            f"{where}: nothing answers there ({reason}); start the cluster with 'ray start --head', or set "
+            "resources.cluster to null"
+        ) from None
+
+
+def private_stages(stages: Mapping[str, tuple[Any, list[str]]]) -> frozenset[str]:
+    """Stages that read or write what is private, from DVC's stage objects (``flows.graph.graph.dvc_stages``).
+
+    What has ``push: false`` is private, and so is an input that neither git holds nor another stage makes.
+    """
+    from dvc.dependency import ParamsDependency
+
+    tracked = tracked_paths()
+    found = set()
+    for name, (stage, upstream) in stages.items():
+        made = [output for above in upstream for output in stages[above][0].outs]
+        for entry in stage.deps:
+            if isinstance(entry, ParamsDependency):
+                continue
+            makers = [output for output in made if overlap(str(entry), str(output))]
+            if any(not output.can_push for output in makers) or not (makers or str(entry) in tracked):
+                found.add(name)
+        if any(not output.can_push for output in stage.outs):
+            found.add(name)
+    return frozenset(found)
+
+
+def tracked_paths() -> frozenset[str]:
+    """Files that git holds below the working folder, and the folders above them; none where there is no git."""
+    listed = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True)
+    files = [name for name in listed.stdout.split("\0") if name]
+    return frozenset(files) | {str(above) for name in files for above in PurePosixPath(name).parents}

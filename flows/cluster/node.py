@@ -1,0 +1,62 @@
+"""What happens on a node of the cluster, in a process that Ray has started there.
+
+Only names, a command and a status come and go through Ray: what a command prints goes to the log of its stage, on the
+file system that all machines share.
+"""
+
+import socket
+from pathlib import Path
+
+from flows.checkout.run_lock import STATE_FOLDER
+from flows.stages.processes import Processes
+from flows.stages.supervisor import LOCKED
+from flows.stages.warm_commands import arguments_of
+
+RANK = "PALIMPSEST_NODE"
+"""Environment variable: which of the machines that train together this is, from 0."""
+_LOCKS = Path(STATE_FOLDER) / "cluster"
+_processes: dict[str, Processes] = {}
+"""By folder: the supervisor stays for the next command, with the libraries that commands import."""
+
+
+def run_command(stage: str, command: str, folder: str, log: str, environment: dict[str, str]) -> tuple[int, str]:
+    """Run the command of a stage; its exit status, and one line where it was not started.
+
+    However this process ends, the supervisor stops the command within seconds. A stage that an earlier run left going
+    on, here or on another machine, holds a lock: nothing is started beside it.
+    """
+    root = Path(folder)
+    if not (root / STATE_FOLDER).is_dir():
+        return 1, _refused(f"has no folder {folder!r}; all machines of a cluster work in one folder, on a shared disk")
+    (root / _LOCKS).mkdir(exist_ok=True, mode=0o700)
+    if folder not in _processes:
+        _processes[folder] = Processes(root, detached=True)
+    processes = _processes[folder]
+    if arguments_of(command) is not None:
+        processes.prepare_commands()
+    lock = root / _LOCKS / f"{Path(log).stem}.{environment.get(RANK, 0)}"
+    process = processes.start_command(command, lock, root / log, environment)
+    try:
+        status = process.wait()
+    except BaseException:  # Ray interrupts what is cancelled
+        processes.stop(process)
+        process.wait()
+        raise
+    assert status is not None  # it has ended
+    if status == LOCKED:
+        said = f"stage {stage!r} is still at work for an earlier run, perhaps on another machine; end that one first"
+        return status, f"palimpsest: error: {said}"
+    return status, ""
+
+
+def meeting_point() -> tuple[str, int]:
+    """Address and a free port of this node, where processes that train together meet."""
+    import ray
+
+    with socket.socket() as found:
+        found.bind(("", 0))
+        return str(ray.util.get_node_ip_address()), int(found.getsockname()[1])
+
+
+def _refused(what: str) -> str:
+    return f"palimpsest: error: the node {socket.gethostname()} {what}"

@@ -1,1 +1,0 @@
-"""Several clones at work on one experiment."""

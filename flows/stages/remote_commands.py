@@ -1,0 +1,36 @@
+"""Commands of stages that a node of a cluster runs, asked for by DVC's process on the machine that leads.
+
+DVC stays here: it decides, locks, records. Only the command itself goes to ``flows.cluster``, through a socket of the
+run, and its status comes back. Imports nothing of this project: the supervisor loads it by its path.
+"""
+
+import os
+import signal
+from multiprocessing.connection import Client
+from typing import Any
+
+
+def send_commands(address: str) -> None:
+    """From now on, in this process, DVC hands commands to the socket at this address instead of starting them."""
+    from dvc.stage import run
+    from dvc.stage.exceptions import StageCmdFailedError
+
+    def start(_executable: Any, cmd: str, **options: Any) -> None:
+        def stopped(*_: object) -> None:
+            # The connection ends with this, and with it the command.
+            raise StageCmdFailedError(cmd, -signal.SIGINT)
+
+        told = {name: value for name, value in options["env"].items() if name.startswith(("DVC_", "PREFECT__"))}
+        with Client(address, "AF_UNIX") as connection:
+            before = signal.signal(signal.SIGINT, stopped)
+            try:
+                connection.send((told["DVC_STAGE"], cmd, os.path.abspath(options["cwd"]), told))
+                status, said = connection.recv()
+            finally:
+                signal.signal(signal.SIGINT, before)
+        if said:
+            print(said, flush=True)
+        if status:
+            raise StageCmdFailedError(cmd, status)
+
+    run._run = start

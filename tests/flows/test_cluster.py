@@ -1,0 +1,252 @@
+"""Stages on the machines of a Ray cluster: each once, private ones where they may be, whoever dies meanwhile."""
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from ray_nodes import RayNodes, ray_nodes
+from scratch_project import Project, make_project
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is an extra: '.[cluster]'")
+
+STAGE = 'echo "begun {name} $RAY_RAYLET_PID" >> counts; {command}; echo "done {name} $RAY_RAYLET_PID" >> counts'
+CELLS = [f"{technique}-{number}" for technique in ("list", "tagger") for number in (1, 2, 3)]
+
+
+def stage(name: str, command: str, deps: list[str], outs: list[object], cells: list[str] | None = None) -> object:
+    definition = {"cmd": STAGE.format(name=name, command=command), "deps": deps, "outs": outs}
+    return {"foreach": cells, "do": definition} if cells else definition
+
+
+def private(path: str) -> dict[str, object]:
+    return {path: {"push": False}}
+
+
+GRAPH = {
+    "stages": {
+        "generic": stage("generic", "cat generic.txt > generic.out", ["generic.txt"], ["generic.out"]),
+        "pretrain": stage("pretrain", "sleep 1; cat generic.out > pretrained", ["generic.out"], ["pretrained"]),
+        "corpus": stage("corpus", "cat raw.txt; cat raw.txt > corpus.txt", ["raw.txt"], [private("corpus.txt")]),
+        "fill": stage(
+            "fill@${item}", "sleep 1; cat corpus.txt > fill-${item}", ["corpus.txt"], [private("fill-${item}")], CELLS
+        ),
+        "adapt": stage(
+            "adapt@${item}",
+            "sleep 2; cat pretrained fill-${item} > adapted-${item}",
+            ["pretrained", "fill-${item}"],
+            [private("adapted-${item}")],
+            CELLS,
+        ),
+        "table": stage(
+            "table",
+            "cat adapted-* | wc -l > table",
+            [f"adapted-{cell}" for cell in CELLS],
+            [private("table")],
+        ),
+    }
+}
+STAGES = {"generic", "pretrain", "corpus", "table", *(f"{step}@{cell}" for step in ("fill", "adapt") for cell in CELLS)}
+PUBLIC = {"generic", "pretrain"}
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[RayNodes]:
+    """A cluster whose head takes no work, with the two machines below."""
+    with ray_nodes() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def trusted(nodes: RayNodes) -> int:
+    """A machine that may see private text."""
+    return nodes.add(3, private=1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def other(nodes: RayNodes) -> int:
+    """A larger one that may not."""
+    return nodes.add(6)
+
+
+@pytest.fixture
+def project(tmp_path: Path, nodes: RayNodes, trusted: int, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Private text, a graph over it, and the cluster in params.yaml."""
+    assert trusted
+    for name, value in nodes.environment.items():
+        monkeypatch.setenv(name, value)
+    made = make_project(tmp_path / "a project", yaml.safe_dump(GRAPH, sort_keys=False, width=1000))
+    made.write(".gitignore", "/raw.txt\n")
+    made.write("generic.txt", "generic\n")
+    subprocess.run(["git", "add", "--all"], cwd=made.folder, check=True)
+    made.write("raw.txt", f"{CANARY} went home\n")
+    set_cluster(made, address=nodes.address, private_nodes="private")
+    return made
+
+
+CANARY = "Zyxwquill"
+"""Stands in the raw text."""
+
+
+def set_cluster(project: Project, **settings: object) -> None:
+    parameters = yaml.safe_load(project.read("params.yaml"))
+    parameters["resources"] |= {"cluster": settings, "parallel_stages": 6, "retries": 5, "retry_seconds": 0.5}
+    project.write("params.yaml", yaml.safe_dump(parameters))
+
+
+def records(project: Project, kind: str) -> list[tuple[str, str]]:
+    """Stage and machine of every command that has begun, or is done."""
+    if not (project.folder / "counts").exists():
+        return []
+    lines = [line.split() for line in project.read("counts").splitlines()]
+    return [(name, machine) for what, name, machine in lines if what == kind]
+
+
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "did not happen in time"
+        time.sleep(0.05)
+
+
+def run_to_the_end(project: Project) -> None:
+    done = project.palimpsest("run")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def check_each_once(project: Project, killed: set[str]) -> None:
+    """Every stage is done, twice only where somebody died meanwhile, and DVC has nothing left to do."""
+    begun, done = ([name for name, _ in records(project, kind)] for kind in ("begun", "done"))
+    assert set(done) == STAGES
+    assert {name for name in begun if begun.count(name) > 1} <= killed
+    assert project.read("table").split() == ["12"]
+    assert "up to date" in project.dvc("repro")
+
+
+def unfinished(project: Project) -> set[str]:
+    done = {name for name, _ in records(project, "done")}
+    return {name for name, _ in records(project, "begun")} - done
+
+
+def test_each_stage_runs_once_where_it_may_and_only_its_command_goes_through_ray(
+    project: Project, nodes: RayNodes, trusted: int
+) -> None:
+    run_to_the_end(project)
+    check_each_once(project, set())
+    assert {machine for name, machine in records(project, "done") if name not in PUBLIC} == {str(trusted)}
+    # What a stage prints is in its log here, and nowhere in Ray's files.
+    assert CANARY in project.read(".palimpsest/logs/corpus.log")
+    files = [path for path in nodes.folder.rglob("*") if path.is_file()]
+    assert any(b"fill@list" in path.read_bytes() for path in files)
+    assert not any(CANARY.encode() in path.read_bytes() for path in files)
+
+
+def test_stages_of_a_machine_that_dies_are_done_elsewhere(project: Project, nodes: RayNodes) -> None:
+    mortal = [nodes.add(3, private=1), nodes.add(3, private=1)]
+    run = project.start("run")
+    killed = set()
+    for number, step in zip(mortal, ("fill", "adapt"), strict=True):
+        until(lambda: sum(name.startswith(step) for name, _ in records(project, "begun")) > 4)  # noqa: B023 - called here
+        killed |= unfinished(project)
+        nodes.kill(number)
+    output, errors = run.communicate(timeout=120)
+    assert run.returncode == 0, output + errors
+    check_each_once(project, killed)
+    begun = [name for name, _ in records(project, "begun")]
+    assert len(begun) > len(STAGES)
+
+
+def test_a_run_that_is_killed_leaves_nothing_running_and_goes_on_where_it_was(project: Project) -> None:
+    killed = set()
+    for step in ("fill", "adapt"):
+        run = project.start("run")
+        until(lambda: any(name.startswith(step) for name, _ in records(project, "begun")))  # noqa: B023 - called here
+        killed |= unfinished(project)
+        os.kill(run.pid, signal.SIGKILL)
+        run.communicate()
+    run_to_the_end(project)
+    check_each_once(project, killed)
+
+
+def test_a_run_that_is_stopped_stops_what_runs_on_the_machines(project: Project) -> None:
+    project.replace("dvc.yaml", "sleep 2; ", "sleep 100; ")
+    run = project.start("run")
+    until(lambda: any(name.startswith("adapt") for name, _ in records(project, "begun")))
+    run.send_signal(signal.SIGINT)
+    output, errors = run.communicate(timeout=30)
+    assert run.returncode == 130, output + errors
+    until(lambda: not subprocess.run(["pgrep", "-f", "sleep 100; cat pretrained"], capture_output=True).stdout, 15)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"address": "127.0.0.1:1"}, "nothing answers there (Connection refused); start the cluster with"),
+        ({"address": "127.0.0.1:none"}, "nothing answers there ("),
+        ({"private_nodes": "secret"}, "no machine of the cluster has the label 'secret'; start those that may"),
+        ({"needs": {"fill": {"gpus": 1}}}, "0 machines of the cluster with the label 'private' have 1 cores, 1 GPUs"),
+        (
+            {"needs": {"fill": {"nodes": 2}}},
+            "have 1 cores, 0 GPUs and 0 GiB, and it needs 2; add some, or ask for less",
+        ),
+        (
+            {"needs": {"fil": {"gpus": 1}}},
+            "resources.cluster.needs: 'fil' fits no step of dvc.yaml (did you mean 'fill'?)",
+        ),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(
+    project: Project, nodes: RayNodes, settings: dict[str, object], said: str
+) -> None:
+    set_cluster(project, **{"address": nodes.address, "private_nodes": "private", **settings})
+    refused = project.palimpsest("run", "fill@list-1")
+    assert refused.returncode == 1
+    assert said in refused.stdout + refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+TRAINING = {
+    "stages": {
+        "vocabulary": {
+            "cmd": "palimpsest count-words --input raw.txt --output counts.tsv\n"
+            "palimpsest vocabulary --word-counts counts.tsv --output vocabulary --set size=200 --set minimum_count=1",
+            "deps": ["raw.txt"],
+            "outs": [private("counts.tsv"), private("vocabulary")],
+        },
+        "train": {
+            "cmd": "palimpsest pretrain --vocabulary vocabulary --input raw.txt --valid raw.txt --output model "
+            "--report report.json --set architecture.layers=1 --set architecture.width=16 --set architecture.heads=2 "
+            "--set resources.checkpoint_seconds=0 --set pretraining.epochs=${epochs}",
+            "deps": ["vocabulary", "raw.txt"],
+            "outs": [private("model")],
+            "metrics": [private("report.json")],
+        },
+    },
+}
+
+
+@pytest.mark.slow
+def test_machines_train_one_model_together_and_end_together(project: Project, nodes: RayNodes) -> None:
+    mortal = nodes.add(2, private=1)
+    set_cluster(project, address=nodes.address, private_nodes="private", needs={"train": {"nodes": 2}})
+    project.write("raw.txt", "".join(f"{a} {b} {c}\n" for a in "stuv" for b in "klmnop" for c in "abcdefgh"))
+    project.write("dvc.yaml", yaml.safe_dump({"vars": [{"epochs": 1}], **TRAINING}, width=1000))
+    run_to_the_end(project)
+    measured = json.loads(project.read("report.json"))["measured"]
+    assert (measured["nodes"], measured["devices"], measured["strategy"]) == (2, 1, "ddp")
+
+    project.replace("dvc.yaml", "epochs: 1\n", "epochs: 100000\n")
+    run = project.start("run")
+    until(lambda: subprocess.run(["pgrep", "-f", "epochs=100000"], capture_output=True).stdout)
+    time.sleep(15)
+    nodes.kill(mortal)
+    output, errors = run.communicate(timeout=60)
+    assert "1 machines of the cluster with the label 'private' have" in output + errors
+    assert run.returncode == 1
+    until(lambda: not subprocess.run(["pgrep", "-f", "epochs=100000"], capture_output=True).stdout, 15)
