@@ -145,7 +145,7 @@ def check_files(settings: FillingMethod, files: FillFiles) -> None:
     from tasks.model_source import is_path, locate_model
 
     # Not after hours, when everything is filled.
-    refuse_folder(files.output)
+    refuse_folder(files.output, of_lines=True)
     settings.check(files)
     if files.filler and is_path(files.filler):
         # Before the libraries are loaded, which takes seconds.
