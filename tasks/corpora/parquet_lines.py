@@ -86,8 +86,11 @@ def parquet_batches(path: Path, columns: Sequence[str]) -> "Iterator[RecordBatch
         names = table.schema_arrow.names
         for column in columns:
             if column not in names:
-                raise CorpusError(f"{str(path)!r} has no column {column!r}; there are: {', '.join(names)}")
-        yield from table.iter_batches(batch_size=_READ_ROWS, columns=list(columns))
+                raise CorpusError(
+                    f"{str(path)!r} has no column {column!r}; there are: {', '.join(names)}; rename the one that is "
+                    "meant, or name it in the settings of the corpus"
+                )
+        yield from table.iter_batches(batch_size=_READ_ROWS, columns=list(columns), use_threads=False)
 
 
 def parquet_rows(path: str | Path, column: str) -> Iterator[bytes]:
@@ -164,7 +167,7 @@ class _Rows(io.RawIOBase):
         self._lines = self._lines_of_file = self._bytes_of_file = 0
 
     def writable(self) -> bool:
-        """Yes."""
+        """What a buffer asks first."""
         return True
 
     def write(self, piece: "ReadableBuffer") -> int:

@@ -42,7 +42,7 @@ def refuse_folder(path: str | Path, *, of_lines: bool = False) -> None:
         return
     if not (of_lines and is_parquet(path)):
         raise ParameterError(f"cannot write to {str(path)!r}: it is a folder; give the path of a file")
-    if other := next((file.name for file in Path(path).iterdir() if not is_parquet(file)), None):
+    if other := next((file.name for file in Path(path).iterdir() if not is_parquet(file) or file.is_dir()), None):
         raise ParameterError(
             f"cannot write to {str(path)!r}: it holds {other!r}, which is no Parquet file and would be lost; name "
             "another path"
@@ -105,9 +105,10 @@ def atomic_folder(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     lock, partial = partial_folder(folder)
     temporary = Path(partial)
     try:
-        yield temporary
-        temporary.chmod(PRIVATE_FOLDER_MODE if private else PUBLIC_FOLDER_MODE)
-        _put_in_place(temporary, folder)
+        with _errors_name(folder):
+            yield temporary
+            temporary.chmod(PRIVATE_FOLDER_MODE if private else PUBLIC_FOLDER_MODE)
+            _put_in_place(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         os.close(lock)

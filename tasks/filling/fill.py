@@ -59,8 +59,8 @@ class FillFiles(StageFiles):
     sidecar: Annotated[str | None, READ] = None
     """private record of what was masked: the report then counts fills that are the masked word"""
     documents: Annotated[str | None, READ] = None
-    """the document of each line, by any name, one a line, such as a private corpus's train.documents; read with
-    consistent_within=document and counts.unit=document alone"""
+    """the document of each line, by any name, one a line, such as a private corpus's train.documents, or Parquet
+    with a column document; read with consistent_within=document and counts.unit=document alone"""
     tuning_text: Annotated[str | None, READ] = None
     """generic text that the filler was not trained on: log_linear alone reads it, and learns its weights from it"""
     generic_text: Annotated[str | None, READ] = None
