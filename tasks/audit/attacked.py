@@ -21,7 +21,7 @@ class AuditFiles(CorpusFiles):
     text: Annotated[str | None, READ] = None
     """text to attack, made from the private one line by line"""
     documents: Annotated[str | None, READ] = None
-    """the document of each private line, by any name, one a line"""
+    """the document of each private line, by any name, one a line, or Parquet with a column document"""
     masked: Annotated[str | None, READ] = None
     """masked texts of the private one, a folder for each technique"""
     model: Annotated[str | None, READ_MODEL] = None

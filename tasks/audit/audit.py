@@ -71,10 +71,10 @@ def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: Re
 
 def _documents(files: AuditFiles, members: Sequence[str]) -> list[str]:
     """The document of each line; a line is one of its own where nobody says."""
-    from tasks.corpora.text_lines import read_lines
+    from tasks.corpora.text_lines import read_documents
     from tasks.errors import CorpusError
 
-    found = list(read_lines(files.documents)) if files.documents else [str(number) for number in range(len(members))]
+    found = list(read_documents(files.documents)) if files.documents else list(map(str, range(len(members))))
     if len(found) != len(members):
         raise CorpusError(
             f"--documents {files.documents!r} has {len(found):,} lines, and --members {files.members!r} "

@@ -17,7 +17,7 @@ from typing import Any
 from tasks.audit.figure import Figure, share_figure
 from tasks.corpora.masked_text import DIRECT_IDENTIFIERS
 from tasks.corpora.sidecar import read_sidecar
-from tasks.corpora.text_lines import read_lines
+from tasks.corpora.text_lines import read_documents, read_lines
 from tasks.corpora.words import fold, word_spans
 from tasks.filling.aligned_fills import side_by_side
 from tasks.masking.settings import CrfTagger, SpacyTagger, TechniqueSettings
@@ -174,7 +174,7 @@ def residual_entities(
 
 def _lines_of_sample(raw: str | Path, documents: str | Path | None, most_lines: int, seed: int) -> Mapping[int, str]:
     """Numbers of the lines drawn, from 0, and their documents."""
-    together = side_by_side(read_lines(raw), *([read_lines(documents)] if documents else []))
+    together = side_by_side(read_lines(raw), *([read_documents(documents)] if documents else []))
     lines_of: dict[str, list[int]] = {}
     for number, (_, *named) in enumerate(together):
         lines_of.setdefault(named[0] if named else str(number), []).append(number)

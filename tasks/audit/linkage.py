@@ -16,7 +16,7 @@ from tasks.audit.clear_text import missing_words
 from tasks.audit.figure import Figure, share_figure
 from tasks.audit.membership import areas, auc
 from tasks.corpora.sidecar import read_sidecar
-from tasks.corpora.text_lines import read_lines
+from tasks.corpora.text_lines import read_documents
 from tasks.corpora.words import fold, word_spans
 from tasks.filling.aligned_fills import fills_of, side_by_side
 from tasks.filling.choice import originals_of_slots, with_spans
@@ -106,7 +106,7 @@ def same_entity_told(
     a slot of several masked words stands for all of them together. The interval is over documents.
     """
     places: dict[str, Counter[tuple[tuple[str, ...], str]]] = {}
-    streams = [fills, read_sidecar(sidecar), *([read_lines(documents)] if documents else [])]
+    streams = [fills, read_sidecar(sidecar), *([read_documents(documents)] if documents else [])]
     for (sentence, copies), spans, *name in side_by_side(*streams):
         found = fills_of(sentence, copies[0]) if sentence.slots else None
         if found is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tasks.corpora.masked_text import parse_masked
 from tasks.corpora.sidecar import read_sidecar
-from tasks.corpora.text_lines import read_lines
+from tasks.corpora.text_lines import read_documents, read_lines
 from tasks.corpora.words import fold, words_of
 from tasks.filling.aligned_fills import filled_lines, fills_of, side_by_side
 from tasks.filling.choice import with_spans
@@ -63,7 +63,7 @@ def masked_places(
     fill = forbidding_fill or returning_fill or following_fill
     fills = filled_lines(masked, fill or masked, copies, merge_markers=merge_markers)
     lines = list(read_lines(masked))
-    names: Sequence[object] = list(read_lines(documents)) if documents else range(len(lines))
+    names: Sequence[object] = list(read_documents(documents)) if documents else range(len(lines))
     places: list[MaskedPlace] = []
     before = 0
     for line, spans, (merged, texts), name in side_by_side(lines, read_sidecar(sidecar), fills, names):

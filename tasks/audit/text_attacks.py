@@ -12,7 +12,7 @@ from tasks.audit.linkage import same_entity_told, substitutes_told, told_by_seco
 from tasks.audit.masked_places import masked_places
 from tasks.audit.reidentification import reidentification
 from tasks.corpora.sidecar import read_sidecar
-from tasks.corpora.text_lines import read_lines
+from tasks.corpora.text_lines import read_documents, read_lines
 from tasks.filling.aligned_fills import filled_lines, side_by_side
 from tasks.filling.beside_corpus import context_beside
 from tasks.filling.filled_corpus import Shard
@@ -127,7 +127,7 @@ def _by_second_fill(
         fills,
         read_lines(masked / "text.txt"),
         read_sidecar(masked / "sidecar.jsonl"),
-        read_lines(files.documents) if files.documents else map(str, range(len(fills))),
+        read_documents(files.documents) if files.documents else map(str, range(len(fills))),
     )
     with_markers = [each for each in together if each[2]]
     drawn = Random(settings.seed).sample(range(len(with_markers)), min(_FILLED_AGAIN, len(with_markers)))

@@ -1,8 +1,9 @@
 """A corpus on disk: UTF-8 text, one sentence a line, the line number (from 1) its stable sentence id.
 
 ``-`` stands for standard input or standard output; a pipe or a device is a stream like these, read once and never
-hashed. Lines end at ``\\n`` alone: other Unicode line separators belong to the sentence. Reading streams: memory does
-not grow with the corpus.
+hashed. Lines end at ``\\n`` alone: other Unicode line separators belong to the sentence. A path that ends in
+``.parquet`` is a folder of Parquet files with the same lines (``parquet_lines``). Reading streams: memory does not grow
+with the corpus.
 
 Beside it one line of a file of JSON lines, and numbers, as users hand them in.
 """
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tasks.errors import CorpusError
-from tasks.files.atomic_file import atomic_writer, is_pipe_or_device
+from tasks.files.atomic_file import PARQUET, atomic_writer, is_parquet, is_pipe_or_device, refuse_folder
 from tasks.files.paths_apart import STANDARD_STREAM
 
 _MEGABYTE = 1 << 20
@@ -40,22 +41,35 @@ def refuse_stream(path: str | Path, why: str) -> None:
         )
 
 
-def read_lines(path: str | Path, what: str = "text file") -> Iterator[str]:
+def read_lines(path: str | Path, what: str = "text file", *, column: str = "text") -> Iterator[str]:
     """Yield each line without its line end (``\\n`` or ``\\r\\n``); a leading byte order mark is removed.
 
-    ``what`` is what errors call the file: ``word list``, ``sidecar``.
+    ``what`` is what errors call the file: ``word list``, ``sidecar``; ``column`` is what is read of Parquet.
     Raises ``CorpusError`` where the file is missing, is a folder, or holds a line that is not UTF-8 (naming file, line
-    and byte; the text itself is never quoted).
+    and byte; the text itself is never quoted), and what ``parquet_rows`` does.
     """
     if str(path) == STANDARD_STREAM:
         yield from decode_lines(sys.stdin.buffer, "standard input")
         return
     if not Path(path).exists():
         raise CorpusError(f"{what} {str(path)!r} does not exist; give the path of a UTF-8 text file")
+    if is_parquet(path):
+        from tasks.corpora.parquet_lines import parquet_rows
+
+        yield from decode_lines(parquet_rows(path, column), str(path))
+        return
     if Path(path).is_dir():
-        raise CorpusError(f"{what} {str(path)!r} is a folder; give the path of a UTF-8 text file")
+        raise CorpusError(
+            f"{what} {str(path)!r} is a folder; give the path of a UTF-8 text file, or of a folder of Parquet files "
+            f"whose name ends in {PARQUET}"
+        )
     with open(path, "rb") as stream:
         yield from decode_lines(stream, str(path))
+
+
+def read_documents(path: str | Path) -> Iterator[str]:
+    """The document of each line, by any name: one a line, or the column ``document`` of Parquet."""
+    return read_lines(path, "documents file", column="document")
 
 
 def held_lines(readline: Callable[[int], bytes]) -> Iterator[bytes]:
@@ -128,13 +142,23 @@ def standard_output() -> IO[str]:
 
 @contextmanager
 def line_writer(path: str | Path, *, private: bool = False) -> Iterator[IO[str]]:
-    """A text stream to ``path`` (complete or not there at all), or to standard output, a pipe or a device."""
+    """A text stream to ``path`` (complete or not there at all), or to standard output, a pipe or a device.
+
+    A path that ends in ``.parquet`` becomes a folder of Parquet files; ``ParameterError`` where another one is there.
+    """
     if str(path) == STANDARD_STREAM:
         output = standard_output()
         # Text mode would fail on surrogates and translate line ends by locale.
         output.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[attr-defined]
         yield output
         output.flush()
+        return
+    if is_parquet(path):
+        from tasks.corpora.parquet_lines import parquet_writer
+
+        refuse_folder(path, of_lines=True)
+        with parquet_writer(path, private=private) as stream:
+            yield stream
         return
     with atomic_writer(path, private=private) as stream:
         yield stream

@@ -15,6 +15,8 @@ PRIVATE_MODE = 0o600
 PRIVATE_FOLDER_MODE = 0o700
 PUBLIC_MODE = 0o644
 PUBLIC_FOLDER_MODE = 0o755
+PARQUET = ".parquet"
+"""The ending of a folder of Parquet files that stands for a text (``tasks.corpora.parquet_lines``), and of each."""
 
 
 def is_pipe_or_device(path: str | Path) -> bool:
@@ -26,10 +28,25 @@ def is_pipe_or_device(path: str | Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def refuse_folder(path: str | Path) -> None:
-    """Raise ``ParameterError`` where a file is to be written and the path is a folder's."""
-    if Path(path).is_dir():
+def is_parquet(path: str | Path) -> bool:
+    """Whether lines at a path are a folder of Parquet files, or are to become one."""
+    return Path(path).suffix.lower() == PARQUET and not is_pipe_or_device(path)
+
+
+def refuse_folder(path: str | Path, *, of_lines: bool = False) -> None:
+    """Raise ``ParameterError`` where a file is to be written and the path is a folder's.
+
+    ``of_lines``: a folder of Parquet files and nothing else may be there, since lines take its place as a whole.
+    """
+    if not Path(path).is_dir():
+        return
+    if not (of_lines and is_parquet(path)):
         raise ParameterError(f"cannot write to {str(path)!r}: it is a folder; give the path of a file")
+    if other := next((file.name for file in Path(path).iterdir() if not is_parquet(file) or file.is_dir()), None):
+        raise ParameterError(
+            f"cannot write to {str(path)!r}: it holds {other!r}, which is no Parquet file and would be lost; name "
+            "another path"
+        )
 
 
 @contextmanager
@@ -88,9 +105,10 @@ def atomic_folder(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     lock, partial = partial_folder(folder)
     temporary = Path(partial)
     try:
-        yield temporary
-        temporary.chmod(PRIVATE_FOLDER_MODE if private else PUBLIC_FOLDER_MODE)
-        _put_in_place(temporary, folder)
+        with _errors_name(folder):
+            yield temporary
+            temporary.chmod(PRIVATE_FOLDER_MODE if private else PUBLIC_FOLDER_MODE)
+            _put_in_place(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         os.close(lock)

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tasks.errors import ParameterError
-from tasks.files.atomic_file import is_pipe_or_device, refuse_folder
+from tasks.files.atomic_file import is_parquet, is_pipe_or_device, refuse_folder
 
 STANDARD_STREAM = "-"
 STANDARD_NAMES = ("/dev/stdin", "/dev/stdout")
@@ -50,7 +50,7 @@ def refuse_shared_paths(
         for source, found in inputs:
             if place == found:
                 raise ParameterError(f"{output} is {source}, which is read; {_LOST}")
-            if replaced and place in found.parents:
+            if (replaced or is_parquet(place)) and place in found.parents:
                 raise ParameterError(f"{source} lies in {output}, which is replaced as a whole; {_LOST}")
         outputs.append((output, place))
     for folder, place in outputs:
@@ -83,7 +83,7 @@ def refuse_unwritable(name: str, path: str | Path, *, is_folder: bool) -> None:
     if str(path) == STANDARD_STREAM or is_pipe_or_device(path):
         return
     if not is_folder:
-        refuse_folder(path)
+        refuse_folder(path, of_lines=True)
     elif os.path.isfile(path):
         raise ParameterError(f"{name} {str(path)!r} is a file; name a folder")
     folder = Path(path).resolve().parent

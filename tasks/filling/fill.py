@@ -59,8 +59,8 @@ class FillFiles(StageFiles):
     sidecar: Annotated[str | None, READ] = None
     """private record of what was masked: the report then counts fills that are the masked word"""
     documents: Annotated[str | None, READ] = None
-    """the document of each line, by any name, one a line, such as a private corpus's train.documents; read with
-    consistent_within=document and counts.unit=document alone"""
+    """the document of each line, by any name, one a line, such as a private corpus's train.documents, or Parquet
+    with a column document; read with consistent_within=document and counts.unit=document alone"""
     tuning_text: Annotated[str | None, READ] = None
     """generic text that the filler was not trained on: log_linear alone reads it, and learns its weights from it"""
     generic_text: Annotated[str | None, READ] = None
@@ -145,7 +145,7 @@ def check_files(settings: FillingMethod, files: FillFiles) -> None:
     from tasks.model_source import is_path, locate_model
 
     # Not after hours, when everything is filled.
-    refuse_folder(files.output)
+    refuse_folder(files.output, of_lines=True)
     settings.check(files)
     if files.filler and is_path(files.filler):
         # Before the libraries are loaded, which takes seconds.

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.corpora.sidecar import read_sidecar
-from tasks.corpora.text_lines import empty_text, is_stream, read_lines, write_lines
+from tasks.corpora.text_lines import empty_text, is_stream, read_documents, write_lines
 from tasks.errors import CorpusError
 from tasks.files.atomic_file import atomic_writer
 from tasks.files.clone_key import clone_key
@@ -165,7 +165,7 @@ def fill_corpus(
         lambda: read_shards(
             context.lines(),
             read_sidecar(context.sidecar) if context.sidecar else None,
-            read_lines(files.documents) if files.documents else None,
+            read_documents(files.documents) if files.documents else None,
         ),
     )
     first = list(itertools.islice(shards, 2))

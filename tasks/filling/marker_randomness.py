@@ -22,10 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.errors import CorpusError, ParameterError
+from tasks.corpora.text_lines import read_lines
+from tasks.errors import ParameterError
 
 _KEY = b"palimpsest: draws of a fill"
-_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,8 @@ class MarkerRandomness:
 
 
 def fill_secret(sidecar: str | Path) -> bytes:
-    """32 bytes of what was masked; ``CorpusError`` where the sidecar does not exist or is a folder."""
+    """32 bytes of what was masked; raises what ``read_lines`` does."""
     digest = hmac.new(_KEY, digestmod="sha256")
-    try:
-        with open(sidecar, "rb") as stream:
-            while block := stream.read(_BLOCK):
-                digest.update(block)
-    except (FileNotFoundError, NotADirectoryError):
-        raise CorpusError(f"sidecar {str(sidecar)!r} does not exist; give the one of the masked text") from None
-    except IsADirectoryError:
-        raise CorpusError(f"sidecar {str(sidecar)!r} is a folder; give the file of the masked text") from None
+    for line in read_lines(sidecar, "sidecar"):
+        digest.update(f"{line}\n".encode())
     return digest.digest()

@@ -8,6 +8,7 @@ and why.
 
 Examples:
   palimpsest mask --technique allow_list --input mail.txt --output masked.txt
+  palimpsest mask --technique allow_list --input mail.parquet --output masked.parquet
   cat mail.txt | palimpsest mask --technique entity_tagger --set markers.style=class --input - --output -
   palimpsest count-words --input generic.txt --output counts.tsv
   palimpsest mask --technique vocabulary_threshold --word-counts counts.tsv --input mail.txt --output masked.txt

@@ -112,7 +112,7 @@ def test_a_folder_that_cannot_be_put_in_place_leaves_the_earlier_one(tmp_path, m
 
     def fail_for_the_new_one(source, target):
         if str(source).endswith(".partial"):
-            raise OSError("refused")
+            raise OSError(errno.ENOSPC, "refused")
         rename(source, target)
 
     monkeypatch.setattr("os.rename", fail_for_the_new_one)
@@ -121,8 +121,9 @@ def test_a_folder_that_cannot_be_put_in_place_leaves_the_earlier_one(tmp_path, m
         with atomic_folder(tmp_path / "model") as fresh:
             (fresh / "weights").write_text("new", encoding="utf-8")
 
-    with pytest.raises(OSError, match="refused"):
+    with pytest.raises(OSError, match="refused") as caught:
         replace()
+    assert caught.value.filename == str(tmp_path / "model")
     assert (tmp_path / "model" / "weights").read_text(encoding="utf-8") == "earlier"
     assert list(tmp_path.iterdir()) == [tmp_path / "model"]
 

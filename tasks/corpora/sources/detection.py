@@ -7,8 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from tasks.corpora.parquet_lines import open_parquet
 from tasks.corpora.sources.document import Source, split_sentences
-from tasks.corpora.sources.text_files import FilesCorpus, open_parquet
+from tasks.corpora.sources.text_files import FilesCorpus
 from tasks.corpora.text_lines import NoJson, read_json_line, read_lines
 from tasks.errors import CorpusError
 
@@ -45,7 +46,8 @@ def detected(given: Path) -> FilesCorpus:
 def _fields(path: Path) -> set[str] | None:
     """The fields of the first record, where a file has such."""
     if path.suffix == ".parquet":
-        return set(open_parquet(path).schema_arrow.names)
+        with open_parquet(path) as table:
+            return set(table.schema_arrow.names)
     if path.suffix not in (".jsonl", ".ndjson"):
         return None
     try:

@@ -10,12 +10,14 @@ from email import message_from_bytes, policy
 from email.message import EmailMessage
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from tasks.corpora.parquet_lines import parquet_batches, parquet_files
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import PARTS, Document, Part, split_sentences
-from tasks.corpora.text_lines import LARGEST_RATIO, LONGEST_LINE, NoJson, read_json_line, read_lines
+from tasks.corpora.text_lines import NoJson, read_json_line, read_lines
 from tasks.errors import CorpusError
+from tasks.files.atomic_file import is_parquet
 from tasks.settings.base import SourcePath
 
 QUOTED, NO_PLAIN_TEXT = "quoted", "no_plain_text"
@@ -94,7 +96,6 @@ _ENDINGS = {
     ".eml": "mail",
     ".mbox": "mail",
 }
-_PARQUET_ROWS = 4096
 _PLAIN = {"text": "plain text", "mail": "mail"}
 
 
@@ -134,17 +135,6 @@ class FilesCorpus(CorpusSettings):
 
 def _one_sentence(text: str) -> list[str]:
     return [text]
-
-
-def open_parquet(path: Path) -> Any:
-    """A Parquet file, of which nothing but the schema is read yet; ``CorpusError`` where it is none."""
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        return pyarrow.parquet.ParquetFile(path)
-    except pyarrow.ArrowException:
-        raise CorpusError(f"{str(path)!r} is not a readable Parquet file") from None
 
 
 class TextFiles:
@@ -218,6 +208,8 @@ class TextFiles:
             )
         if not source.is_dir():
             return [source]
+        if is_parquet(source):
+            return parquet_files(source)
         paths = sorted(
             path
             for path in source.rglob("*")
@@ -261,18 +253,9 @@ class TextFiles:
         )
 
     def _parquet_records(self, path: Path) -> Iterator[tuple[object, str, str | None]]:
-        table = open_parquet(path)
-        groups = map(table.metadata.row_group, range(table.metadata.num_row_groups))
-        if sum(g.total_byte_size for g in groups) > LARGEST_RATIO * path.stat().st_size + LONGEST_LINE:
-            raise CorpusError(f"{str(path)!r} holds more than {LARGEST_RATIO} times its size; give it as text if it is")
         columns = [self._text_field, *filter(None, (self._document_field, self._label_field))]
-        for column in columns:
-            if column not in table.schema_arrow.names:
-                raise CorpusError(
-                    f"{str(path)!r} has no column {column!r}; there are: {', '.join(table.schema_arrow.names)}"
-                )
         row = 0
-        for batch in table.iter_batches(batch_size=_PARQUET_ROWS, columns=columns):
+        for batch in parquet_batches(path, columns):
             for record in batch.to_pylist():
                 row += 1
                 if not isinstance(record[self._text_field], str):

@@ -47,7 +47,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tasks.corpora.sidecar import MaskedSpan, read_sidecar
-from tasks.corpora.text_lines import read_lines
+from tasks.corpora.text_lines import read_documents
 from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
 from tasks.files.clone_key import clone_key, key_id, private_home
@@ -131,7 +131,7 @@ def count_masked_words(context: "FillContext", before: WordFrequencies, settings
 
     files, cell, allowed, planted = context.files, context.cell, context.release, context.planted
     lines = lines_with_spans(context.masked, read_sidecar(str(files.sidecar)))
-    documents = read_lines(files.documents) if files.documents else ()
+    documents = read_documents(files.documents) if files.documents else ()
     if planted is not None:
         # Nobody is given these counts: they are no release, and neither budget nor kept counts are asked.
         lines = chain(lines, lines_with_spans(planted.lines, planted.spans))

@@ -114,9 +114,9 @@ class Surrogate(FillingMethod):
         if not context.files.sidecar:
             return {}
         from tasks.corpora.sidecar import read_sidecar
-        from tasks.corpora.text_lines import read_lines
+        from tasks.corpora.text_lines import read_documents
 
-        documents = read_lines(context.files.documents) if context.files.documents else None
+        documents = read_documents(context.files.documents) if context.files.documents else None
         return {"surrogates_of_one_original": most_surrogates(self, read_sidecar(context.files.sidecar), documents)}
 
 

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.corpora.text_lines import read_lines
+from tasks.corpora.text_lines import read_documents
 from tasks.errors import CorpusError, ModelError, ParameterError
 from tasks.files.clone_key import clone_key
 from tasks.language_model.dp_sgd.accountant import epsilon_spent, noise_multiplier_for
@@ -257,7 +257,7 @@ def _documents(private: DifferentialPrivacy, files: "AdaptFiles", text: EncodedT
         return None
     if not files.documents:
         raise ParameterError("private.unit='document' protects all lines of a document together; give --documents")
-    documents = list(read_lines(files.documents, "documents file"))
+    documents = list(read_documents(files.documents))
     lines = text.sentences + text.empty_lines + text.dropped_lines
     if len(documents) != lines:
         raise CorpusError(f"documents file {files.documents!r} has {len(documents)} lines and the text {lines}")

@@ -18,6 +18,7 @@ import numpy as np
 from tasks.corpora.sidecar import MaskedSpan, read_sidecar
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError
+from tasks.files.atomic_file import is_parquet
 from tasks.language_model.normalisation import fold_characters, is_word
 
 _STRETCH = re.compile(r"\s+|\S+")
@@ -224,7 +225,7 @@ def sidecars_in(folder: str | Path) -> dict[str, Path]:
 
     Raises ``CorpusError`` where there is none.
     """
-    if not Path(folder).is_dir():
+    if not Path(folder).is_dir() or is_parquet(folder):
         file = Path(folder)
         return {file.resolve().parent.name if file.stem == "sidecar" else file.stem: file}
     beside = {path.stem: path for path in Path(folder).glob("*.jsonl")}

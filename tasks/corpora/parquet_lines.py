@@ -1,0 +1,229 @@
+"""Lines as a folder of Parquet files: what a path that ends in ``.parquet`` stands for where text is read or written.
+
+One row a line. Written are the columns ``id``, the number of the line from 1, and ``text``, in files
+``lines-00000-of-00003.parquet``, so that whoever opens folders elsewhere (Hugging Face ``datasets``, DuckDB, Spark) can
+join text, masked text, sidecar and fill by ``id``. Read is one column of a folder, its files in order of their names,
+or of a single file, whoever wrote it. The column ``document`` is read where documents are asked for, and never written:
+whom a text is from would stand beside what the mask hides.
+
+Memory does not grow with the text: a file holds row groups of at most ``GROUP_LINES`` lines, and is read in smaller
+pieces. ``pyarrow`` takes a quarter of a second to import, so only functions import it.
+"""
+
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from tasks.corpora.text_lines import LARGEST_RATIO, LONGEST_LINE
+from tasks.errors import CorpusError
+from tasks.files.atomic_file import PARQUET, PRIVATE_MODE, PUBLIC_MODE, atomic_folder
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+    from pyarrow import DataType, RecordBatch
+    from pyarrow.parquet import ParquetFile, ParquetWriter
+
+TEXT, DOCUMENT = "text", "document"
+"""Columns that are read; ``document`` may hold numbers too."""
+FILE_LINES, FILE_BYTES = 100_000, 32 << 20
+"""A file of the folder ends behind the row group that reaches one of these."""
+GROUP_LINES, GROUP_BYTES = 10_000, 1 << 20
+"""What a row group holds, and a writer in memory; more only where a line is longer."""
+_READ_ROWS, _READ_BYTES = 4096, 1 << 20
+"""What a reader holds in memory: rows, and compressed bytes of each column."""
+_ONE_OF_SEVERAL = re.compile(r"(.*)-(\d+)-of-(\d+)\.parquet")
+
+
+def parquet_files(path: str | Path) -> list[Path]:
+    """The files of a folder in order of their names, or the one file.
+
+    Raises ``CorpusError`` where there is none, or where names such as ``NAME-00000-of-00003.parquet`` say that one is
+    missing.
+    """
+    place = Path(path)
+    if not place.is_dir():
+        return [place]
+    files = sorted(file for file in place.glob(f"*{PARQUET}") if not file.name.startswith((".", "_")))
+    if not files:
+        raise CorpusError(f"folder {str(path)!r} holds no file that ends in {PARQUET}; give one that does")
+    named = Counter(match.group(1, 3) for file in files if (match := _ONE_OF_SEVERAL.fullmatch(file.name)))
+    for (name, total), count in named.items():
+        if count != int(total):
+            raise CorpusError(
+                f"folder {str(path)!r} holds {count} of the {int(total)} files {name}-*-of-{total}{PARQUET}; copy it "
+                "whole, or write it again"
+            )
+    return files
+
+
+@contextmanager
+def open_parquet(path: Path) -> "Iterator[ParquetFile]":
+    """A Parquet file, of which what the block asks for is read; ``CorpusError`` where that is damaged."""
+    import pyarrow
+    import pyarrow.parquet
+
+    with open(path, "rb") as stream:
+        try:
+            yield pyarrow.parquet.ParquetFile(stream, buffer_size=_READ_BYTES)
+        except (pyarrow.ArrowException, OSError):
+            # The library's message may quote what it read.
+            raise CorpusError(f"{str(path)!r} is not a readable Parquet file; write or copy it again") from None
+
+
+def parquet_batches(path: Path, columns: Sequence[str]) -> "Iterator[RecordBatch]":
+    """Some columns of a file, a few thousand rows at a time.
+
+    Raises ``CorpusError`` where a column is missing, and where far more would come out than a text of such a size has.
+    """
+    with open_parquet(path) as table:
+        groups = map(table.metadata.row_group, range(table.metadata.num_row_groups))
+        if sum(group.total_byte_size for group in groups) > LARGEST_RATIO * path.stat().st_size + LONGEST_LINE:
+            raise CorpusError(f"{str(path)!r} holds more than {LARGEST_RATIO} times its size; give it as text if it is")
+        names = table.schema_arrow.names
+        for column in columns:
+            if column not in names:
+                raise CorpusError(
+                    f"{str(path)!r} has no column {column!r}; there are: {', '.join(names)}; rename the one that is "
+                    "meant, or name it in the settings of the corpus"
+                )
+        yield from table.iter_batches(batch_size=_READ_ROWS, columns=list(columns), use_threads=False)
+
+
+def parquet_rows(path: str | Path, column: str) -> Iterator[bytes]:
+    """A column's values in UTF-8, of all files.
+
+    Raises ``CorpusError`` with file and row where one is null or holds a line feed: it would be no line, or two.
+    """
+    import pyarrow
+    from pyarrow import compute
+
+    for file in parquet_files(path):
+        rows = 0
+        for batch in parquet_batches(file, [column]):
+            values = batch.column(0)
+            if not _is_read(values.type, column):
+                raise CorpusError(
+                    f"{str(file)!r}: column {column!r} holds {values.type} and no text; write it as strings"
+                )
+            values = values.cast(pyarrow.large_string())
+            wrong = compute.index(compute.fill_null(compute.match_substring(values, "\n"), True), True).as_py()
+            if wrong >= 0:
+                what = "has a line end" if values[wrong].is_valid else "is null"
+                raise CorpusError(
+                    f"{str(file)!r}: row {rows + wrong + 1} {what} in {column!r}, which holds one line a row; leave it "
+                    "out, or mend it (a corpus of kind 'files' divides rows into sentences with split: true)"
+                )
+            yield from values.cast(pyarrow.large_binary()).to_numpy(zero_copy_only=False).tolist()
+            rows += len(values)
+
+
+def _is_read(kind: "DataType", column: str) -> bool:
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    return is_text or (column == DOCUMENT and types.is_integer(kind))
+
+
+@contextmanager
+def parquet_writer(path: str | Path, *, private: bool) -> Iterator[IO[str]]:
+    """A text stream whose lines become rows; the folder is there, in place of an earlier one, when the block ends well.
+
+    A ``private`` folder has mode 0700, its files 0600.
+    """
+    with atomic_folder(Path(path).resolve(), private=private) as folder:
+        rows = _Rows(folder, PRIVATE_MODE if private else PUBLIC_MODE)
+        try:
+            with io.TextIOWrapper(io.BufferedWriter(rows, GROUP_BYTES), encoding="utf-8", newline="\n") as stream:
+                try:
+                    yield stream
+                except BaseException:
+                    rows.is_given_up = True
+                    raise
+            rows.end()
+        finally:
+            rows.end_file()
+
+
+class _Rows(io.RawIOBase):
+    """Takes bytes and writes their lines as rows of one file after the other."""
+
+    def __init__(self, folder: Path, mode: int) -> None:
+        import pyarrow
+
+        self.is_given_up = False
+        """Whether what still comes is of no use: the folder goes."""
+        self._folder, self._mode = folder, mode
+        self._schema = pyarrow.schema([("id", pyarrow.int64()), (TEXT, pyarrow.string())])
+        self._files: list[Path] = []
+        self._writer: ParquetWriter | None = None
+        self._begun = bytearray()
+        """A line whose end has not come yet."""
+        self._lines = self._lines_of_file = self._bytes_of_file = 0
+
+    def writable(self) -> bool:
+        """What a buffer asks first."""
+        return True
+
+    def write(self, piece: "ReadableBuffer") -> int:
+        """Take some bytes, which are lines and the beginning of another."""
+        taken = bytes(piece)
+        if not self.is_given_up:
+            self._begun += taken
+            if b"\n" in taken:
+                *lines, begun = bytes(self._begun).split(b"\n")
+                self._begun = bytearray(begun)
+                for start in range(0, len(lines), GROUP_LINES):
+                    self._write_group(lines[start : start + GROUP_LINES])
+        return len(taken)
+
+    def end(self) -> None:
+        """Write what waits, and name the files by how many they are; without a line there is one file, empty."""
+        if self._begun or not self._files:
+            self._write_group([bytes(self._begun)] if self._begun else [])
+        self.end_file()
+        for number, file in enumerate(self._files):
+            file.rename(self._folder / f"lines-{number:05d}-of-{len(self._files):05d}{PARQUET}")
+
+    def end_file(self) -> None:
+        """Close the file that is open."""
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            writer.close()
+
+    def _write_group(self, lines: Sequence[bytes]) -> None:
+        import pyarrow
+
+        if self._writer is None:
+            self._writer = self._open_file()
+        ids = range(self._lines + 1, self._lines + len(lines) + 1)
+        batch = pyarrow.record_batch([pyarrow.array(ids, "int64"), pyarrow.array(lines, "string")], schema=self._schema)
+        self._writer.write_batch(batch)
+        self._lines += len(lines)
+        self._lines_of_file += len(lines)
+        self._bytes_of_file += batch.nbytes
+        if self._lines_of_file >= FILE_LINES or self._bytes_of_file >= FILE_BYTES:
+            self.end_file()
+
+    def _open_file(self) -> "ParquetWriter":
+        from pyarrow.parquet import ParquetWriter
+
+        file = self._folder / f"{len(self._files)}.partial"
+        file.touch()
+        file.chmod(self._mode)
+        self._files.append(file)
+        self._lines_of_file = self._bytes_of_file = 0
+        return ParquetWriter(
+            file,
+            self._schema,
+            compression="zstd",
+            # No line comes often enough for a dictionary, and the footer is to quote none.
+            use_dictionary=False,
+            write_statistics=["id"],
+            column_encoding={"id": "DELTA_BINARY_PACKED"},
+        )

@@ -1,0 +1,206 @@
+import json
+import tracemalloc
+from contextlib import chdir
+from itertools import chain
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from tasks.cli import main
+from tasks.corpora import parquet_lines
+from tasks.corpora.sources.detection import detected, texts_of
+from tasks.corpora.text_lines import line_writer, read_documents, read_lines, write_lines
+from tasks.errors import CorpusError, ParameterError
+from tasks.records.stage_report import content_hash
+
+SECRET = "Zebulon"
+
+
+def rows_of(folder):
+    return [row for file in sorted(folder.iterdir()) for row in pyarrow.parquet.read_table(file).to_pylist()]
+
+
+def write_table(path, **columns):
+    path.parent.mkdir(exist_ok=True)
+    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "\n",
+        "one\n\nthree\n",
+        "one\nno last line end",
+        "\ufeffmarked\r\nWindows\r\n\r\n",
+        "a\x85b\u2028c\x0bd\re\n\x00 😀 e\u0301\n",
+        "".join(f"{number}\n" for number in range(57)),
+        "z" * 5000 + "\n" + "y\n" * 30,
+    ],
+)
+def test_lines_are_those_of_plain_text(tmp_path, monkeypatch, content):
+    monkeypatch.setattr(parquet_lines, "GROUP_LINES", 5)
+    monkeypatch.setattr(parquet_lines, "GROUP_BYTES", 64)
+    monkeypatch.setattr(parquet_lines, "FILE_LINES", 20)
+    monkeypatch.setattr(parquet_lines, "FILE_BYTES", 1000)
+    for name in ("plain.txt", "rows.parquet", "again.parquet"):
+        with line_writer(tmp_path / name) as stream:
+            for start in range(0, len(content), 7):
+                stream.write(content[start : start + 7])
+    lines = list(read_lines(tmp_path / "plain.txt"))
+    assert list(read_lines(tmp_path / "rows.parquet")) == lines
+    assert [row["id"] for row in rows_of(tmp_path / "rows.parquet")] == [*range(1, len(lines) + 1)]
+    assert content_hash(tmp_path / "rows.parquet") == content_hash(tmp_path / "again.parquet")
+    sizes = [pyarrow.parquet.read_metadata(file).num_rows for file in sorted((tmp_path / "rows.parquet").iterdir())]
+    assert max(sizes) < 20 + 5
+    assert len(sizes) >= len(lines) / 25
+
+
+def test_foreign_files_are_read_by_their_names(tmp_path):
+    folder = tmp_path / "mail.parquet"
+    write_table(folder / "part-1.parquet", text=pyarrow.array(["three"], "large_string"), document=[7])
+    write_table(folder / "part-0.parquet", text=pyarrow.array(["one", "two"]).dictionary_encode(), document=["a", "a"])
+    (folder / "_SUCCESS").touch()
+    (folder / ".part-2.parquet").write_text("half of it")
+    assert list(read_lines(folder)) == ["one", "two", "three"]
+    assert list(read_documents(folder)) == ["a", "a", "7"]
+    assert list(read_lines(folder / "part-1.parquet")) == ["three"]
+    assert list(texts_of(detected(folder).open())) == ["one", "two", "three"]
+
+
+def test_memory_does_not_grow_with_the_text(tmp_path):
+    count = 200_000
+    tracemalloc.start()
+    try:
+        write_lines(tmp_path / "rows.parquet", (f"{number} {number:090}" for number in range(count)))
+        of_arrow = []
+        for number, _ in enumerate(read_lines(tmp_path / "rows.parquet")):
+            if number % 1000 == 0:
+                of_arrow.append(pyarrow.total_allocated_bytes())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # The text has 19 MB, and one row group 1 MB.
+    assert number == count - 1
+    assert peak < 6e6
+    assert max(of_arrow) - of_arrow[-1] < 6e6
+
+
+def test_a_private_folder_is_complete_or_not_there(tmp_path):
+    path = tmp_path / "rows.parquet"
+    with pytest.raises(KeyError):
+        write_lines(path, chain([SECRET] * 50_000, map({}.__getitem__, "x")), private=True)
+    assert not list(tmp_path.iterdir())
+    write_lines(path, ["old"], private=True)
+    modes = [file.stat().st_mode & 0o777 for file in (path, *path.iterdir())]
+    assert modes == [0o700, 0o600]
+    with pytest.raises(UnicodeEncodeError):
+        write_lines(path, ["new", "\ud800"], private=True)
+    assert list(read_lines(path)) == ["old"]
+    (tmp_path / "link.parquet").symlink_to(path)
+    write_lines(tmp_path / "link.parquet", ["new"])
+    assert list(read_lines(path)) == ["new"]
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "link.parquet", path]
+
+
+def test_what_would_be_lost_is_no_output(tmp_path, capsys):
+    with chdir(tmp_path):
+        Path("other.parquet").mkdir()
+        Path("other.parquet/notes.txt").touch()
+        write_table(Path("mail.parquet/a.parquet"), text=[SECRET])
+        for source, output, message in (
+            ("mail.parquet", "other.parquet", "it holds 'notes.txt', which is no Parquet file and would be lost"),
+            ("mail.parquet/a.parquet", "mail.parquet", "lies in --output 'mail.parquet', which is replaced as a whole"),
+            ("mail.parquet", "mail.parquet", "which is read; what is there would be lost"),
+        ):
+            assert main(["mask", "--technique", "allow_list", "--input", source, "--output", output]) == 1
+            assert message in capsys.readouterr().err
+        with pytest.raises(ParameterError, match=r"it holds 'notes\.txt'"):
+            write_lines("other.parquet", ["one"])
+        assert list(read_lines("mail.parquet")) == [SECRET]
+
+
+def _damaged(path):
+    write_lines(path, [f"{SECRET} {number}" for number in range(1000)])
+    (file,) = path.iterdir()
+    content = bytearray(file.read_bytes())
+    content[100:2000] = bytes(1900)
+    file.write_bytes(content)
+
+
+def _incomplete(path):
+    write_lines(path, [SECRET] * 250_000)
+    (path / "lines-00001-of-00003.parquet").unlink()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: path.mkdir(), "folder 'x.parquet' holds no file that ends in .parquet"),
+        (_incomplete, "folder 'x.parquet' holds 2 of the 3 files lines-*-of-00003.parquet; copy it whole"),
+        (_damaged, "'x.parquet/lines-00000-of-00001.parquet' is not a readable Parquet file"),
+        (lambda path: path.write_text(SECRET), "'x.parquet' is not a readable Parquet file"),
+        (lambda path: write_table(path, body=[SECRET]), "'x.parquet' has no column 'text'; there are: body"),
+        (lambda path: write_table(path, text=[5]), "'x.parquet': column 'text' holds int64 and no text"),
+        (lambda path: write_table(path, text=[[SECRET]]), "column 'text' holds list<"),
+        (lambda path: write_table(path / "b.parquet", text=["", SECRET, None]),
+            "'x.parquet/b.parquet': row 3 is null in 'text'"),
+        (lambda path: write_table(path, text=["a"] * 5000 + [f"{SECRET}\nb", None]),
+            "'x.parquet': row 5001 has a line end in 'text'"),
+        (lambda path: write_table(path, text=pyarrow.Array.from_buffers(
+            pyarrow.string(), 1, [None, pyarrow.py_buffer(b"\0\0\0\0\2\0\0\0"), pyarrow.py_buffer(b"a\xff")]
+        )), "x.parquet: line 1: byte 2 (0xff) is not UTF-8"),
+    ],
+)  # fmt: skip
+def test_what_is_no_text_is_refused_in_one_line(tmp_path, monkeypatch, make, message):
+    monkeypatch.chdir(tmp_path)
+    make(Path("x.parquet"))
+    with pytest.raises(CorpusError) as caught:
+        list(read_lines("x.parquet"))
+    assert message in str(caught.value)
+    assert SECRET not in str(caught.value)
+
+
+MAIL = [f"{name} told me that the {thing} was late again." for name in ("Anna", "Zoltan") for thing in ("train", "bus")]
+
+
+def test_every_step_says_of_parquet_what_it_says_of_plain_text(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [*MAIL, ""] * 10
+    write_lines("mail.txt", lines)
+    write_lines("documents.txt", (str(number // 7) for number in range(len(lines))))
+    write_table(Path("mail.parquet"), text=lines, document=[number // 7 for number in range(len(lines))])
+    steps = """
+        count-words --input mail.X --output counts-X.tsv
+        mask --technique allow_list --input mail.X --output masked.X --sidecar spans.X --report mask-X
+        fill --method surrogate --set consistent_within=document --input masked.X --documents DOCUMENTS --output one.X
+          --sidecar spans.X --report one-X
+        fill --method unigram --set forbid_original=true --input masked.X --sidecar spans.X --word-counts counts-X.tsv
+          --output two.X --report two-X
+        vocabulary --input two.X --output vocabulary-X.txt
+        pretrain --set kind=ngram --input two.X --vocabulary vocabulary-X.txt --output model-X
+        adapt --model model-X --input one.X --valid mail.X --output adapted-X
+        perplexity --model adapted-X --input mail.X --sidecar spans.X --set bootstrap_samples=100 --report perplexity-X
+    """.replace("\n          ", " ").split("\n")
+    for step in filter(str.strip, steps):
+        for ending, documents in (("txt", "documents.txt"), ("parquet", "mail.parquet")):
+            assert main(step.replace("X", ending).replace("DOCUMENTS", documents).split()) == 0
+    for name in ("masked", "spans", "one", "two"):
+        assert list(read_lines(f"{name}.parquet")) == list(read_lines(f"{name}.txt"))
+    assert list(read_lines("one.txt")) != list(read_lines("mail.txt"))
+    timed = ("seconds", "per_second")
+    for name in ("mask", "one", "two", "perplexity"):
+        reports = [json.loads(Path(f"{name}-{ending}").read_text()) for ending in ("txt", "parquet")]
+        plain, rows = ({k: v for k, v in report["measured"].items() if not k.endswith(timed)} for report in reports)
+        assert rows == plain
+    assert reports[1]["inputs"]["mail.parquet"] == content_hash("mail.parquet")
+
+
+def test_datasets_opens_what_is_written(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    write_lines(tmp_path / "rows.parquet", ["one", "", "three"])
+    files = str(tmp_path / "rows.parquet" / "*.parquet")
+    loaded = datasets.load_dataset("parquet", data_files=files, split="train", cache_dir=str(tmp_path / "cache"))
+    assert loaded.to_list() == [{"id": 1, "text": "one"}, {"id": 2, "text": ""}, {"id": 3, "text": "three"}]
