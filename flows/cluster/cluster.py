@@ -233,7 +233,7 @@ def connect(settings: ClusterSettings) -> Any:
 
 def _check_answers(address: str, where: str) -> None:
     """Before Ray, which tries for a minute."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
+    host, _, port = address.rpartition(":")
     if not host:
         return
     try:

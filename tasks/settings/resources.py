@@ -32,8 +32,8 @@ class StageNeeds(Settings):
 class ClusterSettings(Settings):
     """A Ray cluster over a file system that all its machines share (extra ``cluster``)."""
 
-    address: str
-    """``auto``: the cluster that this machine is a node of; ``HOST:PORT`` or ``ray://HOST:PORT``: another one."""
+    address: str = Field(pattern=r"^(auto|[^/]+:\d+)$")
+    """Of the cluster that this machine is a node of: ``auto``, or ``HOST:PORT``."""
     private_nodes: str
     """Label of the machines that may see private text: the custom resource that their ``ray start --resources``
     names."""

@@ -188,7 +188,7 @@ def test_a_run_that_is_stopped_stops_what_runs_on_the_machines(project: Project)
     ("settings", "said"),
     [
         ({"address": "127.0.0.1:1"}, "nothing answers there (Connection refused); start the cluster with"),
-        ({"address": "127.0.0.1:none"}, "nothing answers there ("),
+        ({"address": "ray://127.0.0.1:1"}, "resources.cluster.address: String should match pattern"),
         ({"private_nodes": "secret"}, "no machine of the cluster has the label 'secret'; start those that may"),
         ({"needs": {"fill": {"gpus": 1}}}, "0 machines of the cluster with the label 'private' have 1 cores, 1 GPUs"),
         (
