@@ -18,7 +18,7 @@ import os
 import signal
 import sys
 import time
-from contextlib import chdir
+from contextlib import chdir, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,7 +99,8 @@ def run(options: RunOptions) -> int:
             total = len(plan.stages)
             progress: Bar | Lines = Bar(total, time_left) if sys.stderr.isatty() else Lines(total)
             asked = {"stages": options.stages, "only": options.only, "overrides": options.set_}
-            with progress:
+            # Ray prints what it hears of its machines to standard output, which is for the JSON alone.
+            with progress, redirect_stdout(sys.stderr) if options.json_ else nullcontext():
                 finish = drive(
                     root,
                     plan,
