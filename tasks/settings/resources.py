@@ -16,6 +16,15 @@ class ConcurrencySettings(Settings):
     """Names of steps in ``dvc.yaml``; ``*`` and ``?`` may stand in them."""
 
 
+class ClusterSettings(Settings):
+    """A Ray cluster over a file system that all its machines share (extra ``cluster``)."""
+
+    address: str
+    """``auto``: the cluster that this machine is a node of; ``HOST:PORT`` or ``ray://HOST:PORT``: another one."""
+    private_nodes: str
+    """Label of the machines that may see private text: the custom resource that their ``ray start --resources`` names."""
+
+
 class ResourceSettings(Settings):
     """What a run may use of the machine."""
 
@@ -57,3 +66,5 @@ class ResourceSettings(Settings):
     """The checkpoint that a training goes on from; ``null``: the last one of the same work."""
     work_folder: str | None = None
     """Where unfinished work lies until it is complete, private; ``null``: below ``.palimpsest``."""
+    cluster: ClusterSettings | None = None
+    """Where stages and shards run on several machines; ``null``: here."""
