@@ -22,7 +22,8 @@ class ClusterSettings(Settings):
     address: str
     """``auto``: the cluster that this machine is a node of; ``HOST:PORT`` or ``ray://HOST:PORT``: another one."""
     private_nodes: str
-    """Label of the machines that may see private text: the custom resource that their ``ray start --resources`` names."""
+    """Label of the machines that may see private text: the custom resource that their ``ray start --resources``
+    names."""
 
 
 class ResourceSettings(Settings):
