@@ -5,11 +5,14 @@ import random
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 from tiny_language_models import WORDS, save_causal, save_ngram, save_transformer
 
 from tasks.cli import main
 from tasks.language_model import sharded_model
 from tasks.masking import masked_lines
+from tasks.masking.technique import Technique
+from tasks.masking.techniques import AnyTechnique
 from tasks.shards import work_key
 from tasks.shards.shard_store import ShardStore
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, write_nbest
@@ -61,14 +64,12 @@ def rescore(model):
 
 PARTS = "parts=[{kind: allow_list}, {kind: entity_tagger, tagger: {kind: crf}}]"
 CUT = {
-    "list": mask("--technique", "allow_list", "--languages", "en,es"),
+    "list": mask("--technique", "allow_list"),
     "tagger": mask("--technique", "spacy"),
     "combination": mask("--technique", "combination", "--set", "rule=union", "--set", PARTS),
-    "ngram": perplexity("ngram"),
     "sentences": perplexity("sentences"),
     "causal": perplexity("causal"),
     "rescore": rescore("ngram"),
-    "rescore, causal": rescore("causal"),
     "audit": [
         "audit",
         "--model",
@@ -83,11 +84,6 @@ CUT = {
 }
 WHOLE = {
     "language_lists": mask("--technique", "language_lists", text="mixed.txt"),
-    "a part of them": mask(
-        *("--technique", "combination", "--set", "rule=union"),
-        *("--set", "parts=[{kind: allow_list}, {kind: language_lists}]"),
-        text="mixed.txt",
-    ),
     "stream": perplexity("stream"),
 }
 
@@ -120,6 +116,20 @@ def test_what_learns_from_the_text_sees_it_whole(stage, monkeypatch):
     monkeypatch.setattr(masked_lines, "ShardedWork", None)
     monkeypatch.setattr(sharded_model, "ShardedWork", None)
     assert written(stage, *in_two()) == alone
+
+
+def test_what_is_cut_says_so():
+    """A technique of another package, which may learn from the text, is not cut unless it says so."""
+    lists = {"kind": "language_lists", "lists": {"en": 9, "es": 9}}
+    parts = [{"kind": "allow_list"}, lists]
+    assert not Technique.is_by_line
+    for settings, is_by_line in [
+        ({"kind": "allow_list"}, True),
+        (lists, False),
+        ({"kind": "combination", "rule": "union", "parts": parts}, False),
+        ({"kind": "combination", "rule": "union", "parts": parts[:1] * 2}, True),
+    ]:
+        assert TypeAdapter(AnyTechnique).validate_python(settings).build(None, 1).is_by_line is is_by_line
 
 
 def test_a_mask_by_one_process_keeps_no_shards(monkeypatch):
