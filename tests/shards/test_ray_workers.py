@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -14,11 +15,10 @@ import pytest
 from tasks.errors import CorpusError, ParameterError, ResourceError, StageError
 from tasks.settings.resources import ClusterSettings, ResourceSettings
 from tasks.shards import work_key
-from tasks.shards.ray_workers import connect
+from tasks.shards.ray_workers import ShardActor, connect, room_of
 from tasks.shards.sharded_work import ShardedWork
 
-ray = pytest.importorskip("ray") if importlib.util.find_spec("ray") else None
-pytestmark = pytest.mark.skipif(ray is None, reason="Ray is an extra: '.[cluster]'")
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is an extra: '.[cluster]'")
 CANARY = "quetzalwort"
 LARGE = f"{CANARY} " * 20_000
 """Ray passes what is smaller than 100 kB on beside its object store."""
@@ -31,9 +31,11 @@ def nodes():
     with pytest.MonkeyPatch.context() as patch, ray_nodes() as made:
         for name, value in made.environment.items():
             patch.setenv(name, value)
+        # Only now: Ray reads the environment when it is imported.
+        made.ray = importlib.import_module("ray")
         made.add(2, private=1)
         yield made
-        ray.shutdown()
+        made.ray.shutdown()
 
 
 def scripted(folder, shard, advance):
@@ -106,7 +108,7 @@ def test_actors_take_shards_and_ray_sees_no_text(nodes, tmp_path):
     assert not list(tmp_path.glob("work/*/*.given"))
     assert holders(nodes) == []
     # As it would be seen.
-    kept = ray.put(shards[0])
+    kept = nodes.ray.put(shards[0])
     assert len(holders(nodes)) == 1, kept
 
 
@@ -133,20 +135,15 @@ def test_an_actor_that_dies_loses_one_shard_that_another_takes_over(nodes, tmp_p
 
 
 def test_where_every_core_is_taken_the_worker_here_does_all(nodes, tmp_path):
-    taken = [ray.remote(Taken).options(num_cpus=1, resources={"private": 0.1}).remote() for _ in range(2)]
-    ray.get([actor.begin.remote() for actor in taken])
+    taken = [nodes.ray.remote(ShardActor).options(num_cpus=1, resources={"private": 0.1}).remote(".") for _ in range(2)]
+    nodes.ray.get([actor.begin.remote() for actor in taken])
     shards = [f"wait 0 {number}" for number in range(20)]
     try:
         assert run(nodes, tmp_path, shards) == [f"{shard} done" for shard in shards]
     finally:
         for actor in taken:
-            ray.kill(actor)
+            nodes.ray.kill(actor)
     assert actors_of(tmp_path) == set()
-
-
-class Taken:
-    def begin(self):
-        return 1
 
 
 @pytest.mark.parametrize(
@@ -168,7 +165,7 @@ def test_an_error_of_an_actor_is_as_that_of_a_process(nodes, tmp_path, shard, er
 
 def test_a_cluster_that_cannot_be_used_is_one_line(nodes, tmp_path, monkeypatch):
     def connected(address):
-        ray.shutdown()
+        nodes.ray.shutdown()
         return connect(ClusterSettings(address=address, private_nodes="private"))
 
     for address in ("127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:none", "nowhere"):
@@ -177,7 +174,9 @@ def test_a_cluster_that_cannot_be_used_is_one_line(nodes, tmp_path, monkeypatch)
     with pytest.raises(ParameterError, match="private_nodes 'other': no machine of the cluster has this label"):
         run(nodes, tmp_path, ["wait 0"] * 2, label="other")
     monkeypatch.setattr("ray.__version__", "2.59.0")
-    with pytest.raises(ResourceError, match="Ray does not connect: Version mismatch: .*2.59.0") as caught:
+    with pytest.raises(
+        ResourceError, match=r"Ray does not connect \(Version mismatch: .*2\.59\.0.*must run on all machines$"
+    ) as caught:
         connected(nodes.address)
     assert "\n" not in str(caught.value)
     monkeypatch.setitem(sys.modules, "ray", None)
@@ -189,3 +188,11 @@ def test_a_machine_with_other_code_computes_nothing(nodes, tmp_path, monkeypatch
     monkeypatch.setattr(work_key, "_code_hash", str)
     with pytest.raises(ResourceError, match="has other code than the one that leads"):
         run(nodes, tmp_path, until_two_actors(tmp_path))
+
+
+def test_there_is_room_on_machines_that_may_see_private_text():
+    nodes = [{"CPU": 9, "private": 1}, {"CPU": 8, "GPU": 1, "private": 1}, {"CPU": 64, "GPU": 8}]
+    ray = SimpleNamespace(nodes=lambda: [{"Alive": True, "Resources": node} for node in nodes])
+    cluster = ClusterSettings(address="auto", private_nodes="private")
+    assert room_of(ray, cluster, 4, on_gpu=False) == 4
+    assert room_of(ray, cluster, 4, on_gpu=True) == 1
