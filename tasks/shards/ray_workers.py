@@ -23,7 +23,7 @@ from tasks.errors import ParameterError, ResourceError
 from tasks.settings.resources import ClusterSettings
 from tasks.shards.shard_store import read_pickle, shard_path, write_pickle
 from tasks.shards.work_key import surroundings
-from tasks.shards.workers import Done, Failure, Make, Work, WorkerLost, failure_of, nothing
+from tasks.shards.workers import Make, Work, WorkerLost, error_of, nothing
 
 NAMESPACE = "palimpsest"
 _SHARE_OF_LABEL = 0.001
@@ -53,14 +53,10 @@ def connect(cluster: ClusterSettings) -> Any:
             socket.create_connection((host.strip("[]"), int(port)), _SECONDS_TO_ANSWER).close()
         ray.init(address=cluster.address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, ValueError):
-        raise ResourceError(
-            f"{named}: no Ray cluster answers there; begin one with 'ray start', or leave it out"
-        ) from None
+        raise ResourceError(f"{named}: no Ray cluster answers there; begin one with 'ray start'") from None
     except RuntimeError as error:
         said = " ".join(str(error).split())
-        raise ResourceError(
-            f"{named}: Ray does not connect ({said}); the same versions must run on all machines"
-        ) from None
+        raise ResourceError(f"{named}: {said}; the same versions must run on all machines") from None
     return ray
 
 
@@ -103,7 +99,7 @@ class ShardActor:
             write_pickle(shard_path(self._folder, index), self._work(shard, nothing))
             return index
         except BaseException as error:
-            write_pickle(self._folder / _FAILED, failure_of(error, f"the machine {socket.gethostname()}"))
+            write_pickle(self._folder / _FAILED, error_of(error, f"the machine {socket.gethostname()}"))
             return -1
 
     def _made(self) -> Work:
@@ -111,10 +107,11 @@ class ShardActor:
         os.chdir(made["folder"])
         sys.path[:] = made["path"]
         telemetry.switch_off()
-        if not made["on_gpu"]:
+        there = made["surroundings"]
+        if not there["on_gpu"]:
             os.environ["CUDA_VISIBLE_DEVICES"] = ""
-        here = surroundings(made["threads"], uses_model=made["on_gpu"])
-        if other := [name for name in here if here[name] != made["surroundings"][name]]:
+        here = surroundings(there["threads"], uses_model=there["on_gpu"] is not None)
+        if other := [name for name in here if here[name] != there[name]]:
             raise ResourceError(
                 f"the machine {socket.gethostname()} of the cluster has other {', '.join(other)} than the one that "
                 "leads, and would compute other numbers; install the same on both"
@@ -138,8 +135,8 @@ def ray_workers(
     ray, folder = connect(cluster), folder.resolve()
     here = surroundings(threads, uses_model=uses_model)
     on_gpu = bool(here["on_gpu"])
-    made = {"make": pickle.dumps(make), "threads": threads, "on_gpu": on_gpu, "surroundings": here}
-    write_pickle(folder / _MADE, {**made, "folder": os.getcwd(), "path": sys.path})
+    made = {"make": pickle.dumps(make), "surroundings": here, "folder": os.getcwd(), "path": sys.path}
+    write_pickle(folder / _MADE, made)
     actor = ray.remote(ShardActor).options(
         num_cpus=threads, num_gpus=int(on_gpu), resources={cluster.private_nodes: _SHARE_OF_LABEL}, max_restarts=0
     )
@@ -162,15 +159,14 @@ class RayWorker:
             self._actor = self._ask.remote(str(self._folder))
         self._answer(self._actor.begin)
 
-    def compute(self, index: int, shard: object) -> Done:
-        """See ``Worker``."""
+    def compute(self, index: int, shard: object) -> Any:
+        """Write what the actor is to read, and read what it has written."""
         given = _given(self._folder, index)
         write_pickle(given, shard)
         if self._answer(self._actor.compute, index) != index:
-            failure: Failure = read_pickle(self._folder / _FAILED)
-            raise failure.raised()
+            raise read_pickle(self._folder / _FAILED)
         given.unlink(missing_ok=True)
-        return Done(index, read_pickle(shard_path(self._folder, index)), is_kept=True)
+        return read_pickle(shard_path(self._folder, index))
 
     def end(self) -> None:
         """End the actor, placed or not."""

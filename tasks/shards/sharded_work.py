@@ -97,7 +97,7 @@ class ShardedWork(Generic[Result]):
 
     def _workers(self) -> list[Worker]:
         """One is always here, so that nothing waits for a place in the cluster."""
-        here: list[Worker] = [LocalWorker(self._make, device) for device in self._devices]
+        here: list[Worker] = [LocalWorker(self._make, device, self.store) for device in self._devices]
         cluster, threads = self._resources.cluster, self._resources.threads
         if not (self.store and cluster):
             return here
@@ -124,12 +124,10 @@ class ShardedWork(Generic[Result]):
                         workers.submit(index, shard)
                         at_work += 1
                 if at_work and given not in waiting:
-                    done = workers.next_finished()
+                    index, result = workers.next_finished()
                     at_work -= 1
-                    advance(steps(done.result))
-                    if self.store and not done.is_kept:
-                        self.store.save(done.index, done.result)
-                    waiting[done.index] = Finished(done.result, False)
+                    advance(steps(result))
+                    waiting[index] = Finished(result, False)
                 while given in waiting:
                     yield waiting.pop(given)
                     given += 1

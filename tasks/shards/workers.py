@@ -1,4 +1,4 @@
-"""Workers, each with a model of its own: shards go out to whichever is idle.
+"""Workers, each with a model of its own: of the shards that are submitted, the earliest goes to whichever is idle.
 
 Here: one process per device, started afresh (spawn), since a CUDA context does not survive a fork. It speaks with this
 process through a pipe of its own and never with the others: one that dies, however it dies, is noticed at once and
@@ -19,7 +19,8 @@ from multiprocessing.connection import Connection, wait
 from queue import PriorityQueue, SimpleQueue
 from typing import Any, Protocol
 
-from tasks import errors
+from tasks.errors import PalimpsestError, ParameterError, ResourceError, StageError
+from tasks.shards.shard_store import ShardStore
 
 Advance = Callable[[int], object]
 Work = Callable[[Any, Advance], Any]
@@ -41,29 +42,6 @@ class Device:
     """What ``CUDA_VISIBLE_DEVICES`` shall be, so that it sees this GPU alone; ``None``: as it is."""
 
 
-@dataclass(frozen=True)
-class Failure:
-    """Why a worker cannot go on; an ``errors`` class and its message."""
-
-    kind: str
-    message: str
-
-    def raised(self) -> errors.PalimpsestError:
-        """As the error that it is."""
-        error: errors.PalimpsestError = getattr(errors, self.kind, errors.StageError)(self.message)
-        return error
-
-
-@dataclass(frozen=True)
-class Done:
-    """A shard and what came of it."""
-
-    index: int
-    result: Any
-    is_kept: bool = False
-    """Whether its file is written."""
-
-
 class WorkerLost(Exception):
     """A worker has died that others can stand in for."""
 
@@ -74,22 +52,23 @@ class Worker(Protocol):
     def begin(self) -> None:
         """Return when it can have a shard."""
 
-    def compute(self, index: int, shard: object) -> Done:
-        """Raises the worker's error, or ``WorkerLost``."""
+    def compute(self, index: int, shard: object) -> Any:
+        """What came of a shard, which is kept by now; raises the worker's error, or ``WorkerLost``."""
 
     def end(self) -> None:
         """End it, whatever it does."""
 
 
 class ShardWorkers:
-    """Workers for the time of a ``with`` block: of what is submitted, the earliest goes to whichever is idle."""
+    """Workers for the time of a ``with`` block."""
 
     def __init__(self, workers: Sequence[Worker]) -> None:
         self._workers = workers
         self._threads = [threading.Thread(target=self._serve, args=(worker,), daemon=True) for worker in workers]
         self._given: PriorityQueue[tuple[int, object]] = PriorityQueue()
-        self._answers: SimpleQueue[Done | BaseException] = SimpleQueue()
+        self._answers: SimpleQueue[tuple[int, Any] | BaseException] = SimpleQueue()
         self._ready: set[Worker] = set()
+        self._is_over = False
         self._losses: Counter[int] = Counter()
 
     def __enter__(self) -> "ShardWorkers":
@@ -98,6 +77,7 @@ class ShardWorkers:
         return self
 
     def __exit__(self, *_error: object) -> None:
+        self._is_over = True
         for _ in self._workers:
             self._given.put((_NO_MORE, None))
         for worker in self._workers:
@@ -114,8 +94,8 @@ class ShardWorkers:
         """Give a shard to the next that is idle."""
         self._given.put((index, shard))
 
-    def next_finished(self) -> Done:
-        """Wait for a shard, whichever is finished first.
+    def next_finished(self) -> tuple[int, Any]:
+        """Wait for a shard, whichever is finished first: its number, and what came of it.
 
         Raises what a worker raised, with its device; ``ResourceError`` where one ended without a word.
         """
@@ -139,17 +119,19 @@ class ShardWorkers:
             except BaseException as error:
                 self._answers.put(error)
                 return
+        if not self._is_over:
+            print("warning: a worker of the cluster cannot be started; the others go on", file=sys.stderr)
 
     def _has_served(self, worker: Worker) -> bool:
         index, shard = self._given.get()
         if index == _NO_MORE:
             return False
         try:
-            self._answers.put(worker.compute(index, shard))
+            self._answers.put((index, worker.compute(index, shard)))
         except WorkerLost:
             self._losses[index] += 1
             if self._losses[index] == _MOST_LOSSES:
-                raise errors.ResourceError(
+                raise ResourceError(
                     f"{_MOST_LOSSES} workers of the cluster have died of shard {index + 1}, as they do when memory "
                     "runs out; the same command goes on with the shards that are finished"
                 ) from None
@@ -159,18 +141,18 @@ class ShardWorkers:
 
 
 class LocalWorker:
-    """A process of this machine, started when there is a shard for it."""
+    """See ``Worker``: a process of this machine, started when there is a shard for it."""
 
-    def __init__(self, make: Make, device: Device) -> None:
-        self._make, self._device = make, device
+    def __init__(self, make: Make, device: Device, store: ShardStore | None) -> None:
+        self._make, self._device, self._store = make, device, store
         self._lock, self._is_over = threading.Lock(), False
         self._process: Any = None
 
     def begin(self) -> None:
-        """See ``Worker``."""
+        """It starts with its first shard."""
 
-    def compute(self, index: int, shard: object) -> Done:
-        """See ``Worker``."""
+    def compute(self, index: int, shard: object) -> Any:
+        """``ResourceError`` where the process has ended."""
         with self._lock:
             if self._is_over:
                 raise WorkerLost
@@ -185,12 +167,14 @@ class LocalWorker:
             answer = self._connection.recv()
         except (EOFError, ConnectionError):
             raise self._ended() from None
-        if isinstance(answer, Failure):
-            raise answer.raised()
-        return Done(index, answer)
+        if isinstance(answer, PalimpsestError):
+            raise answer
+        if self._store:
+            self._store.save(index, answer)
+        return answer
 
     def end(self) -> None:
-        """See ``Worker``."""
+        """Kill the process."""
         with self._lock:
             self._is_over = True
             if self._process is not None:
@@ -204,7 +188,7 @@ class LocalWorker:
         self._process.start()
         theirs.close()
 
-    def _ended(self) -> errors.ResourceError:
+    def _ended(self) -> ResourceError:
         self._process.join(_SECONDS_TO_END)
         status = self._process.exitcode
         if status is not None and status < 0:
@@ -212,7 +196,7 @@ class LocalWorker:
             reason += ", as the system does when memory runs out" if status == -signal.SIGKILL else ""
         else:
             reason = f"ended with status {status}"
-        return errors.ResourceError(
+        return ResourceError(
             f"the worker on {self._device.name} {reason}; the same command goes on with the shards that are finished"
         )
 
@@ -235,20 +219,7 @@ def _work(connection: Connection, make: Make, device: Device) -> None:
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return
     except Exception as error:
-        connection.send(failure_of(error, device.name))
-
-
-def failure_of(error: BaseException, name: str) -> Failure:
-    """What may be said of an error; ``name``: of the worker's device."""
-    if isinstance(error, errors.PalimpsestError):
-        return Failure(type(error).__name__, str(error))
-    # The message may quote text; where it was raised does not.
-    if os.environ.get("PALIMPSEST_DEBUG") == "1":
-        traceback.print_exception(error, file=sys.stderr)
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    place = f"{os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}"
-    message = f"the worker on {name} failed: {type(error).__name__} at {place}"
-    return Failure("StageError", f"{message}; PALIMPSEST_DEBUG=1 shows the whole error")
+        connection.send(error_of(error, device.name))
 
 
 def _end_with_parent() -> None:
@@ -256,6 +227,19 @@ def _end_with_parent() -> None:
     if parent is not None:
         wait([parent.sentinel])
         os._exit(1)
+
+
+def error_of(error: BaseException, name: str) -> PalimpsestError:
+    """What may be said of a worker's error; ``name``: of its device."""
+    if isinstance(error, PalimpsestError):
+        return error
+    # The message may quote text; where it was raised does not.
+    if os.environ.get("PALIMPSEST_DEBUG") == "1":
+        traceback.print_exception(error, file=sys.stderr)
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}"
+    message = f"the worker on {name} failed: {type(error).__name__} at {place}"
+    return StageError(f"{message}; PALIMPSEST_DEBUG=1 shows the whole error")
 
 
 def devices_of(wanted: int, *, uses_model: bool) -> list[Device]:
@@ -270,7 +254,7 @@ def devices_of(wanted: int, *, uses_model: bool) -> list[Device]:
     if not gpus:
         return [Device(f"the processor (process {index} of {wanted})") for index in range(1, wanted + 1)]
     if wanted > len(gpus):
-        raise errors.ParameterError(f"resources.devices: {wanted} is more than the GPUs that are there ({len(gpus)})")
+        raise ParameterError(f"resources.devices: {wanted} is more than the GPUs that are there ({len(gpus)})")
     return [Device(f"GPU {gpu}", gpu) for gpu in gpus[:wanted]]
 
 
