@@ -4,11 +4,13 @@ They lie in a ``WorkFolder`` under a key of everything that decides the result, 
 A shard is one file, complete or not there. Shards hold private text: files have mode 0600, folders 0700.
 """
 
+import os
 import pickle
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
-from tasks.files.atomic_file import atomic_writer
+from tasks.files.atomic_file import PRIVATE_MODE
 from tasks.files.work_folder import LOCK, WorkFolder
 
 
@@ -53,9 +55,23 @@ def shard_path(folder: Path, index: int) -> Path:
 
 
 def write_pickle(path: Path, value: object) -> None:
-    """Private, and complete or not there."""
-    with atomic_writer(path, private=True, binary=True) as stream:
-        pickle.dump(value, stream, pickle.HIGHEST_PROTOCOL)
+    """Private, and complete or not there.
+
+    Unlike ``atomic_writer`` it does not look for what killed writers have left, which among ten thousand shards would
+    be most of the work: ``ShardStore`` does so once.
+    """
+    partial = path.with_name(f".{path.name}.{uuid4().hex}.partial")
+    try:
+        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_MODE), "wb") as stream:
+            pickle.dump(value, stream, pickle.HIGHEST_PROTOCOL)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(path)
+    except BaseException as error:
+        partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)  # a full disk: of which file
+        raise
 
 
 def read_pickle(path: Path) -> Any:
