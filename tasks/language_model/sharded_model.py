@@ -5,12 +5,12 @@ of a score, is the same whoever computes it. A model of running text reads its t
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,10 +26,9 @@ from tasks.language_model.language_models import (
 )
 from tasks.language_model.model_folder import kind_of_model, read_settings
 from tasks.language_model.normalisation import normalise
-from tasks.masking.taggers.tagger import blocks
 from tasks.records.stage_report import content_hash
 from tasks.settings.resources import ResourceSettings
-from tasks.shards.sharded_work import SHARD_LINES, ShardedWork
+from tasks.shards.sharded_work import SHARD_LINES, ShardedWork, blocks
 from tasks.shards.work_key import model_state, work_key
 from tasks.shards.workers import Advance, Make, Work
 
@@ -67,7 +66,7 @@ class ShardedModel:
     ) -> None:
         self._given = name, resources, owner, precision
         self._name, self._resources, self._owner, self._precision = self._given
-        self.open: list[ShardedWork] = []
+        self.open: list[ShardedWork[Any]] = []
 
     def __reduce__(self) -> tuple[type["ShardedModel"], tuple[str, ResourceSettings, str | None, Precision]]:
         """What a worker gets: it loads the model itself."""
@@ -92,12 +91,13 @@ class ShardedModel:
         """As the protocol says."""
         if self._reads_on:
             return self.model.score_text(text, markers)
-        if isinstance(text, str | Path):
-            lines, content = read_lines(text), content_hash(str(text))
-        else:
-            lines, content = iter(text), _hash(text)
-        shards = blocks(lines, SHARD_LINES)
-        parts = [part for part in self._computed(shards, partial(self._texts, markers), content, markers) if part]
+        shards = blocks(read_lines(text) if isinstance(text, str | Path) else text, SHARD_LINES)
+        found = self._computed(
+            shards,
+            partial(self._texts, markers),
+            lambda: [content_hash(str(text)) if isinstance(text, str | Path) else _hash(text), markers],
+        )
+        parts = [part for part in found if part]
         if not parts:
             return self.model.score_text(text, markers)  # says why
         scores, protocols = zip(*parts, strict=True)
@@ -113,7 +113,7 @@ class ShardedModel:
 
     def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
         """As the protocol says."""
-        found = self._computed(_by_sentences(groups), self._sentences, _hash(groups), None)
+        found = self._computed(_by_sentences(groups), self._sentences, lambda: [_hash(groups)])
         return [scores for part in found for scores in part]
 
     def unknown_words(self, words: Words) -> int:
@@ -139,19 +139,15 @@ class ShardedModel:
             read_settings(Path(self._name), KIND, FORMAT, ["architecture"])["architecture"].get("context") == "stream"
         )
 
-    def _computed(self, shards: Iterator, make: Make, content: str, markers: MarkerRule | None) -> list:
+    def _computed(self, shards: Iterator[Any], make: Make, content: Callable[[], list[str]]) -> list[Any]:
+        """What comes of all shards; ``content`` says what they are."""
+
+        def key() -> str:
+            decides = {"content": content(), "precision": self._precision, "model": model_state(self._name)}
+            return work_key(decides, self._resources.threads, uses_model=True)
+
         output = None if self._owner is None else f"{self._owner} {self._name} {len(self.open)}"
-        decides = {"content": content, "markers": markers, "precision": self._precision}
-        work: ShardedWork = ShardedWork(
-            shards,
-            make,
-            self._resources,
-            uses_model=True,
-            output=output,
-            key=lambda: work_key(
-                decides | {"model": model_state(self._name)}, self._resources.threads, uses_model=True
-            ),
-        )
+        work: ShardedWork[Any] = ShardedWork(shards, make, self._resources, uses_model=True, output=output, key=key)
         self.open.append(work)
         with closing(work.finished()) as finished:
             return [each.result for each in finished]
@@ -185,7 +181,7 @@ def _by_sentences(groups: Sequence[Sequence[Words]]) -> Iterator[list[Sequence[W
         yield part
 
 
-def _hash(sentences: Sequence[object]) -> str:
+def _hash(sentences: Iterable[object]) -> str:
     digest = hashlib.sha256()
     for each in sentences:
         digest.update(f"{each!r}\n".encode())

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.text_lines import is_stream
 from tasks.masking.settings import TechniqueSettings
-from tasks.masking.taggers.tagger import blocks
 from tasks.masking.technique import MaskingTally, Technique
 from tasks.settings.checks import as_plain
 from tasks.settings.resources import ResourceSettings
-from tasks.shards.sharded_work import SHARD_LINES, ShardedWork
+from tasks.shards.sharded_work import SHARD_LINES, ShardedWork, blocks
 from tasks.shards.work_key import model_state, work_key
 from tasks.shards.workers import Advance, Work
 

@@ -48,8 +48,8 @@ class ResourceSettings(Settings):
     masked text and models trained on them go there, so whoever reaches it can read them; a plain ``dvc push`` sends
     none of it. ``null``: nothing is shared."""
     devices: int = Field(default=1, ge=1)
-    """Devices of one machine that share the training of a model, or the lines of a fill: GPUs, or processes where there
-    is none."""
+    """Devices of one machine that share the training of a model, or the lines of a text that is masked, filled or
+    scored: GPUs, or processes where there is none."""
     nodes: int = Field(default=1, ge=1)
     """Machines that it is trained on; with more than one, torchrun starts the command on each."""
     strategy: Literal["auto", "ddp", "fsdp"] = "auto"
@@ -62,7 +62,7 @@ class ResourceSettings(Settings):
     checkpoint_steps: int = Field(default=0, ge=0)
     """Optimiser steps between two checkpoints of a training run; 0: none by steps."""
     resume: bool = True
-    """Whether a training or a fill goes on from what an interrupted run of the same work has finished."""
+    """Whether a training, or work on a text, goes on from what an interrupted run of the same work has finished."""
     resume_from: str | None = None
     """The checkpoint that a training goes on from; ``null``: the last one of the same work."""
     work_folder: str | None = None

@@ -17,7 +17,15 @@ DEFAULT_WORK_FOLDER = ".palimpsest/shards"
 SHARD_LINES = 4096
 _AHEAD_PER_WORKER = 4
 """So many shards per worker may wait for their turn behind one that is slow: a bound on memory."""
+Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+def blocks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Consecutive lists of ``size`` items, the last one shorter."""
+    iterator = iter(items)
+    while block := list(itertools.islice(iterator, size)):
+        yield block
 
 
 class Finished(NamedTuple, Generic[Result]):
