@@ -5,8 +5,6 @@ machines share (``flows.stages.remote_commands`` asks for it, ``flows.cluster.no
 ends what it has started. When a node dies, its stages fail of something that can pass, and are tried again elsewhere.
 """
 
-import logging
-import socket
 import subprocess
 import tempfile
 import threading
@@ -23,7 +21,8 @@ from flows.graph.graph import dvc_stages, open_repository
 from flows.stages.executor import log_name
 from tasks.errors import ResourceError
 from tasks.files.paths_apart import overlap
-from tasks.settings.resources import ClusterSettings, ResourceSettings, StageNeeds
+from tasks.settings.resources import ResourceSettings, StageNeeds
+from tasks.shards.ray_workers import connect, machines_with
 
 _LOOK_SECONDS = 0.5
 LITTLE = 0.001
@@ -47,6 +46,7 @@ class Cluster:
         with open_repository(self._folder) as repository:
             self._private = private_stages(dvc_stages(repository))
         ray = connect(self._settings)
+        machines_with(ray, self._settings)
         self._remote = ray.remote(run_command)
         # A folder of its own, which no other user can enter.
         self.address = f"{self._sockets.name}/socket"
@@ -199,51 +199,6 @@ def needs_of(resources: ResourceSettings, step: str) -> StageNeeds:
     fits = (needs for name, needs in resources.cluster.needs.items() if fnmatchcase(step, name))
     found = next(fits, StageNeeds())
     return found if found.cores else found.model_copy(update={"cores": resources.threads * resources.devices})
-
-
-def connect(settings: ClusterSettings) -> Any:
-    """Ray, connected to the cluster; ``ResourceError`` with the remedy where that cannot be."""
-    try:
-        import ray
-    except ImportError:
-        raise ResourceError(
-            "resources.cluster is set, and Ray is not installed: pip install -e '.[cluster]', or set it to null"
-        ) from None
-    address, label = settings.address, settings.private_nodes
-    where = f"resources.cluster.address: {address!r}"
-    _check_answers(address, where)
-    try:
-        ray.init(address=address, namespace="palimpsest", log_to_driver=False, logging_level=logging.ERROR)
-    except Exception as error:
-        # The line is Ray's own, of versions and addresses.
-        said = " ".join(str(error).split())
-        reason = said if "ersion" in said else type(error).__name__
-        raise ResourceError(
-            f"{where}: no Ray cluster can be used there ({reason[:200]}); start one with 'ray start --head' from this "
-            "project's environment, or set resources.cluster to null"
-        ) from None
-    if not any(node["Alive"] and node["Resources"].get(label) for node in ray.nodes()):
-        ray.shutdown()
-        raise ResourceError(
-            f"resources.cluster.private_nodes: no machine of the cluster has the label {label!r}; start those that may "
-            f"see private text with ray start --resources='{{\"{label}\": 1}}'"
-        )
-    return ray
-
-
-def _check_answers(address: str, where: str) -> None:
-    """Before Ray, which tries for a minute."""
-    host, _, port = address.rpartition(":")
-    if not host:
-        return
-    try:
-        socket.create_connection((host, int(port)), timeout=5).close()
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ResourceError(
-            f"{where}: nothing answers there ({reason}); start the cluster with 'ray start --head', or set "
-            "resources.cluster to null"
-        ) from None
 
 
 def private_stages(stages: Mapping[str, tuple[Any, list[str]]]) -> frozenset[str]:

@@ -4,6 +4,7 @@ Only names, a command and a status come and go through Ray: what a command print
 file system that all machines share.
 """
 
+import os
 import socket
 from pathlib import Path
 
@@ -30,6 +31,8 @@ def run_command(stage: str, command: str, folder: str, log: str, environment: di
         return 1, _refused(f"has no folder {folder!r}; all machines of a cluster work in one folder, on a shared disk")
     (root / _LOCKS).mkdir(exist_ok=True, mode=0o700)
     if folder not in _processes:
+        # Ray's own idea of it; with another number of threads the last digits of sums differ.
+        os.environ.pop("OMP_NUM_THREADS", None)
         _processes[folder] = Processes(root, detached=True)
     processes = _processes[folder]
     if arguments_of(command) is not None:

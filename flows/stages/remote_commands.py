@@ -9,6 +9,9 @@ import signal
 from multiprocessing.connection import Client
 from typing import Any
 
+TOLD = ("DVC_", "PREFECT__", "OMP_NUM_THREADS")
+"""Beginnings of what a command finds in its environment as it would here; all else is the node's."""
+
 
 def send_commands(address: str) -> None:
     """From now on, in this process, DVC hands commands to the socket at this address instead of starting them."""
@@ -20,7 +23,7 @@ def send_commands(address: str) -> None:
             # The connection ends with this, and with it the command.
             raise StageCmdFailedError(cmd, -signal.SIGINT)
 
-        told = {name: value for name, value in options["env"].items() if name.startswith(("DVC_", "PREFECT__"))}
+        told = {name: value for name, value in options["env"].items() if name.startswith(TOLD)}
         with Client(address, "AF_UNIX") as connection:
             before = signal.signal(signal.SIGINT, stopped)
             try:

@@ -15,8 +15,8 @@ examples:
 
 import argparse
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from tasks.audit.attacked import AttackSettings, AuditFiles
@@ -55,7 +55,7 @@ def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: Re
         figures |= text_figures(settings, files, cell, resources)
     with private_work_folder(resources.work_folder or DEFAULT_WORK_FOLDER) as work:
         if files.model and files.non_members:
-            figures |= _given_model(settings, files, members, documents, resources, work)
+            figures |= _given_model(settings, files, members, documents, resources)
         elif settings.adaptation is not None:
             from tasks.audit.twin_attacks import TwinAttack
 
@@ -89,7 +89,6 @@ def _given_model(
     members: list[str],
     documents: list[str],
     resources: ResourceSettings,
-    work: Path,
 ) -> dict[str, Figure]:
     import numpy as np
 
@@ -97,7 +96,7 @@ def _given_model(
     from tasks.audit.model_attacks import membership_of, neighbourhood_of
     from tasks.corpora.text_lines import read_corpus, read_lines
     from tasks.errors import CorpusError
-    from tasks.language_model.language_models import open_language_model
+    from tasks.language_model.sharded_model import sharded_model
 
     others = read_corpus(str(files.non_members))
     if set(members).issuperset(others):
@@ -108,15 +107,16 @@ def _given_model(
     is_member = np.repeat([True, False], [len(members), len(others)])
     # Nobody says which of the others belong together.
     names = [*(f"member {name}" for name in documents), *(f"other {number}" for number in range(len(others)))]
-    attacked = open_language_model(str(files.model))
-    base = open_language_model(files.base) if files.base else None
     lines = [*members, *others]
-    figures = membership_of(attacked, base, lines, is_member, names, work, settings)
-    if settings.neighboured:
-        figures |= neighbourhood_of(attacked, lines, is_member, names, settings, resources.threads)
-    if settings.sampled:
-        public = read_lines(files.generic_text) if files.generic_text else ()
-        figures |= extraction(attacked, lines, is_member, names, settings, public=public)
+    with ExitStack() as models:
+        attacked = models.enter_context(sharded_model(str(files.model), resources, files))
+        base = models.enter_context(sharded_model(files.base, resources, files)) if files.base else None
+        figures = membership_of(attacked, base, lines, is_member, names, settings)
+        if settings.neighboured:
+            figures |= neighbourhood_of(attacked, lines, is_member, names, settings, resources.threads)
+        if settings.sampled:
+            public = read_lines(files.generic_text) if files.generic_text else ()
+            figures |= extraction(attacked, lines, is_member, names, settings, public=public)
     return figures
 
 

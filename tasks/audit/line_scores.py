@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -30,15 +29,12 @@ class LineScores:
         return self.log_probability / self.targets
 
 
-def score_lines(model: "LanguageModel", lines: Sequence[str], work: Path) -> LineScores:
-    """Score lines, each by itself; ``work``: a private folder. ``CorpusError`` where no line has a word."""
-    from tasks.corpora.text_lines import write_lines
+def score_lines(model: "LanguageModel", lines: Sequence[str]) -> LineScores:
+    """Score lines, each by itself. ``CorpusError`` where no line has a word."""
     from tasks.language_model.evaluation.reference_text import reference_text_of
 
-    path = work / "scored.txt"
-    write_lines(path, lines, private=True)
     text = reference_text_of(lines, "lines of the audit")
-    values = model.score_text(path)[0].log_probability
+    values = model.score_text(lines)[0].log_probability
     sums = np.bincount(text.sentence, weights=values, minlength=text.sentences)
     counts = np.bincount(text.sentence, minlength=text.sentences)
     return LineScores(sums, counts, values, text.lines - 1)

@@ -6,7 +6,6 @@ before it was adapted, which says how probable the line is for whoever has not s
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -121,7 +120,6 @@ def membership_of(
     lines: Sequence[str],
     is_member: np.ndarray,
     documents: Sequence[str],
-    work: Path,
     settings: AuditSettings,
     shadows: Sequence[Shadow] = (),
 ) -> dict[str, Figure]:
@@ -133,7 +131,7 @@ def membership_of(
     """
     from tasks.audit.membership import lira, loss_ratio, min_k
 
-    own = score_lines(attacked, lines, work)
+    own = score_lines(attacked, lines)
     first = is_member[own.lines]
     named = np.unique(np.array([documents[number] for number in own.lines]), return_inverse=True)[1]
     lowest = min_k(own.of_targets, own.targets, _LOWEST)
@@ -142,7 +140,7 @@ def membership_of(
         attacks = {"membership": (own.means, blind, "mean log-probability of a word")}
         attacks["membership_min_k"] = lowest, blind, f"mean of the lowest {_LOWEST:.0%} of a line's log-probabilities"
     else:
-        before = score_lines(base, lines, work)
+        before = score_lines(base, lines)
         lowest_before = min_k(before.of_targets, before.targets, _LOWEST)
         ratio = loss_ratio(own.log_probability, before.log_probability, own.targets)
         attacks = {"membership": (ratio, before.means, _FROM_LOSS)}

@@ -17,7 +17,7 @@ from tasks.filling.filled_corpus import Shard
 from tasks.filling.fillers.tune_filler import TuneFiles
 from tasks.language_model.adapt import AdaptFiles, adapt
 from tasks.language_model.evaluation.perplexity import word_ranks
-from tasks.language_model.language_models import LanguageModel, open_language_model
+from tasks.language_model.sharded_model import ShardedModel
 from tasks.parameters.cells_file import MARKER_USES
 from tasks.records.cell import Cell
 from tasks.settings.resources import ResourceSettings
@@ -52,11 +52,11 @@ class TwinAttack:
         text = list(read_lines(str(self.files.text)))
         own = twin_text(members, documents, text, canaries, self._obfuscation(), settings.held_out_share, settings.seed)
         found = self._of_filler(canaries)
-        base = open_language_model(str(self.files.base))
+        base = ShardedModel(str(self.files.base), self.resources)
         attacked = self._trained("twin", own.of(own.is_member), self.cell)
         figures = found | canary_figures(attacked, base, canaries, settings)
         shadows = list(self._shadows(own))
-        figures |= membership_of(attacked, base, members, own.is_member, documents, self.work, settings, shadows)
+        figures |= membership_of(attacked, base, members, own.is_member, documents, settings, shadows)
         if settings.neighboured:
             threads = self.resources.threads
             figures |= neighbourhood_of(attacked, members, own.is_member, documents, settings, threads)
@@ -105,9 +105,9 @@ class TwinAttack:
         for number, is_member in enumerate(own.shadows(settings.shadow_models, settings.held_out_share), start=1):
             other = replace(self.cell, seed=1000 * settings.seed + number)
             shadow = self._trained("shadow", own.of(is_member), other)
-            yield Shadow(score_lines(shadow, self.members, self.work).means, is_member)
+            yield Shadow(score_lines(shadow, self.members).means, is_member)
 
-    def _trained(self, name: str, pairs: Sequence[tuple[str, str]], cell: Cell) -> LanguageModel:
+    def _trained(self, name: str, pairs: Sequence[tuple[str, str]], cell: Cell) -> ShardedModel:
         """The model of the cell, trained on other lines, each with its document."""
         assert self.settings.adaptation is not None, "whoever attacks a twin says how it is trained"
         text, documents, output = (self.work / part for part in ("text.txt", "documents.txt", name))
@@ -123,7 +123,7 @@ class TwinAttack:
             output=str(output),
         )
         adapt(self.settings.adaptation, files, cell, self.resources.model_copy(update={"work_folder": str(self.work)}))
-        return open_language_model(output)
+        return ShardedModel(str(output), self.resources)
 
     def _obfuscation(self) -> Obfuscate:
         """Masking and filling as the cell's text was."""

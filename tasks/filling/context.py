@@ -18,6 +18,7 @@ from tasks.filling.restoration import GenericWords
 from tasks.filling.settings import SHIPPED_FILLER, ClassAware, FillingMethod, LanguageAware
 from tasks.privacy.settings import ReleaseSettings
 from tasks.records.cell import Cell
+from tasks.shards.workers import Work
 from tasks.torch_setup import set_up_torch
 
 if TYPE_CHECKING:
@@ -245,3 +246,7 @@ class FillContext:
         method = self.method
         languages = self.learned.languages
         return CorpusFiller(*built, self.kept, method.merge_markers, generic, self.originals, languages, method.copies)
+
+    def shard_filler(self) -> Work:
+        """Fills a shard, on one device."""
+        return self.corpus_filler().fill_shard

@@ -100,16 +100,17 @@ def fill(
     """
     from tasks.filling.context import FillContext
     from tasks.filling.filled_shards import fill_corpus
-    from tasks.filling.shard_workers import devices_of
+    from tasks.shards.workers import devices_of
 
     check_files(settings, files)
-    devices = devices_of(resources.devices, uses_model=settings.uses_filler)
+    # Before anything is learned, which may take an hour.
+    devices_of(resources.devices, uses_model=settings.uses_filler)
     context = FillContext.read(
         settings, files, cell, resources.threads, release=release, work_folder=resources.work_folder
     )
     report = Report().measure(**context.learned.measured)
     with _progress_bar() as advance:
-        done = fill_corpus(context, devices, resources, advance)
+        done = fill_corpus(context, resources, advance)
     tally = done.tally
     report.measure(**done.measured(), **_match_rates(tally.counts), **settings.measured(context))
     report.measure(languages=context.learned.languages.measured(tally.counts) if context.learned.languages else None)
@@ -122,10 +123,10 @@ def fill(
             "is the more likely to be it"
         )
     if later is None:
-        done.remove()
+        done.work.remove()
     else:
         # Only then: a run that ends before its report is written can still be resumed.
-        later.append(done.remove)
+        later.append(done.work.remove)
     fallbacks = f"{tally.fallbacks:,} {settings.fallbacks}"
     if "off-list" in fallbacks and not context.kept:
         fallbacks = "no kept words: the off-list rule is off"

@@ -19,8 +19,7 @@ from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence, check_unchanged, read_masked_line
 from tasks.filling.place_languages import PlaceLanguages
 from tasks.filling.restoration import GenericWords, Restoration
-
-SHARD_LINES = 4096
+from tasks.shards.sharded_work import SHARD_LINES
 
 
 class Filler(Protocol):
@@ -215,9 +214,7 @@ class FilledShard:
     tally: dict[str, Any]
     """``FillingTally.as_plain`` of its lines."""
     forward_seconds: float | None = None
-    """Seconds inside the model; ``None`` without one, or where an earlier run filled it."""
-    resumed: bool = False
-    """Whether an earlier run filled it."""
+    """Seconds inside the model; ``None`` without one."""
 
 
 @dataclass

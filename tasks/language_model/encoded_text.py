@@ -1,7 +1,7 @@
 """A text as token ids: what the model is trained and tested on."""
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,16 +82,17 @@ def is_marker(tokens: np.ndarray) -> np.ndarray:
     return (tokens >= _MARKER_IDS[0]) & (tokens <= _MARKER_IDS[-1])
 
 
-def encode_text(path: str | Path, vocabulary: Vocabulary, markers: MarkerUse = "none") -> EncodedText:
-    """Read a text file, one sentence a line; lines without a word are left out and counted, as lines with a marker are
-    where these are dropped.
+def encode_text(text: str | Path | Sequence[str], vocabulary: Vocabulary, markers: MarkerUse = "none") -> EncodedText:
+    """Read a text file, one sentence a line, or take its lines; lines without a word are left out and counted, as
+    lines with a marker are where these are dropped.
 
     Raises ``CorpusError`` where no line is left.
     """
     split: Callable[[str], list[str]] = normalise if markers == "none" else normalise_masked
     tokens, offsets, lines = array("i"), array("q", [0]), array("q")
     empty = marker_like = removed = dropped = number = 0
-    for number, line in enumerate(read_lines(path), start=1):
+    path, read = (text, read_lines(text)) if isinstance(text, str | Path) else ("lines", text)
+    for number, line in enumerate(read, start=1):
         words = split(line)
         if markers in ("remove", "drop"):
             left = [word for word in words if word not in MARKERS]

@@ -71,13 +71,14 @@ class NextWords(Protocol):
 class LanguageModel(Protocol):
     """A language model of any kind."""
 
-    vocabulary_hash: str
-    """Of the vocabulary or tokeniser."""
+    @property
+    def vocabulary_hash(self) -> str:
+        """Of the vocabulary or tokeniser."""
 
     def score_text(
-        self, text: str | Path, markers: protocol.MarkerRule = "in_vocabulary"
+        self, text: str | Path | Sequence[str], markers: protocol.MarkerRule = "in_vocabulary"
     ) -> tuple[TargetScores, protocol.Protocol]:
-        """Score a plain text file; ``markers`` is the evaluation's rule.
+        """Score a plain text file, or its lines; ``markers`` is the evaluation's rule.
 
         Raises ``CorpusError`` where the text has no word.
         """

@@ -89,7 +89,8 @@ class CombinedTechniques(Technique):
         self._parts, self._rule = list(parts), rule
         self._needed = {"union": 1, "intersection": len(parts), "majority": len(parts) // 2 + 1}[rule]
         self.kept_words = _never_masked(self._parts, self._needed)
-        self._found = [0] * len(parts)
+        self.is_by_line = all(part.is_by_line for part in parts)
+        self._found: Counter[int] = Counter()
         # Of the parts that know their languages, those that all of them know.
         known = [set(part.languages) for part in parts if part.languages]
         self.languages = tuple(sorted(set.intersection(*known))) if known else ()
@@ -102,6 +103,8 @@ class CombinedTechniques(Technique):
         The parts read one stream in step: each gives one line before any gives its next. What is held of the text is
         what the part with the largest batches has read ahead, however long the stream is.
         """
+        for part in self._parts:
+            part.lines_before = self.lines_before
         streams = tee(lines, len(self._parts))
         results = [part.findings(stream) for part, stream in zip(self._parts, streams, strict=True)]
         for line, of_parts in self._in_step(results):
@@ -136,7 +139,7 @@ class CombinedTechniques(Technique):
     def _in_step(self, results: list[Iterator[tuple[str, Any]]]) -> Iterator[tuple[str, list[Any]]]:
         """Each line with what each part says of it; ``ModelError`` where a part lost a line or changed one."""
         missing = ("", None)
-        number = 0
+        number = self.lines_before
         while True:
             number += 1
             of_parts = [next(result, missing) for result in results]
@@ -175,10 +178,14 @@ class CombinedTechniques(Technique):
             "parts_needed": self._needed,
             "words_found_by_parts": {str(count): self._agreements[count] for count in range(1, len(self._parts) + 1)},
             "parts": [
-                {"technique": part.name, "found_words": found, **part.in_force()}
-                for part, found in zip(self._parts, self._found, strict=True)
+                {"technique": part.name, "found_words": self._found[index], **part.in_force()}
+                for index, part in enumerate(self._parts)
             ],
         }
+
+    def counters(self) -> list[Counter[Any]]:
+        """Words by part, agreements, and what the parts count."""
+        return [self._found, self._agreements, *(counter for part in self._parts for counter in part.counters())]
 
     def announcements(self) -> list[str]:
         """Those of the parts."""

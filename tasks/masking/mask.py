@@ -64,24 +64,24 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
     from tasks.corpora.text_lines import empty_text, line_writer, read_lines, write_lines
     from tasks.languages.masked_words import MaskedWords
     from tasks.languages.word_lists import codes_of
+    from tasks.masking.masked_lines import masked_lines
     from tasks.masking.technique import MaskingTally
 
     technique = settings.build(files.word_counts, resources.threads)
     for line in technique.announcements():
         print(line, file=sys.stderr)
-    markers = settings.markers
     tally = MaskingTally()
     codes = codes_of(files.languages) if files.languages else technique.mixes
     counted = MaskedWords(codes) if codes and technique.by_language is None else None
     clock = time.perf_counter()
+    text = WatchedText(read_lines(files.input))
+    lines, told = tee(_with_progress(text)) if counted else (_with_progress(text), ())
+    with_spans = files.sidecar is not None or counted is not None
     with (
+        masked_lines(technique, lines, tally, settings, files, resources, with_spans=with_spans) as masked,
         line_writer(files.output, private=True) as output,
         line_writer(files.sidecar, private=True) if files.sidecar else nullcontext() as sidecar,
     ):
-        text = WatchedText(read_lines(files.input))
-        lines, told = tee(_with_progress(text)) if counted else (_with_progress(text), ())
-        with_spans = sidecar is not None or counted is not None
-        masked = technique.mask(lines, markers.style, tally, with_spans=with_spans, merge=markers.merge)
         tagged: Iterator[tuple[str, TaggedLine] | None] = repeat(None)
         if counted:
             from tasks.languages.word_languages import tagged_lines

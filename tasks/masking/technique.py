@@ -72,6 +72,11 @@ class MaskingTally:
     sources: Counter[str] = field(default_factory=Counter)
     """Masked words by technique, detector or rule."""
 
+    def add(self, other: "MaskingTally") -> None:
+        """Count what was counted of other lines."""
+        for name, count in vars(other).items():
+            setattr(self, name, getattr(self, name) + count)
+
     @property
     def masked_fraction(self) -> float | None:
         """Masked words per word; ``None`` without words."""
@@ -89,6 +94,11 @@ class Technique(ABC):
     """The languages that it tells apart in a text; empty where it does not."""
     by_language: "MaskedWords | None" = None
     """What it masked of each of them, where it counts that itself."""
+    is_by_line: bool = False
+    """Whether what it finds in a line hangs on that line alone (and, in the last digits of a score, on those that stand
+    in a batch with it), so that a text may be cut; else, as where it learns from the text, it sees the whole."""
+    lines_before: int = 0
+    """Lines of the text that stand before those that it is given next, for messages."""
     kept_words: frozenset[str] | None = None
     """Folded words that are never masked, for techniques that go by a list; ``None`` for the others."""
     kept_by_language: Mapping[str, frozenset[str]] = {}
@@ -114,6 +124,10 @@ class Technique(ABC):
     def in_force(self) -> dict[str, Any]:
         """Numbers and names for the report: what the technique worked with, and what happened meanwhile."""
         return {}
+
+    def counters(self) -> list[Counter[Any]]:
+        """What it counts for ``in_force``: the same counters each time, to be added up over the parts of a text."""
+        return []
 
     def announcements(self) -> list[str]:
         """Lines for the user before the work begins: what the technique goes by, where settings alone do not say it."""

@@ -113,7 +113,7 @@ def _rows(
         seed=seed,
     )
     corpus = Path(files.corpus)
-    judge = Judge(trial, base, vocabulary, encode_text(corpus / "test.txt", vocabulary), settings, work, seed)
+    judge = Judge(trial, base, vocabulary, encode_text(corpus / "test.txt", vocabulary), settings, seed)
     comparison = Comparison(
         trial=trial,
         settings=settings,

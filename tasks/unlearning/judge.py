@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,11 +61,10 @@ class Judge:
         vocabulary: "Vocabulary",
         test: "EncodedText",
         settings: "UnlearningSettings",
-        work: Path,
         seed: int,
     ) -> None:
         self._trial, self._vocabulary, self._settings, self._seed = trial, vocabulary, settings, seed
-        self._test, self._work = test, work
+        self._test = test
         self._base = TransformerScorer(base, vocabulary)
         self._sentences = _by_form(trial.secrets)
         self._before = score_references(self._base, self._sentences)
@@ -110,7 +108,7 @@ class Judge:
         )
         names = [str(number) for number in range(len(lines))]
         scorer = TransformerScorer(model, self._vocabulary)
-        found = membership_of(scorer, self._base, lines, is_member, names, self._work, audit)["membership_auc"]
+        found = membership_of(scorer, self._base, lines, is_member, names, audit)["membership_auc"]
         return found.value, found.interval
 
     @property

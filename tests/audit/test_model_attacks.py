@@ -93,7 +93,7 @@ def test_a_model_that_was_not_adapted_remembers_nothing(models, canaries, place)
     assert found["epsilon_lower_bound"].value == 0.0
     lines = sentences(800, "members")
     is_member = np.arange(800) % 2 == 0
-    told = membership_of(models["generic"], models["generic"], lines, is_member, list("ab") * 400, place, SETTINGS)
+    told = membership_of(models["generic"], models["generic"], lines, is_member, list("ab") * 400, SETTINGS)
     assert told["membership_auc"].value == pytest.approx(0.5)
     assert told["membership_tpr_1"].value == 0.0
 
@@ -127,12 +127,12 @@ def test_members_are_told_from_others_and_shuffled_ones_are_not(models, place):
     is_member = np.repeat([True, False], LINES)
     documents = [str(number // 20) for number in range(2 * LINES)]
     arguments = (models["innocent"], models["generic"], lines)
-    told = membership_of(*arguments, is_member, documents, place, SETTINGS)
+    told = membership_of(*arguments, is_member, documents, SETTINGS)
     assert told["membership_auc"].value > 0.95
     assert told["membership_auc"].interval[0] > told["membership_auc"].blind
     assert abs(told["membership_auc"].blind - 0.5) < 0.05
     shuffled = np.random.default_rng(1).permutation(is_member)
-    nothing = membership_of(*arguments, shuffled, documents, place, SETTINGS)
+    nothing = membership_of(*arguments, shuffled, documents, SETTINGS)
     assert nothing["membership_auc"].interval[0] < 0.5 < nothing["membership_auc"].interval[1]
     # Without the model before, the scores of the attacked one alone, or beside those of lines like it.
     near = neighbourhood_of(*arguments[:1], lines, is_member, documents, SETTINGS, 1)
@@ -140,7 +140,7 @@ def test_members_are_told_from_others_and_shuffled_ones_are_not(models, place):
     assert near["membership_neighbourhood_auc"].places == 80
     near = neighbourhood_of(models["generic"], lines, is_member, documents, SETTINGS, 1)
     assert near["membership_neighbourhood_auc"].interval[0] < 0.5 < near["membership_neighbourhood_auc"].interval[1]
-    alone = membership_of(models["innocent"], None, lines, is_member, documents, place, SETTINGS)
+    alone = membership_of(models["innocent"], None, lines, is_member, documents, SETTINGS)
     assert alone["membership_auc"].value > 0.9
     assert "before" not in alone["membership_auc"].attacker
 
@@ -177,10 +177,10 @@ def test_shadow_models_tell_members_and_nothing_where_none_are(models, place):
         options = ["--model", place / "generic_model", "--input", place / "shadow.txt", "--valid", place / "valid.txt"]
         run("adapt", *options, "--output", place / f"shadow_{number}", "--set", "ngram.generic_weight=0.5")
         shadow = open_language_model(place / f"shadow_{number}")
-        shadows.append(Shadow(score_lines(shadow, lines, place).means, member))
+        shadows.append(Shadow(score_lines(shadow, lines).means, member))
 
     def told(name):
-        return membership_of(models[name], models["generic"], lines, is_member, documents, place, SETTINGS, shadows)
+        return membership_of(models[name], models["generic"], lines, is_member, documents, SETTINGS, shadows)
 
     assert told("innocent")["membership_lira_auc"].value > 0.98
     assert told("innocent")["membership_lira_tpr_1"].interval[0] > 0.5

@@ -22,8 +22,9 @@ TIMINGS = ("filling_seconds", "markers_per_second", "forward_seconds", "resumed_
 # code counts as unchanged, so that a test may run while somebody works on it.
 _CHILD = f"""
 import os, sys, time
-from tasks.filling import filled_corpus, filled_shards
-filled_shards.code_state = dict
+from tasks.filling import filled_corpus
+from tasks.shards import shard_store, work_key
+work_key._code_hash = str
 filled_corpus.SHARD_LINES = {SHARD_LINES}
 fill_shard = filled_corpus.CorpusFiller.fill_shard
 def slow(self, shard, *advance):
@@ -33,11 +34,11 @@ def slow(self, shard, *advance):
         log.write(f"{{shard.index}}\\n")
     return filled
 filled_corpus.CorpusFiller.fill_shard = slow
-save = filled_shards.ShardStore.save
-def slow_save(self, shard):
+save = shard_store.ShardStore.save
+def slow_save(self, *shard):
     time.sleep(float(os.environ["PAUSE"]))
-    save(self, shard)
-filled_shards.ShardStore.save = slow_save
+    save(self, *shard)
+shard_store.ShardStore.save = slow_save
 from tasks.cli import main
 sys.exit(main(sys.argv[1:]))
 """
@@ -96,7 +97,7 @@ def kill_at(process: subprocess.Popen, folder: Path, shards: int, delay: float) 
 
 def finished(folder: Path) -> set[int]:
     """The shards that lie in the work folder."""
-    return {int(path.stem) for path in (folder / ".palimpsest" / "fills").glob("*/*.shard")}
+    return {int(path.stem) for path in (folder / ".palimpsest" / "shards").glob("*/*.shard")}
 
 
 def computed(folder: Path, name: str) -> list[int]:

@@ -10,6 +10,7 @@ from tasks.filling.fill import FillFiles
 from tasks.filling.methods.sample import Sample
 from tasks.filling.methods.top_k import TopK
 from tasks.records.cell import Cell
+from tasks.shards import work_key
 
 SETTINGS, CELL = TopK(kind="top_k"), Cell(seed=1)
 
@@ -77,10 +78,10 @@ def test_the_commit_of_a_model_of_the_hub_is_in_it(files, monkeypatch):
 
 def test_the_versions_and_the_code_are_in_it_committed_or_not(files, monkeypatch):
     keys = [key()]
-    monkeypatch.setattr(filled_shards, "version", lambda _: "0")
+    monkeypatch.setattr(work_key, "version", lambda _: "0")
     keys.append(key())
     (files / "package").mkdir()
-    monkeypatch.setattr(filled_shards, "_PACKAGE", files / "package")
+    monkeypatch.setattr(work_key, "_PACKAGE", files / "package")
     for code in ("words = 1\n", "words = 2\n"):
         (files / "package" / "fill.py").write_text(code)
         keys.append(key())

@@ -11,7 +11,8 @@ from transformers import AutoModelForMaskedLM, BertModel
 
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
-from tasks.filling import filled_corpus, filled_shards
+from tasks.filling import filled_corpus
+from tasks.shards.sharded_work import ShardedWork
 
 TOKENIZER = word_piece_tokenizer()
 
@@ -110,7 +111,7 @@ def test_a_fill_whose_every_shard_was_finished_before_is_put_together(corpus, sm
     monkeypatch.chdir(corpus)
     counts = ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv", "--report", "report.json"]
     with monkeypatch.context() as killed:
-        killed.setattr(filled_shards.FilledCorpus, "remove", lambda self: None)
+        killed.setattr(ShardedWork, "remove", ShardedWork.close)
         assert fill(corpus, *counts) == 0
     filled = (corpus / "filled.txt").read_bytes()
     (corpus / "filled.txt").unlink()

@@ -11,7 +11,6 @@ from tiny_masked_models import bert_of_bias, save, word_piece_tokenizer
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.errors import CorpusError, ModelError
-from tasks.filling import filled_shards
 from tasks.filling.choice import ChoiceWithoutOriginals, ForbiddenOriginals, held_down, shares_of_forms, with_spans
 from tasks.filling.filled_corpus import CorpusFiller, Shard
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
@@ -20,6 +19,7 @@ from tasks.filling.masked_sentence import Casing, read_masked_line
 from tasks.filling.methods import AnyMethod
 from tasks.filling.methods.sample import DrawOffList
 from tasks.filling.methods.unigram import UnigramFiller
+from tasks.shards.sharded_work import ShardedWork
 
 DRAWS = 3000
 FOUR_SIGMA = 4.0
@@ -309,15 +309,15 @@ def test_a_sidecar_that_is_replaced_amid_a_fill_changes_no_draw(tmp_path, monkey
     def mask(*originals):
         write_sidecar(sidecar, [[MaskedSpan(4, 7, "MASK", "allow_list", word, 0)] for word in originals])
 
-    def replaced_meanwhile(*given):
+    def replaced_meanwhile(self, *given):
         mask(*["paris"] * number)
-        return shards(*given)
+        return finished(self, *given)
 
     mask(*["dog", "cat"] * (number // 2))
     assert fill(tmp_path, *options) == 0
     undisturbed = (tmp_path / "filled.txt").read_bytes()
-    shards = filled_shards.filled_shards
-    monkeypatch.setattr(filled_shards, "filled_shards", replaced_meanwhile)
+    finished = ShardedWork.finished
+    monkeypatch.setattr(ShardedWork, "finished", replaced_meanwhile)
     assert fill(tmp_path, *options) == 0
     assert (tmp_path / "filled.txt").read_bytes() == undisturbed
 

@@ -33,7 +33,7 @@ def test_a_killed_fill_goes_on_where_it_ended(folder):
     assert numbers(folder, "killed") == numbers(folder, "whole")
     assert numbers(folder, "killed")["restoration"]["overall"]["restored"] > 0
     assert json.loads((folder / "killed.json").read_text())["measured"]["resumed_shards"] == len(before)
-    assert not any((folder / ".palimpsest" / "fills").iterdir())
+    assert not any((folder / ".palimpsest" / "shards").iterdir())
 
 
 def test_other_work_does_not_use_the_shards(folder):
@@ -43,7 +43,7 @@ def test_other_work_does_not_use_the_shards(folder):
     assert sorted(computed(folder, "changed")) == list(range(SHARDS))
     assert (folder / "changed.txt").read_bytes() != (folder / "whole.txt").read_bytes()
     # Shards of the same output for other work are of no use any more.
-    assert not any((folder / ".palimpsest" / "fills").iterdir())
+    assert not any((folder / ".palimpsest" / "shards").iterdir())
 
 
 def test_without_resume_all_is_computed_again(folder):
@@ -59,7 +59,7 @@ def test_what_is_kept_is_private_and_held_by_one_process(folder):
     deadline = time.monotonic() + 30
     while not finished(folder) and time.monotonic() < deadline:
         time.sleep(0.005)
-    (kept,) = (folder / ".palimpsest" / "fills").iterdir()
+    (kept,) = (folder / ".palimpsest" / "shards").iterdir()
     assert kept.stat().st_mode & 0o777 == 0o700
     assert {file.stat().st_mode & 0o777 for file in kept.iterdir() if not file.name.endswith(".partial")} == {0o600}
     error = finish(start(folder, "held"), status=1)

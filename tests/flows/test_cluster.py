@@ -147,6 +147,7 @@ def test_each_stage_runs_once_where_it_may_and_only_its_command_goes_through_ray
     assert not any(CANARY.encode() in path.read_bytes() for path in files)
 
 
+@pytest.mark.slow
 def test_stages_of_a_machine_that_dies_are_done_elsewhere(project: Project, nodes: RayNodes) -> None:
     mortal = [nodes.add(3, private=1), nodes.add(3, private=1)]
     run = project.start("run")
@@ -162,6 +163,7 @@ def test_stages_of_a_machine_that_dies_are_done_elsewhere(project: Project, node
     assert len(begun) > len(STAGES)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_leaves_nothing_running_and_goes_on_where_it_was(project: Project) -> None:
     killed = set()
     for step in ("fill", "adapt"):
@@ -187,7 +189,7 @@ def test_a_run_that_is_stopped_stops_what_runs_on_the_machines(project: Project)
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"address": "127.0.0.1:1"}, "nothing answers there (Connection refused); start the cluster with"),
+        ({"address": "127.0.0.1:1"}, "no Ray cluster answers there (Connection refused); start one with"),
         ({"address": "ray://127.0.0.1:1"}, "resources.cluster.address: String should match pattern"),
         ({"private_nodes": "secret"}, "no machine of the cluster has the label 'secret'; start those that may"),
         ({"needs": {"fill": {"gpus": 1}}}, "0 machines of the cluster with the label 'private' have 1 cores, 1 GPUs"),

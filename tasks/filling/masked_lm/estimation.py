@@ -254,8 +254,8 @@ def shipped_weights() -> LearnedWeights:
 
 def place_of_weights(context: "FillContext", settings: "LogLinear", words: Sequence[str], counts: np.ndarray) -> Path:
     """Where the weights of a fill are kept; ``words`` and their ``(A,)`` counts: what it chooses from."""
-    from tasks.filling.filled_shards import model_state, surroundings
     from tasks.records.stage_report import content_hash
+    from tasks.shards.work_key import model_state, surroundings
 
     learned_by = ("order", "merge_markers", "weights", "tuning_places", "tuning_share", "tuning_seed")
     document = {
@@ -265,7 +265,7 @@ def place_of_weights(context: "FillContext", settings: "LogLinear", words: Seque
         "words": hashlib.sha256("\n".join(words).encode()).hexdigest(),
         "counts": hashlib.sha256(counts.astype("<f8").tobytes()).hexdigest(),
         "filler": model_state(context.model.name),
-        **surroundings(context),
+        **surroundings(context.threads, uses_model=bool(context.files.filler)),
     }
     key = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
     return Path(context.work_folder) / "learned_weights" / f"{key}.json"

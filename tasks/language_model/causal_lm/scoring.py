@@ -56,7 +56,9 @@ class CausalScorer:
             self._shares_prefixes = self._takes_trees()
         return self._shares_prefixes
 
-    def score_text(self, text: str | Path, markers: MarkerRule = "in_vocabulary") -> tuple[TargetScores, Protocol]:
+    def score_text(
+        self, text: str | Path | Sequence[str], markers: MarkerRule = "in_vocabulary"
+    ) -> tuple[TargetScores, Protocol]:
         """As the protocol says."""
         causal, vocabulary = self.causal, OpenVocabulary()
         encoded = encode_text(text, vocabulary)

@@ -42,6 +42,8 @@ class Protocol:
     markers: MarkerRule
     context: Literal["sentence", "stream"] = "sentence"
     """Each sentence by itself, or the running text, sentences before the target's own as well."""
+    words: int = 0
+    """Of the text, where their unknown share is counted."""
 
     @property
     def signature(self) -> str:

@@ -34,7 +34,9 @@ class NgramScorer:
         """The model of a folder."""
         return cls(*load(folder))
 
-    def score_text(self, text: str | Path, markers: MarkerRule = "in_vocabulary") -> tuple[TargetScores, Protocol]:
+    def score_text(
+        self, text: str | Path | Sequence[str], markers: MarkerRule = "in_vocabulary"
+    ) -> tuple[TargetScores, Protocol]:
         """As the protocol says."""
         encoded = encode_text(text, self._words)
         is_target = encoded.is_target()
@@ -47,6 +49,7 @@ class NgramScorer:
             vocabulary=self._words.hash,
             vocabulary_size=len(self._words),
             unknown_rate=encoded.unknown_words / encoded.words,
+            words=encoded.words,
             maximum_tokens=None,
             stride=None,
             markers=markers,

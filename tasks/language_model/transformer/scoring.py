@@ -54,7 +54,9 @@ class TransformerScorer:
         model, vocabulary = load_model(folder)
         return cls(model.cuda() if torch.cuda.is_available() else model, vocabulary)
 
-    def score_text(self, text: str | Path, markers: MarkerRule = "in_vocabulary") -> tuple[TargetScores, Protocol]:
+    def score_text(
+        self, text: str | Path | Sequence[str], markers: MarkerRule = "in_vocabulary"
+    ) -> tuple[TargetScores, Protocol]:
         """As the protocol says."""
         encoded = encode_text(text, self._words)
         return score_targets(self._model, encoded), protocol_of(self._words, self._model, encoded, markers)
@@ -128,6 +130,7 @@ def protocol_of(
         vocabulary=vocabulary.hash,
         vocabulary_size=len(vocabulary),
         unknown_rate=text.unknown_words / text.words,
+        words=text.words,
         maximum_tokens=maximum,
         stride=maximum - overlap_of(maximum),
         markers=markers,

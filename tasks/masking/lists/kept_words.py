@@ -87,11 +87,13 @@ class KeptWords(Technique):
     """Keep the words of a list, mask all others."""
 
     kept_words: frozenset[str]
+    is_by_line = True
 
     def __init__(self, kept_words: Iterable[str], name: str) -> None:
         """``kept_words`` as they are; they are folded here. ``name`` names the technique in the sidecar."""
         self.kept_words = frozenset(map(fold, kept_words))
         self.name = name
+        self._chunks: dict[MarkerStyle, _Chunks] = {}
 
     def reason(self, folded_word: str) -> str:
         """Why a word is masked or kept, for a person to read."""
@@ -156,7 +158,7 @@ class KeptWords(Technique):
         self, lines: Iterable[str], style: MarkerStyle, tally: MaskingTally, *, with_spans: bool, merge: bool = False
     ) -> Iterator[tuple[str, list[MaskedSpan]]]:
         """As for every technique; the tally is complete when the last line has been taken."""
-        chunk_of = _Chunks(self, style).__getitem__
+        chunk_of = self._chunks.setdefault(style, _Chunks(self, style)).__getitem__
         notes: list[_Note] = []
         lines_seen = masked_lines = empty_lines = plain_words = 0
         for line in lines:

@@ -48,6 +48,7 @@ def load_tagger(settings: TaggerSettings, threads: int) -> Tagger:
 
 
 _MAY_BE_HARMLESS = ("NUMBER", "DATE")
+_SELDOM = ("entities_without_word", "overlapping_entities", "spelled_numbers_kept")
 
 
 class EntityTagger(TechniqueSettings):
@@ -70,6 +71,8 @@ class EntityTagger(TechniqueSettings):
 class TaggedEntities(Technique):
     """Mask the entities of a tagger by the classes of their types."""
 
+    is_by_line = True
+
     def __init__(
         self,
         tagger: Tagger,
@@ -82,7 +85,7 @@ class TaggedEntities(Technique):
         self._classes = classes_in_force(tagger.entity_types, labels, tagger.name)
         self._masked = {name: label for name, label in self._classes.items() if label is not None}
         self._entities: Counter[str] = Counter()
-        self._without_word = self._overlapping = self._harmless = 0
+        self._seldom: Counter[str] = Counter()
 
     def findings(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding]]]:
         """The words that an entity of a masked type touches; the longest entity gives the class of a word."""
@@ -121,7 +124,7 @@ class TaggedEntities(Technique):
         returned = 0
         for returned, (line, spans) in enumerate(self._tagger.tag(counted()), start=1):
             if spans:
-                self._check(line, spans, returned)
+                self._check(line, spans, self.lines_before + returned)
                 self._entities.update(span.label for span in spans)
             yield line, spans
         if read != returned:
@@ -142,11 +145,11 @@ class TaggedEntities(Technique):
             if label is None:
                 reason = "a type that is kept"
             elif self._spelled_numbers == "keep" and label in _MAY_BE_HARMLESS and is_harmless(line, words, touched):
-                self._harmless += 1
+                self._seldom["spelled_numbers_kept"] += 1
                 reason = "kept: a number or time in words"
             else:
-                self._without_word += not touched
-                self._overlapping += any(index in entities for index in touched)
+                self._seldom["entities_without_word"] += not touched
+                self._seldom["overlapping_entities"] += any(index in entities for index in touched)
                 for index in touched:
                     entities.setdefault(index, span)
             if reason and kept is not None:
@@ -179,10 +182,12 @@ class TaggedEntities(Technique):
         return {
             "entity_types": self._classes,
             "entities": {name: self._entities[name] for name in self._classes},
-            "entities_without_word": self._without_word,
-            "overlapping_entities": self._overlapping,
-            "spelled_numbers_kept": self._harmless,
+            **{name: self._seldom[name] for name in _SELDOM},
         }
+
+    def counters(self) -> list[Counter[Any]]:
+        """Entities by type, and what seldom happens."""
+        return [self._entities, self._seldom]
 
     def announcements(self) -> list[str]:
         """The entity types in force: class by class, and those that are kept."""

@@ -6,10 +6,6 @@ Long lines in windows: a line longer than a model takes is seen in overlapping p
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
-from typing import TypeVar
-
-_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +39,6 @@ class Tagger(ABC):
     @abstractmethod
     def tag(self, lines: Iterable[str]) -> Iterator[tuple[str, list[EntitySpan]]]:
         """Each line, however long, with its entities in any order; reads lines as a stream."""
-
-
-def blocks(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
-    """Consecutive lists of ``size`` items, the last one shorter."""
-    iterator = iter(items)
-    while block := list(islice(iterator, size)):
-        yield block
 
 
 @dataclass(frozen=True, slots=True)

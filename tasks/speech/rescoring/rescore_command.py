@@ -73,7 +73,7 @@ def rescore(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resource
     files.check_model(settings.rescoring.limited)
     from tasks.speech.rescoring.rescore_stage import rescored_lines, rescored_numbers
 
-    measured = rescored_numbers(files, settings, resources.threads)
+    measured = rescored_numbers(files, settings, cell, resources)
     return Report(measured, _warnings(measured), settings.word_errors.seed, "\n".join(rescored_lines(measured)))
 
 

@@ -2,13 +2,17 @@
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tasks.corpora.text_lines import write_lines
-from tasks.language_model.language_models import open_language_model
+from tasks.language_model.language_models import LanguageModel, Precision
 from tasks.language_model.model_folder import kind_of_model
+from tasks.language_model.sharded_model import sharded_model
+from tasks.records.cell import Cell
+from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.hypothesis_table import (
     LM,
     SHOWN_NAMES,
@@ -27,10 +31,11 @@ from tasks.speech.rescoring.settings import RescoreSettings, RescoringSettings
 from tasks.speech.word_errors.error_counts_file import measure_errors, shown_rate
 from tasks.speech.word_errors.references import check_overlap, measure_overlap, read_references
 from tasks.speech.word_errors.word_errors import count_errors, paired_difference, refuse_unknown_ids
-from tasks.torch_setup import set_up_torch
 
 if TYPE_CHECKING:
     from tasks.speech.rescoring.rescore_command import RescoreFiles
+
+OpenModel = Callable[[str, Precision], LanguageModel]
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,7 @@ def rescore(
     dev: Sequence[NbestList],
     model: str | None,
     settings: RescoringSettings,
+    open_model: OpenModel,
     vocabulary_hash: str | None = None,
 ) -> RescoredLists:
     """Tune on ``dev`` and choose among ``test`` by the language model of a folder or a name.
@@ -73,7 +79,7 @@ def rescore(
             continue
         # What is subtracted may be of a kind that has one precision only, such as LODR's n-gram model.
         own = name == LM or kind_of_model(source) == "causal_lm"
-        language_model = open_language_model(source, settings.precision if own else "auto")
+        language_model = open_model(source, settings.precision if own else "auto")
         if name == LM:
             check_vocabulary(language_model.vocabulary_hash, expected, source)
         clock = time.perf_counter()
@@ -113,8 +119,20 @@ def complete_lists(lists: Sequence[NbestList], references: Mapping[str, str]) ->
 RATE_KEYS = ("wer", "wer_ci", "insertions", "deletions", "substitutions")
 
 
-def rescored_numbers(files: "RescoreFiles", chosen: RescoreSettings, threads: int) -> dict[str, Any]:
+def rescored_numbers(
+    files: "RescoreFiles", chosen: RescoreSettings, cell: Cell, resources: ResourceSettings
+) -> dict[str, Any]:
     """All numbers of the stage; writes the files that were asked for."""
+    with ExitStack() as models:
+        return _numbers(
+            files,
+            chosen,
+            resources.threads,
+            lambda name, precision: models.enter_context(sharded_model(name, resources, (files, cell), precision)),
+        )
+
+
+def _numbers(files: "RescoreFiles", chosen: RescoreSettings, threads: int, open_model: OpenModel) -> dict[str, Any]:
     settings, intervals = chosen.rescoring, chosen.word_errors
     test = read_nbest(files.nbest, settings.hypotheses_at_most)
     dev = read_nbest(files.dev, settings.hypotheses_at_most)
@@ -127,9 +145,7 @@ def rescored_numbers(files: "RescoreFiles", chosen: RescoreSettings, threads: in
     if files.training_text:
         overlap = measure_overlap(references.values(), files.training_text)
         check_overlap(overlap, settings)
-    if files.model:
-        set_up_torch(threads)
-    rescored = rescore(test, dev, files.model, settings, files.vocabulary_hash)
+    rescored = rescore(test, dev, files.model, settings, open_model, files.vocabulary_hash)
     errors = files.count(references, rescored.chosen, masked)
     baseline = count_errors(references, rescored.first_best, masked)
     bonus_alone = count_errors(references, rescored.bonus_alone, masked)

@@ -6,24 +6,25 @@ import time
 import pytest
 
 from tasks.errors import CorpusError, ParameterError, ResourceError, StageError
-from tasks.filling.filled_corpus import CorpusFiller, FilledShard, Shard
-from tasks.filling.filled_shards import filled_shards
-from tasks.filling.shard_workers import Device, devices_of
+from tasks.settings.resources import ResourceSettings
+from tasks.shards.sharded_work import ShardedWork
+from tasks.shards.workers import Device, devices_of
 
 DEVICES = [Device("the processor (process 1 of 2)"), Device("the processor (process 2 of 2)")]
 SECONDS = 10
 """A worker's death is noticed much sooner; starting two processes on a busy machine may take this long."""
 
 
-class ScriptedFiller(CorpusFiller):
-    """Does with a shard what its only line says."""
+RESOURCES = ResourceSettings(threads=1, parallel_stages=1, devices=2)
 
-    def __init__(self, started=None):
-        if started is not None:
-            raise started
 
-    def fill_shard(self, shard, advance=None):
-        what, _, value = shard.lines[0].partition(" ")
+def scripted(failed=None):
+    """A worker that does with a shard what it says; ``failed``: why it cannot be made."""
+    if failed is not None:
+        raise failed
+
+    def work(shard, advance):
+        what, _, value = shard.partition(" ")
         if what == "wait":
             time.sleep(float(value))
         elif what == "user-error":
@@ -34,15 +35,21 @@ class ScriptedFiller(CorpusFiller):
             os.kill(os.getpid(), int(value))
         elif what == "exit":
             os._exit(int(value))
-        return FilledShard(shard.index, [f"{shard.lines[0]} done"], {"fills": 1})
+        return f"{shard} done"
+
+    return work
 
 
-def run(*lines, make=ScriptedFiller):
-    shards = (Shard(index, index + 1, [line], None) for index, line in enumerate(lines))
-    return [line for filled in filled_shards(shards, make, DEVICES, None) for line in filled.lines]
+def started(shards, make=scripted):
+    work = ShardedWork(shards, make, RESOURCES, uses_model=False, output=None, key=str)
+    return work.finished()
 
 
-def test_the_order_is_that_of_the_corpus_whatever_takes_longest():
+def run(*shards, make=scripted):
+    return [shard.result for shard in started(shards, make)]
+
+
+def test_the_order_is_that_of_the_text_whatever_takes_longest():
     lines = ["wait 0.3", *(["wait 0"] * 20), "wait 0.1", "wait 0"]
     assert run(*lines) == [f"{line} done" for line in lines]
 
@@ -54,23 +61,23 @@ def test_no_line_starts_no_process():
 def test_a_worker_that_dies_is_named_at_once():
     for line, error, message in [
         ("user-error", CorpusError, "^line 7: is not what it should be$"),
-        ("defect", StageError, "the worker on the processor .* failed: ValueError at test_shard_workers.py:"),
+        ("defect", StageError, "the worker on the processor .* failed: ValueError at test_workers.py:"),
         (f"die {int(signal.SIGKILL)}", ResourceError, "process . of 2. was killed by SIGKILL, as the system does when"),
         (f"die {int(signal.SIGSEGV)}", ResourceError, "was killed by SIGSEGV; the same command goes on"),
         ("exit 3", ResourceError, "ended with status 3"),
     ]:
-        started = time.monotonic()
+        clock = time.monotonic()
         # The other worker is at work for much longer than it takes to notice.
         with pytest.raises(error, match=message) as caught:
             run("wait 60", line, "wait 60")
-        assert time.monotonic() - started < SECONDS
+        assert time.monotonic() - clock < SECONDS
         assert "private" not in str(caught.value)
 
 
-def test_a_filler_that_cannot_be_made_says_why():
-    make = functools.partial(ScriptedFiller, ParameterError("k=11 is more than the 10 words"))
+def test_a_worker_that_cannot_be_made_says_why():
+    make = functools.partial(scripted, ParameterError("k=11 is more than the 10 words"))
     with pytest.raises(ParameterError, match=r"^k=11 is more than the 10 words$"):
-        run("wait 0", make=make)
+        run("wait 0", "wait 0", make=make)
 
 
 def test_few_shards_run_ahead_of_a_slow_one():
@@ -79,11 +86,11 @@ def test_few_shards_run_ahead_of_a_slow_one():
     def shards():
         for index in range(100):
             taken.append(index)
-            yield Shard(index, index + 1, ["wait 0.5" if index == 0 else "wait 0"], None)
+            yield "wait 0.5" if index == 0 else "wait 0"
 
-    results = filled_shards(shards(), ScriptedFiller, DEVICES, None)
+    results = started(shards())
     next(results)
-    # Memory is bounded by the number of devices, not by the length of the corpus.
+    # Memory is bounded by the number of devices, not by the length of the text.
     assert 3 <= len(taken) <= 9
     results.close()
 

@@ -1,21 +1,20 @@
 import os
 import time
 
-from tasks.filling.filled_corpus import FilledShard
-from tasks.filling.filled_shards import ShardStore
+from tasks.shards.shard_store import ShardStore
 
 
 def store_in(folder, *, output="out.txt", key="k" * 64, resume=True):
-    return ShardStore(folder / "fills", folder / output, key, resume=resume)
+    return ShardStore(folder / "shards", folder / output, key, resume=resume)
 
 
 def left(folder):
-    return sorted(path.name for path in (folder / "fills").iterdir())
+    return sorted(path.name for path in (folder / "shards").iterdir())
 
 
 def test_half_a_file_of_a_killed_process_is_removed(tmp_path):
     store = store_in(tmp_path)
-    store.save(FilledShard(0, ["first"], {}))
+    store.save(0, ["first"])
     (store.folder / ".00000001.shard.x.partial").write_text("half")
     store.close()
     store = store_in(tmp_path)
@@ -36,7 +35,7 @@ def test_stale_folders_are_removed_unless_in_use(tmp_path):
     other_work = interrupted("out.txt", "a", 0)
     recent = interrupted("recent.txt", "b", 29)
     old = interrupted("old.txt", "c", 31)
-    (tmp_path / "fills" / "not-ours").mkdir()
+    (tmp_path / "shards" / "not-ours").mkdir()
     in_use = store_in(tmp_path, output="in-use.txt")
     past = time.time() - 40 * 24 * 3600
     os.utime(in_use.folder, (past, past))

@@ -1,0 +1,71 @@
+"""The key of a piece of work: one hash of everything that decides what it writes."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from tasks.model_source import locate_model
+from tasks.records.stage_report import content_hash
+
+_LIBRARIES = (
+    "palimpsest numpy torch transformers tokenizers peft faker regex spacy presidio-analyzer python-crfsuite".split()
+)
+_PACKAGE = Path(__file__).parents[1]
+
+
+def work_key(decides: Mapping[str, Any], threads: int, *, uses_model: bool) -> str:
+    """Two pieces of work with the same key write the same bytes; ``decides``: plain values."""
+    document = {**decides, **surroundings(threads, uses_model=uses_model)}
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def surroundings(threads: int, *, uses_model: bool) -> dict[str, Any]:
+    """What a number depends on besides its inputs: code, libraries, machine."""
+    return {
+        # The order of a sum changes its last digits.
+        "threads": threads,
+        "on_gpu": has_gpu() if uses_model else None,
+        "code": _code_hash(),
+        "versions": {name: _version(name) for name in _LIBRARIES},
+    }
+
+
+def _code_hash() -> str:
+    """Of this package as it is, lists of words too, whether it is committed or not."""
+    digest = hashlib.sha256()
+    for file in sorted([*_PACKAGE.rglob("*.py"), *_PACKAGE.rglob("*.txt")]):
+        digest.update(f"{file.relative_to(_PACKAGE)}\0".encode() + file.read_bytes())
+    return digest.hexdigest()
+
+
+def model_state(name: str) -> str | None:
+    """The content of a model's folder, the version of a pipeline's package, or the commit of a model of the hub."""
+    if not Path(name).is_dir() and (installed := _version(name)):
+        return installed
+    from huggingface_hub import hf_hub_download
+
+    try:
+        source = locate_model(name)
+        # In the hub's cache a file lies in a folder named by the commit.
+        is_folder = Path(source).is_dir()
+        return content_hash(source) if is_folder else Path(hf_hub_download(source, "config.json")).parent.name
+    except Exception:
+        # Whatever the reason, loading the model says it better.
+        return None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except (PackageNotFoundError, ValueError):
+        return None
+
+
+def has_gpu() -> bool:
+    """Whether PyTorch sees a GPU."""
+    import torch
+
+    return torch.cuda.is_available()
