@@ -218,7 +218,7 @@ def test_what_torchrun_says_holds() -> None:
         assert plan_ranks(1, 1, "auto", 1, environment) == expected
         assert plan_ranks(2, 3, "ddp", 1, environment) == expected
     with pytest.raises(ParameterError, match="torchrun started 2 processes on each of 3 machines"):
-        plan_ranks(2, 1, "auto", 1, environment)
+        plan_ranks(2, 2, "auto", 1, environment)
     with pytest.raises(ParameterError, match="RANK is 'first'"):
         plan_ranks(1, 1, "auto", 1, {**environment, "RANK": "first"})
 

@@ -49,12 +49,21 @@ def scripted(folder, shard, advance):
     elif what == "die-once" and is_actor and not (folder / "died").exists():
         (folder / "died").touch()
         os.kill(os.getpid(), signal.SIGKILL)
+    elif what == "die-once":
+        # The worker here does not take all of them before an actor has one.
+        until(lambda: (folder / "died").exists())
     elif what == "user-error":
         raise CorpusError("line 7: is not what it should be")
     elif what == "defect":
         raise ValueError(f"{CANARY} private words")
     print(f"printed {shard}", flush=True)
     return f"{shard} done"
+
+
+def until(condition):
+    deadline = time.monotonic() + 60
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
 
 
 def make(folder):
@@ -89,7 +98,7 @@ def actors_of(folder):
 
 def until_two_actors(folder):
     """Shards until two actors have joined."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while len(actors_of(folder)) < 2 and time.monotonic() < deadline:
         yield f"wait 0.1 {LARGE}"
 
