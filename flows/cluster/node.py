@@ -38,7 +38,9 @@ def run_command(stage: str, command: str, folder: str, log: str, environment: di
     if arguments_of(command) is not None:
         processes.prepare_commands()
     lock = root / _LOCKS / f"{Path(log).stem}.{environment.get(RANK, 0)}"
-    process = processes.start_command(command, lock, root / log, environment)
+    # Which GPUs are this command's; the supervisor has seen those of the first.
+    gpus = {name: value for name, value in os.environ.items() if name.endswith("_VISIBLE_DEVICES")}
+    process = processes.start_command(command, lock, root / log, {**gpus, **environment})
     try:
         status = process.wait()
     except BaseException:  # Ray interrupts what is cancelled

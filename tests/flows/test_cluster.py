@@ -65,8 +65,8 @@ def nodes() -> Iterator[RayNodes]:
 
 @pytest.fixture(scope="module")
 def trusted(nodes: RayNodes) -> int:
-    """A machine that may see private text."""
-    return nodes.add(3, private=1)
+    """A machine that may see private text, and says that it has two GPUs."""
+    return nodes.add(3, gpus=2, private=1)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -147,6 +147,16 @@ def test_each_stage_runs_once_where_it_may_and_only_its_command_goes_through_ray
     assert not any(CANARY.encode() in path.read_bytes() for path in files)
 
 
+def test_a_stage_sees_the_gpus_that_it_asked_for(project: Project, nodes: RayNodes) -> None:
+    set_cluster(project, address=nodes.address, private_nodes="private", needs={"fill": {"gpus": 1}})
+    project.replace("dvc.yaml", "sleep 1; ", 'echo "GPUs <$CUDA_VISIBLE_DEVICES>"; sleep 1; ')
+    done = project.palimpsest("run", "fill@list-1", "fill@list-2", "pretrain")
+    assert done.returncode == 0, done.stdout + done.stderr
+    seen = [project.read(f".palimpsest/logs/{name}.log") for name in ("fill@list-1", "fill@list-2", "pretrain")]
+    assert all("GPUs <0>" in log or "GPUs <1>" in log for log in seen[:2])
+    assert "GPUs <>" in seen[2]
+
+
 @pytest.mark.slow
 def test_stages_of_a_machine_that_dies_are_done_elsewhere(project: Project, nodes: RayNodes) -> None:
     mortal = [nodes.add(3, private=1), nodes.add(3, private=1)]
@@ -192,7 +202,7 @@ def test_a_run_that_is_stopped_stops_what_runs_on_the_machines(project: Project)
         ({"address": "127.0.0.1:1"}, "no Ray cluster answers there (Connection refused); start one with"),
         ({"address": "ray://127.0.0.1:1"}, "resources.cluster.address: String should match pattern"),
         ({"private_nodes": "secret"}, "no machine of the cluster has the label 'secret'; start those that may"),
-        ({"needs": {"fill": {"gpus": 1}}}, "0 machines of the cluster with the label 'private' have 1 cores, 1 GPUs"),
+        ({"needs": {"fill": {"gpus": 3}}}, "0 machines of the cluster with the label 'private' have 1 cores, 3 GPUs"),
         (
             {"needs": {"fill": {"nodes": 2}}},
             "have 1 cores, 0 GPUs and 0 GiB, and it needs 2; add some, or ask for less",
