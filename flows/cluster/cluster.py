@@ -10,7 +10,6 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from fnmatch import fnmatchcase
 from multiprocessing.connection import Connection, Listener
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -18,15 +17,14 @@ from typing import Any
 from flows.checkout.run_lock import STATE_FOLDER
 from flows.cluster.node import RANK, meeting_point, run_command
 from flows.graph.graph import dvc_stages, open_repository
+from flows.runs.preparation import first_that_fits
 from flows.stages.executor import log_name
 from tasks.errors import ResourceError
 from tasks.files.paths_apart import overlap
 from tasks.settings.resources import ResourceSettings, StageNeeds
-from tasks.shards.ray_workers import connect, machines_with
+from tasks.shards.ray_workers import SHARE_OF_LABEL, connect, machines_with
 
 _LOOK_SECONDS = 0.5
-LITTLE = 0.001
-"""Of a label: it marks a machine, and limits nothing."""
 LOST = "the node that ran it was lost"
 """What is said of a stage whose machine, or whose process there, has died."""
 
@@ -131,7 +129,7 @@ class Cluster:
     def _amounts(self, needs: StageNeeds, stage: str) -> dict[str, float]:
         """What one machine must have, as Ray names it."""
         wanted = {"CPU": needs.cores or 0, "GPU": needs.gpus, "memory": needs.memory_gib * 2**30}
-        return wanted | ({self._settings.private_nodes: LITTLE} if stage in self._private else {})
+        return wanted | ({self._settings.private_nodes: SHARE_OF_LABEL} if stage in self._private else {})
 
     def _refuse_without_room(self, needs: StageNeeds, amounts: Mapping[str, float], before: str = "") -> None:
         """``ResourceError`` where no machines of the cluster will ever take the stage."""
@@ -196,8 +194,7 @@ def with_torchrun(command: str, devices: int, rank: int, nodes: int, host: str, 
 def needs_of(resources: ResourceSettings, step: str) -> StageNeeds:
     """What a stage of the step asks a node for, from the first entry that fits."""
     assert resources.cluster is not None  # whoever asks has one
-    fits = (needs for name, needs in resources.cluster.needs.items() if fnmatchcase(step, name))
-    found = next(fits, StageNeeds())
+    found = first_that_fits(resources.cluster.needs, step) or StageNeeds()
     return found if found.cores else found.model_copy(update={"cores": resources.threads * resources.devices})
 
 

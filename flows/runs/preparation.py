@@ -14,11 +14,11 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import psutil
 
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
     from tasks.doctor.finding import Check, Finding
     from tasks.settings.resources import ResourceSettings
+
+Entry = TypeVar("Entry")
 
 
 def missing_things(plan: Plan, root: Path) -> "list[Finding]":
@@ -217,7 +219,12 @@ def check_step_names(resources: ResourceSettings, steps: Iterable[str]) -> None:
 
 def time_limit(resources: ResourceSettings, step: str) -> float | None:
     """Seconds that a stage of the step may take, from the first entry that fits; ``None`` for no limit."""
-    return next((seconds for name, seconds in resources.time_limits.items() if fnmatchcase(step, name)), None)
+    return first_that_fits(resources.time_limits, step)
+
+
+def first_that_fits(entries: Mapping[str, Entry], step: str) -> Entry | None:
+    """The first entry whose name, in which ``*`` and ``?`` may stand, fits the step; ``None`` where none does."""
+    return next((entry for name, entry in entries.items() if fnmatchcase(step, name)), None)
 
 
 def tags(resources: ResourceSettings, step: str) -> list[str]:

@@ -26,7 +26,8 @@ from tasks.shards.work_key import surroundings
 from tasks.shards.workers import Make, Work, WorkerLost, error_of, nothing
 
 NAMESPACE = "palimpsest"
-_SHARE_OF_LABEL = 0.001
+SHARE_OF_LABEL = 0.001
+"""Of it a stage or an actor asks for so much: it marks a machine, and limits nothing."""
 _SECONDS_TO_ANSWER = 5
 _MADE, _FAILED = "make.pickle", "failed.pickle"
 
@@ -148,7 +149,7 @@ def ray_workers(
     made = {"make": pickle.dumps(make), "surroundings": here, "folder": os.getcwd(), "path": sys.path}
     write_pickle(folder / _MADE, made)
     actor = ray.remote(ShardActor).options(
-        num_cpus=threads, num_gpus=int(on_gpu), resources={cluster.private_nodes: _SHARE_OF_LABEL}, max_restarts=0
+        num_cpus=threads, num_gpus=int(on_gpu), resources={cluster.private_nodes: SHARE_OF_LABEL}, max_restarts=0
     )
     return [RayWorker(ray, actor, folder) for _ in range(room_of(ray, cluster, threads, on_gpu=on_gpu))]
 
