@@ -17,7 +17,7 @@ import argparse
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.audit.attacked import AttackSettings, AuditFiles
 from tasks.audit.figure import Figure
@@ -31,6 +31,9 @@ from tasks.records.cells import is_filled
 from tasks.records.stage_report import Report
 from tasks.settings.overrides import of_kind
 from tasks.settings.resources import ResourceSettings
+
+if TYPE_CHECKING:
+    from tasks.filling.context import FillContext
 
 SUMMARY = "attack a text and a language model: what do they give away of the private text?"
 DEFAULT_WORK_FOLDER = ".palimpsest/audits"
@@ -48,18 +51,19 @@ def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: Re
     members = read_corpus(files.members)
     documents = _documents(files, members)
     figures: dict[str, Figure] = {}
+    contexts: list[FillContext] = []
     report = Report()
     if files.text:
         from tasks.audit.text_attacks import text_figures
 
-        figures |= text_figures(settings, files, cell, resources)
+        figures |= text_figures(settings, files, cell, resources, contexts)
     with private_work_folder(resources.work_folder or DEFAULT_WORK_FOLDER) as work:
         if files.model and files.non_members:
             figures |= _given_model(settings, files, members, documents, resources)
         elif settings.adaptation is not None:
             from tasks.audit.twin_attacks import TwinAttack
 
-            twin = TwinAttack(settings, files, cell, resources, members, documents, work)
+            twin = TwinAttack(settings, files, cell, resources, members, documents, work, contexts)
             found, masked_shares = twin.figures()
             figures |= found
             report.measure(canaries_masked=masked_shares)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 from tasks.audit.attacked import AttackSettings, AuditFiles
 from tasks.audit.clear_text import clear_text, other_tagger
@@ -23,14 +24,22 @@ from tasks.language_model.vocabulary import counts_of_words
 from tasks.records.cell import Cell
 from tasks.settings.resources import ResourceSettings
 
+if TYPE_CHECKING:
+    from tasks.filling.context import FillContext
+
 _FILLED_AGAIN = 300
 """Lines: a share of their places is known to six points or better, and a causal filler takes half a minute."""
 
 
 def text_figures(
-    settings: AttackSettings, files: AuditFiles, cell: Cell, resources: ResourceSettings
+    settings: AttackSettings,
+    files: AuditFiles,
+    cell: Cell,
+    resources: ResourceSettings,
+    contexts: "list[FillContext]",
 ) -> dict[str, Figure]:
-    """What the text gives away, to its readers and to who guesses what was masked.
+    """What the text gives away, to its readers and to who guesses what was masked; what it was filled again with is
+    added to ``contexts``.
 
     A text whose lines were written anew is held against the private one, as one of another program is; nobody has the
     masked text then.
@@ -62,7 +71,7 @@ def text_figures(
     return (
         figures
         | _guesses(settings, files, folder, text, resources)
-        | (_links(settings, files, cell, resources, folder, text) if method is not None else {})
+        | (_links(settings, files, cell, resources, folder, text, contexts) if method is not None else {})
     )
 
 
@@ -95,7 +104,13 @@ def _guesses(
 
 
 def _links(
-    settings: AttackSettings, files: AuditFiles, cell: Cell, resources: ResourceSettings, masked: Path, text: str
+    settings: AttackSettings,
+    files: AuditFiles,
+    cell: Cell,
+    resources: ResourceSettings,
+    masked: Path,
+    text: str,
+    contexts: "list[FillContext]",
 ) -> dict[str, Figure]:
     """Which words are substitutes, by one fill and by two, and which of them stand for the same thing."""
     method = settings.filling
@@ -108,7 +123,7 @@ def _links(
     return {
         "substitutes_told": substitutes_told(fills(), kept, counts, settings.tagged_lines, settings.seed),
         "same_entity_told": same_entity_told(fills(), masked / "sidecar.jsonl", files.documents),
-        "told_by_second_fill": _by_second_fill(settings, files, cell, resources, masked, list(fills())),
+        "told_by_second_fill": _by_second_fill(settings, files, cell, resources, masked, list(fills()), contexts),
     }
 
 
@@ -119,6 +134,7 @@ def _by_second_fill(
     resources: ResourceSettings,
     masked: Path,
     fills: Sequence[tuple[MaskedSentence, tuple[str, ...]]],
+    contexts: "list[FillContext]",
 ) -> Figure:
     """Some lines are filled again, by another seed."""
     method = settings.filling
@@ -138,6 +154,7 @@ def _by_second_fill(
         return Figure(None, None, attacker)
     first, lines, spans, documents = map(list, zip(*chosen, strict=True))
     context = context_beside(method, masked, files, replace(cell, seed=seed), resources.threads)
+    contexts.append(context)
     second = context.corpus_filler().fill_shard(Shard(0, 1, lines, spans, documents)).lines
     pairs = ((sentence, copies[0], again) for (sentence, copies), again in zip(first, second, strict=True))
     return told_by_second_fill(pairs, attacker)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tasks.audit.attacked import AttackSettings, AuditFiles
 from tasks.audit.canaries import Canaries, Family, make_canaries
@@ -22,6 +23,9 @@ from tasks.parameters.cells_file import MARKER_USES
 from tasks.records.cell import Cell
 from tasks.settings.resources import ResourceSettings
 
+if TYPE_CHECKING:
+    from tasks.filling.context import FillContext
+
 
 @dataclass(frozen=True)
 class TwinAttack:
@@ -37,6 +41,8 @@ class TwinAttack:
     """Of each of them."""
     work: Path
     """A private folder."""
+    contexts: "Sequence[FillContext]"
+    """Of fills of the text that were made before: what they learned need not be learned again."""
 
     def figures(self) -> tuple[dict[str, Figure], Mapping[Family, float | None]]:
         """What all attacks find; and the share of each family's words that was masked."""
@@ -140,7 +146,8 @@ class TwinAttack:
             names = [f"canary {line}" for line in lines]
             planted = PlantedLines(masked.lines, masked.spans, names, files.documents)
             folder = Path(str(files.masked)) / str(cell.technique)
-            context = context_beside(method, folder, files, cell, threads, planted=planted)
+            like = next(iter(self.contexts), None)
+            context = context_beside(method, folder, files, cell, threads, like, planted)
             # Lines behind those of the corpus, each a document of its own.
             documents = [f"canary {number}" for number in range(len(lines))]
             shard = Shard(0, 1 + len(context.masked), masked.lines, masked.spans, documents)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
     from tasks.filling.masked_lm.weighing import PreparedWeighing
     from tasks.filling.place_languages import PlaceLanguages
-    from tasks.filling.surrogates.class_check import ClassChecks
+    from tasks.filling.surrogates.class_check import ClassChecks, ClassWords
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,8 @@ class FillContext:
         work_folder: str | None = None,
         like: "FillContext | None" = None,
     ) -> "FillContext":
-        """Read what belongs to a fill; ``like``: one whose model and word counts it has too.
+        """Read what belongs to a fill; ``like``: one whose model and word counts it has too, and whatever was made of
+        what both have in common.
 
         Raises ``ParameterError`` where the method does not run with such a filler, ``CorpusError`` where a file cannot
         be read.
@@ -122,13 +123,13 @@ class FillContext:
         files = files.read_by(method)
         if files.filler:
             refuse_misfit(method, files.filler)
-        counts = like.word_counts if like else None
+        counts = like.word_counts if like and like.method.counts_masked_words == method.counts_masked_words else None
         if counts is None and files.word_counts:
             counts = WordFrequencies.read(files.word_counts, letters=method.counts_masked_words)
         elif counts is None and (method.needs_word_counts or files.filler == SHIPPED_FILLER):
             languages = method.languages if isinstance(method, LanguageAware) else []
             counts = WordFrequencies.published(languages, letters=method.counts_masked_words)
-        return cls(
+        context = cls(
             method,
             files,
             cell,
@@ -140,6 +141,25 @@ class FillContext:
             like.model if like and files.filler else FillerModel(files.filler or "", threads),
             work_folder or DEFAULT_WORK_FOLDER,
         )
+        if like:
+            context.__dict__.update(
+                {name: like.__dict__[name] for name in context._common(like) & like.__dict__.keys()}
+            )
+        return context
+
+    def _common(self, other: "FillContext") -> set[str]:
+        """The names of what is made of the same things in both."""
+        if self.word_counts is not other.word_counts:
+            return set()
+        checks = [each.method.class_check if isinstance(each.method, ClassAware) else None for each in (self, other)]
+        same = {
+            "usual_forms": True,
+            "candidates": self.files.filler == other.files.filler,
+            "class_words": checks[0] == checks[1],
+        }
+        if (self.method, self.files) == (other.method, other.files) and not other.planted:
+            same |= {"masked": True, "learned": True}
+        return {name for name, is_same in same.items() if is_same}
 
     def __getstate__(self) -> dict[str, Any]:
         """What a device gets: not the text, and nothing that it makes for itself."""
@@ -227,13 +247,24 @@ class FillContext:
         return candidate_words(self.model.masked.tokenizer, name=self.model.name, known_words=known)
 
     @cached_property
+    def class_words(self) -> "ClassWords":
+        """Words by class, of a method that knows classes; ``ModelError`` where its tagger cannot be used."""
+        from tasks.filling.surrogates.class_check import ClassWords
+        from tasks.filling.surrogates.values import SurrogateValues
+        from tasks.masking.taggers.entity_tagger import load_tagger
+
+        assert isinstance(self.method, ClassAware), "the method says so"
+        tagger = load_tagger(self.method.class_check.tagger, self.threads)
+        return ClassWords(tagger, SurrogateValues(), self.usual_forms)
+
+    @cached_property
     def classes(self) -> "ClassChecks | None":
         """What holds fills to the classes of their markers, where that is asked for."""
         if not isinstance(self.method, ClassAware) or not self.method.matches_classes:
             return None
         from tasks.filling.surrogates.class_check import ClassChecks
 
-        return ClassChecks(self, self.method.class_check)
+        return ClassChecks(self)
 
     def corpus_filler(self) -> CorpusFiller:
         """All that one device needs to fill shards."""

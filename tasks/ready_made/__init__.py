@@ -45,7 +45,7 @@ class ReadyMade:
                     (fresh / file.name).chmod(PUBLIC_MODE)
 
 
-def ready_made(stage: str, settings: Settings, texts: Sequence[str | None]) -> ReadyMade | None:
+def ready_made(stage: str, settings: Settings, texts: Sequence[str | Path | None]) -> ReadyMade | None:
     """What a stage would make by these settings of these texts (``None``: not given); ``None``: it has to."""
     asked = settings.model_dump(mode="json")
     for path in sorted(FOLDER.glob(f"*/{RECORD}")):
@@ -59,15 +59,23 @@ def keep(model: str, report: str, folder: str) -> None:
     """Put a model that a stage has trained among those that are ready made."""
     document: Mapping[str, Any] = json.loads(Path(report).read_text(encoding="utf-8"))
     record = {name: document[name] for name in ("stage", "parameters", "measured", "code", "environment", "started")}
-    texts = [path for path in document["inputs"] if Path(path).is_file()]
+    texts = [str(file) for path in document["inputs"] for file in texts_in(path)]
     shutil.copytree(model, folder)
     text = json.dumps(record | {"texts": _hashes(texts)})
     (Path(folder) / RECORD).write_text(text + "\n", encoding="utf-8")
 
 
-def _hashes(texts: Sequence[str | None]) -> list[str]:
+def texts_in(path: str) -> list[Path]:
+    """A text, or those in a folder of texts."""
+    given = Path(path)
+    return sorted(given.iterdir()) if given.is_dir() else [given]
+
+
+def _hashes(texts: Sequence[str | Path | None]) -> list[str]:
     found = set()
-    for path in filter(None, texts):
+    for path in texts:
+        if not path:
+            continue
         with open(path, "rb") as stream:
             found.add(hashlib.file_digest(stream, "sha256").hexdigest())
     return sorted(found)

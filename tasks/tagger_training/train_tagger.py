@@ -25,6 +25,7 @@ from tasks.masking.settings import CrfTagger, SpacyTagger
 from tasks.masking.taggers.entity_tagger import load_tagger
 from tasks.masking_evaluation.judged_line import rates
 from tasks.options import READ, Role
+from tasks.ready_made import ready_made, texts_in
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
@@ -79,8 +80,6 @@ def train_tagger(
 
     Raises ``CorpusError`` where a part is missing or has labels that no mapping to classes knows.
     """
-    from tasks.labelled_text.labelled_lines import read_labelled
-
     parts = {name: Path(files.labelled) / f"{name}.jsonl" for name in ("train", "test")}
     for path in parts.values():
         if not path.is_file():
@@ -89,6 +88,11 @@ def train_tagger(
             )
     _check_labels(parts.values())
     report = Report(seed=settings.seed)
+    found = ready_made("train_tagger", settings, [file for path in _inputs(settings, files) for file in texts_in(path)])
+    if found:
+        found.copy_to(files.output)
+        _say(files.output, report.measure(**found.measured).measured)
+        return report
     lines = read_labelled(parts["train"])
     started = time.perf_counter()
     if settings.kind == "crf":
@@ -110,6 +114,11 @@ def train_tagger(
     return report
 
 
+def _inputs(settings: TaggerTrainingSettings, files: TrainTaggerFiles) -> list[str]:
+    rehearses = settings.kind == "spacy" and settings.base
+    return [files.labelled, *([files.rehearsal_text] if rehearses and files.rehearsal_text else [])]
+
+
 def class_of(label: str) -> str | None:
     """The class that a label is taught as: of generated text, of the usual gold sets, or a class itself."""
     from tasks.labelled_text.settings import LABEL_CLASSES
@@ -120,8 +129,6 @@ def class_of(label: str) -> str | None:
 
 def _check_labels(paths: Iterable[Path]) -> None:
     """``CorpusError`` names all labels that no mapping to classes knows."""
-    from tasks.labelled_text.labelled_lines import read_labelled
-
     labels = {span.label for path in paths for line in read_labelled(path) for span in line.spans}
     unknown = sorted(label for label in labels if class_of(label) is None)
     if unknown:
@@ -158,4 +165,5 @@ COMMAND = StageCommand(
     files=TrainTaggerFiles,
     section="taggers.{tagger}",
     named_settings=_of_kind,
+    inputs_of=_inputs,
 )

@@ -127,7 +127,7 @@ def test_lines_that_were_written_anew_are_no_fill_of_the_masked_ones(tmp_path):
     files = AuditFiles(members=str(text.raw), text=str(anew), masked=str(tmp_path / "masked"))
     settings = AttackSettings(filling=Paraphrase(kind="paraphrase"))
     figures = text_figures(
-        settings, files, Cell(technique="list", method="paraphrase"), ResourceSettings(threads=1, parallel_stages=1)
+        settings, files, Cell(technique="list", method="paraphrase"), ResourceSettings(threads=1, parallel_stages=1), []
     )
     assert (figures["clear_share"].value, figures["clear_share"].places) == (pytest.approx(1 / 3), 3)
     assert "reidentified_1" not in figures

@@ -13,6 +13,7 @@ from tasks.cli import main
 from tasks.filling.fillers.settings import CausalLanguageModelFiller, MaskedLanguageModelFiller
 from tasks.language_model.settings import TransformerPretraining
 from tasks.records.stage_report import read_report
+from tasks.tagger_training.settings import CrfTraining
 
 SMALL = settings("architecture.layers=1", "architecture.heads=2", "architecture.width=8", "pretraining.epochs=1")
 
@@ -81,13 +82,14 @@ def test_what_comes_with_palimpsest_is_what_the_default_experiment_asks_for():
             kind="transformer", architecture=model["architecture"], pretraining=model["pretraining"]
         ),
         "minilm": MaskedLanguageModelFiller(**document["fillers"]["minilm"]),
+        "crf": CrfTraining(**document["taggers"]["crf"]),
         "smollm2_lora": CausalLanguageModelFiller(**document["fillers"]["smollm2_lora"]),
     }
     assert {path.parent.name for path in ready_made.FOLDER.glob("*/*.json")} == asked.keys()
     for name, of_default in asked.items():
         record = json.loads((ready_made.FOLDER / name / ready_made.RECORD).read_text(encoding="utf-8"))
         assert record["parameters"] == of_default.model_dump(mode="json")
-        assert len(record["texts"]) == (3 if name == "pretrained" else 2)
+        assert len(record["texts"]) == (2 if name in ("minilm", "smollm2_lora") else 3)
 
 
 def test_the_default_language_model_need_not_be_trained(tmp_path, monkeypatch, capsys):

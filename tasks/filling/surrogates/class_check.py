@@ -43,12 +43,11 @@ from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
 from tasks.filling.methods.surrogate import SurrogateFiller
-from tasks.filling.settings import ClassCheck
+from tasks.filling.settings import ClassAware
 from tasks.filling.surrogates.groups import GROUPS_OF_CLASS
 from tasks.filling.surrogates.values import SurrogateValues
 from tasks.filling.surrogates.words_by_frequency import Form, form_of, forms_of_slots
 from tasks.masking.taggers.entity_classes import classes_in_force
-from tasks.masking.taggers.entity_tagger import load_tagger
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
 
 if TYPE_CHECKING:
@@ -65,7 +64,8 @@ class ClassWords:
 
     def __init__(self, tagger: Tagger, values: SurrogateValues, forms: Mapping[str, str]) -> None:
         """``forms``: folded word to its usual form, of ``casing.usual_forms``; empty: each word as it stands."""
-        self.tagger, self._values, self.forms = tagger, values, forms
+        self.tagger, self.values, self.forms = tagger, values, forms
+        self._allowed: dict[tuple[str, ...], dict[str, np.ndarray]] = {}
         self._classes = classes_in_force(tagger.entity_types, None, tagger.name)
 
     def class_at(self, spans: Iterable[EntitySpan], start: int, end: int) -> set[str]:
@@ -74,11 +74,18 @@ class ClassWords:
         return {label for label in found if label is not None}
 
     def allowed(self, words: Sequence[str]) -> dict[str, np.ndarray]:
-        """Class to ``(W,)`` booleans: which of ``W`` words may stand for a marker of it."""
+        """Class to ``(W,)`` booleans: which of ``W`` words may stand for a marker of it; remembered, since the tagger
+        takes seconds."""
+        key = tuple(words)
+        if key not in self._allowed:
+            self._allowed[key] = self._found(key)
+        return self._allowed[key]
+
+    def _found(self, words: Sequence[str]) -> dict[str, np.ndarray]:
         written = [self.forms.get(fold(word), word) if word == word.lower() else word for word in words]
         tagged = self._tagged(written)
         found = {label: np.zeros(len(words), dtype=bool) for label in NAMES}
-        known = {label: set(map(fold, self._values.words_of_class(label))) for label in NAMES}
+        known = {label: set(map(fold, self.values.words_of_class(label))) for label in NAMES}
         for index, form in enumerate(written):
             labels = {label for label in NAMES if fold(form) in known[label]} if form != form.lower() else set()
             tag = tagged.get(form)
@@ -359,15 +366,15 @@ def _stretches(sentence: MaskedSentence, words: Sequence[str]) -> list[tuple[int
 class ClassChecks:
     """What one filler needs so that its fills have the class of their markers."""
 
-    def __init__(self, context: "FillContext", settings: ClassCheck) -> None:
+    def __init__(self, context: "FillContext") -> None:
         """Loads the tagger; ``ModelError`` where it cannot be found or used."""
-        values = SurrogateValues()
-        self._words = ClassWords(load_tagger(settings.tagger, context.threads), values, context.usual_forms)
-        self._attempts, self._kept, self._frequencies = settings.attempts, context.kept, context.word_counts
+        assert isinstance(context.method, ClassAware), "the method says that it knows classes"
+        self._words, self._attempts = context.class_words, context.method.class_check.attempts
+        self._kept, self._frequencies = context.kept, context.word_counts
         self._randomness = MarkerRandomness(context.seed, context.secret)
         self._keep_clear = context.method.forbid_original
         self._surrogates = SurrogateFiller(
-            self._randomness, self._frequencies, self._kept, values=values, keep_clear=self._keep_clear
+            self._randomness, self._frequencies, self._kept, values=self._words.values, keep_clear=self._keep_clear
         )
         self._choice: ChoiceOfClass | None = None
 
