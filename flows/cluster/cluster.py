@@ -5,6 +5,7 @@ machines share (``flows.stages.remote_commands`` asks for it, ``flows.cluster.no
 ends what it has started. When a node dies, its stages fail of something that can pass, and are tried again elsewhere.
 """
 
+import re
 import subprocess
 import tempfile
 import threading
@@ -80,9 +81,11 @@ class Cluster:
         except ResourceError as error:
             reason = str(error)
         except RayTaskError as error:
-            kind = type(error.cause).__name__
+            # Ray says so in its text alone.
+            where = re.search(r"ip=([^,)]+)", str(error))
             reason = (
-                f"the node {error.ip} cannot run it ({kind}); start its Ray from this project's environment (.venv)"
+                f"the node {where[1] if where else 'that took it'} cannot run it ({type(error.cause).__name__}); start "
+                "its Ray from this project's environment (.venv)"
             )
         except RayError as error:
             reason = f"{LOST} ({type(error).__name__})"

@@ -108,7 +108,7 @@ def release_dead_locks(repository: "Repo") -> list[str]:
     with repository.lock:
         # Whoever wrote this held the lock and is gone.
         Path(repository.root_dir, f"dvc.lock{PARTIAL}").unlink(missing_ok=True)
-        _remove_empty_entries(Path(repository.cache.legacy.path) / "runs")
+        _remove_cut_entries(Path(repository.cache.legacy.path) / "runs")
         if _repair_read_write_locks(repository):
             return ["removed locks that a killed DVC process had left"]
     return []
@@ -142,10 +142,13 @@ def set_torn_record_aside(repository: "Repo") -> list[str]:
     ]
 
 
-def _remove_empty_entries(runs: Path) -> None:
-    """Remove what a full disk leaves of an entry in DVC's cache of runs, its folder without a file: DVC stumbles over
-    it."""
+def _remove_cut_entries(runs: Path) -> None:
+    """Remove what a full disk leaves of an entry in DVC's cache of runs, a file that does not end or a folder without
+    one: DVC takes the file away itself, and stumbles over the folder."""
     for folder in runs.glob("*/*"):
+        for file in folder.iterdir():
+            if not file.read_bytes().endswith(b"\n"):
+                file.unlink()
         with suppress(OSError):
             folder.rmdir()  # no folder that holds anything
 

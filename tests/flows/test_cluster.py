@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -13,6 +14,7 @@ import pytest
 import yaml
 from ray_nodes import RayNodes, ray_nodes
 from scratch_project import Project, make_project
+from small_disk import mounted, remount
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is an extra: '.[cluster]'")
 
@@ -221,6 +223,39 @@ def test_what_cannot_be_is_said_in_one_line(
     assert refused.returncode == 1
     assert said in refused.stdout + refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.slow
+def test_a_machine_without_the_environment_is_said(project: Project, nodes: RayNodes, tmp_path: Path) -> None:
+    """Its Python has no module of palimpsest's."""
+    hidden = "import sys\nsys.modules['flows'] = sys.modules['tasks'] = None\n"
+    (tmp_path / "sitecustomize.py").write_text(hidden, encoding="utf-8")
+    number = nodes.add(3, modules=str(tmp_path), private=1, bare=1)
+    set_cluster(project, address=nodes.address, private_nodes="bare")
+    failed = project.palimpsest("run", "fill@list-1")
+    nodes.kill(number)
+    assert failed.returncode == 1
+    assert "start its Ray from this project's environment (.venv)" in failed.stdout + failed.stderr
+    assert "Traceback" not in failed.stderr
+    set_cluster(project, address=nodes.address, private_nodes="private")
+    run_to_the_end(project)
+    check_each_once(project, set())
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_once_a_full_shared_disk_has_room(project: Project) -> None:
+    """What is full is the disk of the folder in which all machines work."""
+    disk = project.folder.parent / "a disk"
+    with mounted(disk, 100_000):
+        project.folder = Path(shutil.copytree(project.folder, disk / "a project"))
+        project.write("generic.txt", "generic\n" * 400_000)
+        remount(disk, "size=8m")
+        failed = project.palimpsest("run")
+        assert failed.returncode == 1
+        assert "disk is full" in failed.stdout + failed.stderr
+        assert "Traceback" not in failed.stderr
+        remount(disk, "size=100m")
+        run_to_the_end(project)
 
 
 TRAINING = {

@@ -4,9 +4,11 @@ import hashlib
 from pathlib import Path
 
 import pytest
+import yaml
 from scratch_project import Project, make_project
 
 from flows.graph.graph import open_repository
+from flows.graph.plan import make_plan
 from flows.runs.preparation import release_dead_locks
 from flows.stages.executor import Executor, State
 from flows.stages.processes import Processes
@@ -84,22 +86,28 @@ def test_dvc_itself_does_not_notice(finished: Project) -> None:
     assert finished.read("masked/list.txt") != right
 
 
-def empty_entry(project: Project, stage: str) -> None:
-    """Leave what a full disk leaves of a stage's entry in the cache of runs: its folder without a file."""
+def cut_entry(project: Project, stage: str, share: float | None) -> None:
+    """Leave what a full disk leaves of a stage's entry in the cache of runs: its folder, and a part of the file."""
     runs = project.folder / ".dvc" / "cache" / "runs"
     for entry in runs.glob("*/*/*"):
         if f"masked/{stage}.txt" in entry.read_text(encoding="utf-8").split("outs:")[1]:
+            text = entry.read_bytes()
             entry.unlink()
-    assert [folder for folder in runs.glob("*/*") if not list(folder.iterdir())]
-    project.write("dvc.lock", "schema: '2.0'\nstages: {}\n")
+            if share is not None:
+                entry.write_bytes(text[: int(share * len(text))])
+    lock = yaml.safe_load(project.read("dvc.lock"))
+    del lock["stages"][f"mask@{stage}"]
+    project.write("dvc.lock", yaml.safe_dump(lock))
     (project.folder / "masked" / f"{stage}.txt").unlink()
 
 
-def test_an_entry_that_a_full_disk_left_empty_is_no_obstacle(finished: Project) -> None:
+@pytest.mark.parametrize("share", [None, 0.0, 0.6])
+def test_an_entry_that_a_full_disk_left_is_no_obstacle(finished: Project, share: float | None) -> None:
     right = finished.read("masked/list.txt")
-    empty_entry(finished, "list")
+    cut_entry(finished, "list", share)
     with open_repository(finished.folder) as repository:
         release_dead_locks(repository)
+        make_plan(repository)
     with Processes(finished.folder) as processes:
         outcome = Executor(processes, finished.folder).run("mask@list")
     assert (outcome.state, outcome.error) == (State.RAN, None)
