@@ -5,11 +5,13 @@
 - Overhead: 10,000 shards of one line, whose work is nothing, where each file that is written or read takes some
   milliseconds more. Only what nobody can do meanwhile is taken off: one process looks for a shard and writes it, one
   that has workers looks for it, and they wait for their files at the same time.
-- Scaling: ``palimpsest mask`` (allow list) and ``palimpsest fill`` (unigram) of 200,000 and 1,000,000 lines by one
-  process, by two, and by one beside an actor of a Ray cluster. Processor seconds are of all processes together, memory
-  is the peak of the process that leads. All write the same bytes.
+- Scaling: ``palimpsest mask`` (CRF tagger, 200,000 lines) and ``palimpsest fill`` (unigram, 1,000,000 lines) by one
+  process, by two, and by one or two beside as many actors of a Ray cluster. Processor seconds are of all processes
+  together, memory is the peak of the process that leads, efficiency is that of as many workers as there are cores. All
+  write the same bytes. ``--lines 10000000`` fills so many in place of a million.
 """
 
+import argparse
 import functools
 import hashlib
 import json
@@ -38,10 +40,11 @@ from tasks.shards.sharded_work import ShardedWork
 RESULTS = Path(__file__).parent / "results" / "shards.json"
 SHARDS, LATENCY = 10_000, 0.002
 TARGET_OVERHEAD = 0.020
-LINES = (200_000, 1_000_000)
+MASKED_LINES, FILLED_LINES = 200_000, 1_000_000
+TARGET_EFFICIENCY = 0.8
 WITH_ACTOR = "one process and an actor"
-KINDS = {WITH_ACTOR: 1, "two processes": 2, "one process": 1}
-"""Processes of this machine."""
+KINDS = {"one process": (1, 0), "two processes": (2, 0), WITH_ACTOR: (1, 1), "two processes and two actors": (2, 2)}
+"""Processes of this machine, and actors."""
 
 
 def main() -> int:
@@ -49,10 +52,13 @@ def main() -> int:
 
     telemetry.switch_off()
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lines", type=int, default=FILLED_LINES, metavar="N", help="fill so many")
+    filled_lines = parser.parse_args().lines
     machine = {key: environment()[key] for key in ("processor", "cores", "system", "python")}
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for row in chain(overheads(Path(folder)), scaling(Path(folder))):
+        for row in chain(overheads(Path(folder)), scaling(Path(folder), filled_lines)):
             print(json.dumps(row), flush=True)
             rows.append(row)
             write_json(RESULTS, {"date": datetime.now(UTC).date().isoformat(), "machine": machine, "rows": rows})
@@ -61,15 +67,16 @@ def main() -> int:
 
 @contextmanager
 def _cluster(kind: str) -> Iterator[ClusterSettings | None]:
-    """A cluster of one machine with one core, for the kind that has an actor."""
-    if kind != WITH_ACTOR:
+    """A cluster of one machine with a core for each actor of the kind."""
+    actors = KINDS[kind][1]
+    if not actors:
         yield None
         return
     from ray_nodes import ray_nodes
 
     with ray_nodes() as nodes:
         os.environ.update(nodes.environment)
-        nodes.add(1, private=1)
+        nodes.add(actors, private=1)
         yield ClusterSettings(address=nodes.address, private_nodes="private")
         if "ray" in sys.modules:
             sys.modules["ray"].shutdown()
@@ -77,13 +84,13 @@ def _cluster(kind: str) -> Iterator[ClusterSettings | None]:
 
 def overheads(folder: Path) -> Iterator[dict[str, Any]]:
     """Seconds a shard."""
-    for kind in KINDS:
+    for kind in (WITH_ACTOR, "two processes", "one process"):
         with _cluster(kind) as cluster:
             resources = ResourceSettings(
                 threads=1,
                 parallel_stages=1,
                 work_folder=str(folder / "work"),
-                devices=KINDS[kind],
+                devices=KINDS[kind][0],
                 cluster=cluster,
             )
             work: ShardedWork[str] = ShardedWork(
@@ -146,24 +153,35 @@ def _slow_work(leader: int) -> Callable[..., str]:
     return lambda shard, advance: shard
 
 
-def scaling(folder: Path) -> Iterator[dict[str, Any]]:
+def scaling(folder: Path, filled_lines: int) -> Iterator[dict[str, Any]]:
     """Seconds, processor seconds and memory of whole commands."""
     sentences = messages()
-    for lines in LINES:
+    cores = len(os.sched_getaffinity(0))
+    for step, lines, options in (
+        ("mask", MASKED_LINES, ["--technique", "entity_tagger", "--set", "tagger={kind: crf}", "--output", "mask.txt"]),
+        ("fill", filled_lines, ["--method", "unigram", "--output", "fill.txt"]),
+    ):
         with open(folder / "text.txt", "w", encoding="utf-8") as stream:
             stream.writelines(f"{sentences[number % len(sentences)]}\n" for number in range(lines))
-        for step, options in {
-            "mask": ["--technique", "allow_list", "--input", "text.txt", "--output", "mask.txt"],
-            "fill": ["--method", "unigram", "--input", "mask.txt", "--output", "fill.txt"],
-        }.items():
-            written = set()
-            for kind, devices in KINDS.items():
-                with _cluster(kind) as cluster:
-                    more = ["--set", f"resources.devices={devices}"]
-                    more += ["--set", f"resources.cluster={cluster.model_dump_json()}"] if cluster else []
-                    row = _timed([step, *options, *more], folder)
-                written.add(hashlib.sha256((folder / f"{step}.txt").read_bytes()).hexdigest())
-                yield {"name": f"{step} of {lines:,} lines, {kind}", **row, "same_bytes": len(written) == 1}
+        if step == "fill":
+            masked = ["mask", "--technique", "allow_list", "--input", "text.txt", "--output", "masked.txt"]
+            yield {"name": f"allow list on {lines:,} lines, one process", **_timed(masked, folder)}
+            os.replace(folder / "masked.txt", folder / "text.txt")
+        written = set()
+        alone = None
+        for kind, (devices, actors) in KINDS.items():
+            with _cluster(kind) as cluster:
+                more = ["--input", "text.txt", "--set", f"resources.devices={devices}"]
+                more += ["--set", f"resources.cluster={cluster.model_dump_json()}"] if cluster else []
+                row = _timed([step, *options, *more], folder)
+            written.add(hashlib.sha256((folder / f"{step}.txt").read_bytes()).hexdigest())
+            row = {"name": f"{step} of {lines:,} lines, {kind}", **row, "same_bytes": len(written) == 1}
+            alone = alone or row["seconds"]
+            if (workers := devices + actors) > 1:
+                efficiency = alone / row["seconds"] / min(workers, cores)
+                row |= {"efficiency": round(efficiency, 3), "target": f"at least {TARGET_EFFICIENCY}"}
+                row["holds"] = efficiency >= TARGET_EFFICIENCY
+            yield row
 
 
 def _timed(arguments: list[str], folder: Path) -> dict[str, float]:

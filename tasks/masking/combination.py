@@ -90,6 +90,7 @@ class CombinedTechniques(Technique):
         self._needed = {"union": 1, "intersection": len(parts), "majority": len(parts) // 2 + 1}[rule]
         self.kept_words = _never_masked(self._parts, self._needed)
         self.is_by_line = all(part.is_by_line for part in parts)
+        self.is_costly = any(part.is_costly for part in parts)
         self._found: Counter[int] = Counter()
         # Of the parts that know their languages, those that all of them know.
         known = [set(part.languages) for part in parts if part.languages]

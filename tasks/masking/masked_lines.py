@@ -1,7 +1,8 @@
 """The masked lines of a text: as a stream in this process, or in shards by several workers, with the same bytes.
 
 A technique by line is given the same parts of a text either way, so that the same lines stand in a batch. A stream, a
-text of one shard and a technique that learns from the text stay in this process, and nothing of them is kept.
+text of one shard, a technique that learns from the text and one that only looks words up (others would need longer to
+be given their lines) stay in this process, and nothing of them is kept.
 """
 
 from collections import Counter
@@ -57,7 +58,7 @@ def masked_lines(
     """
     lines = iter(lines)
     is_alone = resources.devices == 1 and not resources.cluster
-    if is_alone or not technique.is_by_line or any(map(is_stream, (files.input, files.output))):
+    if is_alone or not (technique.is_by_line and technique.is_costly) or any(map(is_stream, (files.input, files.output))):
         yield _here(technique, lines, tally, settings, with_spans)
         return
     first = list(islice(lines, SHARD_LINES + 1))

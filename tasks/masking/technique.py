@@ -97,6 +97,8 @@ class Technique(ABC):
     is_by_line: bool = False
     """Whether what it finds in a line hangs on that line alone (and, in the last digits of a score, on those that stand
     in a batch with it), so that a text may be cut; else, as where it learns from the text, it sees the whole."""
+    is_costly: bool = False
+    """Whether finding takes much longer than reading and writing a line, so that it pays to share lines out."""
     lines_before: int = 0
     """Lines of the text that stand before those that it is given next, for messages."""
     kept_words: frozenset[str] | None = None

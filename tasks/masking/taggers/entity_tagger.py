@@ -71,7 +71,7 @@ class EntityTagger(TechniqueSettings):
 class TaggedEntities(Technique):
     """Mask the entities of a tagger by the classes of their types."""
 
-    is_by_line = True
+    is_by_line = is_costly = True
 
     def __init__(
         self,
