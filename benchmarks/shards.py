@@ -184,7 +184,7 @@ def scaling(folder: Path, filled_lines: int) -> Iterator[dict[str, Any]]:
             yield row
 
 
-def _timed(arguments: list[str], folder: Path) -> dict[str, float]:
+def _timed(arguments: list[str], folder: Path) -> dict[str, Any]:
     began, cpu = time.perf_counter(), _Processors()
     command = [sys.executable, "-m", "tasks.cli", *arguments, "--report", "report.json", "--threads", "1"]
     path = {"PYTHONPATH": str(Path(__file__).parents[1])}
