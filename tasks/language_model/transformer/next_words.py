@@ -82,7 +82,7 @@ class TransformerNextWord:
         before = self._histories.parent[missing]
         self._ensure(np.unique(before[before >= 0]))
         within = self._histories.length[missing] < self.model.architecture.maximum_tokens
-        within &= self.model.architecture.positions == "learned"  # others are read anew for each history
+        within &= self.model.is_stepwise  # others are read anew for each history
         if within.any():
             self._add(missing[within], *self._step(missing[within]))
         for history in missing[~within].tolist():
@@ -125,8 +125,8 @@ class TransformerNextWord:
         return self.model.final_norm(hidden)[:count], torch.stack(found, dim=1)[:count]
 
     def _window(self, history: int) -> Tensor:
-        """Hidden state (1, D) of a history that is longer than the model's positions, or of any where they are rotary:
-        the window that scores it."""
+        """Hidden state (1, D) of a history that is longer than the model's positions, or of any where the model is not
+        stepwise: the window that scores it."""
         maximum = self.model.architecture.maximum_tokens
         stride = maximum - overlap_of(maximum)
         words = (START_ID, *self._histories.sequence(history))
