@@ -94,13 +94,15 @@ def test_what_is_expected_next_by_hand() -> None:
     assert not added[:, :3].any()
 
 
-def test_state_fusion_begins_as_the_plain_model() -> None:
+@pytest.mark.parametrize("kind", ["learned", "rotary"])
+def test_state_fusion_begins_as_the_plain_model(kind: str) -> None:
     line = torch.tensor([[START_ID, *FIRST, *SECOND, END_ID]])
-    sizes = {"layers": 2, "heads": 2, "width": 16, "maximum_tokens": 12}
+    sizes = {"layers": 2, "heads": 2, "width": 16, "maximum_tokens": 12, "positions": kind}
     scores = []
     for languages in ([], ["en", "es"]):
         model = TransformerLanguageModel(ArchitectureSettings(**sizes, languages=languages), 30)
         model.initialise(3)
+        model.know(LanguageFactors(("en", "es"), np.ones((30, 2)) / 2, np.ones((30, 2, 2)) / 2, np.ones(2) / 2))
         scores.append(model.logits(line))
     assert torch.equal(*scores)
 

@@ -30,8 +30,9 @@ class LanguageTables(nn.Module):
 
     def know(self, factors: LanguageFactors) -> None:
         """Take over what is known of the languages of words."""
-        for name in TABLES:
-            self.get_buffer(name).copy_(torch.from_numpy(getattr(factors, name)))
+        for name, table in self.named_buffers():
+            if name in TABLES:
+                table.copy_(torch.from_numpy(getattr(factors, name)))
 
     @torch.no_grad()
     def follow(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
