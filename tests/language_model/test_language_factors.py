@@ -6,17 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from tasks.cli import main
-from tasks.errors import ModelError
 from tasks.language_model.encoded_text import EncodedText, encode_text
 from tasks.language_model.language_factors import LanguageFactors, TextLanguages
 from tasks.language_model.language_models import open_language_model
 from tasks.language_model.ngram.backoff_model import NgramMixture
 from tasks.language_model.ngram.folder import load
 from tasks.language_model.transformer.model import load_model
-from tasks.language_model.transformer.scoring import score_targets
 from tasks.language_model.vocabulary import END_ID, START_ID
 
 ENGLISH = ["the house was very big", "my sister went to school", "we want water and bread", "the school was open"]
@@ -80,10 +77,10 @@ def test_a_weight_of_0_is_the_plain_model_byte_for_byte(either: Path) -> None:
     assert plain == other
 
 
-def test_text_sentences_and_next_words_agree_and_sum_to_1(folder: Path) -> None:
+def test_text_sentences_and_next_words_agree_and_sum_to_1(either: Path) -> None:
     """In one line that changes its language, and one with a number and an unknown word."""
-    model, sentences = open_language_model(folder / "factored"), [tuple(line.split()) for line in VALID]
-    scores, _ = model.score_text(folder / "valid.txt")
+    model, sentences = open_language_model(either / "factored"), [tuple(line.split()) for line in VALID]
+    scores, _ = model.score_text(either / "valid.txt")
     by_sentence = model.score_sentences([sentences])[0]
     following = model.next_words()
     following.start(np.arange(len(following.vocabulary)))
@@ -97,36 +94,6 @@ def test_text_sentences_and_next_words_agree_and_sum_to_1(folder: Path) -> None:
             total, place = total + float(found[token]), place + 1
             history = following.extend(history, np.array([token]))
         assert total == pytest.approx(expected, abs=1e-3)
-
-
-def test_every_word_in_the_transformers_place_together_is_1(transformers: Path) -> None:
-    """Behind the beginning of a line that changes its language; without languages other words get it."""
-    model, vocabulary = load_model(transformers / "factored")
-    assert model.languages is not None
-    before = [START_ID, *vocabulary.encode(("my", "sister", "went", "to", "la"))]
-    words = [word for word in range(len(vocabulary)) if word != START_ID]  # no target of any text
-    tokens = np.array([[*before, word, END_ID] for word in words], dtype=np.int32)
-    places = np.arange(0, tokens.size + 1, tokens.shape[1])
-    text = EncodedText(tokens.ravel(), places, np.arange(len(words)), 0, 0, markers_are_targets=True)
-    rest = float(model.logits(torch.tensor([before]))[0, -1].softmax(0)[START_ID].detach())
-    found = []
-    for languages in (model.languages, None):
-        model.languages = languages
-        found.append(score_targets(model, text).log_probability.reshape(len(words), -1)[:, len(before) - 1])
-        assert np.exp(found[-1]).sum() + rest == pytest.approx(1, abs=1e-5)
-    spanish = words.index(vocabulary.encode(("casa",))[0])
-    assert found[0][spanish] > found[1][spanish] + 0.1
-
-
-def test_the_transformer_scores_sentences_as_a_text_and_refuses_a_beam(transformers: Path) -> None:
-    model, sentences = open_language_model(transformers / "factored"), [tuple(line.split()) for line in VALID]
-    values, _ = model.score_text(transformers / "valid.txt")
-    ends = np.cumsum([len(words) + 1 for words in sentences])
-    np.testing.assert_allclose(
-        np.add.reduceat(values.log_probability, [0, *ends[:-1]]), model.score_sentences([sentences])[0]
-    )
-    with pytest.raises(ModelError, match="not word by word"):
-        model.next_words()
 
 
 def test_later_words_change_no_earlier_probability(either: Path) -> None:

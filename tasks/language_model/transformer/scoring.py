@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import Tensor, distributed
 
-from tasks.errors import ModelError
 from tasks.language_model.encoded_text import EncodedText, encode_text
 from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
 from tasks.language_model.language_models import NextWords, TargetScores, Words, encode_sentences, sentence_sums
@@ -69,11 +68,6 @@ class TransformerScorer:
         """As the protocol says."""
         from tasks.language_model.transformer.next_words import TransformerNextWord
 
-        if self._model.languages is not None:
-            raise ModelError(
-                "this Transformer predicts the language of the next word, which it does for texts and hypotheses, and "
-                "not word by word: rescore with it, or make it again without transformer.languages"
-            )
         return TransformerNextWord(self._model, self._words)
 
     def sample(self, sentences: int, likeliest: int, longest: int, seed: int) -> list[Words]:
