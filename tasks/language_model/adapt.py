@@ -121,6 +121,7 @@ def _adapt_transformer(
         markers=files.markers,
         generic_text=files.generic_text if adaptation.generic_share else None,
         generic_share=adaptation.generic_share,
+        languages=settings.transformer.languages,
     )
     return train_transformer(training, files, resources, frame)
 

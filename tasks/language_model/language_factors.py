@@ -9,14 +9,24 @@ What has no language (the sentence's end, markers, numbers, unknown words) keeps
 Nothing here looks to the right: q goes from word to word by their ids alone, and so is the same for a text and a beam.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from tasks.errors import ParameterError
+from tasks.files.atomic_file import atomic_writer
 from tasks.language_model.encoded_text import EncodedText
+from tasks.language_model.model_folder import checked_content, hash_of_file
+from tasks.language_model.settings import LanguageFactorSettings
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+LANGUAGES = "languages.safetensors"
+"""The file of them in a model folder."""
+TABLES = ("shares", "steps", "first")
 
 _PRIOR = 1.0
 """Occurrences that the share of a word begins with, by the published lists and its letters."""
@@ -153,3 +163,65 @@ class TextLanguages:
         usual /= usual.sum(axis=1, keepdims=True)
         steps = (steps + _STEP_PRIOR * usual) / (steps.sum(axis=2, keepdims=True) + _STEP_PRIOR)
         return LanguageFactors(tuple(codes), shares * self._is_word[:, None], steps, first / first.sum())
+
+
+def check_weight(settings: LanguageFactorSettings | None, valid: object) -> None:
+    """``ParameterError`` where nothing says the exponents."""
+    if settings is not None and settings.weight is None and valid is None:
+        raise ParameterError(
+            "the weight of the languages is not set and there is no text to find it by; give languages.weight or "
+            "--valid"
+        )
+
+
+def factors_of(
+    settings: LanguageFactorSettings | None,
+    text: EncodedText,
+    valid: EncodedText | None,
+    vocabulary: Vocabulary,
+    own: Callable[[EncodedText, np.ndarray], np.ndarray],
+) -> LanguageFactors | None:
+    """The languages of a text, with the exponents that the settings or the valid text say; ``None`` where none are set,
+    or by the weight 0.
+
+    ``own``: what the word model gives, at each id of a text, to each of ``classes`` (N, K + 1).
+    """
+    if settings is None or settings.weight == 0:
+        return None
+    check_weight(settings, valid)
+    tagger = TextLanguages(settings.codes, text, vocabulary)
+    factors = tagger.factors(text)
+    if settings.weight is not None:
+        return replace(factors, exponents=(1 - settings.weight, settings.weight))
+    assert valid is not None, "check_weight has looked"
+    return factors.fitted(valid, own(valid, factors.classes), settings.switch_weight, tagger)
+
+
+def exponents_of(factors: LanguageFactors | None) -> dict[str, object]:
+    """What a report says of the languages; nothing where there are none."""
+    return {} if factors is None else {"language_exponents": list(factors.exponents)}
+
+
+def write_factors(folder: Path, factors: LanguageFactors | None) -> dict[str, Any]:
+    """Write the tables into a model folder; what its settings say of them, nothing where there are none."""
+    from safetensors.numpy import save
+
+    if factors is None:
+        return {}
+    tables = {name: getattr(factors, name).astype(np.float32) for name in TABLES}
+    with atomic_writer(folder / LANGUAGES, private=True, binary=True) as stream:
+        stream.write(save(tables))
+    said = {"codes": factors.languages, "exponents": factors.exponents, "sha256": hash_of_file(folder / LANGUAGES)}
+    return {"languages": said}
+
+
+def read_factors(folder: Path, document: Mapping[str, Any]) -> LanguageFactors | None:
+    """The tables of a model folder by its settings; ``ModelError`` where they are not those that it was saved with."""
+    from safetensors.numpy import load
+
+    said = document.get("languages")
+    if said is None:
+        return None
+    content = checked_content(folder / LANGUAGES, said["sha256"])
+    tables = {name: table.astype(np.float64) for name, table in load(content).items()}
+    return LanguageFactors(tuple(said["codes"]), exponents=tuple(said["exponents"]), **tables)

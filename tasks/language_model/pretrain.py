@@ -90,15 +90,18 @@ def pretrain(
         if settings.architecture.languages:
             from tasks.language_model.encoded_text import encode_text
             from tasks.language_model.language_factors import TextLanguages
-            from tasks.language_model.transformer.rotary_positions import RotaryPositions
 
-            assert isinstance(model.positions, RotaryPositions)
             words = encode_text(text, vocabulary)
-            model.positions.know(TextLanguages(settings.architecture.languages, words, vocabulary).factors(words))
+            model.know(TextLanguages(settings.architecture.languages, words, vocabulary).factors(words))
         return model, vocabulary
 
     training = TransformerTraining(
-        name="pretrain", settings=settings.pretraining, build=build, text=text, valid=files.valid
+        name="pretrain",
+        settings=settings.pretraining,
+        build=build,
+        text=text,
+        valid=files.valid,
+        languages=settings.transformer.languages,
     )
     return train_transformer(training, files, resources, frame or TrainingFrame())
 

@@ -62,16 +62,13 @@ class ArchitectureSettings(Settings):
     ``switching_pairs``: the same, and how far a word stands behind the one before it is learned for each pair of
     languages. All but ``learned`` need the context ``sentence``."""
     languages: Languages = Field(default_factory=list, exclude_if=lambda value: not value)
-    """The languages that the text mixes, such as [en, es]: what the two last kinds of positions go by. They are told by
-    the words to the left."""
+    """The languages that the text mixes, such as [en, es], told by the words to the left. The two last kinds of
+    positions go by them; with the others the model is told which language to expect next (state fusion)."""
 
     @model_validator(mode="after")
     def _positions_have_what_they_need(self) -> Self:
-        if self.positions.startswith("switching") != bool(self.languages):
-            raise ValueError(
-                f"positions {self.positions!r} with languages {self.languages!r}: the positions switching and "
-                "switching_pairs go by languages such as [en, es], the others by none"
-            )
+        if self.positions.startswith("switching") and not self.languages:
+            raise ValueError(f"positions {self.positions!r} go by languages; give them, such as [en, es]")
         if self.positions != "learned" and (self.context != "sentence" or self.width // self.heads % 2):
             raise ValueError(
                 f"positions {self.positions!r} with context {self.context!r} and {self.width // self.heads!r} units a "
@@ -163,11 +160,6 @@ class AdaptationSettings(TrainingSettings, GenericMixture):
         return self
 
 
-class TransformerSettings(Settings):
-    """Nothing so far: ``architecture``, ``pretraining`` and ``adaptation`` say it all. The section has to be there,
-    since ``dvc.yaml`` makes each stage depend on the section of its kind."""
-
-
 class LanguageFactorSettings(Settings):
     """The language of the next word is predicted first, then the word (``language_factors``)."""
 
@@ -180,6 +172,14 @@ class LanguageFactorSettings(Settings):
     switch_weight: float = Field(default=0.0, ge=0, le=1000)
     """So many times more a word at a switch point counts when the exponents are found: 0 makes the whole text most
     probable, more gives the other language more of a chance."""
+
+
+class TransformerSettings(Settings):
+    """What is found beside the weights; ``architecture``, ``pretraining`` and ``adaptation`` say the rest. The
+    section has to be there, since ``dvc.yaml`` makes each stage depend on the section of its kind."""
+
+    languages: LanguageFactorSettings | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Of text that mixes them; ``null``: the model predicts words alone."""
 
 
 class NgramSettings(Settings):
@@ -262,12 +262,17 @@ class LanguageModelSettings(Settings):
         return self
 
 
+def _says_nothing(settings: TransformerSettings) -> bool:
+    return settings.languages is None
+
+
 class TransformerPretraining(Settings):
     """What ``pretrain`` takes of ``language_model`` for a Transformer."""
 
     kind: Literal["transformer"] = "transformer"
     architecture: ArchitectureSettings = ArchitectureSettings()
     pretraining: TrainingSettings = TrainingSettings()
+    transformer: TransformerSettings = Field(default=TransformerSettings(), exclude_if=_says_nothing)
 
 
 class NgramPretraining(Settings):
@@ -292,6 +297,16 @@ class TransformerAdaptation(Settings):
 
     kind: Literal["transformer"] = "transformer"
     adaptation: AdaptationSettings = AdaptationSettings()
+    transformer: TransformerSettings = Field(default=TransformerSettings(), exclude_if=_says_nothing)
+
+    @model_validator(mode="after")
+    def _weights_alone_are_private(self) -> Self:
+        if self.adaptation.private is not None and self.transformer.languages is not None:
+            raise ValueError(
+                f"private with transformer.languages {self.transformer.languages.codes!r}: the languages of words are "
+                "counted in the text, which epsilon does not cover; leave one of the two out"
+            )
+        return self
 
 
 class NgramAdaptation(Settings):

@@ -82,6 +82,11 @@ def unlearn(settings: UnlearningMethod, files: UnlearnFiles, cell: Cell, resourc
         raise ModelError(f"--model {files.model!r} and --base {files.base!r} have different vocabularies")
     if start.architecture.context == "stream":
         raise ModelError(f"--model {files.model!r} reads across sentences; ways to forget are for one that does not")
+    if start.languages is not None:
+        raise ModelError(
+            f"--model {files.model!r} has counted the languages of its text (transformer.languages), which no way to "
+            "forget changes; adapt without"
+        )
     lines, kept = read_corpus(files.forget), read_corpus(files.retain)
     both = set(lines) & set(kept)
     if both == set(lines):

@@ -13,6 +13,7 @@ from tasks.language_model.language_factors import LanguageFactors, TextLanguages
 from tasks.language_model.language_models import open_language_model
 from tasks.language_model.ngram.backoff_model import NgramMixture
 from tasks.language_model.ngram.folder import load
+from tasks.language_model.transformer.model import load_model
 from tasks.language_model.vocabulary import END_ID, START_ID
 
 ENGLISH = ["the house was very big", "my sister went to school", "we want water and bread", "the school was open"]
@@ -28,19 +29,38 @@ VALID = [
 ]
 
 
+SMALL = ["architecture.layers=1", "architecture.heads=2", "architecture.width=8", "pretraining.epochs=4"]
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Texts, a vocabulary and models: plain, factored, and the plain one by the weight 0."""
-    folder = tmp_path_factory.mktemp("factors")
+    """Texts, a vocabulary and n-gram models: plain, factored, and the plain one by the weight 0."""
+    return pretrained(tmp_path_factory.mktemp("ngram"), "ngram", [])
+
+
+@pytest.fixture(scope="module")
+def transformers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same of Transformers."""
+    return pretrained(tmp_path_factory.mktemp("transformer"), "transformer", SMALL)
+
+
+@pytest.fixture(params=["folder", "transformers"])
+def either(request: pytest.FixtureRequest) -> Path:
+    found: Path = request.getfixturevalue(request.param)
+    return found
+
+
+def pretrained(folder: Path, kind: str, settings: Sequence[str]) -> Path:
     for name, lines in (("text", LINES), ("valid", VALID)):
         (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     text, valid, vocabulary = (str(folder / name) for name in ("text.txt", "valid.txt", "vocabulary.txt"))
     assert main(["vocabulary", "--input", text, "--output", vocabulary, "--set", "size=100"]) == 0
-    command = ["pretrain", "--set", "kind=ngram", "--input", text, "--valid", valid, "--vocabulary", vocabulary]
-    languages = ["--set", "ngram.languages.codes=[en, es]"]
+    command = ["pretrain", "--input", text, "--valid", valid, "--vocabulary", vocabulary]
+    command += [part for setting in [f"kind={kind}", *settings] for part in ("--set", setting)]
+    languages = ["--set", f"{kind}.languages.codes=[en, es]"]
     assert main([*command, "--output", str(folder / "plain")]) == 0
     assert main([*command, "--output", str(folder / "factored"), *languages]) == 0
-    assert main([*command, "--output", str(folder / "weight0"), *languages, "--set", "ngram.languages.weight=0"]) == 0
+    assert main([*command, "--output", str(folder / "weight0"), *languages, "--set", f"{kind}.languages.weight=0"]) == 0
     return folder
 
 
@@ -50,17 +70,17 @@ def read(folder: Path, name: str = "factored") -> tuple[NgramMixture, LanguageFa
     return mixture, mixture.languages, encode_text(folder / "valid.txt", vocabulary)
 
 
-def test_a_weight_of_0_is_the_plain_model_byte_for_byte(folder: Path) -> None:
+def test_a_weight_of_0_is_the_plain_model_byte_for_byte(either: Path) -> None:
     plain, other = (
-        {path.name: path.read_bytes() for path in (folder / name).iterdir()} for name in ("plain", "weight0")
+        {path.name: path.read_bytes() for path in (either / name).iterdir()} for name in ("plain", "weight0")
     )
     assert plain == other
 
 
-def test_text_sentences_and_next_words_agree_and_sum_to_1(folder: Path) -> None:
+def test_text_sentences_and_next_words_agree_and_sum_to_1(either: Path) -> None:
     """In one line that changes its language, and one with a number and an unknown word."""
-    model, sentences = open_language_model(folder / "factored"), [tuple(line.split()) for line in VALID]
-    scores, _ = model.score_text(folder / "valid.txt")
+    model, sentences = open_language_model(either / "factored"), [tuple(line.split()) for line in VALID]
+    scores, _ = model.score_text(either / "valid.txt")
     by_sentence = model.score_sentences([sentences])[0]
     following = model.next_words()
     following.start(np.arange(len(following.vocabulary)))
@@ -76,13 +96,13 @@ def test_text_sentences_and_next_words_agree_and_sum_to_1(folder: Path) -> None:
         assert total == pytest.approx(expected, abs=1e-3)
 
 
-def test_later_words_change_no_earlier_probability(folder: Path) -> None:
+def test_later_words_change_no_earlier_probability(either: Path) -> None:
     """Whichever language the line goes on in."""
-    model = open_language_model(folder / "factored")
+    model = open_language_model(either / "factored")
 
     def scored(*lines: str) -> np.ndarray:
-        (folder / "changed.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        return model.score_text(folder / "changed.txt")[0].log_probability
+        (either / "changed.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        return model.score_text(either / "changed.txt")[0].log_probability
 
     english, spanish = scored("my sister went to school"), scored("my sister went la casa")
     np.testing.assert_array_equal(english[:3], spanish[:3])
@@ -129,7 +149,7 @@ def test_exponents_are_those_that_the_validation_text_asks_for(folder: Path) -> 
     [
         (["ngram.languages.codes=[en, en]"], "two different codes"),
         (["ngram.languages.codes=[]"], "at least 2"),
-        (["ngram.languages.codes=[en, es]"], "ngram.languages.weight or --valid"),
+        (["ngram.languages.codes=[en, es]"], "languages.weight or --valid"),
     ],
 )
 def test_refusals(folder: Path, capsys: pytest.CaptureFixture[str], options: Sequence[str], said: str) -> None:
@@ -137,3 +157,41 @@ def test_refusals(folder: Path, capsys: pytest.CaptureFixture[str], options: Seq
     sets = [part for option in [*options, "ngram.generic_weight=0.5"] for part in ("--set", option)]
     assert main([*command, *sets]) == 1
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["transformer.languages.codes=[en, es]"], "languages.weight or --valid"),
+        (["transformer.languages.codes=[en, es]", "adaptation.private.epsilon=8"], "epsilon does not cover"),
+    ],
+)
+def test_refusals_of_the_transformer(
+    transformers: Path, capsys: pytest.CaptureFixture[str], options: Sequence[str], said: str
+) -> None:
+    command = ["adapt", "--model", str(transformers / "plain"), "--input", str(transformers / "text.txt")]
+    assert main([*command, "--output", "x", *(part for option in options for part in ("--set", option))]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_what_a_text_said_of_languages_stays_with_its_model(
+    transformers: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Adapted to another text it knows none, and where its own text should be forgotten it is refused."""
+    factored, text, adapted = (str(transformers / name) for name in ("factored", "text.txt", "adapted"))
+    assert main(["adapt", "--model", factored, "--input", text, "--output", adapted]) == 0
+    assert load_model(factored)[0].languages is not None
+    assert load_model(adapted)[0].languages is None
+    command = [
+        "unlearn",
+        "--method",
+        "private_words",
+        "--model",
+        factored,
+        "--base",
+        str(transformers / "plain"),
+        "--forget",
+        text,
+    ]
+    assert main([*command, "--retain", text, "--valid", text, "--output", "x"]) == 1
+    assert "no way to forget changes" in capsys.readouterr().err

@@ -67,6 +67,7 @@ class BigramModel(torch.nn.Module):
         self.table = table
         self.embedding = SimpleNamespace(weight=torch.eye(len(table)))
         self.architecture = SimpleNamespace(maximum_tokens=maximum_tokens, context="sentence")
+        self.languages = None
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         return self.table[tokens]

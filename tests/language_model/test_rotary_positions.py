@@ -1,4 +1,4 @@
-"""Rotary positions, and those that know where a line changes its language."""
+"""Rotary positions, those that know where a line changes its language, and state fusion."""
 
 from pathlib import Path
 
@@ -14,7 +14,8 @@ from tasks.language_model.transformer.model import TransformerLanguageModel, loa
 from tasks.language_model.transformer.rotary_positions import RotaryPositions, turned
 from tasks.language_model.vocabulary import END_ID, START_ID
 
-KINDS = ["rotary", "switching", "switching_pairs"]
+KINDS = ["rotary", "switching", "switching_pairs", "learned"]
+"""The last one with state fusion."""
 FIRST, SECOND = [10, 11, 12], [20, 21, 22]
 """Words of two languages, by their ids."""
 
@@ -33,7 +34,7 @@ def model_of(kind: str) -> TransformerLanguageModel:
         shares = np.zeros((30, 2))
         shares[10:20, 0] = shares[20:, 1] = 1
         steps = np.tile([[0.9, 0.1], [0.1, 0.9]], (30, 1, 1))
-        positions(model).know(LanguageFactors(("en", "es"), shares, steps, np.array([0.5, 0.5])))
+        model.know(LanguageFactors(("en", "es"), shares, steps, np.array([0.5, 0.5])))
     return model.eval()
 
 
@@ -72,14 +73,41 @@ def test_places_by_hand() -> None:
     """Two stretches and a word without a language, which belongs to the stretch that it is in."""
     line = torch.tensor([[START_ID, 10, 11, 20, 5, 21, 12, END_ID]])
     switching, pairs = positions(model_of("switching")), positions(model_of("switching_pairs"))
-    assert switching.languages(line)[0, 1:].tolist() == [0, 0, 1, 1, 1, 0, 0]
+    assert switching.follow(line)[0][0, 1:].argmax(dim=1).tolist() == [0, 0, 1, 1, 1, 0, 0]
     assert switching.places(line).tolist() == [[0, 1, 2, -3, -4, -5, 6, 7]]
     with torch.no_grad():
         pairs.pairs.copy_(torch.tensor([1.0, 3.0, 0.5, 2.0]))  # en-en, en-es, es-en, es-es
     assert pairs.places(line).tolist() == [[0, 1, 2, 5, 7, 9, 9.5, 10.5]]
 
 
-@pytest.mark.parametrize("kind", ["rotary", "switching_pairs"])
+def test_what_is_expected_next_by_hand() -> None:
+    """0.9 for the word's own language, as the steps say; at the beginning of a sentence, also inside a row, even."""
+    fusion = model_of("learned").state
+    assert fusion is not None
+    expected = fusion.follow(torch.tensor([[START_ID, 10, 20, 5, END_ID, START_ID, 21]]))[1][0, :, 0]
+    torch.testing.assert_close(expected, torch.tensor([0.5, 0.9, 0.1, 0.18, 0.244, 0.5, 0.1]))
+    with torch.no_grad():
+        fusion.weight.zero_()
+        fusion.weight[1, 3] = 2.0
+        added = fusion(torch.tensor([[START_ID, 10]]))[0]
+    torch.testing.assert_close(added[:, 3], 2 * torch.tensor([0.5, 0.1]).log())
+    assert not added[:, :3].any()
+
+
+@pytest.mark.parametrize("kind", ["learned", "rotary"])
+def test_state_fusion_begins_as_the_plain_model(kind: str) -> None:
+    line = torch.tensor([[START_ID, *FIRST, *SECOND, END_ID]])
+    sizes = {"layers": 2, "heads": 2, "width": 16, "maximum_tokens": 12, "positions": kind}
+    scores = []
+    for languages in ([], ["en", "es"]):
+        model = TransformerLanguageModel(ArchitectureSettings(**sizes, languages=languages), 30)
+        model.initialise(3)
+        model.know(LanguageFactors(("en", "es"), np.ones((30, 2)) / 2, np.ones((30, 2, 2)) / 2, np.ones(2) / 2))
+        scores.append(model.logits(line))
+    assert torch.equal(*scores)
+
+
+@pytest.mark.parametrize("kind", ["rotary", "switching_pairs", "learned"])
 def test_commands_train_it_and_all_that_it_is_asked_agrees(tmp_path: Path, kind: str) -> None:
     lines = ["the house was very big", "la casa era muy grande", "my sister quiere agua", "queremos agua and bread"] * 4
     (tmp_path / "text.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -88,13 +116,15 @@ def test_commands_train_it_and_all_that_it_is_asked_agrees(tmp_path: Path, kind:
     sizes |= {"languages": "[en, es]"} if kind != "rotary" else {}
     sets = [part for name, value in sizes.items() for part in ("--set", f"architecture.{name}={value}")]
     assert main(["vocabulary", "--input", text, "--output", vocabulary, "--set", "size=60"]) == 0
+    sets += ["--valid", text, "--set", "pretraining.patience=1"]
     assert main(["pretrain", "--input", text, "--vocabulary", vocabulary, "--output", pretrained, *sets]) == 0
     assert main(["adapt", "--model", pretrained, "--input", text, "--output", adapted]) == 0
     before, after = (load_model(folder)[0].state_dict() for folder in (pretrained, adapted))
     assert not torch.equal(before["embedding.weight"], after["embedding.weight"])
     if kind != "rotary":
-        assert torch.equal(before["positions.shares"], after["positions.shares"])
-        assert not torch.equal(before["positions.pairs"], after["positions.pairs"])
+        part, learned = ("state", "weight") if kind == "learned" else ("positions", "pairs")
+        assert torch.equal(before[f"{part}.shares"], after[f"{part}.shares"])
+        assert not torch.equal(before[f"{part}.{learned}"], after[f"{part}.{learned}"])
     model, sentences = open_language_model(adapted), [tuple(line.split()) for line in lines[:4]]
     values, _ = model.score_text(text)
     by_sentence = model.score_sentences([sentences])[0]
@@ -116,7 +146,6 @@ def test_commands_train_it_and_all_that_it_is_asked_agrees(tmp_path: Path, kind:
     ("wrong", "said"),
     [
         ({"positions": "switching"}, "go by languages"),
-        ({"languages": ["en", "es"]}, "go by languages"),
         ({"positions": "rotary", "context": "packed"}, "need the context sentence"),
         ({"positions": "rotary", "width": 12, "heads": 4}, "even number of units"),
     ],

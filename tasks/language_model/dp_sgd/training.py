@@ -203,11 +203,13 @@ def adapt(
             f"model {files.model!r} reads across sentences (context 'stream'), so that no gradient is of one line "
             "alone; pretrain one with context 'sentence' or 'packed'"
         )
-    if model.architecture.positions != "learned":
+    if not model.is_stepwise:
         raise ModelError(
-            f"model {files.model!r} has {model.architecture.positions!r} positions, and gradients are clipped line by "
-            "line with 'learned' ones alone; pretrain one with these"
+            f"model {files.model!r} has {model.architecture.positions!r} positions and the languages "
+            f"{model.architecture.languages!r}, and gradients are clipped line by line with 'learned' positions and "
+            "without languages alone; pretrain such a one"
         )
+    model.languages = None  # those of another text
     text = encode_text(files.input, vocabulary, files.markers)
     documents = _documents(private, files, text)
     valid = encode_text(files.valid, vocabulary) if files.valid else None

@@ -21,17 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import load as read_tables
-from safetensors.numpy import save as tables_as_bytes
 
 from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder, atomic_writer
-from tasks.language_model.language_factors import LanguageFactors
+from tasks.language_model.language_factors import LANGUAGES, LanguageFactors, read_factors, write_factors
 from tasks.language_model.model_folder import (
     SETTINGS,
     VOCABULARY,
     check_file,
     check_replaceable,
-    checked_content,
     hash_of_file,
     read_settings,
 )
@@ -143,7 +140,6 @@ def _order(
 KIND: Kind = "ngram"
 FORMAT = 1
 _NAMES = ("generic.arpa", "adapted.arpa")
-_LANGUAGES = "languages.safetensors"
 
 
 def save_new(
@@ -187,16 +183,9 @@ def _finish(
         "models": [{"file": name, "weight": weight, "sha256": hash_of_file(fresh / name)} for name, weight in parts],
         "files": sorted([VOCABULARY, SETTINGS, *(name for name, _ in parts)]),
     }
+    document |= write_factors(fresh, languages)
     if languages is not None:
-        tables = {name: getattr(languages, name).astype(np.float32) for name in ("shares", "steps", "first")}
-        with atomic_writer(fresh / _LANGUAGES, private=True, binary=True) as stream:
-            stream.write(tables_as_bytes(tables))
-        document["languages"] = {
-            "codes": languages.languages,
-            "exponents": languages.exponents,
-            "sha256": hash_of_file(fresh / _LANGUAGES),
-        }
-        document["files"].append(_LANGUAGES)
+        document["files"].append(LANGUAGES)
     with atomic_writer(fresh / VOCABULARY, private=True) as stream:
         stream.write("\n".join(vocabulary.tokens) + "\n")
     with atomic_writer(fresh / SETTINGS, private=True) as stream:
@@ -212,16 +201,8 @@ def load(folder: str | Path) -> tuple[NgramMixture, Vocabulary]:
     parts, expected = _parts(folder)
     vocabulary = checked_vocabulary(folder, expected)
     models = [read_arpa(folder / name, vocabulary) for name, _ in parts]
-    return NgramMixture(models, [weight for _, weight in parts], _languages(folder)), vocabulary
-
-
-def _languages(folder: Path) -> LanguageFactors | None:
-    said = read_settings(folder, KIND, FORMAT, []).get("languages")
-    if said is None:
-        return None
-    content = checked_content(folder / _LANGUAGES, said["sha256"])
-    tables = {name: table.astype(np.float64) for name, table in read_tables(content).items()}
-    return LanguageFactors(tuple(said["codes"]), exponents=tuple(said["exponents"]), **tables)
+    languages = read_factors(folder, read_settings(folder, KIND, FORMAT, []))
+    return NgramMixture(models, [weight for _, weight in parts], languages), vocabulary
 
 
 def _parts(folder: Path) -> tuple[list[tuple[str, float]], str]:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from tasks.errors import ParameterError
 from tasks.language_model.encoded_text import EncodedText, encode_text, warn_of_markers
-from tasks.language_model.language_factors import TextLanguages
+from tasks.language_model.language_factors import exponents_of, factors_of
 from tasks.language_model.model_folder import check_replaceable
 from tasks.language_model.ngram.backoff_model import BackoffModel, NgramMixture, weight_of_first
 from tasks.language_model.ngram.folder import load, save_adapted, save_new
 from tasks.language_model.ngram.kneser_ney import Discounts, estimate
-from tasks.language_model.settings import LanguageFactorSettings, NgramSettings
+from tasks.language_model.settings import NgramSettings
 from tasks.language_model.vocabulary import Vocabulary, read_vocabulary
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
@@ -38,12 +38,14 @@ def pretrain(
     valid = encode_text(valid_path, vocabulary) if valid_path else None
     started = time.perf_counter()
     model, discounts = estimate(text, settings.order, len(vocabulary))
-    mixture = _with_languages(NgramMixture([model], [1.0]), settings.languages, text, valid, vocabulary)
+    mixture = NgramMixture([model], [1.0])
+    languages = factors_of(settings.languages, text, valid, vocabulary, mixture.class_probabilities)
+    mixture = replace(mixture, languages=languages)
     seconds = time.perf_counter() - started
-    save_new(output, model, vocabulary, mixture.languages)
+    save_new(output, model, vocabulary, languages)
     loss = mixture.mean_loss(valid) if valid else None
     report = _report(model, discounts, text, vocabulary, seconds)
-    report.measure(curve=_curve([loss]), **_exponents(mixture))
+    report.measure(curve=_curve([loss]), **exponents_of(languages))
     _say("pretrain", output, model, text, [loss], None)
     return report
 
@@ -63,46 +65,17 @@ def adapt(settings: NgramSettings, files: "AdaptFiles", cell: Cell) -> Report:
     # The languages of the base are those of another text: an adapted model has its own, or none.
     weight, rounds = _weight(settings, model, replace(base, languages=None), valid)
     mixture = NgramMixture([*base.models, model], [*(w * (1 - weight) for w in base.weights), weight])
-    mixture = _with_languages(mixture, settings.languages, text, valid, vocabulary)
+    languages = factors_of(settings.languages, text, valid, vocabulary, mixture.class_probabilities)
+    mixture = replace(mixture, languages=languages)
     seconds = time.perf_counter() - started
-    save_adapted(files.output, files.model, model, weight, vocabulary, mixture.languages)
+    save_adapted(files.output, files.model, model, weight, vocabulary, languages)
     losses = [None, None] if valid is None else [base.mean_loss(valid), mixture.mean_loss(valid)]
     report = _report(model, discounts, text, vocabulary, seconds)
     report.measure(marker_use=markers, generic_weight=1 - weight, weight_rounds=rounds, curve=_curve(losses))
-    report.measure(**_exponents(mixture))
+    report.measure(**exponents_of(languages))
     _say("adapt", files.output, model, text, losses, 1 - weight)
     warn_of_markers(report, text.marker_like)
     return report
-
-
-def _with_languages(
-    mixture: NgramMixture,
-    settings: LanguageFactorSettings | None,
-    text: EncodedText,
-    valid: EncodedText | None,
-    vocabulary: Vocabulary,
-) -> NgramMixture:
-    """The mixture with the languages of the text; as it was where none are set, or by the weight 0."""
-    if settings is None or settings.weight == 0:
-        return mixture
-    if settings.weight is None and valid is None:
-        raise ParameterError(
-            "the weight of the languages is not set and there is no text to find it by; give ngram.languages.weight "
-            "or --valid"
-        )
-    tagger = TextLanguages(settings.codes, text, vocabulary)
-    factors = tagger.factors(text)
-    if settings.weight is not None:
-        factors = replace(factors, exponents=(1 - settings.weight, settings.weight))
-    elif valid is not None:
-        own = mixture.class_probabilities(valid, factors.classes)
-        factors = factors.fitted(valid, own, settings.switch_weight, tagger)
-    return replace(mixture, languages=factors)
-
-
-def _exponents(mixture: NgramMixture) -> dict[str, object]:
-    """What a report says of the languages; nothing where there are none."""
-    return {} if mixture.languages is None else {"language_exponents": list(mixture.languages.exponents)}
 
 
 def _weight(

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from tasks.language_model.encoded_text import EncodedText, encode_text, warn_of_markers
 from tasks.language_model.generic_mixture import mix_generic_text
+from tasks.language_model.language_factors import check_weight, exponents_of, factors_of
 from tasks.language_model.model_folder import check_replaceable
-from tasks.language_model.settings import MarkerUse, TrainingSettings
+from tasks.language_model.settings import LanguageFactorSettings, MarkerUse, TrainingSettings
 from tasks.language_model.vocabulary import Vocabulary
 from tasks.records.stage_report import Report
 from tasks.settings.checks import as_plain
@@ -47,6 +48,8 @@ class TransformerTraining:
     """Text that is mixed in."""
     generic_share: float = 0.0
     """Share of the targets that it has."""
+    languages: LanguageFactorSettings | None = None
+    """What scoring predicts the language of the next word by."""
 
 
 def train_transformer(
@@ -59,9 +62,11 @@ def train_transformer(
     """
     from tasks.language_model.training.trainer import train
     from tasks.language_model.transformer.model import save_model
+    from tasks.language_model.transformer.scoring import class_probabilities
     from tasks.torch_setup import set_up_torch
 
     check_replaceable(files.output)
+    check_weight(training.languages, training.valid)
     plan = ranks_of_resources(resources)
     set_up_torch(resources.threads)
     if resources.compile:
@@ -71,6 +76,7 @@ def train_transformer(
     settings = training.settings
     report = Report(seed=settings.seed)
     model, vocabulary = training.build()
+    model.languages = None  # a base's are those of another text
     encode = training.encode or partial(encode_text, markers=training.markers)
     text = encode(training.text, vocabulary)
     valid = (training.encode or encode_text)(training.valid, vocabulary) if training.valid else None
@@ -95,6 +101,7 @@ def train_transformer(
                 store=store,
                 compiled=resources.compile,
             )
+        model.languages = factors_of(training.languages, text, valid, vocabulary, partial(class_probabilities, model))
         if plan.is_first:
             save_model(files.output, model, vocabulary)
     report.measure(
@@ -120,6 +127,7 @@ def train_transformer(
         resumed_step=record.resumed_step,
         best_step=record.best_step,
         stopped_early=record.stopped_early,
+        **exponents_of(model.languages),
     )
     if plan.is_first:
         _say(training.name, files.output, record, text)

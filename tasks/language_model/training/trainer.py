@@ -244,6 +244,6 @@ def train(
         )
     kept = training.best_weights or training.final_weights
     if kept is not None:
-        model.load_state_dict(kept)
+        model.load_state_dict(model.state_dict() | kept)  # no training changes the tables of languages
     model.cpu().eval()
     return training.record

@@ -125,3 +125,21 @@ def chunked_log_probabilities(
             target_scores = (hidden[chunk].to(projection.dtype) * projection[targets[chunk]]).sum(1)
             scores[chunk] = target_scores - log_sums
     return scores
+
+
+@torch.no_grad()
+def chunked_class_probabilities(
+    hidden: Tensor, projection: Tensor, targets: Tensor, classes: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Log-probability (N,) of each target in nats, and probability (N, C) of classes of words at its place.
+
+    ``classes`` (V, C): the share of each class in each word. Both come of the same rows of scores.
+    """
+    buffer = _score_buffer(projection, projection.dtype)
+    scores, found = hidden.new_empty(len(targets)), hidden.new_empty(len(targets), classes.shape[1])
+    for start in range(0, len(targets), CHUNK_POSITIONS):
+        chunk = slice(start, start + CHUNK_POSITIONS)
+        powers, log_sums, sums = _powers(hidden[chunk], projection, buffer)  # (n, V), (n,), (n,)
+        scores[chunk] = (hidden[chunk] * projection[targets[chunk]]).sum(1) - log_sums
+        found[chunk] = powers @ classes / sums[:, None]
+    return scores, found

@@ -1,9 +1,11 @@
 """A Transformer decoder for words: pre-norm blocks, learned positions, tied embeddings (paper 4.2).
 
 The block is GPT-2's (Radford et al. 2019), so weights can be copied to and from that model and results compared.
-One departure: there is no dropout on attention weights. Positions may be rotary instead (``rotary_positions``).
+One departure: there is no dropout on attention weights. Positions may be rotary instead (``rotary_positions``), and
+the language that is expected next an input (``state_fusion``).
 
-A Transformer on disk: a folder with ``model.safetensors``, ``vocabulary.txt`` and ``settings.json``.
+A Transformer on disk: a folder with ``model.safetensors``, ``vocabulary.txt`` and ``settings.json``. One that predicts
+the language of the next word, then the word, has ``languages.safetensors`` beside them.
 
 ``settings.json`` holds the kind of model, its architecture, and the SHA-256 of weights and vocabulary, so that a
 damaged or mixed-up folder is found out when it is read. Nothing is pickled.
@@ -21,6 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tasks.files.atomic_file import atomic_folder, atomic_writer
+from tasks.language_model.language_factors import LANGUAGES, LanguageFactors, read_factors, write_factors
 from tasks.language_model.model_folder import (
     SETTINGS,
     VOCABULARY,
@@ -31,6 +34,7 @@ from tasks.language_model.model_folder import (
 )
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.rotary_positions import RotaryPositions, Turns, turned
+from tasks.language_model.transformer.state_fusion import LanguageTables, StateFusion
 from tasks.language_model.vocabulary import Vocabulary, checked_vocabulary
 from tasks.settings.checks import as_plain, check_settings
 
@@ -117,6 +121,22 @@ class TransformerLanguageModel(nn.Module):
         self.dropout = nn.Dropout(0.0)
         self.blocks = nn.ModuleList(Block(architecture.width, architecture.heads) for _ in range(architecture.layers))
         self.final_norm = nn.LayerNorm(architecture.width)
+        self.state: StateFusion | None = None
+        if architecture.languages and not architecture.positions.startswith("switching"):
+            self.state = StateFusion(len(architecture.languages), vocabulary_size, architecture.width)
+        self.languages: LanguageFactors | None = None
+        """What scoring predicts the language of the next word by; ``None``: it does not. No training changes it."""
+
+    @property
+    def is_stepwise(self) -> bool:
+        """Whether a word enters with nothing but its vector and that of its place, so that histories can be shared."""
+        return self.architecture.positions == "learned" and self.state is None
+
+    def know(self, factors: LanguageFactors) -> None:
+        """Tell the parts that go by languages what is known of them."""
+        for part in self.modules():
+            if isinstance(part, LanguageTables):
+                part.know(factors)
 
     def set_dropout(self, share: float) -> None:
         """Share of the hidden units that training leaves out, after the embedding and after each branch."""
@@ -129,7 +149,7 @@ class TransformerLanguageModel(nn.Module):
         generator = torch.Generator().manual_seed(seed)
         branch_deviation = _INITIAL_DEVIATION / math.sqrt(2 * len(self.blocks))
         for name, parameter in self.named_parameters():
-            if name.endswith("bias"):
+            if name.endswith("bias") or name == "state.weight":
                 nn.init.zeros_(parameter)
             elif "norm" in name or name == "positions.pairs":
                 nn.init.ones_(parameter)
@@ -152,7 +172,8 @@ class TransformerLanguageModel(nn.Module):
         visible = None if segments is None else within_segments(segments)
         for block in self.blocks:
             hidden = block(hidden, visible, turns)
-        return self.final_norm(hidden)
+        hidden = self.final_norm(hidden)
+        return hidden if self.state is None else hidden + self.state(tokens)
 
     def logits(self, tokens: Tensor) -> Tensor:
         """Scores (B, T, V) of every next token; for short texts, since all of them are in memory at once."""
@@ -182,7 +203,10 @@ def save_model(folder: str | Path, model: TransformerLanguageModel, vocabulary: 
             "architecture": as_plain(model.architecture),
             "vocabulary": vocabulary.hash,
             "weights": hashlib.sha256(weights).hexdigest(),
+            **write_factors(fresh, model.languages),
         }
+        if model.languages is not None:
+            document["files"] = [LANGUAGES]
         with atomic_writer(fresh / WEIGHTS, private=True, binary=True) as stream:
             stream.write(weights)
         with atomic_writer(fresh / VOCABULARY, private=True) as stream:
@@ -204,4 +228,5 @@ def load_model(folder: str | Path) -> tuple[TransformerLanguageModel, Vocabulary
     architecture = check_settings(ArchitectureSettings, document["architecture"], f"{folder / SETTINGS}: architecture")
     model = TransformerLanguageModel(architecture, len(vocabulary))
     model.load_state_dict(read_tensors(weights))
+    model.languages = read_factors(folder, document)
     return model.eval(), vocabulary

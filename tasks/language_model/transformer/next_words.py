@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from tasks.language_model.language_factors import LanguageFactors
 from tasks.language_model.sequence_tree import ROOT, SequenceTree, padded
 from tasks.language_model.transformer.batching import overlap_of
 from tasks.language_model.transformer.model import Block, TransformerLanguageModel
@@ -43,6 +44,8 @@ class TransformerNextWord:
             self._packed = has_products(weight)
             self._projection = laid_out(weight, _USUAL_ROWS) if self._packed else weight
         self._histories = SequenceTree(len(self.vocabulary))
+        # By history, what its words say of the next language (K,).
+        self._expected = [] if self.model.languages is None else [self.model.languages.first]
         self._row = np.full(_FIRST_CAPACITY, -1, dtype=np.int64)
         width, layers = self.model.architecture.width, self.model.architecture.layers
         self._keys_values = torch.empty(_FIRST_CAPACITY, layers, 2, width, device=self._device)
@@ -51,7 +54,10 @@ class TransformerNextWord:
 
     def extend(self, histories: np.ndarray, words: np.ndarray) -> np.ndarray:
         """The histories with one word more (N,)."""
-        found, _ = self._histories.children(histories, words)
+        found, before = self._histories.children(histories, words)
+        if self.model.languages is not None and self._histories.size > before:
+            expected = np.stack([self._expected[parent] for parent in self._histories.parent[before:].tolist()])
+            self._expected += list(self.model.languages.step(expected, self._histories.unit[before:]))
         if self._histories.size > len(self._row):
             grown = np.full(2 * self._histories.size, -1, dtype=np.int64)
             grown[: len(self._row)] = self._row
@@ -71,8 +77,18 @@ class TransformerNextWord:
         self.read(histories)
         rows = padded(self._row[histories])
         hidden = self._hidden.index_select(0, torch.from_numpy(rows).to(self._device))
+        if self.model.languages is not None:
+            return self._by_language(hidden[: len(histories)], histories, self.model.languages)
         logits = product(hidden, self._projection) if self._packed else functional.linear(hidden, self._projection)
         return logits[: len(histories)].cpu()
+
+    def _by_language(self, hidden: Tensor, histories: np.ndarray, languages: LanguageFactors) -> Tensor:
+        """Log-probabilities (N, C) where the language of the next word is predicted first: the sums over languages take
+        the scores of the whole vocabulary."""
+        found = functional.linear(hidden, self.model.embedding.weight).log_softmax(dim=1).double().cpu().numpy()
+        for row, history in zip(found, histories.tolist(), strict=True):
+            row += np.log(languages.factor_of_words(self._expected[history], np.exp(row)))
+        return torch.from_numpy(found[:, self._columns]).float()
 
     def _ensure(self, histories: np.ndarray) -> None:
         """Compute the rows of those of these histories (each once) that have none, and of what stands before them."""
@@ -82,7 +98,7 @@ class TransformerNextWord:
         before = self._histories.parent[missing]
         self._ensure(np.unique(before[before >= 0]))
         within = self._histories.length[missing] < self.model.architecture.maximum_tokens
-        within &= self.model.architecture.positions == "learned"  # others are read anew for each history
+        within &= self.model.is_stepwise  # others are read anew for each history
         if within.any():
             self._add(missing[within], *self._step(missing[within]))
         for history in missing[~within].tolist():
@@ -125,8 +141,8 @@ class TransformerNextWord:
         return self.model.final_norm(hidden)[:count], torch.stack(found, dim=1)[:count]
 
     def _window(self, history: int) -> Tensor:
-        """Hidden state (1, D) of a history that is longer than the model's positions, or of any where they are rotary:
-        the window that scores it."""
+        """Hidden state (1, D) of a history that is longer than the model's positions, or of any where the model is not
+        stepwise: the window that scores it."""
         maximum = self.model.architecture.maximum_tokens
         stride = maximum - overlap_of(maximum)
         words = (START_ID, *self._histories.sequence(history))

@@ -11,8 +11,8 @@ sentences with given languages; here a word's language is told by itself and the
 import torch
 from torch import Tensor, nn
 
-from tasks.language_model.language_factors import LanguageFactors
 from tasks.language_model.settings import ArchitectureSettings
+from tasks.language_model.transformer.state_fusion import LanguageTables
 
 Turns = tuple[Tensor, Tensor]
 """Cosine and sine of the angle of each place and pair of units, (B or 1, 1, T, D/H/2) each."""
@@ -26,30 +26,19 @@ def turned(states: Tensor, turns: Turns) -> Tensor:
     return torch.cat([left * cosine - right * sine, right * cosine + left * sine], dim=-1)
 
 
-class RotaryPositions(nn.Module):
+class RotaryPositions(LanguageTables):
     """Ids of words to the turns of their places."""
 
     frequencies: Tensor
-    shares: Tensor
-    steps: Tensor
-    first: Tensor
 
     def __init__(self, architecture: ArchitectureSettings, vocabulary_size: int) -> None:
-        super().__init__()
-        self._kind, languages = architecture.positions, len(architecture.languages)
+        self._kind = architecture.positions
+        languages = len(architecture.languages) if self._kind.startswith("switching") else 0
+        super().__init__(languages, vocabulary_size)
         half = architecture.width // architecture.heads // 2
         self.register_buffer("frequencies", _BASE ** -(torch.arange(half) / half), persistent=False)
-        if languages:
-            self.register_buffer("shares", torch.zeros(vocabulary_size, languages))
-            self.register_buffer("steps", torch.zeros(vocabulary_size, languages, languages))
-            self.register_buffer("first", torch.full((languages,), 1 / languages))
         if self._kind == "switching_pairs":
             self.pairs = nn.Parameter(torch.ones(languages * languages))
-
-    def know(self, factors: LanguageFactors) -> None:
-        """Take over what is known of the languages of words."""
-        for name in ("shares", "steps", "first"):
-            self.get_buffer(name).copy_(torch.from_numpy(getattr(factors, name)))
 
     def forward(self, tokens: Tensor) -> Turns:
         """The turns of ids (B, T); those of a place depend on no later id."""
@@ -61,23 +50,10 @@ class RotaryPositions(nn.Module):
         places = torch.arange(tokens.shape[1], device=tokens.device, dtype=torch.float32)[None]
         if self._kind == "rotary" or tokens.shape[1] < 2:
             return places
-        languages = self.languages(tokens)
+        languages = self.follow(tokens)[0].argmax(dim=2)
         before, here = languages[:, 1:-1], languages[:, 2:]  # <s>, the first of all, has no language
         if self._kind == "switching":
             directions = torch.where(before == here, 1.0, -1.0).cumprod(dim=1)
             return places * nn.functional.pad(directions, (2, 0), value=1.0)
         apart = self.pairs[before * self.first.shape[0] + here]
         return nn.functional.pad(nn.functional.pad(apart, (1, 0), value=1.0), (1, 0)).cumsum(dim=1)
-
-    @torch.no_grad()
-    def languages(self, tokens: Tensor) -> Tensor:
-        """The likeliest language of each id by itself and those to its left (B, T), int64."""
-        expected = self.first.expand(len(tokens), -1)
-        found = []
-        for column in tokens.T:
-            shares = self.shares[column]
-            told = expected * torch.where(shares.any(dim=1, keepdim=True), shares, 1.0) + 1e-30
-            told = told / told.sum(dim=1, keepdim=True)
-            found.append(told.argmax(dim=1))
-            expected = torch.einsum("bk,bkl->bl", told, self.steps[column]) if len(found) > 1 else expected
-        return torch.stack(found, dim=1)

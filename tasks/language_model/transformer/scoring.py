@@ -20,7 +20,10 @@ from tasks.language_model.transformer.batching import (
     target_places,
     windows_of,
 )
-from tasks.language_model.transformer.chunked_cross_entropy import chunked_log_probabilities
+from tasks.language_model.transformer.chunked_cross_entropy import (
+    chunked_class_probabilities,
+    chunked_log_probabilities,
+)
 from tasks.language_model.transformer.model import TransformerLanguageModel, load_model
 from tasks.language_model.transformer.processor_products import (
     LARGE_VOCABULARY,
@@ -73,9 +76,10 @@ class TransformerScorer:
 
     def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
         """As the protocol says. What is longer than the model's positions is scored as a text is, and all sentences are
-        where positions are rotary."""
-        architecture = self._model.architecture
-        maximum = architecture.maximum_tokens if architecture.positions == "learned" else 0
+        where positions are rotary or the model goes by languages."""
+        model = self._model
+        shared = model.is_stepwise and model.languages is None
+        maximum = model.architecture.maximum_tokens if shared else 0
         found = [np.zeros(len(group)) for group in groups]
         # Hypotheses that differ in unknown words alone are one sequence.
         sequences: list[dict[tuple[int, ...], list[int]]] = [{} for _ in groups]
@@ -138,9 +142,32 @@ def protocol_of(
     )
 
 
-@torch.no_grad()
 def score_targets(model: TransformerLanguageModel, text: EncodedText) -> TargetScores:
-    """Score every sentence by itself, or the running text where that is the model's context.
+    """Score every sentence by itself, or the running text where that is the model's context; the language of each word
+    is predicted first where the model has ``languages``."""
+    languages, is_target = model.languages, text.is_target()
+    if languages is None:
+        scores = _scores(model, text)
+    else:
+        scores = _scores(model, text, languages.classes)
+        scores[0] += languages.correction(languages.expected(text), scores[2:].T, text.tokens)
+    return TargetScores(
+        log_probability=scores[0, is_target],
+        known=text.tokens[is_target] != UNKNOWN_ID,
+        marker_log_probability=scores[1, is_target],
+    )
+
+
+def class_probabilities(model: TransformerLanguageModel, text: EncodedText, classes: np.ndarray) -> np.ndarray:
+    """Probability of each class of words in place of each id of a text (N, C), whatever its language; ``classes``
+    (V, C): the share of each class in each word."""
+    return _scores(model, text, classes)[2:].T
+
+
+@torch.no_grad()
+def _scores(model: TransformerLanguageModel, text: EncodedText, classes: np.ndarray | None = None) -> np.ndarray:
+    """By place in ``text.tokens``, (2 + C, N): log-probability of each target and of all markers in its place, and the
+    probability of each class of words.
 
     Arithmetic is float32, sums are float64. What is longer than the model's positions is read in windows that overlap
     by half, each target scored once. Where processes work together (``torch.distributed``), each scores its
@@ -152,8 +179,9 @@ def score_targets(model: TransformerLanguageModel, text: EncodedText) -> TargetS
     windows = windows_of(text, model.architecture, overlap_of(maximum))
     projection = model.embedding.weight
     is_target = text.is_target()
-    # By place in text.tokens; what another process scores stays 0, so that sums over processes are the whole.
-    scores = np.zeros((2, len(text.tokens)))
+    of_classes = None if classes is None else torch.from_numpy(classes).to(projection)  # (V, C)
+    # What another process scores stays 0, so that sums over processes are the whole.
+    scores = np.zeros((2 if classes is None else 2 + classes.shape[1], len(text.tokens)))
     model.eval()
     rank, processes = (distributed.get_rank(), distributed.get_world_size()) if _together() else (0, 1)
     batches = batches_by_length(windows, BATCH_TOKENS)[rank::processes]
@@ -165,16 +193,15 @@ def score_targets(model: TransformerLanguageModel, text: EncodedText) -> TargetS
             places = target_places(batch, windows.first[chosen])
             batch = batch.to(projection.device)
             hidden = model(batch.tokens).flatten(0, 1).index_select(0, batch.positions)  # (N, D)
-            own = log_probabilities(hidden, projection, batch.targets)  # (N,)
+            if of_classes is None:
+                own, found = log_probabilities(hidden, projection, batch.targets), hidden[:, :0]  # (N,), (N, 0)
+            else:
+                own, found = chunked_class_probabilities(hidden, projection, batch.targets, of_classes)
             of_markers = _marker_log_probabilities(hidden, projection, batch.targets, own)  # (N,)
-            scores[:, places] = torch.stack([own, of_markers]).double().cpu().numpy()
+            scores[:, places] = torch.stack([own, of_markers, *found.T]).double().cpu().numpy()
     if processes > 1:
         distributed.all_reduce(torch.from_numpy(scores))
-    return TargetScores(
-        log_probability=scores[0, is_target],
-        known=text.tokens[is_target] != UNKNOWN_ID,
-        marker_log_probability=scores[1, is_target],
-    )
+    return scores
 
 
 def _together() -> bool:
