@@ -114,6 +114,11 @@ def _train(
     from tasks.speech.fusion.subword_fusion import check_units, encode_units, unit_vocabulary
     from tasks.speech.recogniser.folder import load_recogniser
 
+    if settings.architecture.languages or settings.transformer.languages:
+        raise ParameterError(
+            "a model of a recogniser's units knows no words, so it has no languages of them; leave "
+            "architecture.languages and transformer.languages out"
+        )
     units = load_recogniser(files.recogniser).units
 
     def build() -> "tuple[TransformerLanguageModel, Vocabulary]":

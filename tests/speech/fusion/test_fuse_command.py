@@ -235,6 +235,8 @@ def test_a_model_of_words_is_no_model_of_units(speech, tmp_path, capsys):
     arguments += ["--recogniser", f"{speech}/recogniser", "--input", f"{speech}/text.txt"]
     assert main([*arguments, "--output", f"{tmp_path}/units"]) == 1
     assert "give a model over the units of this recogniser" in capsys.readouterr().err
+    assert main([*arguments, "--set", "transformer.languages.codes=[en, es]", "--output", f"{tmp_path}/units"]) == 1
+    assert "it has no languages of them" in capsys.readouterr().err
 
 
 def test_a_text_without_a_word_has_no_units(speech, tmp_path, capsys):
