@@ -23,7 +23,7 @@ from tasks.languages.mixed_words import MixedWords
 from tasks.languages.names import Names
 from tasks.languages.path import Chain, Path, follow
 from tasks.languages.segmentation import divider
-from tasks.languages.word_lists import list_form, several, word_list
+from tasks.languages.word_lists import list_form, several, share_on_list, word_list
 
 MIXED, NAME = "mixed", "name"
 _ROUNDS = 10
@@ -192,7 +192,7 @@ class WordLanguages:
 
     def _frequencies(self, forms: list[str]) -> Floats:
         """By the lists, (W, K)."""
-        found = [[words.get(form, 0.0) for words in self._lists] for form in forms]
+        found = [[share_on_list(words, form) for words in self._lists] for form in forms]
         return np.array(found).reshape(-1, len(self._lists))
 
     def _mixed_weights(self, forms: list[str]) -> Floats:

@@ -1,6 +1,6 @@
 """How frequent a word is in a language, by the published lists of the package ``wordfreq`` (data CC BY-SA 4.0)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Annotated, TypeVar
 
@@ -43,6 +43,18 @@ def word_list(language: str) -> dict[str, float]:
     frequencies: dict[str, float] = get_frequency_dict(language, "best")
     total = sum(frequencies.values())
     return {word: share / total for word, share in frequencies.items()}
+
+
+def share_on_list(words: Mapping[str, float], form: str) -> float:
+    """Share of a form on a list, in which ``l'équipe`` is two words: it has the product of the shares of both.
+
+    Where more letters stand before the apostrophe than behind it, what is behind is no word but an ending: that is left
+    to ``mixed_words``.
+    """
+    before, apostrophe, behind = form.partition("'")
+    if not apostrophe or form in words or len(before) > len(behind):
+        return words.get(form, 0.0)
+    return words.get(before, 0.0) * words.get(behind, 0.0)
 
 
 def listed_languages() -> list[str]:

@@ -223,6 +223,11 @@ def test_the_turkish_capital_is_on_the_list():
     assert line.languages == ["tr"]
 
 
+def test_a_word_with_an_apostrophe_is_known_by_its_parts():
+    """No list has them as one word; by their letters alone they would be French with 0.78 and 0.83."""
+    assert min(WordLanguages(["fr", "en"], [["on"]]).shares(["c'est", "qu’on"])[:, 0]) > 0.99
+
+
 def test_labels_help(model):
     """``no`` and ``me`` are words of both languages: labels say which they are here."""
     gold = [LabelledWords(["me", "no", "me"], ["en", "en", "en"])] * 20 + GOLD
