@@ -7,7 +7,7 @@ loaded alike.
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ def load_causal_model(name: str, gguf_file: str | None = None, *, precision: str
     if gguf_file:
         options |= {"gguf_file": gguf_file, "quantization_config": GgufConfig(gguf_file=gguf_file, dequantize=True)}
     try:
-        with _bars_on_terminals_only(gguf_file is not None):
+        with _reading_gguf(gguf_file is not None):
             tokenizer = AutoTokenizer.from_pretrained(source, **({"gguf_file": gguf_file} if gguf_file else {}))
             loaded: Any = AutoModelForCausalLM.from_pretrained(source, output_loading_info=True, **options)
     except Exception as error:
@@ -220,16 +220,26 @@ def gguf_file_in(folder: Path) -> str | None:
 
 
 @contextmanager
-def _bars_on_terminals_only(active: bool) -> Iterator[None]:
-    """The library draws a bar for every GGUF file it reads, terminal or not."""
+def _reading_gguf(active: bool) -> Iterator[None]:
+    """The library reads a GGUF file three times, lists the names of all weights anew for every part of the model, and
+    draws bars, terminal or not: without that SmolLM2 is there in a third of the time."""
     if not active:
         yield
         return
+    import gguf
     from transformers import modeling_gguf_pytorch_utils as reading
 
-    bar = reading.tqdm
-    reading.tqdm = partial(bar, disable=None)
+    once = lru_cache(maxsize=1)
+    better = [
+        (reading, "tqdm", partial(reading.tqdm, disable=None)),
+        (gguf, "GGUFReader", once(gguf.GGUFReader)),
+        (gguf, "get_tensor_name_map", once(gguf.get_tensor_name_map)),
+    ]
+    usual = [(module, name, getattr(module, name)) for module, name, _ in better]
+    for module, name, value in better:
+        setattr(module, name, value)
     try:
         yield
     finally:
-        reading.tqdm = bar
+        for module, name, value in usual:
+            setattr(module, name, value)
