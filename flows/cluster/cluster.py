@@ -118,12 +118,14 @@ class Cluster:
                     start = self._remote.options(name=stage, max_retries=0, **place)
                     whole = with_torchrun(command, self._resources.devices, rank, len(places), host, port)
                     running.append(start.remote(stage, whole, folder, log, {**environment, RANK: str(rank)}))
+                where = []
                 while running:
                     ended, running = wait(running)
                     for status, said in ended:
                         if status:
                             return int(status), str(said)
-                return 0, ""
+                        where.append(str(said))
+                return 0, "\n".join(where)
             finally:
                 # One that is lost ends all that train with it.
                 for one in running:

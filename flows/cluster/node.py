@@ -21,7 +21,7 @@ _processes: dict[str, Processes] = {}
 
 
 def run_command(stage: str, command: str, folder: str, log: str, environment: dict[str, str]) -> tuple[int, str]:
-    """Run the command of a stage; its exit status, and one line where it was not started.
+    """Run the command of a stage; its exit status, and one line: where it ran, or why it was not started.
 
     However this process ends, the supervisor stops the command within seconds. A stage that an earlier run left going
     on, here or on another machine, holds a lock: nothing is started beside it.
@@ -51,7 +51,7 @@ def run_command(stage: str, command: str, folder: str, log: str, environment: di
     if status == LOCKED:
         said = f"stage {stage!r} is still at work for an earlier run, perhaps on another machine; end that one first"
         return status, f"palimpsest: error: {said}"
-    return status, ""
+    return status, f"palimpsest: this ran on the node {socket.gethostname()}"
 
 
 def meeting_point() -> tuple[str, int]:

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -144,6 +145,7 @@ def test_each_stage_runs_once_where_it_may_and_only_its_command_goes_through_ray
     assert {machine for name, machine in records(project, "done") if name not in PUBLIC} == {str(trusted)}
     # What a stage prints is in its log here, and nowhere in Ray's files.
     assert CANARY in project.read(".palimpsest/logs/corpus.log")
+    assert f"ran on the node {socket.gethostname()}" in project.read(".palimpsest/logs/corpus.log")
     files = [path for path in nodes.folder.rglob("*") if path.is_file()]
     assert any(b"fill@list" in path.read_bytes() for path in files)
     assert not any(CANARY.encode() in path.read_bytes() for path in files)
