@@ -58,7 +58,11 @@ def masked_lines(
     """
     lines = iter(lines)
     is_alone = resources.devices == 1 and not resources.cluster
-    if is_alone or not (technique.is_by_line and technique.is_costly) or any(map(is_stream, (files.input, files.output))):
+    if (
+        is_alone
+        or not (technique.is_by_line and technique.is_costly)
+        or any(map(is_stream, (files.input, files.output)))
+    ):
         yield _here(technique, lines, tally, settings, with_spans)
         return
     first = list(islice(lines, SHARD_LINES + 1))
