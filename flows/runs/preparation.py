@@ -145,10 +145,10 @@ def set_torn_record_aside(repository: "Repo") -> list[str]:
 def _remove_cut_entries(runs: Path) -> None:
     """Remove what a full disk leaves of an entry in DVC's cache of runs, a file that does not end or a folder without
     one: DVC takes the file away itself, and stumbles over the folder."""
+    for file in runs.glob("*/*/*"):
+        if not file.read_bytes().endswith(b"\n"):
+            file.unlink()
     for folder in runs.glob("*/*"):
-        for file in folder.iterdir():
-            if not file.read_bytes().endswith(b"\n"):
-                file.unlink()
         with suppress(OSError):
             folder.rmdir()  # no folder that holds anything
 

@@ -285,6 +285,10 @@ def test_words_of_planted_lines_are_counted_with_the_corpus_and_nothing_is_kept(
     # Of a document one word is counted, and the corpus has two lines in each.
     assert found["spectral"] == pytest.approx(0.5 if unit == "line" else 2 / 3, abs=0.06)
     assert found["digits"] + found["Digits"] == pytest.approx(0.5 if unit == "line" else 1 / 3, abs=0.06)
-    without = shares(context_beside(method, tmp_path, files, Cell(seed=1), 1).learned)
-    assert without["spectral"] < 0.2
+    plain = context_beside(method, tmp_path, files, Cell(seed=1), 1)
+    assert shares(plain.learned)["spectral"] < 0.2
+    # What one fill has learned another need not learn again, but for what was counted with planted lines.
+    assert context_beside(method, tmp_path, files, Cell(seed=2), 1, plain).learned is plain.learned
+    assert shares(context_beside(method, tmp_path, files, Cell(seed=1), 1, plain, planted).learned) == found
+    assert shares(context_beside(method, tmp_path, files, Cell(seed=1), 1, with_canaries).learned) != found
     assert [path.name for path in (tmp_path / "data").rglob("*") if path.is_file()] == ["clone_key"]
