@@ -1,11 +1,11 @@
 """What shards cost and win: time a shard on a slow file system, scaling and memory of masking and of a cheap fill.
 
-    python -m benchmarks.shards     a quarter of an hour on two cores; writes results/shards.json
+    python -m benchmarks.shards     twenty minutes on two cores; writes results/shards.json
 
 - Overhead: 10,000 shards of one line, whose work is nothing, where each file that is written or read takes some
   milliseconds more. Only what nobody can do meanwhile is taken off: one process looks for a shard and writes it, one
   that has workers looks for it, and they wait for their files at the same time.
-- Scaling: ``palimpsest mask`` (CRF tagger, 200,000 lines) and ``palimpsest fill`` (unigram, 1,000,000 lines) by one
+- Scaling: ``palimpsest mask`` (CRF tagger) and ``palimpsest fill`` (unigram), 1,000,000 lines each, by one
   process, by two, and by one or two beside as many actors of a Ray cluster. Processor seconds are of all processes
   together, memory is the peak of the process that leads, efficiency is that of as many workers as there are cores. All
   write the same bytes. ``--lines 10000000`` fills so many in place of a million.
@@ -40,7 +40,7 @@ from tasks.shards.sharded_work import ShardedWork
 RESULTS = Path(__file__).parent / "results" / "shards.json"
 SHARDS, LATENCY = 10_000, 0.002
 TARGET_OVERHEAD = 0.020
-MASKED_LINES, FILLED_LINES = 200_000, 1_000_000
+MASKED_LINES, FILLED_LINES = 1_000_000, 1_000_000
 TARGET_EFFICIENCY = 0.8
 WITH_ACTOR = "one process and an actor"
 KINDS = {"one process": (1, 0), "two processes": (2, 0), WITH_ACTOR: (1, 1), "two processes and two actors": (2, 2)}

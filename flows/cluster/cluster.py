@@ -39,6 +39,8 @@ class Cluster:
         self._folder = folder.absolute()
         self._private: frozenset[str] = frozenset()
         self._remote: Any = None
+        self.ran_on: dict[str, str] = {}
+        """Of each stage whose command has ended well, a line that names the node."""
         self._sockets = tempfile.TemporaryDirectory(prefix="palimpsest-")
 
     def __enter__(self) -> "Cluster":
@@ -125,6 +127,7 @@ class Cluster:
                         if status:
                             return int(status), str(said)
                         where.append(str(said))
+                self.ran_on[stage] = "; ".join(where)
                 return 0, "\n".join(where)
             finally:
                 # One that is lost ends all that train with it.

@@ -20,6 +20,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.exceptions import CancelledRun, PrefectException
 from prefect.futures import PrefectFuture
+from prefect.logging import get_run_logger
 from prefect.runtime import deployment, flow_run
 from prefect.states import Cancelled, Completed
 from prefect.task_runners import ThreadPoolTaskRunner
@@ -103,6 +104,8 @@ def stage(name: str) -> str:
     session.attempts[name] += 1
     outcome = replace(session.run_stage(name), attempts=session.attempts[name])
     session.outcomes[name] = outcome
+    if name in session.ran_on:
+        get_run_logger().info(session.ran_on[name])
     if outcome.state is State.FAILED:
         kind = PassingFailure if outcome.may_pass and not session.stopped.is_set() else StageError
         raise kind(f"stage {name!r} failed: {outcome.error}")
@@ -155,6 +158,7 @@ def _work(session: Session) -> Any:
     with cancellation_watched(session), session.cluster as cluster:
         if cluster is not None:
             session.stage_environment[CLUSTER] = cluster.address
+            session.ran_on = cluster.ran_on
         artifacts = RunArtifacts(session) if session.shown else None
         Scheduler(session).run(artifacts.show_progress if artifacts else lambda: None)
     if artifacts:

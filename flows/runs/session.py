@@ -38,6 +38,8 @@ class Session:
     """What became of every stage; complete when the flow run has ended."""
     cluster: AbstractContextManager["Cluster | None"] = field(default_factory=nullcontext)
     """Where the commands of stages run, if not here; entered by the flow."""
+    ran_on: Mapping[str, str] = field(default_factory=dict)
+    """Of each stage that ran on a node of the cluster, a line that names it."""
     stop_stages: Callable[[], None] = lambda: None
     """Ends the stages that run, within seconds."""
     tags_of: Callable[[str], Sequence[str]] = lambda _step: ()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from prefect_server import ask
 from ray_nodes import RayNodes, ray_nodes
 from scratch_project import Project, make_project
 from small_disk import mounted, remount
@@ -138,14 +139,17 @@ def unfinished(project: Project) -> set[str]:
 
 
 def test_each_stage_runs_once_where_it_may_and_only_its_command_goes_through_ray(
-    project: Project, nodes: RayNodes, trusted: int
+    project: Project, nodes: RayNodes, trusted: int, prefect_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", prefect_url)
     run_to_the_end(project)
     check_each_once(project, set())
     assert {machine for name, machine in records(project, "done") if name not in PUBLIC} == {str(trusted)}
     # What a stage prints is in its log here, and nowhere in Ray's files.
     assert CANARY in project.read(".palimpsest/logs/corpus.log")
     assert f"ran on the node {socket.gethostname()}" in project.read(".palimpsest/logs/corpus.log")
+    shown = [entry["message"] for entry in ask(prefect_url, "/logs/filter", {})]
+    assert sum(f"ran on the node {socket.gethostname()}" in message for message in shown) == len(STAGES)
     files = [path for path in nodes.folder.rglob("*") if path.is_file()]
     assert any(b"fill@list" in path.read_bytes() for path in files)
     assert not any(CANARY.encode() in path.read_bytes() for path in files)
