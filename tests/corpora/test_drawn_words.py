@@ -1,11 +1,16 @@
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
-from tasks.corpora.sources.drawn_words import DrawnWords
+from tasks.corpora.sources.drawn_words import DrawnWordsCorpus
 from tasks.corpora.sources.published_frequencies import published_frequencies
 from tasks.errors import ParameterError
 from tasks.settings.checks import check_settings
+
+
+def drawn(**values):
+    return check_settings(DrawnWordsCorpus, {"kind": "drawn_words", "source": "x", **values}, "speech.text").open()
 
 
 def rows_of(source):
@@ -13,18 +18,19 @@ def rows_of(source):
 
 
 def test_rows_have_their_number_and_length_and_come_again_the_same():
-    source = DrawnWords(rows=200, words=500, shortest=2, longest=4, exponent=0.7, seed=1)
+    chosen = {"rows": 200, "words": 500, "shortest": 2, "longest": 4}
+    source = drawn(**chosen)
     rows = rows_of(source)
     assert len(rows) == 200
     assert {len(row.split()) for row in rows} == {2, 3, 4}
     assert rows == rows_of(source)
-    assert rows != rows_of(DrawnWords(200, 500, 2, 4, 0.7, seed=2))
+    assert rows != rows_of(drawn(**chosen, seed=2))
 
 
 def test_words_are_the_most_frequent_ones():
     frequencies = published_frequencies()
     frequent = set(sorted(frequencies, key=lambda word: -frequencies[word])[:50])
-    rows = rows_of(DrawnWords(rows=300, words=50, shortest=5, longest=5, exponent=1.0, seed=1))
+    rows = rows_of(drawn(rows=300, words=50, shortest=5, longest=5, exponent=1.0))
     assert {word for row in rows for word in row.split()} <= frequent
 
 
@@ -32,7 +38,7 @@ def test_the_exponent_makes_words_alike():
     """By frequency "the" is about one word in twenty; with exponent 0 one in a hundred."""
 
     def share(exponent):
-        words = " ".join(rows_of(DrawnWords(2000, 100, 5, 5, exponent, seed=1))).split()
+        words = " ".join(rows_of(drawn(rows=2000, words=100, shortest=5, longest=5, exponent=exponent))).split()
         return Counter(words)["the"] / len(words)
 
     assert share(0.0) == pytest.approx(0.01, abs=0.004)
@@ -40,8 +46,28 @@ def test_the_exponent_makes_words_alike():
 
 
 def test_limits_in_the_wrong_order_are_named():
-    from tasks.corpora.sources.drawn_words import DrawnWordsCorpus
-
-    values = {"kind": "drawn_words", "source": "constraints.txt", "shortest": 5, "longest": 3}
     with pytest.raises(ParameterError, match=r"shortest \(5\) is above longest \(3\)"):
-        check_settings(DrawnWordsCorpus, values, "speech.text")
+        drawn(shortest=5, longest=3)
+
+
+def test_rows_of_two_languages_switch_where_they_should():
+    """English and Russian words tell themselves apart by their letters."""
+
+    def changes(switches):
+        rows = rows_of(drawn(rows=1000, words=100, languages=["en", "ru"], switches=switches, shortest=5, longest=5))
+        languages = [[word.isascii() for word in row.split()] for row in rows]
+        assert 400 < sum(row[0] for row in languages) < 600
+        return [sum(before != behind for before, behind in pairwise(row)) for row in languages]
+
+    assert set(changes("never")) == {0}
+    assert set(changes("once")) == {1}
+    often = changes("often")
+    assert max(often) > 1
+    assert 0.14 < sum(often) / (4 * len(often)) < 0.18
+
+
+def test_switches_need_two_languages_with_lists():
+    with pytest.raises(ParameterError, match="switches is 'once' and there is one language"):
+        drawn(switches="once")
+    with pytest.raises(ParameterError, match="languages 'xx': wordfreq has no list"):
+        drawn(languages=["en", "xx"])

@@ -5,15 +5,22 @@ on to the language of its training text where people speak otherwise. No row is 
 """
 
 from collections.abc import Iterator
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import Field, model_validator
 
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import Document, Part
 from tasks.corpora.sources.published_frequencies import published_frequencies
+from tasks.languages.word_lists import listed_languages
 from tasks.settings.base import SourcePath
 from tasks.settings.seeds import Seed
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_SWITCH_RATE = 0.16
+"""Of Miami's mixed lines: 0.156 a pair of words."""
 
 
 class DrawnWordsCorpus(CorpusSettings):
@@ -32,6 +39,11 @@ class DrawnWordsCorpus(CorpusSettings):
     """Words of the longest row."""
     exponent: float = Field(default=0.7, ge=0, le=1)
     """Words are drawn by their frequency to this power: 1 as they come in text, 0 all alike."""
+    languages: list[str] = Field(default=["en"], min_length=1)
+    """Languages of the words; each row begins with one of them, drawn evenly."""
+    switches: Literal["never", "once", "often"] = "never"
+    """Where a row changes language: nowhere; at one place (two rows, one behind the other); or before each word with a
+    chance of 0.16, as often as people do it in sentences that mix Spanish and English (Bangor Miami)."""
     seed: Seed = 1
     """Seed of the rows."""
 
@@ -39,11 +51,15 @@ class DrawnWordsCorpus(CorpusSettings):
     def _limits_in_order(self) -> Self:
         if self.shortest > self.longest:
             raise ValueError(f"shortest ({self.shortest!r}) is above longest ({self.longest!r})")
+        if self.switches != "never" and len(self.languages) < 2:
+            raise ValueError(f"switches is {self.switches!r} and there is one language; give more languages, or never")
+        if unknown := sorted(set(self.languages) - set(listed_languages())):
+            raise ValueError(f"languages {', '.join(unknown)!r}: wordfreq has no list; give some of its languages")
         return self
 
     def open(self) -> "DrawnWords":
         """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
-        return DrawnWords(self.rows, self.words, self.shortest, self.longest, self.exponent, self.seed)
+        return DrawnWords(self)
 
 
 class DrawnWords:
@@ -51,22 +67,49 @@ class DrawnWords:
 
     parts: tuple[Part | None, ...] = (None,)
 
-    def __init__(self, rows: int, words: int, shortest: int, longest: int, exponent: float, seed: int) -> None:
-        """``rows`` of ``shortest`` to ``longest`` of the most frequent ``words``, drawn by frequency to a power."""
-        self._rows, self._words, self._exponent, self._seed = rows, words, exponent, seed
-        self._shortest, self._longest = shortest, longest
+    def __init__(self, settings: DrawnWordsCorpus) -> None:
+        self._settings = settings
         self.files: list[str] = []
 
     def documents(self, part: Part | None = None) -> Iterator[Document]:
         """One document per row; the same rows each time."""
         import numpy as np
 
-        frequencies = published_frequencies()
-        words = sorted(frequencies, key=lambda word: (-frequencies[word], word))[: self._words]
-        weights = np.array([frequencies[word] for word in words]) ** self._exponent
-        cumulative = np.cumsum(weights / weights.sum())
-        generator = np.random.default_rng(self._seed)
-        for _ in range(self._rows):
-            length = int(generator.integers(self._shortest, self._longest, endpoint=True))
-            drawn = np.searchsorted(cumulative, generator.random(length)).clip(max=len(words) - 1)
-            yield Document([" ".join(words[index] for index in drawn)])
+        settings = self._settings
+        lists = [self._weighted(language) for language in settings.languages]
+        generator = np.random.default_rng(settings.seed)
+        for _ in range(settings.rows):
+            length = int(generator.integers(settings.shortest, settings.longest, endpoint=True))
+            positions = generator.random(length)
+            row = []
+            for at, position in zip(self._languages(length, generator), positions.tolist(), strict=True):
+                words, cumulative = lists[at]
+                row.append(words[min(int(np.searchsorted(cumulative, position)), len(words) - 1)])
+            yield Document([" ".join(row)])
+
+    def _weighted(self, language: str) -> "tuple[list[str], np.ndarray]":
+        """The most frequent words of a language, and the sums of their weights up to each."""
+        import numpy as np
+
+        frequencies = published_frequencies([language])
+        words = sorted(frequencies, key=lambda word: (-frequencies[word], word))[: self._settings.words]
+        weights = np.array([frequencies[word] for word in words]) ** self._settings.exponent
+        return words, np.cumsum(weights / weights.sum())
+
+    def _languages(self, length: int, generator: "np.random.Generator") -> list[int]:
+        """Which language each word of a row has; nothing is drawn for one alone."""
+        count = len(self._settings.languages)
+        if count == 1:
+            return [0] * length
+        found = [int(generator.integers(count))]
+        match self._settings.switches:
+            case "never":
+                changes = [False] * (length - 1)
+            case "once":
+                place = int(generator.integers(1, length)) if length > 1 else 0
+                changes = [at == place for at in range(1, length)]
+            case "often":
+                changes = (generator.random(length - 1) < _SWITCH_RATE).tolist()
+        for changed in changes:
+            found.append((found[-1] + int(generator.integers(1, count))) % count if changed else found[-1])
+        return found
