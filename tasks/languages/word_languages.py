@@ -32,6 +32,8 @@ _SPELLED, _MIXED = 0.05, 0.005
 _OWN_WORDS = (0.3, 0.5)
 """How far a listed language and one without a list go by the words of the text itself, where one has no list."""
 _MOST_REMEMBERED = 1 << 18
+_LEARNED_FROM = 20_000
+"""Lines."""
 _TINY = 1e-300
 _RARE = 1e-7
 """Frequency on a list at which a word is as likely to be one of the language that has none."""
@@ -64,7 +66,7 @@ class TaggedLine:
 
 
 def tagged_lines(
-    languages: Sequence[str], lines: Iterable[str], sample: int = 20_000, *, names: bool = True
+    languages: Sequence[str], lines: Iterable[str], sample: int = _LEARNED_FROM, *, names: bool = True
 ) -> tuple["WordLanguages", Iterator[tuple[str, TaggedLine]]]:
     """What tells the languages of a text's words, learned from its first ``sample`` lines, and each line with them.
 
@@ -75,6 +77,13 @@ def tagged_lines(
     model = WordLanguages(languages, [divide(line) for line in first], names=names)
     raw, words = tee(chain(first, lines))
     return model, zip(raw, model.tag(map(divide, words)), strict=True)
+
+
+def spoken_languages(languages: Sequence[str], texts: Sequence[str]) -> Iterator[list[str]]:
+    """In which language each white-space word of these texts would be said, learned from them: names, mixed words and
+    numbers in that of their company. Raises what ``WordLanguages`` does."""
+    words = [text.split() for text in texts]
+    return WordLanguages(languages, words[:_LEARNED_FROM]).spoken(words)
 
 
 class WordLanguages:
@@ -133,6 +142,11 @@ class WordLanguages:
                 before = [dict(zip(self.languages, row, strict=True)) for row in path.before[here].tolist()]
                 yield TaggedLine(list(words), found, path.languages[here], before)
                 place += len(words)
+
+    def spoken(self, lines: Iterable[Sequence[str]]) -> Iterator[list[str]]:
+        """In which language each word of these lines would be said: what has none in that of its company."""
+        for line in self.tag(lines):
+            yield [self.languages[number] for number in line.around.argmax(axis=1).tolist()]
 
     def shares(self, words: Sequence[str]) -> Floats:
         """Probability of each language of a word without its company, of languages spoken equally often, (W, K)."""

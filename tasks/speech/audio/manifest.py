@@ -3,7 +3,8 @@
     {"utterance_id": "19-198-0000", "audio": "19-198-0000.flac", "text": "NORTHANGER ABBEY", "speaker": "19"}
 
 ``audio`` is relative to the manifest's folder, so that a folder with its manifest can be moved. ``speaker`` and
-``"synthetic": true`` (the recording was made from its text by a machine) may be left out; other keys are let be.
+``"synthetic": true`` (the recording was made from its text by a machine) may be left out, and so may ``languages``, the
+language of each white-space word (``["en", "es", null]``); other keys are let be.
 """
 
 import json
@@ -49,6 +50,8 @@ class Utterance:
     speaker: str | None = None
     synthetic: bool = False
     """Whether the recording was synthesised from the text."""
+    languages: Sequence[str | None] | None = None
+    """The language of each white-space word of the text, where that is known; ``None`` at one that has none."""
 
 
 def read_manifest(path: str | Path) -> list[Utterance]:
@@ -103,6 +106,8 @@ def write_manifest(path: str | Path, utterances: Iterable[Utterance]) -> int:
                 entry["speaker"] = utterance.speaker
             if utterance.synthetic:
                 entry["synthetic"] = True
+            if utterance.languages is not None:
+                entry["languages"] = list(utterance.languages)
             stream.write(json.dumps(entry, ensure_ascii=False) + "\n")
             count += 1
     return count
@@ -131,6 +136,12 @@ def _parse(line: str) -> tuple[dict[str, Any], list[str]]:
     speaker = entry.get("speaker")
     if isinstance(speaker, bool) or not isinstance(speaker, str | int | None):
         problems.append(f"'speaker' is not a string but {type(speaker).__name__}")
+    if (languages := entry.get("languages")) is not None:
+        words = len(str(entry.get("text", "")).split())
+        if not isinstance(languages, list) or any(not isinstance(code, str | None) for code in languages):
+            problems.append("'languages' is not a list of codes and nulls")
+        elif len(languages) != words:
+            problems.append(f"'languages' has {len(languages)} entries and 'text' {words} white-space words")
     if not isinstance(entry.get("synthetic", False), bool):
         problems.append(f"'synthetic' is neither true nor false but {type(entry['synthetic']).__name__}")
     return entry, problems
@@ -156,6 +167,7 @@ def _utterance(entry: dict[str, Any], folder: Path) -> Utterance:
         text=entry["text"],
         speaker=None if speaker is None else str(speaker),
         synthetic=entry.get("synthetic", False),
+        languages=entry.get("languages"),
     )
 
 

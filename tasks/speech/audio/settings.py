@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tasks.languages.word_lists import Languages
 from tasks.settings.base import Settings, SourcePath
 from tasks.settings.seeds import Seed
 from tasks.speech.synthesis.espeak import PITCH_LIMITS, RATE_LIMITS
@@ -44,6 +45,9 @@ class SynthesisSettings(Settings):
     """Softest noise, in dB below the speech."""
     sample_rate: int = Field(default=16000, ge=8000, le=48000)
     """Samples in a second of what is written."""
+    languages: Languages = Field(default=[], exclude_if=lambda languages: not languages)
+    """Two languages or more in which the text is written, such as ``[en, es]``: each word is spoken by a voice of the
+    language that it is told to have. Empty: all is English."""
     seed: Seed = 1
     """Seed of the sentences, voices and noise."""
 

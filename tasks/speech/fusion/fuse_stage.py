@@ -12,6 +12,7 @@ from tasks.errors import SpeechError
 from tasks.language_model.causal_lm.next_words import WholeWords
 from tasks.language_model.language_models import open_language_model
 from tasks.settings.checks import as_plain
+from tasks.speech.audio.manifest import read_manifest
 from tasks.speech.fusion.completed_words import CompletedWords
 from tasks.speech.fusion.prefix_score import (
     PrefixScore,
@@ -22,6 +23,7 @@ from tasks.speech.fusion.prefix_score import (
 )
 from tasks.speech.fusion.shallow_fusion import FusionWeights, ShallowFusion
 from tasks.speech.fusion.subword_fusion import SubwordScore, is_of_units
+from tasks.speech.fusion.token_languages import token_language_numbers
 from tasks.speech.fusion.tuning import TuningResult, at_edge_of_grid, tune
 from tasks.speech.fusion.word_lookahead import WordLookahead
 from tasks.speech.recogniser.encoded_speech import EncodedSpeech, read_encoded
@@ -78,12 +80,21 @@ def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
         measured |= as_plain(tuned)
         fusion = parts.fusion(found.weights)
     started = time.perf_counter()
-    lists = beam_search(recogniser.model, recogniser.units.blank, test.frames, settings.search, fusion)
+    units = recogniser.units
+    bias = units.bias(settings.search.language_bias)
+    lists = beam_search(recogniser.model, units.blank, test.frames, settings.search, fusion, bias)
     seconds = time.perf_counter() - started
     texts = {
-        name: recogniser.units.decode(hypotheses[0].units)
+        name: units.decode(hypotheses[0].units)
         for name, hypotheses in zip(test.encoded.utterance_ids, lists, strict=True)
     }
+    if units.languages:
+        languages = {
+            name: units.languages_of(hypotheses[0].units)
+            for name, hypotheses in zip(test.encoded.utterance_ids, lists, strict=True)
+        }
+        told = {name: (texts[name], languages[name]) for name in texts}
+        measured |= token_language_numbers(read_manifest(files.test_manifest), told)
     measured |= measure_errors(files.count(test.references, texts, masked), settings.word_errors)
     write_nbest(files.output, _as_nbest(test, lists, recogniser, measured.get("model_vocabulary_hash")))
     return measured | {
@@ -119,8 +130,8 @@ class _Parts:
             case "density_ratio":
                 self.internal, _ = self._score(str(files.source_model))
             case "lodr":
-                lines = read_lines(str(files.source_text))
-                self.internal = unit_bigram(map(recogniser.units.encode, lines), recogniser.units.blank)
+                lines = list(read_lines(str(files.source_text)))
+                self.internal = unit_bigram(recogniser.units.encode_all(lines), recogniser.units.blank)
             case "zero_encoder":
                 self.internal = ZeroEncoder()
 
@@ -142,10 +153,11 @@ class _Parts:
         model, units = self.recogniser.model, self.recogniser.units
         names, frames = dev.encoded.utterance_ids, dev.frames
         wide = search.model_copy(update={"nbest": search.beam_width})
+        bias = units.bias(search.language_bias)
         started = time.perf_counter()
 
         def decode(weights: FusionWeights) -> list[list[Hypothesis]]:
-            return beam_search(model, units.blank, frames, wide, self.fusion(weights))
+            return beam_search(model, units.blank, frames, wide, self.fusion(weights), bias)
 
         def complete(lists: list[list[Hypothesis]], weights: FusionWeights) -> list[list[Hypothesis]]:
             return self._completed(lists, weights)

@@ -95,8 +95,7 @@ def encode_units(path: str, units: "Units") -> EncodedText:
     """
     tokens: list[int] = []
     offsets, lines, empty = [0], [], 0
-    for number, line in enumerate(read_lines(path), start=1):
-        found = units.encode(line)
+    for number, found in enumerate(units.encode_all(list(read_lines(path))), start=1):
         if not found:
             empty += 1
             continue

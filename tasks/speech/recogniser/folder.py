@@ -1,4 +1,5 @@
-"""A recogniser on disk: ``model.safetensors``, ``units.model``, ``statistics.json`` and ``settings.json``.
+"""A recogniser on disk: ``model.safetensors``, ``units.model`` (or one for each language, ``units.en.model``),
+``statistics.json`` and ``settings.json``.
 
 ``settings.json`` holds the recogniser's description and the SHA-256 of the other files, so that a damaged or
 mixed-up folder is found out when it is read. Nothing is pickled.
@@ -12,6 +13,7 @@ that is allowed, from the network. The weights are read with ``weights_only=True
 import hashlib
 import json
 import pickle
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -153,7 +155,8 @@ def save_recogniser(
             "inverse_deviation": recogniser.feature_statistics.inverse_deviation.tolist(),
         }
     ).encode()
-    contents = {WEIGHTS: weights, UNITS: recogniser.units.model, STATISTICS: statistics}
+    contents = {WEIGHTS: weights, STATISTICS: statistics}
+    contents |= dict(zip(_unit_files(recogniser.units.languages), recogniser.units.models, strict=True))
     document = {
         "format": FORMAT,
         "kind": KIND,
@@ -177,18 +180,24 @@ def load_recogniser(folder: str | Path) -> Recogniser:
     """
     folder = Path(folder)
     document = read_settings(folder, KIND, FORMAT, ["description", "files"], "recogniser", "train-recogniser")
-    contents = {
-        name: checked_content(folder / name, document["files"][name], "recogniser")
-        for name in (WEIGHTS, UNITS, STATISTICS)
-    }
     where = f"{folder / SETTINGS}: description"
     description = check_settings(RecogniserDescription, document["description"], where)
-    units = Units(contents[UNITS])
+    unit_files = _unit_files(description.unit_languages)
+    contents = {
+        name: checked_content(folder / name, document["files"].get(name, ""), "recogniser")
+        for name in (WEIGHTS, STATISTICS, *unit_files)
+    }
+    units = Units(*(contents[name] for name in unit_files), languages=description.unit_languages)
     parts = json.loads(contents[STATISTICS])
     statistics = FeatureStatistics(*(torch.tensor(parts[name]) for name in ("mean", "inverse_deviation")))
     model = make_model(description.architecture, description.features, len(units) + 1)
     model.load_state_dict({name: value.float() for name, value in read_tensors(contents[WEIGHTS]).items()})
     return Recogniser(model.eval(), units, statistics, description, _hash_of(document))
+
+
+def _unit_files(languages: Sequence[str]) -> list[str]:
+    """One for each language that has units of its own."""
+    return [f"units.{language}.model" for language in languages] or [UNITS]
 
 
 def _hash_of(document: dict[str, Any]) -> str:

@@ -129,6 +129,12 @@ class ValidSpeech:
         rows = sorted(range(min(limit, len(speech.texts))), key=lambda row: (float(speech.seconds[row]), row))
         heard = [(speech.texts[row], speech.features(row, 0)) for row in rows]
         self.texts = [text for text, features in heard if features is not None]
+        languages = speech.languages
+        self._languages = [
+            None if languages is None else languages[row]
+            for row, (_, features) in zip(rows, heard, strict=True)
+            if features is not None
+        ]
         self.features = [statistics.normalise(features) for _, features in heard if features is not None]
         if not self.texts:
             raise SpeechError("nothing can be heard in the held-out speech; give other speech to measure progress on")
@@ -141,10 +147,12 @@ class ValidSpeech:
         """
         network.eval()
         texts, features = self.texts[rank::ranks], self.features[rank::ranks]
+        languages = self._languages[rank::ranks]
         loss, units, found = 0.0, 0, []
         for start in range(0, len(texts), _BATCH):
             part = features[start : start + _BATCH]
-            targets = [self.units.encode(text) for text in texts[start : start + _BATCH]]
+            spelled = zip(texts[start : start + _BATCH], languages[start : start + _BATCH], strict=True)
+            targets = [self.units.encode(text, of_words) for text, of_words in spelled]
             encoded = transcribe(network.model, part, self.architecture)
             loss += self._loss(network, encoded, targets)
             units += sum(map(len, targets))

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from tasks.errors import SpeechError
@@ -145,6 +146,8 @@ class RecogniserDescription(Settings):
     """What its weights come from, in a few words, such as ``trained on synthetic speech``."""
     synthetic: bool
     """Whether it has learned from synthesised speech."""
+    unit_languages: list[str] = Field(default=[], exclude_if=lambda languages: not languages)
+    """Languages whose units stand in blocks, in their order; empty: units of one language, or of all together."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tasks.languages.word_lists import Languages
 from tasks.settings.base import Settings, refuse_out_of_order
 from tasks.settings.seeds import Seed
 from tasks.speech.audio.settings import SynthesisSettings
@@ -46,6 +47,9 @@ class UnitSettings(Settings):
     """Pieces without the blank; paper's kind of recogniser: 4,096."""
     sentences: int = Field(default=100_000, ge=1)
     """Training sentences that the pieces are learned from, the first ones."""
+    pooled: bool = False
+    """Of a recogniser for several languages: one set of pieces for all of them. Else each language has its own, as
+    many, block behind block (``size`` is that of all together), so that each unit tells its language."""
 
 
 class RecogniserArchitecture(Settings):
@@ -162,6 +166,9 @@ class TrainedRecogniser(Settings):
     """A recogniser that is trained from scratch."""
 
     kind: Literal["trained"] = "trained"
+    languages: Languages = Field(default=[], exclude_if=lambda languages: not languages)
+    """Two languages or more that it is to know, such as ``[en, es]``: each word is spoken, and spelled, in that which
+    the manifest says or which it is told to have. Empty: one language."""
     features: FeatureSettings = FeatureSettings()
     augmentation: AugmentationSettings = AugmentationSettings()
     units: UnitSettings = UnitSettings()
@@ -171,6 +178,15 @@ class TrainedRecogniser(Settings):
     """How sentences are spoken where it is trained on text; held-out text is spoken by the voices of ``dev``."""
     store: Literal["float32", "float16"] = "float16"
     """Number type of the weights on disk; they are float32 in memory."""
+
+    @model_validator(mode="after")
+    def _check_languages(self) -> Self:
+        if self.synthesis.languages and self.synthesis.languages != self.languages:
+            raise ValueError(
+                f"synthesis.languages is {self.synthesis.languages!r} and languages {self.languages!r}; give languages "
+                "alone"
+            )
+        return self
 
     @model_validator(mode="after")
     def _check_rates(self) -> Self:

@@ -6,8 +6,9 @@ same ones.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 
 import numpy as np
 import torch
@@ -93,7 +94,8 @@ class SpeechBatches:
         self.architecture, self.training, self.augmentation = architecture, training, augmentation
         self.plan = plan or RankPlan()
         self.seed = training.seed
-        self.targets = [units.encode(text) for text in speech.texts]
+        languages: Iterable[Sequence[str | None] | None] = speech.languages or repeat(None, len(speech.texts))
+        self.targets = [units.encode(text, of_words) for text, of_words in zip(speech.texts, languages, strict=True)]
         self.epochs = math.ceil(training.epochs)
         self.steps = [len(self.order(epoch)) for epoch in range(self.epochs)]
         self.start = (0, 0)

@@ -12,13 +12,14 @@ from torch import Tensor
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import SpeechError
 from tasks.language_model.normalisation import normalise
+from tasks.languages.word_languages import spoken_languages
 from tasks.speech.audio.audio_file import read_audio
 from tasks.speech.audio.manifest import Utterance, read_manifest, recording_seconds
 from tasks.speech.audio.settings import SynthesisSettings
 from tasks.speech.recogniser.recogniser import log_mel
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserTraining
 from tasks.speech.synthesis.espeak import Synthesiser
-from tasks.speech.synthesis.synthetic_corpus import draw_noise, draw_voice, synthesise, why_not_spoken
+from tasks.speech.synthesis.synthetic_corpus import draw_noise, draw_voices, synthesise, why_not_spoken
 
 SHORTEST_SECONDS = 0.1
 """No word is shorter, and the encoder needs some frames."""
@@ -31,6 +32,8 @@ class TrainingSpeech(ABC):
 
     texts: list[str]
     """Normalised words of each utterance."""
+    languages: list[Sequence[str | None]] | None = None
+    """The language of each of these words, where there are several languages."""
     seconds: np.ndarray
     """Length of each, at least about; float64 (N,)."""
     left_out: Counter[str]
@@ -55,7 +58,13 @@ class TrainingSpeech(ABC):
 class RecordedSpeech(TrainingSpeech):
     """The recordings of a manifest; their features are kept in memory if wanted."""
 
-    def __init__(self, manifest: str | Path, features: FeatureSettings, training: RecogniserTraining) -> None:
+    def __init__(
+        self,
+        manifest: str | Path,
+        features: FeatureSettings,
+        training: RecogniserTraining,
+        languages: Sequence[str] = (),
+    ) -> None:
         """Raises ``SpeechError`` that lists what is wrong with the manifest or the recordings, or where nothing is left
         to use."""
         self.settings = features
@@ -87,6 +96,12 @@ class RecordedSpeech(TrainingSpeech):
         self.utterances = chosen
         self.seconds = np.array(seconds)
         self.synthetic = any(utterance.synthetic for utterance in chosen)
+        if languages:
+            told = spoken_languages(languages, [utterance.text for utterance in chosen])
+            self.languages = [
+                _of_words(utterance.text, utterance.languages or of_tokens)
+                for utterance, of_tokens in zip(chosen, told, strict=True)
+            ]
         self._kept: list[Tensor | None] | None = [None] * len(chosen) if training.keep_features else None
 
     def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> Tensor:
@@ -109,6 +124,11 @@ class RecordedSpeech(TrainingSpeech):
         for utterance, text, seconds in zip(self.utterances, self.texts, self.seconds, strict=True):
             digest.update(f"{utterance.utterance_id}\0{text}\0{seconds}\n".encode())
         return digest.hexdigest()
+
+
+def _of_words(text: str, of_tokens: Sequence[str | None]) -> list[str | None]:
+    """The languages of the normalised words, given those of the white-space words."""
+    return [code for token, code in zip(text.split(), of_tokens, strict=True) for _ in normalise(token)]
 
 
 def wrong_length(words: Sequence[str], training: RecogniserTraining) -> str | None:
@@ -156,6 +176,10 @@ class SyntheticSpeech(TrainingSpeech):
             sentences = [sentences[i] for i in drawn]
         self._sentences = sentences
         self.texts = [" ".join(normalise(sentence)) for sentence in sentences]
+        self._of_tokens: list[list[str]] | None = None
+        if synthesis.languages:
+            self._of_tokens = list(spoken_languages(synthesis.languages, sentences))
+            self.languages = [_of_words(*each) for each in zip(sentences, self._of_tokens, strict=True)]
         self.seconds = np.array([0.3 + len(text) / _SPOKEN_CHARACTERS_PER_SECOND for text in self.texts])
         self._synthesiser = Synthesiser()
 
@@ -165,10 +189,10 @@ class SyntheticSpeech(TrainingSpeech):
         ``is_quiet``: without its noise. ``None`` where the synthesiser says nothing, which is counted.
         """
         generator = np.random.default_rng([self.seed, epoch, index, _VOICE_STREAM])
-        voice = draw_voice(self.synthesis, generator)
+        voices = draw_voices(self.synthesis, generator, self._synthesiser)
         samples = synthesise(
             self._sentences[index],
-            voice,
+            next(iter(voices.values())) if self._of_tokens is None else [voices[of] for of in self._of_tokens[index]],
             None if is_quiet else draw_noise(self.synthesis, generator),
             generator,
             sample_rate=self.settings.sample_rate,

@@ -23,7 +23,7 @@ from tasks.speech.recogniser.recogniser import (
 from tasks.speech.recogniser.settings import TrainedRecogniser
 from tasks.speech.recogniser.speech_batches import SpeechBatches
 from tasks.speech.recogniser.training_speech import RecordedSpeech, SyntheticSpeech, TrainingSpeech
-from tasks.speech.recogniser.units import train_units
+from tasks.speech.recogniser.units import train_language_units, train_units
 from tasks.training.checkpoints import CheckpointStore, hash_of, work_key
 from tasks.training.ranks.plan import RankPlan
 from tasks.training.stage import Log, TrainingFrame, open_checkpoints
@@ -63,6 +63,7 @@ def train_on_speech(
                 architecture=settings.architecture,
                 origin="trained on synthetic speech" if work.speech.synthetic else "trained on recordings",
                 synthetic=work.speech.synthetic,
+                unit_languages=list(work.units.languages),
             )
             recogniser = Recogniser(work.network.model, work.units, work.statistics, description)
             found = save_recogniser(files.output, recogniser, store=settings.store)
@@ -87,7 +88,12 @@ class _Work:
             manifest, text = (None, files.valid) if files.input is not None else (files.valid, None)
             self.valid = self._speech(manifest, text, settings.synthesis.model_copy(update=held_out))
         training = settings.training
-        self.units = train_units(self.speech.texts, settings.units.size, settings.units.sentences)
+        units = settings.units
+        if self.speech.languages is None or units.pooled:
+            self.units = train_units(self.speech.texts, units.size, units.sentences)
+        else:
+            texts = zip(self.speech.texts, self.speech.languages, strict=True)
+            self.units = train_language_units(texts, settings.languages, units.size, units.sentences)
         self.statistics = self._statistics()
         blank = self.units.blank
         model = make_model(settings.architecture, settings.features, blank + 1, training.seed)
@@ -98,7 +104,9 @@ class _Work:
     def _speech(self, manifest: str | None, text: str | None, synthesis: SynthesisSettings) -> TrainingSpeech:
         settings = self.settings
         if manifest is not None:
-            return RecordedSpeech(manifest, settings.features, settings.training)
+            return RecordedSpeech(manifest, settings.features, settings.training, settings.languages)
+        if settings.languages:
+            synthesis = synthesis.model_copy(update={"languages": settings.languages})
         return SyntheticSpeech(str(text), synthesis, settings.features, settings.training)
 
     def _statistics(self) -> FeatureStatistics:

@@ -3,32 +3,47 @@
 import hashlib
 import io
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
 
 from tasks.errors import ModelError, SpeechError
 from tasks.language_model.normalisation import normalise
+from tasks.languages.word_languages import spoken_languages
 
 WORD_BEGIN = "\u2581"
 """Mark of a piece that begins a word."""
 
 
 class Units:
-    """Pieces of a SentencePiece model; the blank is the id behind the last piece."""
+    """Pieces of a SentencePiece model, or of one for each language, block behind block, so that a unit says its
+    language (Dhawan and others, 2023, "Unified model for code-switching speech recognition and language identification
+    based on concatenated tokenizer"); the blank is the id behind the last piece."""
 
-    def __init__(self, model: bytes):
-        """``model`` is a serialised SentencePiece model. Raises ``ModelError`` where it is none."""
+    def __init__(self, *models: bytes, languages: Sequence[str] = ()):
+        """``models`` are serialised SentencePiece models: one, or one for each of the ``languages``.
+
+        Raises ``ModelError`` where one is none.
+        """
         from sentencepiece import SentencePieceProcessor
 
-        self.model = model
+        self.models, self.languages = models, tuple(languages)
         try:
-            self._processor = SentencePieceProcessor(model_proto=model)
+            self._processors = [SentencePieceProcessor(model_proto=model) for model in models]
         except RuntimeError:
             raise ModelError("the units are no SentencePiece model; fetch or make the recogniser again") from None
-        self.pieces: list[str] = [self._processor.id_to_piece(i) for i in range(self._processor.get_piece_size())]
+        sizes = [processor.get_piece_size() for processor in self._processors]
+        self._begins = [sum(sizes[:block]) for block in range(len(sizes))]
+        self.pieces: list[str] = [
+            processor.id_to_piece(i)
+            for processor, size in zip(self._processors, sizes, strict=True)
+            for i in range(size)
+        ]
         self._without_text = {
-            i
-            for i in range(len(self.pieces))
-            if self._processor.is_unknown(i) or self._processor.is_control(i) or self._processor.is_unused(i)
+            begin + i
+            for processor, size, begin in zip(self._processors, sizes, self._begins, strict=True)
+            for i in range(size)
+            if processor.is_unknown(i) or processor.is_control(i) or processor.is_unused(i)
         }
 
     def __len__(self) -> int:
@@ -41,18 +56,87 @@ class Units:
 
     @property
     def hash(self) -> str:
-        """SHA-256 of the SentencePiece model."""
-        return hashlib.sha256(self.model).hexdigest()
+        """SHA-256 of the SentencePiece models."""
+        return hashlib.sha256(b"".join(self.models)).hexdigest()
 
-    def encode(self, text: str) -> list[int]:
-        """Ids of the pieces of a text, which is normalised first."""
-        ids: list[int] = self._processor.encode(" ".join(normalise(text)))
+    def encode(self, text: str, languages: Sequence[str | None] | None = None) -> list[int]:
+        """Ids of the pieces of a text, which is normalised first.
+
+        ``languages``: of each white-space word, where units have languages; a word of none goes with that before it.
+        """
+        if not self.languages:
+            found: list[int] = self._processors[0].encode(" ".join(normalise(text)))
+            return found
+        tokens = zip(text.split(), languages or (), strict=True)
+        spoken = [(language, word) for token, language in tokens for word in normalise(token)]
+        ids: list[int] = []
+        block = next((self.languages.index(language) for language, _ in spoken if language in self.languages), 0)
+        for language, run in itertools.groupby(spoken, key=lambda word: word[0]):
+            block = self.languages.index(language) if language in self.languages else block
+            text = " ".join(word for _, word in run)
+            ids += [self._begins[block] + i for i in self._processors[block].encode(text)]
         return ids
+
+    def encode_all(self, texts: Sequence[str]) -> Iterator[list[int]]:
+        """Ids of the pieces of each text; the languages of the words are told from all of them."""
+        if not self.languages:
+            return map(self.encode, texts)
+        return map(self.encode, texts, spoken_languages(self.languages, texts))
 
     def decode(self, ids: Iterable[int]) -> str:
         """The words that pieces spell; blanks, unknown and control pieces spell nothing."""
         text = [self.pieces[i] for i in ids if i != self.blank and i not in self._without_text]
         return " ".join("".join(text).replace(WORD_BEGIN, " ").split())
+
+    def languages_of(self, ids: Iterable[int]) -> list[str]:
+        """The language of each word of ``decode``: that of the unit that begins it."""
+        blocks = np.searchsorted(self._begins, np.arange(len(self.pieces)), side="right") - 1
+        found, before = [], " "
+        for i in ids:
+            if i == self.blank or i in self._without_text:
+                continue
+            for letter in self.pieces[i].replace(WORD_BEGIN, " "):
+                if before == " " and letter != " ":
+                    found.append(self.languages[blocks[i]])
+                before = letter
+        return found
+
+    def bias(self, of_languages: Mapping[str, float | None]) -> "np.ndarray | None":
+        """What is added to the log-probability of each unit and the blank, float32 (V,), given what is for a language;
+        ``None`` for a language: its units never come out. ``None`` where nothing is added.
+
+        Raises ``SpeechError`` for a language that the units do not have.
+        """
+        if not of_languages:
+            return None
+        if unknown := sorted(of_languages.keys() - set(self.languages)):
+            has = ", ".join(self.languages) or "none: its units do not tell languages"
+            raise SpeechError(f"speech.search.language_bias: the recogniser has no language {unknown[0]!r} ({has})")
+        added = np.zeros(len(self.pieces) + 1, dtype=np.float32)
+        for language, begin, end in zip(
+            self.languages, self._begins, [*self._begins[1:], len(self.pieces)], strict=True
+        ):
+            value = of_languages.get(language, 0.0)
+            added[begin:end] = -np.inf if value is None else value
+        return added
+
+
+def train_language_units(
+    texts: Iterable[tuple[str, Sequence[str | None]]], languages: Sequence[str], size: int, limit: int
+) -> Units:
+    """``size`` pieces in all, as many of each language, learned from its stretches in the first ``limit`` texts.
+
+    A text has the languages of its white-space words. Raises what ``train_units`` does.
+    """
+    stretches: dict[str, list[str]] = {language: [] for language in languages}
+    for text, of_words in itertools.islice(texts, limit):
+        words = zip(of_words, text.split(), strict=True)
+        for language, run in itertools.groupby(words, key=lambda word: word[0]):
+            if language is not None:
+                stretches[language].append(" ".join(word for _, word in run))
+    each = size // len(languages)
+    models = [train_units(stretches[language], each, len(stretches[language])).models[0] for language in languages]
+    return Units(*models, languages=languages)
 
 
 def train_units(sentences: Iterable[str], size: int, limit: int) -> Units:

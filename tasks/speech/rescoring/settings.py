@@ -22,6 +22,9 @@ class SearchSettings(Settings):
     length_normalisation: Literal["always", "final", "never"] = "always"
     """Whether scores are divided by the number of units plus 2 when hypotheses are compared: ``always``, after each
     frame and at the end, as torchaudio does; ``final``, at the end alone; or ``never``."""
+    language_bias: dict[str, float | None] = Field(default={}, exclude_if=lambda bias: not bias)
+    """By language of a recogniser whose units tell theirs: what is added to the log-probabilities of its units, in
+    nats, before they are made to add up again; ``null``: the language never comes out."""
     batch_utterances: int = Field(default=512, ge=1)
     """Utterances that are searched at once, those of like length together; it changes speed and memory alone."""
 

@@ -105,11 +105,13 @@ def beam_search(
     encoded: list[Tensor],
     settings: SearchSettings,
     fusion: "ShallowFusion | None" = None,
+    bias: "np.ndarray | None" = None,
 ) -> list[list[Hypothesis]]:
     """The best hypotheses of each utterance, the best one first.
 
     ``recogniser_model`` is a ``torchaudio.models.RNNT`` in evaluation mode, ``encoded`` what its encoder makes of each
-    utterance (frames, D); blank is its last symbol. An utterance without a frame has the empty hypothesis alone.
+    utterance (frames, D); blank is its last symbol. ``bias`` (V,) is added to the scores of its symbols. An
+    utterance without a frame has the empty hypothesis alone.
     """
     device = next(recogniser_model.parameters()).device
     order = sorted(range(len(encoded)), key=lambda index: -len(encoded[index]))
@@ -123,7 +125,7 @@ def beam_search(
         for begin in range(0, len(order), settings.batch_utterances):
             chosen = order[begin : begin + settings.batch_utterances]
             frames = [encoded[index].to(device=device, dtype=torch.float32) for index in chosen]
-            batch = _Batch(recogniser_model, blank, frames, settings, fusion)
+            batch = _Batch(recogniser_model, blank, frames, settings, fusion, bias)
             for index, hypotheses in zip(chosen, batch.search(), strict=True):
                 found[index] = hypotheses
             bar.update(len(chosen))
@@ -145,9 +147,16 @@ class _Batch:
     """The search of a batch of utterances, the longest first."""
 
     def __init__(
-        self, model: Any, blank: int, frames: list[Tensor], settings: SearchSettings, fusion: "ShallowFusion | None"
+        self,
+        model: Any,
+        blank: int,
+        frames: list[Tensor],
+        settings: SearchSettings,
+        fusion: "ShallowFusion | None",
+        bias: "np.ndarray | None",
     ) -> None:
         self.model, self.blank, self.settings, self.fusion = model, blank, settings, fusion
+        self.bias = None if bias is None else torch.from_numpy(bias).to(frames[0].device)
         self.lengths = np.array([len(utterance) for utterance in frames])
         self.frames = torch.nn.utils.rnn.pad_sequence(frames)  # (T, N, D)
         self.tree = SequenceTree(blank)
@@ -219,6 +228,8 @@ class _Batch:
         logits = joined[: len(nodes), 0, 0]
         if self.settings.temperature != 1:
             logits = logits / self.settings.temperature
+        if self.bias is not None:
+            logits = logits + self.bias
         return torch.log_softmax(logits, dim=1).cpu().numpy()
 
     def _emit(

@@ -11,7 +11,8 @@ import ctypes
 import os
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tasks.errors import ResourceError, SpeechError
 
@@ -32,7 +33,35 @@ _QUIET = 25
 """Volume at which no voice is clipped; 100 is the library's own."""
 _SEED = 1
 _lock = threading.Lock()
-_Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.c_void_p)
+_WORD, _LAST_EVENT = 1, 0
+
+
+class _Event(ctypes.Structure):
+    """``espeak_EVENT`` of the library's ``speak_lib.h``."""
+
+    _fields_ = (
+        ("type", ctypes.c_int),
+        ("unique_identifier", ctypes.c_uint),
+        ("text_position", ctypes.c_int),
+        ("length", ctypes.c_int),
+        ("audio_position", ctypes.c_int),
+        ("sample", ctypes.c_int),
+        ("user_data", ctypes.c_void_p),
+        ("id", ctypes.c_char * 8),
+    )
+
+
+_Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event))
+
+
+class Speech(NamedTuple):
+    """A text spoken."""
+
+    samples: "numpy.ndarray"
+    """int16 (samples,) at 22,050 Hz."""
+    words: dict[int, int]
+    """Where words begin in the text, in characters, and the sample at which each begins. Two words that the library
+    says as one (``of the``) have one entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +69,8 @@ class Voice:
     """Who speaks, and how."""
 
     accent: str
-    """Variety of English, a file of eSpeak NG's such as ``en-US`` or ``en-GB-x-rp`` (``en`` is British English)."""
+    """Variety of a language, a file of eSpeak NG's such as ``en-US``, ``en-GB-x-rp`` or ``es-419`` (``en`` is British
+    English)."""
     timbre: str
     """Vocal tract and larynx, a file of eSpeak NG's ``voices/!v`` such as ``f3`` or ``Andy``."""
     rate: int = 175
@@ -69,9 +99,19 @@ class Synthesiser:
             ) from None
         self._library = espeakng_loader.get_library_path()
         self._data = espeakng_loader.get_data_path()
+        languages = Path(self._data, "lang")
+        files = sorted(path for path in languages.rglob("*") if path.is_file())
+        self._accents = {path.name: path.relative_to(languages).as_posix() for path in files}
 
     def speak(self, text: str, voice: Voice) -> "numpy.ndarray":
         """The text spoken, int16 (samples,) at 22,050 Hz; empty where there is nothing to speak.
+
+        Raises what ``speak_words`` raises.
+        """
+        return self.speak_words(text, voice).samples
+
+    def speak_words(self, text: str, voice: Voice) -> Speech:
+        """The text spoken, and where its words begin.
 
         Raises ``SpeechError`` where the voice is not there, ``ResourceError`` where the library cannot be loaded.
         """
@@ -81,20 +121,30 @@ class Synthesiser:
         with _lock:
             library = self._load()
             try:
-                speech = self._speak(library, text, voice)
+                speech, words = self._speak(library, text, voice)
             finally:
                 library.espeak_Terminate()
                 _unload(library)
-        return numpy.frombuffer(speech, dtype=numpy.int16)
+        return Speech(numpy.frombuffer(speech, dtype=numpy.int16), words)
+
+    def accents(self, language: str) -> list[str]:
+        """Varieties of a language (``es``: ``es``, ``es-419``); ``SpeechError`` where there is none."""
+        found = [name for name in self._accents if name == language or name.startswith(f"{language}-")]
+        if not found:
+            raise SpeechError(
+                f"eSpeak NG has no voice for the language {language!r}; its folder "
+                f"{os.path.join(self._data, 'lang')!r} lists what it has"
+            )
+        return found
 
     def _check(self, voice: Voice) -> None:
         # eSpeak NG speaks with its default where a timbre is not there.
-        timbre = os.path.join(self._data, "voices", "!v", voice.timbre)
-        accent = os.path.join(self._data, "lang", "gmw", voice.accent)
-        for kind, value, path in (("timbre", voice.timbre, timbre), ("accent", voice.accent, accent)):
-            if not value or os.sep in value or not os.path.isfile(path):
-                folder = os.path.dirname(path)
-                raise SpeechError(f"eSpeak NG has no {kind} {value!r}; its folder {folder!r} lists what it has")
+        timbres, timbre = os.path.join(self._data, "voices", "!v"), voice.timbre
+        if not timbre or os.sep in timbre or not os.path.isfile(os.path.join(timbres, timbre)):
+            raise SpeechError(f"eSpeak NG has no timbre {timbre!r}; its folder {timbres!r} lists what it has")
+        if voice.accent not in self._accents:
+            folder = os.path.join(self._data, "lang")
+            raise SpeechError(f"eSpeak NG has no accent {voice.accent!r}; its folder {folder!r} lists what it has")
 
     def _load(self) -> Any:
         if _is_loaded(self._library):
@@ -114,18 +164,24 @@ class Synthesiser:
             )
         return library
 
-    @staticmethod
-    def _speak(library: Any, text: str, voice: Voice) -> bytes:
+    def _speak(self, library: Any, text: str, voice: Voice) -> tuple[bytes, dict[int, int]]:
         pieces: list[bytes] = []
+        words: dict[int, int] = {}
 
-        def keep(samples: Any, count: int, _events: Any) -> int:
+        def keep(samples: Any, count: int, events: Any) -> int:
             if samples and count:
                 pieces.append(ctypes.string_at(samples, 2 * count))
+            place = 0
+            while (event := events[place]).type != _LAST_EVENT:
+                if event.type == _WORD:
+                    # Of two words that begin at one place the library means the first.
+                    words.setdefault(event.text_position - 1, event.sample)
+                place += 1
             return 0
 
         callback = _Callback(keep)
         library.espeak_SetSynthCallback(callback)
-        if library.espeak_SetVoiceByName(f"gmw/{voice.name}".encode()):
+        if library.espeak_SetVoiceByName(f"{self._accents[voice.accent]}+{voice.timbre}".encode()):
             raise SpeechError(f"eSpeak NG cannot speak with the voice {voice.name!r}")
         numbers = ((_RATE, voice.rate), (_VOLUME, _QUIET), (_PITCH, voice.pitch), (_PITCH_RANGE, voice.pitch_range))
         for parameter, number in numbers:
@@ -135,9 +191,9 @@ class Synthesiser:
         # A NUL ends the text and other control characters are commands to eSpeak NG.
         encoded = "".join(character if character.isprintable() else " " for character in text).encode() + b"\0"
         if library.espeak_Synth(encoded, ctypes.c_size_t(len(encoded)), 0, 1, 0, _UTF8, None, None):
-            return b""
+            return b"", {}
         library.espeak_Synchronize()
-        return b"".join(pieces)
+        return b"".join(pieces), words
 
 
 def _is_loaded(path: str) -> bool:

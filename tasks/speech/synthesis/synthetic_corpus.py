@@ -9,10 +9,12 @@ are eSpeak NG's robots, echoes, whispers, croaks and cartoon voices, and timbres
 family, such as the variants of one formant table, stay in one set.
 """
 
+import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import repeat
 from pathlib import Path
 
 import numpy
@@ -24,10 +26,11 @@ from tasks.corpora.text_lines import read_lines
 from tasks.errors import SpeechError
 from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder
 from tasks.language_model.normalisation import normalise
+from tasks.languages.word_languages import spoken_languages
 from tasks.speech.audio.audio_file import resample
 from tasks.speech.audio.manifest import Utterance, write_manifest
 from tasks.speech.audio.settings import NoiseKind, SynthesisSettings, VoiceSet
-from tasks.speech.synthesis.espeak import SAMPLE_RATE, Synthesiser, Voice
+from tasks.speech.synthesis.espeak import SAMPLE_RATE, Speech, Synthesiser, Voice
 
 _SPEECH_CORNER = 500.0
 """Hz above which the long-term spectrum of speech falls, by about 9 dB an octave (Byrne et al. 1994)."""
@@ -107,16 +110,30 @@ TIMBRES: dict[VoiceSet, tuple[str, ...]] = {
 }
 """Files of ``voices/!v``."""
 
+ENGLISH = "en"
 
-def draw_voice(settings: SynthesisSettings, generator: numpy.random.Generator) -> Voice:
-    """A speaker of the set with rate, pitch and range of pitch, each drawn evenly between the settings' limits."""
-    return Voice(
-        accent=str(generator.choice(ACCENTS[settings.voice_set])),
+
+def draw_voices(
+    settings: SynthesisSettings, generator: numpy.random.Generator, synthesiser: Synthesiser
+) -> dict[str, Voice]:
+    """A speaker of the set with rate, pitch and range of pitch, each drawn evenly between the settings' limits, as a
+    voice for each of the settings' languages: the same, but for the accent.
+
+    Sets share no English accent. Other languages have few, which all sets have.
+    """
+    accents = {
+        language: ACCENTS[settings.voice_set] if language == ENGLISH else synthesiser.accents(language)
+        for language in settings.languages or [ENGLISH]
+    }
+    first, *others = accents
+    voice = Voice(
+        accent=str(generator.choice(accents[first])),
         timbre=str(generator.choice(TIMBRES[settings.voice_set])),
         rate=int(generator.integers(settings.minimum_rate, settings.maximum_rate, endpoint=True)),
         pitch=int(generator.integers(settings.minimum_pitch, settings.maximum_pitch, endpoint=True)),
         pitch_range=int(generator.integers(settings.minimum_pitch_range, settings.maximum_pitch_range, endpoint=True)),
     )
+    return {first: voice} | {code: replace(voice, accent=str(generator.choice(accents[code]))) for code in others}
 
 
 _LEVEL = -26.0
@@ -124,11 +141,13 @@ _LEVEL = -26.0
 _SILENCE_BEFORE, _SILENCE_AFTER = 0.1, 0.2
 """Seconds. A recording does not begin and end with the first and last sound, and a streaming recogniser that has heard
 the last one needs some more frames to say it."""
+_SEAM = round(0.005 * SAMPLE_RATE)
+"""Samples over which one voice gives way to the next."""
 
 
 def synthesise(
     text: str,
-    voice: Voice,
+    voices: Voice | Sequence[Voice],
     noise: Noise | None,
     generator: numpy.random.Generator,
     *,
@@ -137,10 +156,19 @@ def synthesise(
 ) -> torch.Tensor:
     """A sentence spoken, float32 (samples,) in [-1, 1] at ``sample_rate`` Hz; empty where nothing can be spoken.
 
-    ``generator`` makes the noise and nothing else: without noise it is not used. The words are those of
-    ``normalise(text)``. Raises what ``Synthesiser.speak`` raises.
+    ``voices``: one for all words, or one for each white-space word of ``text``: each speaks the whole sentence, and
+    what is heard is cut together where words begin. So a change of voice brings no pause, and the word before it is not
+    drawn out, as it is where eSpeak NG is asked to change its voice (it ends a clause there). ``generator`` makes the
+    noise and nothing else: without noise it is not used. The words are those of ``normalise(text)``. Raises what
+    ``Synthesiser.speak`` raises.
     """
-    raw = (synthesiser or Synthesiser()).speak(spoken_text(text), voice)
+    synthesiser = synthesiser or Synthesiser()
+    spoken = spoken_text(text)
+    if isinstance(voices, Voice):
+        raw = synthesiser.speak(spoken, voices)
+    else:
+        each = [voice for token, voice in zip(text.split(), voices, strict=True) for _ in normalise(token)]
+        raw = _cut_together(spoken, each, synthesiser)
     if not raw.any():
         return torch.zeros(0)
     speech = resample(torch.from_numpy(raw.astype(numpy.float32) / 32768), SAMPLE_RATE, sample_rate)
@@ -151,6 +179,38 @@ def synthesise(
         amplitude = 10 ** ((_LEVEL - noise.signal_to_noise) / 20)
         speech += amplitude * torch.from_numpy(make_noise(noise.kind, len(speech), sample_rate, generator))
     return speech.clamp_(-1.0, 1.0)
+
+
+def _cut_together(text: str, voices: Sequence[Voice], synthesiser: Synthesiser) -> numpy.ndarray:
+    """A spoken text whose white-space words have these voices, int16 (samples,)."""
+    if len(set(voices)) < 2:
+        return synthesiser.speak(text, voices[0]) if voices else numpy.zeros(0, dtype=numpy.int16)
+    speeches = {voice: synthesiser.speak_words(text, voice) for voice in dict.fromkeys(voices)}
+    begins = [match.start() for match in re.finditer(r"\S+", text)]
+    parts: list[numpy.ndarray] = []
+    last = 0
+    for place, (voice, following) in enumerate(zip(voices, [*voices[1:], None], strict=True), start=1):
+        if voice == following:
+            continue
+        samples = speeches[voice].samples
+        begin = _sample(speeches[voice], begins[last]) if parts else 0
+        end = len(samples) if following is None else _sample(speeches[voice], begins[place])
+        part = samples[begin : end if following is None else end + _SEAM].astype(numpy.float64)
+        if parts:
+            # The voice before goes on for so long while this one begins.
+            seam = min(_SEAM, len(part), len(parts[-1]))
+            rising = numpy.linspace(0, 1, seam)
+            part[:seam] = part[:seam] * rising + parts[-1][len(parts[-1]) - seam :] * (1 - rising)
+            parts[-1] = parts[-1][: len(parts[-1]) - seam]
+        parts.append(part)
+        last = place
+    return numpy.concatenate(parts).round().astype(numpy.int16)
+
+
+def _sample(speech: Speech, position: int) -> int:
+    """The sample at which the word at this place of the text begins; of two words said as one, in proportion."""
+    places = sorted(speech.words)
+    return round(float(numpy.interp(position, places, [speech.words[place] for place in places])))
 
 
 DIGITS = "digits"
@@ -225,23 +285,29 @@ def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisS
     """Write a FLAC file per sentence and ``manifest.jsonl`` into a folder, complete or not at all.
 
     Utterances are named by the voice set and the number of their line. Voice and noise of a line depend on the seed
-    and that number alone, so a line sounds the same whatever else is spoken. Raises ``SpeechError`` where no sentence
+    and that number alone, so a line sounds the same whatever else is spoken; of several languages, that of each word is
+    told from all sentences. Raises ``SpeechError`` where no sentence
     is left, or where ``output`` is a folder with other things in it.
     """
     synthesiser = Synthesiser()
     _check_output(Path(output))
     tally = SynthesisTally()
     sentences = list(_chosen(text, settings, tally))
+    languages: Iterator[list[str] | None] = repeat(None)
+    if settings.languages:
+        languages = spoken_languages(settings.languages, [sentence for _, sentence in sentences])
     with atomic_folder(output, private=True) as folder:
         utterances = []
-        for number, sentence in tqdm(sentences, desc="speaking", unit=" sentences", disable=None, leave=False):
+        bar = tqdm(sentences, desc="speaking", unit=" sentences", disable=None, leave=False)
+        for (number, sentence), of_words in zip(bar, languages, strict=False):
             name = f"{settings.voice_set}-{number:07d}"
-            spoken = _speak(sentence, number, settings, folder / f"{name}.flac", synthesiser)
+            spoken = _speak(sentence, of_words, number, settings, folder / f"{name}.flac", synthesiser)
             if spoken is None:
                 tally.left_out[NOT_SPOKEN] += 1
                 continue
             speaker, seconds = spoken
-            utterances.append(Utterance(name, folder / f"{name}.flac", sentence, speaker, synthetic=True))
+            audio = folder / f"{name}.flac"
+            utterances.append(Utterance(name, audio, sentence, speaker, synthetic=True, languages=of_words))
             tally.utterances += 1
             tally.words += len(normalise(sentence))
             tally.seconds += seconds
@@ -282,14 +348,20 @@ def _chosen(text: str | Path, settings: SynthesisSettings, tally: SynthesisTally
 
 
 def _speak(
-    sentence: str, number: int, settings: SynthesisSettings, path: Path, synthesiser: Synthesiser
+    sentence: str,
+    languages: Sequence[str] | None,
+    number: int,
+    settings: SynthesisSettings,
+    path: Path,
+    synthesiser: Synthesiser,
 ) -> tuple[str, float] | None:
     """Speaker and length in seconds of what was written, or ``None`` where nothing could be spoken."""
     generator = numpy.random.default_rng((settings.seed, number))
-    voice, noise = draw_voice(settings, generator), draw_noise(settings, generator)
+    voices, noise = draw_voices(settings, generator, synthesiser), draw_noise(settings, generator)
+    first = next(iter(voices.values()))
     samples = synthesise(
         sentence,
-        voice,
+        first if languages is None else [voices[language] for language in languages],
         noise,
         generator,
         sample_rate=settings.sample_rate,
@@ -299,4 +371,4 @@ def _speak(
         return None
     soundfile.write(path, samples.numpy(), settings.sample_rate, format="FLAC", subtype="PCM_16")
     path.chmod(PRIVATE_MODE)
-    return voice.name, len(samples) / settings.sample_rate
+    return first.name, len(samples) / settings.sample_rate

@@ -35,7 +35,7 @@ def _write_bundle(
     torch.save(make_model(architecture, features, units + 1, seed=8).state_dict(), folder / FILES["weights"])
     statistics = {"mean": [2.0] * features.bands, "invstddev": [0.5] * features.bands}
     (folder / FILES["statistics"]).write_text(json.dumps(statistics))
-    (folder / FILES["units"]).write_bytes(train_units(sentences, units, 10_000).model)
+    (folder / FILES["units"]).write_bytes(train_units(sentences, units, 10_000).models[0])
 
 
 def _source(folder: Path) -> EmformerBundle:

@@ -1,7 +1,7 @@
 import pytest
 
 from tasks.errors import ModelError, SpeechError
-from tasks.speech.recogniser.units import WORD_BEGIN, Units, train_units
+from tasks.speech.recogniser.units import WORD_BEGIN, Units, train_language_units, train_units
 
 SENTENCES = [
     "The cat sat on the mat.",
@@ -27,7 +27,7 @@ def test_units_spell_normalised_words(units):
 
 
 def test_the_model_can_be_read_from_its_bytes(units):
-    again = Units(units.model)
+    again = Units(*units.models)
     assert again.pieces == units.pieces
     assert again.hash == units.hash
     assert again.hash != train_units(SENTENCES, 22, 1000).hash
@@ -41,3 +41,36 @@ def test_what_is_refused(units):
         train_units(["...", ""], 32, 1000)
     with pytest.raises(ModelError, match="no SentencePiece model"):
         Units(b"something else")
+
+
+MIXED = [
+    ("the cat and the rat sat en la casa alta", "en en en en en en es es es es"),
+    ("mi gato come la comida is a tall tale", "es es es es es en en en en"),
+] * 20
+
+
+@pytest.fixture(scope="module")
+def of_languages() -> Units:
+    texts = [(text, languages.split()) for text, languages in MIXED]
+    return train_language_units(texts, ["en", "es"], 28, 1000)
+
+
+def test_units_of_several_languages_stand_in_blocks_and_tell_their_language(of_languages):
+    assert len(of_languages) == 28
+    ids = of_languages.encode("the gato sat", ["en", "es", "en"])
+    assert of_languages.decode(ids) == "the gato sat"
+    assert of_languages.languages_of(ids) == ["en", "es", "en"]
+    # A word without a language goes with the one before it.
+    assert of_languages.languages_of(of_languages.encode("gato is", ["es", None])) == ["es", "es"]
+    told = of_languages.encode_all(["the cat and the rat", "en la casa"])
+    assert [of_languages.languages_of(ids) for ids in told] == [["en"] * 5, ["es"] * 3]
+    again = Units(*of_languages.models, languages=["en", "es"])
+    assert (again.pieces, again.hash) == (of_languages.pieces, of_languages.hash)
+
+
+def test_a_bias_is_on_the_units_of_its_language_alone(of_languages):
+    assert of_languages.bias({}) is None
+    bias = of_languages.bias({"es": None, "en": 2.0})
+    assert bias.tolist() == [2.0] * 14 + [float("-inf")] * 14 + [0.0]
+    with pytest.raises(SpeechError, match="no language 'de' \\(en, es\\)"):
+        of_languages.bias({"de": 1.0})

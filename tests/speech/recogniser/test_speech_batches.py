@@ -19,6 +19,7 @@ class _Letters:
     """Utterance n is n + 1 letters long and lasts as many tenths of a second; its features are all n."""
 
     synthetic = False
+    languages = None
     settings = FeatureSettings()
 
     def __init__(self, count: int):
@@ -34,7 +35,7 @@ class _Letters:
 
 
 class _OneUnitALetter:
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text: str, _languages: None) -> list[int]:
         return [1] * len(text)
 
 

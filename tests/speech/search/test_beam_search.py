@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -163,3 +164,22 @@ def test_empty_utterance_and_no_utterance(model):
     one, two = search(model, [torch.zeros(0, 32), utterances(1)[0]])
     assert one[0].units == ()
     assert len(two) > 1
+
+
+def test_suppressed_units_never_come_out_and_others_take_their_place(model):
+    from tasks.speech.search.beam_search import beam_search
+
+    encoded = utterances()
+    settings = SearchSettings(nbest=5)
+
+    def emitted(bias):
+        lists = beam_search(model, BLANK, encoded, settings, bias=bias)
+        return {unit for hypotheses in lists for found in hypotheses for unit in found.units}
+
+    bias = np.zeros(BLANK + 1, dtype=np.float32)
+    plain = emitted(bias)
+    assert plain == emitted(None)
+    bias[:6] = -np.inf
+    assert plain & set(range(6))
+    assert emitted(bias) <= set(range(6, BLANK))
+    assert emitted(bias)

@@ -1,5 +1,6 @@
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from tasks.speech.synthesis.synthetic_corpus import (
     TIMBRES,
     Noise,
     draw_noise,
-    draw_voice,
+    draw_voices,
     make_noise,
     synthesise,
 )
@@ -109,7 +110,10 @@ def test_voices_and_noise_are_drawn_within_the_settings():
         voice_set="dev", minimum_rate=150, maximum_rate=152, noise_kinds=["pink"], minimum_signal_to_noise=20.0
     )
     generator = np.random.default_rng(1)
-    voices = [draw_voice(settings, generator) for _ in range(200)]
+    synthesiser = Synthesiser()
+    drawn = [draw_voices(settings, generator, synthesiser) for _ in range(200)]
+    assert {tuple(voices) for voices in drawn} == {("en",)}
+    voices = [voices["en"] for voices in drawn]
     assert {voice.rate for voice in voices} == {150, 151, 152}
     assert {voice.timbre for voice in voices} == set(TIMBRES["dev"])
     assert {voice.accent for voice in voices} == set(ACCENTS["dev"])
@@ -119,3 +123,31 @@ def test_voices_and_noise_are_drawn_within_the_settings():
     assert {noise.kind for noise in noises} == {"pink"}
     assert all(20 <= noise.signal_to_noise <= 25 for noise in noises)
     assert draw_noise(SynthesisSettings(noise_kinds=[]), generator) is None
+
+
+def test_a_speaker_of_two_languages_is_one_voice_with_two_accents():
+    generator = np.random.default_rng(1)
+    settings = SynthesisSettings(voice_set="test", languages=["en", "es"])
+    drawn = [draw_voices(settings, generator, Synthesiser()) for _ in range(50)]
+    assert {voices["es"].accent for voices in drawn} == {"es", "es-419"}
+    assert {voices["en"].accent for voices in drawn} == set(ACCENTS["test"])
+    assert all(replace(voices["es"], accent=voices["en"].accent) == voices["en"] for voices in drawn)
+
+
+def test_a_switch_adds_no_pause_and_each_word_is_said_by_the_voice_of_its_language():
+    text = "I think the house of the dog la casa roja is not here"
+    english, spanish = Voice("en-US", "f3"), Voice("es-419", "f3")
+    voices = [spanish if word in ("la", "casa", "roja") else english for word in text.split()]
+    alone = [synthesise(text, voice, None, np.random.default_rng(1)) for voice in (english, spanish)]
+    mixed = synthesise(text, voices, None, np.random.default_rng(1))
+    # Changing the voice inside eSpeak NG's text makes a clause of each island: 0.3 s more at each of its ends.
+    assert min(map(len, alone)) - 800 < len(mixed) < max(map(len, alone)) + 800
+    loud = (mixed[1600:-3200].unfold(0, 160, 160).square().mean(dim=1) > 1e-6).nonzero()[:, 0]
+    assert loud.diff().max() < 12  # Hundredths of a second: a plosive's closure, no pause.
+
+    def heard(signal, begin, end):
+        return signal[1600 + begin : 1600 + end] / signal[1600 + begin : 1600 + end].norm()
+
+    assert torch.allclose(heard(mixed, 0, 8000), heard(alone[0], 0, 8000), atol=1e-3)
+    assert not torch.allclose(heard(mixed, 0, 8000), heard(alone[1], 0, 8000), atol=1e-3)
+    assert torch.equal(synthesise(text, [english] * len(voices), None, np.random.default_rng(1)), alone[0])
