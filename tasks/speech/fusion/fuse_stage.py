@@ -66,7 +66,7 @@ def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
         "overlap": None,
     }
     # The cheap things that can fail come before the search.
-    masked = files.masked_places(test.references, files.test_manifest)
+    groups = files.word_groups(test.references, files.test_manifest, settings.word_errors)
     if files.training_text:
         measured["overlap"] = measure_overlap(test.references.values(), files.training_text)
         check_overlap(measured["overlap"], settings.fusion)
@@ -84,7 +84,7 @@ def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
         name: recogniser.units.decode(hypotheses[0].units)
         for name, hypotheses in zip(test.encoded.utterance_ids, lists, strict=True)
     }
-    measured |= measure_errors(files.count(test.references, texts, masked), settings.word_errors)
+    measured |= measure_errors(files.count(test.references, texts, groups), settings.word_errors)
     write_nbest(files.output, _as_nbest(test, lists, recogniser, measured.get("model_vocabulary_hash")))
     return measured | {
         "audio_seconds": test.encoded.total_seconds,
