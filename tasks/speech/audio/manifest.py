@@ -2,8 +2,9 @@
 
     {"utterance_id": "19-198-0000", "audio": "19-198-0000.flac", "text": "NORTHANGER ABBEY", "speaker": "19"}
 
-``audio`` is relative to the manifest's folder, so that a folder with its manifest can be moved. ``speaker`` and
-``"synthetic": true`` (the recording was made from its text by a machine) may be left out; other keys are let be.
+``audio`` is relative to the manifest's folder, so that a folder with its manifest can be moved. ``speaker``,
+``"synthetic": true`` (the recording was made from its text by a machine) and ``languages``, a letter or code for each
+white-space word of the text, may be left out; other keys are let be.
 """
 
 import json
@@ -19,6 +20,7 @@ from tqdm import tqdm
 from tasks.corpora.text_lines import NoJson, line_writer, read_json_line, read_lines
 from tasks.errors import CorpusError, SpeechError
 from tasks.language_model.normalisation import normalise
+from tasks.languages.labelled_words import labels_of
 from tasks.speech.audio.audio_file import audio_facts
 
 PROBLEMS_SHOWN = 100
@@ -49,6 +51,8 @@ class Utterance:
     speaker: str | None = None
     synthetic: bool = False
     """Whether the recording was synthesised from the text."""
+    languages: tuple[str | None, ...] | None = None
+    """A letter or code for each white-space word of the text, where somebody says."""
 
 
 def read_manifest(path: str | Path) -> list[Utterance]:
@@ -103,6 +107,8 @@ def write_manifest(path: str | Path, utterances: Iterable[Utterance]) -> int:
                 entry["speaker"] = utterance.speaker
             if utterance.synthetic:
                 entry["synthetic"] = True
+            if utterance.languages is not None:
+                entry["languages"] = utterance.languages
             stream.write(json.dumps(entry, ensure_ascii=False) + "\n")
             count += 1
     return count
@@ -133,6 +139,8 @@ def _parse(line: str) -> tuple[dict[str, Any], list[str]]:
         problems.append(f"'speaker' is not a string but {type(speaker).__name__}")
     if not isinstance(entry.get("synthetic", False), bool):
         problems.append(f"'synthetic' is neither true nor false but {type(entry['synthetic']).__name__}")
+    if entry.get("languages") is not None and labels_of(str(entry.get("text")), entry["languages"]) is None:
+        problems.append("'languages' needs a letter or code for each word of the text")
     return entry, problems
 
 
@@ -156,6 +164,7 @@ def _utterance(entry: dict[str, Any], folder: Path) -> Utterance:
         text=entry["text"],
         speaker=None if speaker is None else str(speaker),
         synthetic=entry.get("synthetic", False),
+        languages=None if entry.get("languages") is None else tuple(entry["languages"]),
     )
 
 
@@ -166,6 +175,7 @@ NOT_CONVERTED = "not_converted"
 DUPLICATE = "duplicate"
 UNREADABLE = "unreadable"
 TOO_LONG = "too_long"
+BEYOND_RECORDING = "beyond_recording"
 _NAMED = 5
 
 
@@ -175,6 +185,8 @@ class Recordings:
 
     utterances: list[Utterance]
     left_out: dict[str, list[str]] = field(default_factory=dict)
+    spans: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """By utterance id, where in its recording an utterance begins and ends, in seconds, if it is a part of one."""
 
     def leave_out(self, reason: str, utterance_id: str) -> None:
         """Note that an utterance does not come in."""
