@@ -434,6 +434,9 @@ class _Writer:
                     technique: {"words": 100, "wer": 2 * rate, "wer_ci": None, "recall": 1 - 2 * rate}
                     for technique in MASKED
                 },
+                "by_language": {},
+                "mixed_error_rate": None,
+                "mixed_error_rate_ci": None,
                 "lm_weight": 0.4 if model else None,
                 "insertion_bonus": 0.0 if model else None,
                 **({"dev": {"wer": rate, "grid": grid}} if model else {}),

@@ -75,7 +75,7 @@ def read_labelled_words(path: str | Path, languages: Sequence[str]) -> list[Labe
             '{"text": "so ein Tag", "languages": "edd"}, a table with the columns word and label, or a word, a tab and '
             "its label a line"
         )
-    name = _letter_names(read, languages)
+    name = letter_names(read, languages)
     found = [LabelledWords(words, [name.get(label) if label else None for label in labels]) for words, labels in read]
     if not any(label in languages for line in found for label in line.languages):
         labels = Counter(label for _, labels in read for label in labels if label)
@@ -159,7 +159,15 @@ def _rows(lines: Iterable[str], divided_by: str) -> Iterator[list[str]]:
         yield from (line.split("\t") if line.strip() else [] for line in lines)
 
 
-def _letter_names(read: list[_Labelled], languages: Sequence[str]) -> dict[str, str]:
+def labels_of(text: str, labels: object) -> list[str | None] | None:
+    """A label for each white-space word of a text, from a string of letters or a list of codes and nulls; ``None``
+    where it is neither, or of another length."""
+    found = list(labels) if isinstance(labels, str | list) else []
+    complete = len(found) == len(text.split()) and all(label is None or isinstance(label, str) for label in found)
+    return found if complete and found else None
+
+
+def letter_names(read: Sequence[_Labelled], languages: Sequence[str]) -> dict[str, str]:
     """Codes stand for themselves; a language without a letter of its own has the most frequent letter that is left."""
     kept = (*languages, MIXED, NAME)
     known = {letter: code for letter, code in LETTERS.items() if code in kept} | {code: code for code in kept}

@@ -20,6 +20,8 @@ _MARKS = r"\u3000-\u3004\u3008-\u301f・\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\
 _RUN = re.compile(f"[{_HAN}{_KANA}]")
 _OWN = re.compile(f"[{_HAN}{_KANA}{_MARKS}]")
 _PIECES = re.compile(f"{MARKER_PATTERN.pattern}|[{_HAN}{_KANA}]+|[{_MARKS}]+|.[^{_HAN}{_KANA}{_MARKS}[]*")
+UNSPACED = _HAN + _KANA
+"""Characters of Chinese and Japanese, for a class of a regular expression."""
 _PACKAGES = {"zh": "jieba", "ja": "mecab-python3 and ipadic"}
 DIVIDED = frozenset(_PACKAGES)
 """Languages whose words no white space divides, and a dictionary does."""

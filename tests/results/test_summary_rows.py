@@ -156,6 +156,19 @@ def test_what_is_measured_by_language_is_in_the_tables(experiment):
     assert "masked; 6.1% to 89.3% by language" in document
 
 
+def test_word_errors_by_language_are_in_the_tables(tmp_path, monkeypatch):
+    make_experiment(tmp_path, **FEW, speech_datasets=["chat"])
+    monkeypatch.chdir(tmp_path)
+    groups = {"switch points": (0.61, [0.5, 0.7]), "embedded words": (0.52, [0.4, 0.6])}
+    by_language = {name: {"words": 40, "wer": rate, "wer_ci": interval} for name, (rate, interval) in groups.items()}
+    report = tmp_path / TOP_K.replace("perplexity", "word_error_rate")
+    change(report, lambda found: found["measured"].update(by_language=by_language))
+    assert main(["summarise"]) == 0
+    (row,) = (row for row in rows_of(tmp_path) if row["wer_at_switches"])
+    assert (row["method"], row["wer_at_switches"], row["wer_embedded_ci"]) == ("top_k", 0.61, [0.4, 0.6])
+    assert "61.0 [50.0, 70.0]" in (tmp_path / "results" / "summary.md").read_text(encoding="utf-8")
+
+
 def test_what_a_text_says_of_labels_stands_beside_its_perplexity(tmp_path, monkeypatch):
     make_experiment(tmp_path, **FEW, conclusions={"chat": {"languages": ["en", "es"]}})
     monkeypatch.chdir(tmp_path)

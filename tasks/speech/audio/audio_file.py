@@ -69,7 +69,7 @@ def audio_facts(path: str | Path, *, maximum_seconds: float = MAXIMUM_SECONDS) -
     ``read_audio``, but for damage in the middle and for samples that are no numbers."""
     import soundfile
 
-    with _open(path, maximum_seconds) as file:
+    with open_audio(path, maximum_seconds) as file:
         try:
             file.seek(file.frames - 1)
             reaches_its_end = len(file.read(1)) == 1
@@ -101,7 +101,7 @@ def read_audio(
     """
     import soundfile
 
-    with _open(path, maximum_seconds) as file:
+    with open_audio(path, maximum_seconds) as file:
         try:
             samples = file.read(file.frames, dtype="float32", always_2d=True)  # (samples, channels)
         except soundfile.LibsndfileError as error:
@@ -122,8 +122,8 @@ def read_audio(
     return resample(signal, rate, sample_rate).clamp(-1.0, 1.0)
 
 
-def _open(path: str | Path, maximum_seconds: float) -> Any:
-    """The file open in libsndfile, when its header is in order."""
+def open_audio(path: str | Path, maximum_seconds: float = float("inf")) -> Any:
+    """The file open in libsndfile, when its header is in order. Raises ``SpeechError`` where it is not."""
     import soundfile
 
     name = repr(str(path))

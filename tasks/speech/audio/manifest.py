@@ -2,9 +2,9 @@
 
     {"utterance_id": "19-198-0000", "audio": "19-198-0000.flac", "text": "NORTHANGER ABBEY", "speaker": "19"}
 
-``audio`` is relative to the manifest's folder, so that a folder with its manifest can be moved. ``speaker`` and
-``"synthetic": true`` (the recording was made from its text by a machine) may be left out, and so may ``languages``, the
-language of each white-space word (``["en", "es", null]``); other keys are let be.
+``audio`` is relative to the manifest's folder, so that a folder with its manifest can be moved. ``speaker``,
+``"synthetic": true`` (the recording was made from its text by a machine) and ``languages``, a letter or code for each
+white-space word of the text, may be left out; other keys are let be.
 """
 
 import json
@@ -20,6 +20,7 @@ from tqdm import tqdm
 from tasks.corpora.text_lines import NoJson, line_writer, read_json_line, read_lines
 from tasks.errors import CorpusError, SpeechError
 from tasks.language_model.normalisation import normalise
+from tasks.languages.labelled_words import labels_of, letter_names
 from tasks.speech.audio.audio_file import audio_facts
 
 PROBLEMS_SHOWN = 100
@@ -50,8 +51,8 @@ class Utterance:
     speaker: str | None = None
     synthetic: bool = False
     """Whether the recording was synthesised from the text."""
-    languages: Sequence[str | None] | None = None
-    """The language of each white-space word of the text, where that is known; ``None`` at one that has none."""
+    languages: tuple[str | None, ...] | None = None
+    """A letter or code for each white-space word of the text, where somebody says."""
 
 
 def read_manifest(path: str | Path) -> list[Utterance]:
@@ -91,6 +92,16 @@ def read_manifest(path: str | Path) -> list[Utterance]:
     return utterances
 
 
+def said_languages(utterances: Sequence[Utterance], languages: Sequence[str]) -> list[list[str | None] | None]:
+    """Of each utterance whose manifest says them the languages of its white-space words; ``None`` at a word of none."""
+    labelled = [(each.text.split(), list(each.languages)) for each in utterances if each.languages is not None]
+    names = letter_names(labelled, languages)
+    kept = {label: code for label, code in names.items() if code in languages}
+    return [
+        None if each.languages is None else [kept.get(label or "") for label in each.languages] for each in utterances
+    ]
+
+
 def write_manifest(path: str | Path, utterances: Iterable[Utterance]) -> int:
     """Write the utterances with paths relative to the manifest's folder; returns how many.
 
@@ -107,7 +118,7 @@ def write_manifest(path: str | Path, utterances: Iterable[Utterance]) -> int:
             if utterance.synthetic:
                 entry["synthetic"] = True
             if utterance.languages is not None:
-                entry["languages"] = list(utterance.languages)
+                entry["languages"] = utterance.languages
             stream.write(json.dumps(entry, ensure_ascii=False) + "\n")
             count += 1
     return count
@@ -136,14 +147,10 @@ def _parse(line: str) -> tuple[dict[str, Any], list[str]]:
     speaker = entry.get("speaker")
     if isinstance(speaker, bool) or not isinstance(speaker, str | int | None):
         problems.append(f"'speaker' is not a string but {type(speaker).__name__}")
-    if (languages := entry.get("languages")) is not None:
-        words = len(str(entry.get("text", "")).split())
-        if not isinstance(languages, list) or any(not isinstance(code, str | None) for code in languages):
-            problems.append("'languages' is not a list of codes and nulls")
-        elif len(languages) != words:
-            problems.append(f"'languages' has {len(languages)} entries and 'text' {words} white-space words")
     if not isinstance(entry.get("synthetic", False), bool):
         problems.append(f"'synthetic' is neither true nor false but {type(entry['synthetic']).__name__}")
+    if entry.get("languages") is not None and labels_of(str(entry.get("text")), entry["languages"]) is None:
+        problems.append("'languages' needs a letter or code for each word of the text")
     return entry, problems
 
 
@@ -167,7 +174,7 @@ def _utterance(entry: dict[str, Any], folder: Path) -> Utterance:
         text=entry["text"],
         speaker=None if speaker is None else str(speaker),
         synthetic=entry.get("synthetic", False),
-        languages=entry.get("languages"),
+        languages=None if entry.get("languages") is None else tuple(entry["languages"]),
     )
 
 
@@ -178,6 +185,7 @@ NOT_CONVERTED = "not_converted"
 DUPLICATE = "duplicate"
 UNREADABLE = "unreadable"
 TOO_LONG = "too_long"
+BEYOND_RECORDING = "beyond_recording"
 _NAMED = 5
 
 
@@ -187,6 +195,8 @@ class Recordings:
 
     utterances: list[Utterance]
     left_out: dict[str, list[str]] = field(default_factory=dict)
+    spans: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """By utterance id, where in its recording an utterance begins and ends, in seconds, if it is a part of one."""
 
     def leave_out(self, reason: str, utterance_id: str) -> None:
         """Note that an utterance does not come in."""

@@ -109,7 +109,7 @@ def read_sms_wsj(settings: SmsWsjSpeech) -> Recordings:
             if name in seen:
                 continue
             seen.add(name)
-            found = _find(audio, path.parent)
+            found = find_recording(audio, path.parent)
             if found is None:
                 recordings.leave_out(NO_RECORDING, name)
             else:
@@ -147,7 +147,8 @@ def _speakers(path: Path, mixture: str, example: Any, signal: str) -> list[tuple
     return list(zip(audio, texts, speakers, strict=True))
 
 
-def _find(audio: str, folder: Path) -> Path | None:
+def find_recording(audio: str, folder: Path) -> Path | None:
+    """A file as it is named, or else where the same end of its path lies below a folder."""
     path = Path(audio)
     if path.is_file():
         return path.absolute()

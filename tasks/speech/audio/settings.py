@@ -110,6 +110,25 @@ class SmsWsjSpeech(_Recordings):
     mixture of two speakers is no input for a recogniser of one."""
 
 
+class KaldiSpeech(_Recordings):
+    """A data folder of Kaldi's, as SEAME and MUCS come with or recipes make it; segments are cut out."""
+
+    kind: Literal["kaldi"]
+    source: SourcePath
+    """Folder that holds ``text`` and ``wav.scp``, and ``segments`` and ``utt2spk`` where they are needed."""
+
+
+class TimedLinesSpeech(_Recordings):
+    """Lines with their times in recordings of whole conversations, such as Bangor Miami's, which are cut."""
+
+    kind: Literal["timed_lines"]
+    source: SourcePath
+    """File of JSON lines with ``id``, ``document``, ``text``, ``ms`` (begin and end in milliseconds) and, if they are
+    known, ``speaker`` and ``languages`` (a letter or code for each white-space word)."""
+    recordings: str | None = None
+    """Folder of the recordings, ``DOCUMENT.wav``, ``.flac`` or ``.mp3``; ``null``: that of the lines."""
+
+
 class SyntheticSpeech(Settings):
     """Speech synthesised from a text; marked as synthetic wherever it goes."""
 
@@ -120,6 +139,13 @@ class SyntheticSpeech(Settings):
 
 
 SpeechSettings = Annotated[
-    ManifestSpeech | LibriSpeech | WallStreetJournalSpeech | SmsWsjSpeech | SyntheticSpeech, Field(discriminator="kind")
+    ManifestSpeech
+    | LibriSpeech
+    | WallStreetJournalSpeech
+    | SmsWsjSpeech
+    | KaldiSpeech
+    | TimedLinesSpeech
+    | SyntheticSpeech,
+    Field(discriminator="kind"),
 ]
 """Recordings with their words, by ``kind``."""

@@ -1,9 +1,11 @@
 """Bring recordings in: a manifest of a published corpus of speech, or of recordings of your own, checked.
 
 Reads LibriSpeech and the Wall Street Journal corpus as published (the latter's recordings converted from shorten),
-SMS-WSJ's lists, and manifests: JSON lines {"utterance_id", "audio", "text"} with audio paths relative to the manifest.
-WAV, FLAC, OGG, MP3 and AIFF, any sample rate. Every recording's header is checked; what cannot be used is left out,
-counted and named in the report. The recordings stay where they are, and the output is a folder with manifest.jsonl.
+SMS-WSJ's lists, Kaldi's data folders, lines with their times in recordings of conversations, and manifests: JSON lines
+{"utterance_id", "audio", "text"} with audio paths relative to the manifest. WAV, FLAC, OGG, MP3 and AIFF, any sample
+rate. Every recording's header is checked; what cannot be used is left out, counted and named in the report. The
+recordings stay where they are, and the output is a folder with manifest.jsonl; utterances that are parts of a longer
+recording are cut out of it and lie in a folder segments beside the manifest.
 
 The kind synthetic speaks a text of one sentence a line instead, by eSpeak NG, to train and test a recogniser without
 data: the output is a folder with a FLAC file per sentence beside manifest.jsonl, in which every utterance is marked as
@@ -15,9 +17,11 @@ Manifest and recordings are for you alone (modes 0700 and 0600).
 
 Examples:
   palimpsest speech-corpus --set source=my/manifest.jsonl --output speech/test
-  palimpsest speech-corpus --kind librispeech --source LibriSpeech --set parts=[test-clean] --output test
-  palimpsest speech-corpus --kind wsj --source csr --set folders=[si_et_20] --output speech/eval92
-  palimpsest speech-corpus --kind synthetic --source test.txt --set synthesis.sentences=500 --output speech/test
+  palimpsest speech-corpus --set kind=librispeech --set source=LibriSpeech --set parts=[test-clean] --output test
+  palimpsest speech-corpus --set kind=wsj --set source=csr --set folders=[si_et_20] --output speech/eval92
+  palimpsest speech-corpus --set kind=kaldi --set source=seame/data/devman --output speech/devman
+  palimpsest speech-corpus --set kind=timed_lines --set source=miami.jsonl --set recordings=audio --output speech/miami
+  palimpsest speech-corpus --set kind=synthetic --set source=test.txt --set synthesis.sentences=500 --output speech/test
   palimpsest speech-corpus --params params.yaml --section speech.corpora.chat.test --output speech/test
 """
 
@@ -33,11 +37,13 @@ from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.audio.settings import (
+    KaldiSpeech,
     LibriSpeech,
     ManifestSpeech,
     SmsWsjSpeech,
     SpeechSettings,
     SyntheticSpeech,
+    TimedLinesSpeech,
     WallStreetJournalSpeech,
 )
 
@@ -46,13 +52,13 @@ if TYPE_CHECKING:
 
 SUMMARY = "bring recordings in: a checked manifest of published, own or synthetic speech"
 
-Recorded = ManifestSpeech | LibriSpeech | WallStreetJournalSpeech | SmsWsjSpeech
+Recorded = ManifestSpeech | LibriSpeech | WallStreetJournalSpeech | SmsWsjSpeech | KaldiSpeech | TimedLinesSpeech
 
 
 class SpeechCorpusFiles(StageFiles):
     """Where recordings and manifest go; where they come from is a setting."""
 
-    output: Annotated[str, Role(writes=True, files=("manifest.jsonl",))]
+    output: Annotated[str, Role(writes=True, files=("manifest.jsonl", "segments"))]
     """folder for manifest.jsonl; of kind synthetic an earlier folder of recordings is replaced"""
 
 
@@ -68,9 +74,12 @@ def speech_corpus(
     from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
     from tasks.language_model.normalisation import normalise
     from tasks.speech.audio.manifest import check_recordings, write_manifest
+    from tasks.speech.audio.segmented_speech import cut_segments
 
     recordings = _read(settings)
     found = len(recordings.utterances) + sum(map(len, recordings.left_out.values()))
+    if recordings.spans:
+        cut_segments(recordings, Path(files.output) / "segments", settings.maximum_seconds)
     tally = check_recordings(recordings, settings.maximum_seconds, settings.source)
     folder = make_folder(files.output, private=True)
     os.chmod(folder, PRIVATE_FOLDER_MODE)
@@ -101,6 +110,7 @@ def speech_corpus(
 def _read(settings: Recorded) -> "Recordings":
     from tasks.speech.audio.manifest import Recordings, read_manifest
     from tasks.speech.audio.published_speech import read_librispeech, read_sms_wsj, read_wsj_speech
+    from tasks.speech.audio.segmented_speech import read_kaldi, read_timed_lines
 
     match settings:
         case LibriSpeech():
@@ -109,6 +119,10 @@ def _read(settings: Recorded) -> "Recordings":
             return read_wsj_speech(settings)
         case SmsWsjSpeech():
             return read_sms_wsj(settings)
+        case KaldiSpeech():
+            return read_kaldi(settings)
+        case TimedLinesSpeech():
+            return read_timed_lines(settings)
     return Recordings(read_manifest(settings.source))
 
 

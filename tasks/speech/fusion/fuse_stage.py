@@ -68,7 +68,7 @@ def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
         "overlap": None,
     }
     # The cheap things that can fail come before the search.
-    masked = files.masked_places(test.references, files.test_manifest)
+    groups = files.word_groups(test.references, files.test_manifest, settings.word_errors)
     if files.training_text:
         measured["overlap"] = measure_overlap(test.references.values(), files.training_text)
         check_overlap(measured["overlap"], settings.fusion)
@@ -94,8 +94,8 @@ def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
             for name, hypotheses in zip(test.encoded.utterance_ids, lists, strict=True)
         }
         told = {name: (texts[name], languages[name]) for name in texts}
-        measured |= token_language_numbers(read_manifest(files.test_manifest), told)
-    measured |= measure_errors(files.count(test.references, texts, masked), settings.word_errors)
+        measured |= token_language_numbers(read_manifest(files.test_manifest), units.languages, told)
+    measured |= measure_errors(files.count(test.references, texts, groups), settings.word_errors)
     write_nbest(files.output, _as_nbest(test, lists, recogniser, measured.get("model_vocabulary_hash")))
     return measured | {
         "audio_seconds": test.encoded.total_seconds,

@@ -14,7 +14,7 @@ from tasks.errors import SpeechError
 from tasks.language_model.normalisation import normalise
 from tasks.languages.word_languages import spoken_languages
 from tasks.speech.audio.audio_file import read_audio
-from tasks.speech.audio.manifest import Utterance, read_manifest, recording_seconds
+from tasks.speech.audio.manifest import Utterance, read_manifest, recording_seconds, said_languages
 from tasks.speech.audio.settings import SynthesisSettings
 from tasks.speech.recogniser.recogniser import log_mel
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserTraining
@@ -99,8 +99,8 @@ class RecordedSpeech(TrainingSpeech):
         if languages:
             told = spoken_languages(languages, [utterance.text for utterance in chosen])
             self.languages = [
-                _of_words(utterance.text, utterance.languages or of_tokens)
-                for utterance, of_tokens in zip(chosen, told, strict=True)
+                _of_words(utterance.text, of_tokens if said is None else said)
+                for utterance, of_tokens, said in zip(chosen, told, said_languages(chosen, languages), strict=True)
             ]
         self._kept: list[Tensor | None] | None = [None] * len(chosen) if training.keep_features else None
 

@@ -140,15 +140,15 @@ def _numbers(files: "RescoreFiles", chosen: RescoreSettings, threads: int, open_
         test = complete_lists(test, read_references(files.references))
     references = {nbest.utterance_id: nbest.reference for nbest in test}
     # The cheap things that can fail come before the model.
-    masked = files.masked_places(references, files.references or files.nbest)
+    groups = files.word_groups(references, files.references or files.nbest, intervals)
     overlap = None
     if files.training_text:
         overlap = measure_overlap(references.values(), files.training_text)
         check_overlap(overlap, settings)
     rescored = rescore(test, dev, files.model, settings, open_model, files.vocabulary_hash)
-    errors = files.count(references, rescored.chosen, masked)
-    baseline = count_errors(references, rescored.first_best, masked)
-    bonus_alone = count_errors(references, rescored.bonus_alone, masked)
+    errors = files.count(references, rescored.chosen, groups)
+    baseline = count_errors(references, rescored.first_best, groups)
+    bonus_alone = count_errors(references, rescored.bonus_alone, groups)
     if files.output:
         _write_hypotheses(files.output, rescored)
     measured = measure_errors(errors, intervals)

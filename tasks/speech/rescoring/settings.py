@@ -4,6 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from tasks.languages.word_lists import Languages
 from tasks.settings.base import Settings, SourcePath
 from tasks.settings.seeds import Seed
 
@@ -30,7 +31,7 @@ class SearchSettings(Settings):
 
 
 class WordErrorSettings(Settings):
-    """``speech.word_errors`` in ``params.yaml``: how the intervals are made."""
+    """``speech.word_errors`` in ``params.yaml``: how the intervals are made, and what is told apart."""
 
     bootstrap_samples: int = Field(default=1000, ge=100, le=100_000)
     """Resamples of the test utterances for the confidence interval."""
@@ -38,6 +39,9 @@ class WordErrorSettings(Settings):
     """Level of the confidence interval."""
     seed: Seed = 1
     """Seed of the resampling."""
+    languages: Languages = Field(default_factory=list)
+    """The languages that the references mix, such as [en, es]: errors by language, at switches and by the distance to
+    one are measured apart; empty: none are."""
 
 
 class OverlapLimits(Settings):

@@ -1,7 +1,7 @@
 """Files of a system's errors: ids and numbers only, so that systems can be compared later, and the errors themselves.
 
 The file of numbers is tab-separated: first ``# `` and the signature of the protocol, then the names of the columns,
-then the utterances in the order of their ids. Masked words have three further columns for each technique:
+then the utterances in the order of their ids. Each group of words has three further columns:
 ``masked:allow_list:units``, ``masked:allow_list:errors`` and ``masked:allow_list:hits``.
 
 In the other, to be read by eye, reference and hypothesis stand one above the other, utterance by utterance.
@@ -28,17 +28,22 @@ from tasks.language_model.normalisation import normalise
 from tasks.speech.rescoring.settings import WordErrorSettings
 from tasks.speech.word_errors.word_errors import (
     ALL,
+    BEHIND,
     CHARACTERS,
     DELETE,
     EQUAL,
+    FARTHEST,
     INSERT,
+    LANGUAGE,
     MASKED,
+    MIXED_UNITS,
     REST,
     ErrorCounts,
-    MaskedPlaces,
     Stretch,
     UtteranceErrors,
+    WordGroups,
     align_words,
+    recall_with_interval,
     word_error_interval,
     word_error_rate,
 )
@@ -58,25 +63,41 @@ def measure_errors(errors: UtteranceErrors, settings: WordErrorSettings) -> dict
         "empty_references": errors.empty_references,
         **_rate(errors, settings, CHARACTERS, "character_error_rate"),
         "characters": int(errors.characters.sum()),
+        **_rate(errors, settings, MIXED_UNITS, "mixed_error_rate"),
         "masked_words": {technique: _masked(errors, settings, technique) for technique in errors.techniques},
+        "by_language": {name: _group(errors, settings, f"{LANGUAGE}:{name}") for name in errors.by_language},
         "signature": signature(errors),
     }
 
 
 def _masked(errors: UtteranceErrors, settings: WordErrorSettings, technique: str) -> dict[str, Any]:
-    counts = errors.of(f"{MASKED}:{technique}")
-    words, hits = int(counts.units.sum()), int(counts.hits.sum()) if counts.hits is not None else 0
+    found = _group(errors, settings, f"{MASKED}:{technique}")
+    behind = {distance: f"{BEHIND}:{technique}:{distance}" for distance in range(1, FARTHEST + 1)}
     return {
-        "words": words,
-        "share": words / int(errors.words.sum()),
-        "recognised": hits,
-        "recall": hits / words if words else None,
-        **_rate(errors, settings, f"{MASKED}:{technique}", "wer"),
+        **found,
+        "share": found["words"] / int(errors.words.sum()),
         **_rate(errors, settings, f"{REST}:{technique}", "wer_rest"),
+        "behind": {str(d): _group(errors, settings, group) for d, group in behind.items() if group in errors.groups},
+    }
+
+
+def _group(errors: UtteranceErrors, settings: WordErrorSettings, group: str) -> dict[str, Any]:
+    counts = errors.of(group)
+    recall, interval = recall_with_interval(
+        errors, settings.bootstrap_samples, settings.confidence, settings.seed, group
+    )
+    return {
+        "words": int(counts.units.sum()),
+        "recognised": 0 if counts.hits is None else int(counts.hits.sum()),
+        "recall": recall,
+        "recall_ci": interval,
+        **_rate(errors, settings, group, "wer"),
     }
 
 
 def _rate(errors: UtteranceErrors, settings: WordErrorSettings, group: str, name: str) -> dict[str, Any]:
+    if group == MIXED_UNITS and group not in errors.groups:
+        return {name: None, f"{name}_ci": None}
     interval = word_error_interval(errors, settings.bootstrap_samples, settings.confidence, settings.seed, group)
     return {name: word_error_rate(errors, group), f"{name}_ci": interval}
 
@@ -107,7 +128,7 @@ def error_warnings(measured: Mapping[str, Any]) -> list[str]:
 
 
 def error_lines(measured: Mapping[str, Any]) -> list[str]:
-    """The rates for a person: one line, and one for each technique."""
+    """The rates for a person: one line, and one for each technique and each group by language."""
     lines = [
         f"word error rate {shown_rate(measured)}: {measured['insertions']:,} insertions, {measured['deletions']:,} "
         f"deletions, {measured['substitutions']:,} substitutions in {measured['words']:,} words of "
@@ -119,6 +140,14 @@ def error_lines(measured: Mapping[str, Any]) -> list[str]:
             f"  {technique}: {masked['words']:,} masked words ({masked['share']:.1%}), {recall} recognised, "
             f"word error rate {shown_rate(masked)}; the rest {shown_rate(masked, 'wer_rest')}"
         )
+    if measured["mixed_error_rate"] is not None:
+        lines.append(f"  mixed error rate {shown_rate(measured, 'mixed_error_rate')}")
+    for name, group in measured["by_language"].items():
+        if group["words"]:
+            lines.append(
+                f"  {name}: {group['words']:,} words, {group['recall']:.1%} recognised, word error rate "
+                f"{shown_rate(group)}"
+            )
     return lines
 
 
@@ -163,7 +192,7 @@ def read_errors(path: str | Path) -> tuple[UtteranceErrors, str]:
     """Read a file of errors: the counts and the signature of the protocol they follow."""
     (mark,), names, *lines = (line.split("\t") for line in read_lines(path))
     table = dict(zip(names[1:], np.array([cells[1:] for cells in lines], dtype=np.int64).T, strict=True))
-    groups = dict.fromkeys(name.rpartition(":")[0] for name in table if name.startswith(f"{MASKED}:"))
+    groups = dict.fromkeys(name.rpartition(":")[0] for name in table if ":" in name)
     fields = dict(part.partition("=")[::2] for part in mark.split("|"))
     errors = UtteranceErrors(
         utterance_ids=tuple(cells[0] for cells in lines),
@@ -185,7 +214,7 @@ def write_listing(
     errors: UtteranceErrors,
     references: Mapping[str, str],
     hypotheses: Mapping[str, str],
-    masked: MaskedPlaces | None = None,
+    groups: WordGroups | None = None,
 ) -> int:
     """Write the utterances with errors, the worst first; mode 0600. Returns how many they are."""
     wrong = [index for index in np.argsort(-errors.errors, kind="stable") if errors.errors[index]]
@@ -200,8 +229,9 @@ def write_listing(
             count = int(errors.errors[index])
             stream.write(f"\n{name}  {count} {'error' if count == 1 else 'errors'} in {len(said)} words{missing}\n")
             brackets = np.zeros(len(said), dtype=bool)
-            for places in (masked or {}).values():
-                brackets |= places[name]
+            for group, places in (groups or {}).items():
+                if group.startswith(f"{MASKED}:"):
+                    brackets |= places[name]
             shown = [f"[{word}]" if bracket else word for word, bracket in zip(said, brackets, strict=True)]
             stream.writelines(f"  {line}\n" for line in _rows(shown, got, stretches))
     return len(names)

@@ -6,9 +6,12 @@ looked for: error rates need none.
 
 The references are masked like any other text: 'palimpsest reference-text' writes them one a line, 'palimpsest mask
 --sidecar' says what it masks of them, and a word counts as masked where a masked span touches it, as for perplexities.
+The languages of their words are told from the references, or stand in the manifest (``languages``).
 """
 
-from collections import deque
+import re
+from bisect import bisect_right
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,11 +20,23 @@ import numpy as np
 
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
 from tasks.errors import SpeechError
-from tasks.language_model.evaluation.reference_text import reference_text_of
+from tasks.language_model.evaluation.reference_text import placed_words, reference_text_of
 from tasks.language_model.normalisation import normalise
+from tasks.languages.labelled_words import labels_of, letter_names
+from tasks.languages.mixing import spoken, switch_points
+from tasks.languages.segmentation import divider
+from tasks.languages.word_languages import MIXED, WordLanguages
 from tasks.speech.rescoring.nbest_lists import fail_with_problems, read_json_lines, read_nbest
 from tasks.speech.rescoring.settings import OverlapLimits
-from tasks.speech.word_errors.word_errors import MaskedPlaces
+from tasks.speech.word_errors.word_errors import (
+    BEHIND,
+    FARTHEST,
+    LANGUAGE,
+    MASKED,
+    WordGroups,
+    mixed_units,
+    words_behind,
+)
 
 STRETCH_WORDS = 8
 
@@ -124,8 +139,9 @@ def reference_lines(references: Mapping[str, str]) -> list[str]:
     return [" ".join(text.splitlines()) for text in references.values()]
 
 
-def masked_places(references: Mapping[str, str], sidecars: Mapping[str, str | Path], name: str | Path) -> MaskedPlaces:
-    """By technique and utterance id, which words of the reference are masked; ``name`` is what messages call the text.
+def masked_groups(references: Mapping[str, str], sidecars: Mapping[str, str | Path], name: str | Path) -> WordGroups:
+    """Of each technique, the words that it masks, and those one to five words behind one; ``name`` is what messages
+    call the text.
 
     Raises ``CorpusError`` where a sidecar is not one of these references in this order.
     """
@@ -136,10 +152,78 @@ def masked_places(references: Mapping[str, str], sidecars: Mapping[str, str | Pa
     is_word = ~text.is_end()
     lengths = np.bincount(text.sentence[is_word], minlength=text.sentences)
     ends = np.cumsum(lengths)
-    return {
-        technique: {
+    groups: dict[str, dict[str, np.ndarray]] = {}
+    for technique, masked in text.masked.items():
+        marks = {
             ids[line - 1]: marks
             for line, marks in zip(text.lines.tolist(), np.split(masked[is_word], ends[:-1]), strict=True)
         }
-        for technique, masked in text.masked.items()
+        groups[f"{MASKED}:{technique}"] = marks
+        behind = {utterance: words_behind(marked) for utterance, marked in marks.items()}
+        for distance in range(1, FARTHEST + 1):
+            groups[f"{BEHIND}:{technique}:{distance}"] = {name: found == distance for name, found in behind.items()}
+    return groups
+
+
+def language_groups(references: Mapping[str, str], languages: Sequence[str], path: str | Path) -> WordGroups:
+    """Units of the references (``mixed_units``) by language: of each one and mixed, where the language changes and one
+    to five behind, those of another language than most of their line, and by whether their line mixes languages.
+
+    They are told from all references together, normalised, where the manifest or the lists at ``path`` do not give
+    them. Raises ``SpeechError`` where what is given does not fit the words.
+    """
+    given = _given_languages(path, languages)
+    divide = divider(languages)
+    lines = {name: divide(" ".join(words)) for name, text in references.items() if (words := normalise(text))}
+    tagged = WordLanguages(languages, lines.values()).tag(lines.values()) if lines.keys() - given.keys() else None
+    groups: dict[str, dict[str, np.ndarray]] = {}
+    for name, words in lines.items():
+        of_words = next(tagged).languages if tagged else []
+        if name in given:
+            words, of_words = _placed_languages(references[name], given[name])
+        tags = [tag for word, tag in zip(words, of_words, strict=True) for _ in mixed_units([word])]
+        for group, marks in _by_language(tags, languages).items():
+            groups.setdefault(f"{LANGUAGE}:{group}", {})[name] = marks
+    return groups
+
+
+def _by_language(tags: Sequence[str | None], languages: Sequence[str]) -> dict[str, np.ndarray]:
+    tag = np.array([each or "" for each in tags], dtype=object)
+    counts = Counter(spoken(tags))
+    main = counts.most_common(1)[0][0] if counts else ""  # of equally many, the first one
+    switch = np.zeros(len(tags), dtype=bool)
+    switch[switch_points(tags)] = True
+    behind = words_behind(switch)
+    return {
+        **{language: tag == language for language in (*languages, MIXED)},
+        "embedded words": np.isin(tag, [code for code in counts if code != main]),
+        "switch points": switch,
+        **{f"{distance} behind a switch": behind == distance for distance in range(1, FARTHEST + 1)},
+        "lines in one language": np.full(len(tags), len(counts) < 2),
+        "mixed lines": np.full(len(tags), len(counts) > 1),
     }
+
+
+def _given_languages(path: str | Path, languages: Sequence[str]) -> dict[str, list[str | None]]:
+    """By utterance id, the language of each white-space word of the text, where a line has ``languages``."""
+    read: dict[str, tuple[list[str], list[str | None]]] = {}
+    problems = []
+    for number, record in read_json_lines(path):
+        if isinstance(record, str) or record.get("languages") is None:
+            continue
+        text = str(record.get("text", record.get("reference")))
+        labels = labels_of(text, record["languages"])
+        if labels is None:
+            problems.append(f"line {number}: 'languages' needs a letter or code for each of {len(text.split())} words")
+        else:
+            read[record["utterance_id"]] = text.split(), labels
+    fail_with_problems(path, problems)
+    names = letter_names(list(read.values()), languages)
+    return {name: [names.get(label or "") for label in labels] for name, (_, labels) in read.items()}
+
+
+def _placed_languages(text: str, languages: Sequence[str | None]) -> tuple[list[str], list[str | None]]:
+    """The normalised words of a text, and of each the language of the white-space word that it was part of."""
+    starts = [match.start() for match in re.finditer(r"\S+", text)]
+    placed = placed_words(text)
+    return [word.word for word in placed], [languages[bisect_right(starts, word.start) - 1] for word in placed]

@@ -2,7 +2,9 @@
 
 References and hypotheses are found by utterance id. References stand in a manifest or in n-best lists, hypotheses in
 JSON lines {"utterance_id", "text"} or in n-best lists, where the highest score counts; both are normalised as the
-language model's text is. Given the sidecars of the references, the words that each technique masks are told apart.
+language model's text is. Given the sidecars of the references, the words that each technique masks are told apart;
+given the languages that they mix, so are words by language, at switches of language and behind one: a line of a
+manifest may say them ("languages": a letter or code for each word), else they are told from all references together.
 The files with texts are private. docs/word_error_rate.md says what is counted.
 
 examples:
@@ -11,6 +13,7 @@ examples:
   palimpsest reference-text --references test/manifest.jsonl --output test.txt
   palimpsest mask --technique entity_tagger --input test.txt --output masked.txt --sidecar sidecars/entity_tagger.jsonl
   palimpsest word-error-rate --references test/manifest.jsonl --hypotheses found.jsonl --sidecar sidecars
+  palimpsest word-error-rate --references test.jsonl --hypotheses found.jsonl --set 'languages=[en, es]'
 """
 
 from collections.abc import Mapping
@@ -24,7 +27,7 @@ from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.settings import WordErrorSettings
 
 if TYPE_CHECKING:
-    from tasks.speech.word_errors.word_errors import MaskedPlaces, UtteranceErrors
+    from tasks.speech.word_errors.word_errors import UtteranceErrors, WordGroups
 
 SUMMARY = "measure how many words a recogniser gets wrong"
 
@@ -40,23 +43,24 @@ class ErrorFiles(StageFiles):
     counts: Annotated[str | None, WRITE] = None
     """file to write the errors of each utterance to: ids and numbers, to compare systems"""
 
-    def masked_places(self, references: Mapping[str, str], name: str) -> "MaskedPlaces":
-        """Which words of the references each technique masks; ``name`` is what messages call the references."""
+    def word_groups(self, references: Mapping[str, str], path: str, settings: WordErrorSettings) -> "WordGroups":
+        """The words of the references that are told apart; ``path``: the manifest or lists that they stand in."""
         from tasks.language_model.evaluation.reference_text import sidecars_in
-        from tasks.speech.word_errors.references import masked_places
+        from tasks.speech.word_errors.references import language_groups, masked_groups
 
-        return masked_places(references, sidecars_in(self.sidecar) if self.sidecar else {}, name)
+        masked = masked_groups(references, sidecars_in(self.sidecar) if self.sidecar else {}, path)
+        return {**masked, **(language_groups(references, settings.languages, path) if settings.languages else {})}
 
     def count(
-        self, references: Mapping[str, str], hypotheses: Mapping[str, str], masked: "MaskedPlaces"
+        self, references: Mapping[str, str], hypotheses: Mapping[str, str], groups: "WordGroups"
     ) -> "UtteranceErrors":
         """The errors of each utterance, written where files are named for them."""
         from tasks.speech.word_errors.error_counts_file import write_errors, write_listing
         from tasks.speech.word_errors.word_errors import count_errors
 
-        errors = count_errors(references, hypotheses, masked)
+        errors = count_errors(references, hypotheses, groups)
         if self.errors:
-            write_listing(self.errors, errors, references, hypotheses, masked)
+            write_listing(self.errors, errors, references, hypotheses, groups)
         if self.counts:
             write_errors(self.counts, errors)
         return errors
@@ -79,8 +83,8 @@ def word_error_rate(
     from tasks.speech.word_errors.references import read_hypotheses, read_references
 
     references, hypotheses = read_references(files.references), read_hypotheses(files.hypotheses)
-    masked = files.masked_places(references, files.references)
-    measured = measure_errors(files.count(references, hypotheses, masked), settings)
+    groups = files.word_groups(references, files.references, settings)
+    measured = measure_errors(files.count(references, hypotheses, groups), settings)
     return Report(measured, error_warnings(measured), settings.seed, "\n".join(error_lines(measured)))
 
 

@@ -3,6 +3,7 @@
 References and hypotheses are found by utterance id, and both go through the language model's normalisation.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -12,6 +13,7 @@ import numpy as np
 from tasks.errors import SpeechError
 from tasks.language_model.evaluation.bootstrap import percentile_interval, ratio_of_sums, resampled_means
 from tasks.language_model.normalisation import normalise
+from tasks.languages.segmentation import UNSPACED
 
 EQUAL, SUBSTITUTE, DELETE, INSERT = "equal", "substitute", "delete", "insert"
 
@@ -56,7 +58,10 @@ def align_words(
     ]
 
 
-ALL, CHARACTERS, MASKED, REST = "all", "characters", "masked", "rest"
+ALL, CHARACTERS, MIXED_UNITS = "all", "characters", "mixed units"
+MASKED, REST, BEHIND, LANGUAGE = "masked", "rest", "behind", "language"
+FARTHEST = 5
+"""Words behind a masked word or a switch of language up to which recognition is measured by distance."""
 _IDS_SHOWN = 10
 
 Difference = tuple[float, float | None, float | None]
@@ -95,7 +100,7 @@ class UtteranceErrors:
     empty_references: int = 0
     """Utterances left out because their reference holds no word after normalisation."""
     groups: Mapping[str, ErrorCounts] = field(default_factory=dict)
-    """``masked:TECHNIQUE``: the words that a technique masks, with the errors on them."""
+    """Of ``WordGroups``, and ``mixed units`` where some words are in a script without spaces."""
 
     @property
     def errors(self) -> np.ndarray:
@@ -105,10 +110,15 @@ class UtteranceErrors:
     @property
     def techniques(self) -> list[str]:
         """Techniques whose masked words are told apart."""
-        return [name.partition(":")[2] for name in self.groups]
+        return [name.partition(":")[2] for name in self.groups if name.startswith(f"{MASKED}:")]
+
+    @property
+    def by_language(self) -> list[str]:
+        """Groups by the languages of the words, without what is common to their names."""
+        return [name.partition(":")[2] for name in self.groups if name.startswith(f"{LANGUAGE}:")]
 
     def of(self, group: str) -> ErrorCounts:
-        """The counts of ``all`` words, ``characters``, ``masked:T`` or ``rest:T``, the words that T leaves alone.
+        """The counts of ``all`` words, ``characters``, a group, or ``rest:T``, the words that technique T leaves alone.
 
         Raises ``SpeechError`` for another group.
         """
@@ -117,24 +127,42 @@ class UtteranceErrors:
         if group == CHARACTERS:
             return ErrorCounts(self.characters, self.character_errors)
         kind, _, technique = group.partition(":")
+        if group in self.groups:
+            return self.groups[group]
         masked = self.groups.get(f"{MASKED}:{technique}")
-        if masked is None or kind not in (MASKED, REST):
+        if masked is None or kind != REST:
             raise SpeechError(
                 f"these errors do not tell apart {group!r}; count them again with "
-                f"'palimpsest word-error-rate --sidecar'"
+                f"'palimpsest word-error-rate --sidecar', or with languages"
             )
-        if kind == MASKED:
-            return masked
         hits = None if masked.hits is None else self.hits - masked.hits
         return ErrorCounts(self.words - masked.units, self.errors - masked.errors, hits)
 
 
-MaskedPlaces = Mapping[str, Mapping[str, np.ndarray]]
-"""By technique and utterance id, which words of the reference the technique masks (N,), bool."""
+WordGroups = Mapping[str, Mapping[str, np.ndarray]]
+"""By group and utterance id, which words of the reference belong to it (N,), bool: ``masked:TECHNIQUE``, those that a
+technique masks; ``behind:TECHNIQUE:D``, D words behind one that it masks; and ``language:...``, whose words are
+``mixed_units``."""
+
+_UNITS = re.compile(f"[{UNSPACED}]|[^{UNSPACED}]+")
+_IS_UNSPACED = re.compile(f"[{UNSPACED}]")
+
+
+def mixed_units(words: Sequence[str]) -> list[str]:
+    """What a mixed error rate counts: characters of Chinese and Japanese, and words, or parts of them between such
+    characters, of scripts that divide words by spaces."""
+    return [unit for word in words for unit in _UNITS.findall(word)]
+
+
+def words_behind(marked: np.ndarray) -> np.ndarray:
+    """How far each word is behind the last marked one (N,): 0 of a marked one, -1 where none is before it."""
+    places = np.arange(len(marked))
+    last = np.maximum.accumulate(np.where(marked, places, -1))
+    return np.where(last < 0, -1, places - last)
 
 
 def count_errors(
-    references: Mapping[str, str], hypotheses: Mapping[str, str], masked: MaskedPlaces | None = None
+    references: Mapping[str, str], hypotheses: Mapping[str, str], groups: WordGroups | None = None
 ) -> UtteranceErrors:
     """Align each hypothesis with the reference of the same id and count.
 
@@ -151,11 +179,17 @@ def count_errors(
     recognised = [normalise(hypotheses.get(name, "")) for name in spoken]
     alignments = align_words(list(spoken.values()), recognised)
     of_characters = align_words(list(spoken.values()), recognised, characters=True)
-    groups = {}
-    for technique, places in (masked or {}).items():
-        rows = [_on_masked(stretches, places[name]) for name, stretches in zip(spoken, alignments, strict=True)]
-        units, errors, hits = np.array(rows, dtype=np.int64).T
-        groups[f"{MASKED}:{technique}"] = ErrorCounts(units, errors, hits)
+    counts: dict[str, ErrorCounts] = {}
+    of_units = alignments
+    if any(_IS_UNSPACED.search(word) for words in spoken.values() for word in words):
+        of_units = align_words(list(map(mixed_units, spoken.values())), list(map(mixed_units, recognised)))
+        kinds = {kind: _total(of_units, kind) for kind in (EQUAL, INSERT, DELETE, SUBSTITUTE)}
+        hits, wrong = kinds[EQUAL], kinds[DELETE] + kinds[SUBSTITUTE]
+        counts[MIXED_UNITS] = ErrorCounts(hits + wrong, kinds[INSERT] + wrong, hits)
+    for group, places in (groups or {}).items():
+        aligned = of_units if group.startswith(f"{LANGUAGE}:") else alignments
+        rows = [_on_group(stretches, places[name]) for name, stretches in zip(spoken, aligned, strict=True)]
+        counts[group] = ErrorCounts(*np.array(rows, dtype=np.int64).T)
     return UtteranceErrors(
         utterance_ids=tuple(spoken),
         words=_array(len(words) for words in spoken.values()),
@@ -167,7 +201,7 @@ def count_errors(
         character_errors=np.sum([_total(of_characters, kind) for kind in (INSERT, DELETE, SUBSTITUTE)], axis=0),
         missing=np.array([name not in hypotheses for name in spoken], dtype=bool),
         empty_references=len(references) - len(spoken),
-        groups=groups,
+        groups=counts,
     )
 
 
@@ -191,24 +225,24 @@ def _total(alignments: Sequence[Sequence[Stretch]], kind: str) -> np.ndarray:
     )
 
 
-def _on_masked(stretches: Sequence[Stretch], masked: np.ndarray) -> tuple[int, int, int]:
-    """Masked words, errors on them, and how many of them were recognised.
+def _on_group(stretches: Sequence[Stretch], group: np.ndarray) -> tuple[int, int, int]:
+    """Words of a group, errors on them, and how many of them were recognised.
 
-    Inserted words belong to the masked words where a word directly beside them is masked and was not recognised: a name
-    heard as two words is a substitution and an insertion, both the name's. All others belong to the rest.
+    Inserted words belong to a group where a word directly beside them is of it and was not recognised: a name heard as
+    two words is a substitution and an insertion, both the name's. All others belong to the rest.
     """
-    wrong = np.zeros(len(masked) + 2, dtype=bool)  # of the masked words, with a place in front and one behind
+    wrong = np.zeros(len(group) + 2, dtype=bool)  # of the group, with a place in front and one behind
     for stretch in stretches:
         if stretch.kind in (SUBSTITUTE, DELETE):
             places = slice(stretch.reference.start, stretch.reference.stop)
-            wrong[places.start + 1 : places.stop + 1] = masked[places]
+            wrong[places.start + 1 : places.stop + 1] = group[places]
     errors = int(wrong.sum())
-    hits = int(masked.sum()) - errors
+    hits = int(group.sum()) - errors
     for stretch in stretches:
         place = stretch.reference.start
         if stretch.kind == INSERT and (wrong[place] or wrong[place + 1]):
             errors += len(stretch.hypothesis)
-    return int(masked.sum()), errors, hits
+    return int(group.sum()), errors, hits
 
 
 def word_error_rate(errors: UtteranceErrors, group: str = ALL) -> float | None:
@@ -226,6 +260,17 @@ def word_error_interval(
     return None if low is None or high is None else [low, high]
 
 
+def recall_with_interval(
+    errors: UtteranceErrors, samples: int, confidence: float, seed: int, group: str
+) -> tuple[float | None, list[float] | None]:
+    """Recognised words of a group by all its words, and the ends of the interval; ``None`` of a group without words."""
+    counts = errors.of(group)
+    if counts.hits is None or not counts.units.sum():
+        return None, None
+    rate, low, high = mean_of(counts.hits[:, None], counts.units, samples, confidence, seed)
+    return rate, None if low is None or high is None else [low, high]
+
+
 def mean_over_seeds(
     errors: Sequence[UtteranceErrors], samples: int, confidence: float, seed: int, group: str = ALL
 ) -> Difference:
@@ -236,7 +281,7 @@ def mean_over_seeds(
     """
     counts = [system.of(group) for system in errors]
     _check_same(errors, group)
-    return _mean_of(np.stack([count.errors for count in counts], axis=1), counts[0].units, samples, confidence, seed)
+    return mean_of(np.stack([count.errors for count in counts], axis=1), counts[0].units, samples, confidence, seed)
 
 
 def paired_difference(
@@ -260,10 +305,10 @@ def paired_difference_over_seeds(
     """The same for systems A and B of several seeds: the mean difference, resampled over utterances and seeds."""
     _check_same([system for pair in pairs for system in pair], group)
     sums = np.stack([first.of(group).errors - second.of(group).errors for first, second in pairs], axis=1)
-    return _mean_of(sums, pairs[0][0].of(group).units, samples, confidence, seed)
+    return mean_of(sums, pairs[0][0].of(group).units, samples, confidence, seed)
 
 
-def _mean_of(sums: np.ndarray, units: np.ndarray, samples: int, confidence: float, seed: int) -> Difference:
+def mean_of(sums: np.ndarray, units: np.ndarray, samples: int, confidence: float, seed: int) -> Difference:
     """Mean over seeds of sums (U, n) by units (U,), and the ends of its interval."""
     rate = float(ratio_of_sums(sums.mean(axis=1).sum(keepdims=True), units.sum(keepdims=True).astype(np.float64))[0])
     if len(units) < 2:

@@ -13,7 +13,7 @@ def said(name, text, languages):
 def test_recognised_words_count_where_their_language_is_known():
     utterances = [
         said("a", "the red-hot casa, is mía", ["en", "en", "es", "en", "es"]),
-        said("b", "Maria come", [None, "es"]),
+        said("b", "Maria come", [None, "s"]),
         said("c", "nobody knows", None),
     ]
     found = {
@@ -22,6 +22,6 @@ def test_recognised_words_count_where_their_language_is_known():
         "b": ("maria come", ["en", "en"]),
         "c": ("nobody knows", ["en", "en"]),
     }
-    numbers = token_language_numbers(utterances, found)
+    numbers = token_language_numbers(utterances, ["en", "es"], found)
     assert numbers == {"token_languages": 6, "token_languages_right": pytest.approx(4 / 6)}
-    assert token_language_numbers(utterances[2:], found)["token_languages_right"] is None
+    assert token_language_numbers(utterances[2:], ["en", "es"], found)["token_languages_right"] is None

@@ -1,12 +1,14 @@
 """Word errors by hand, their intervals, and the words that a technique masks."""
 
+import json
+
 import numpy as np
 import pytest
 
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.errors import CorpusError, SpeechError
 from tasks.speech.word_errors.error_counts_file import read_errors, signature, write_errors, write_listing
-from tasks.speech.word_errors.references import masked_places
+from tasks.speech.word_errors.references import language_groups, masked_groups
 from tasks.speech.word_errors.word_errors import (
     count_errors,
     mean_over_seeds,
@@ -80,7 +82,7 @@ def mask(*places: int, of: int) -> np.ndarray:
     ],
 )
 def test_errors_on_masked_words(hypothesis, errors, hits):
-    counted = count_errors({"u": "call Zuckerman now"}, {"u": hypothesis}, masked={"names": {"u": mask(1, of=3)}})
+    counted = count_errors({"u": "call Zuckerman now"}, {"u": hypothesis}, {"masked:names": {"u": mask(1, of=3)}})
     group, rest = counted.of("masked:names"), counted.of("rest:names")
     assert (group.units.tolist(), group.errors.tolist(), group.hits.tolist()) == ([1], [errors], [hits])
     # Nothing is counted twice, and nothing is lost.
@@ -88,17 +90,22 @@ def test_errors_on_masked_words(hypothesis, errors, hits):
     assert (group.units + rest.units).tolist() == [3]
 
 
-def test_masked_places_come_from_a_sidecar_of_the_reference_lines(tmp_path):
+def test_masked_words_come_from_a_sidecar_of_the_reference_lines(tmp_path):
     references = {"u2": "Ask Tom's mother.", "u0": "...", "u1": "Chicago-based Anna"}
     spans = [[MaskedSpan(4, 7, "PERSON", "test", "Tom", 0)], [], [MaskedSpan(0, 7, "LOCATION", "test", "Chicago", 0)]]
     write_sidecar(tmp_path / "names.jsonl", spans)
-    places = masked_places(references, {"names": tmp_path / "names.jsonl"}, "test set")
-    assert {name: marks.tolist() for name, marks in places["names"].items()} == {
+    groups = masked_groups(references, {"names": tmp_path / "names.jsonl"}, "test set")
+    assert list(groups) == ["masked:names", *(f"behind:names:{distance}" for distance in range(1, 6))]
+    assert {name: marks.tolist() for name, marks in groups["masked:names"].items()} == {
         "u2": [False, True, False],
         "u1": [True, False, False],
     }
+    assert [groups[f"behind:names:{distance}"]["u1"].tolist() for distance in (1, 2)] == [
+        [False, True, False],
+        [False, False, True],
+    ]
     with pytest.raises(CorpusError, match="does not belong to text 'test set'"):
-        masked_places({"u1": "other words"}, {"names": tmp_path / "names.jsonl"}, "test set")
+        masked_groups({"u1": "other words"}, {"names": tmp_path / "names.jsonl"}, "test set")
 
 
 def test_interval_of_equal_utterances_has_no_width():
@@ -155,7 +162,7 @@ def test_systems_on_other_references_are_not_compared():
 def test_file_of_counts_reads_back(tmp_path):
     errors = count_errors(
         {**REFERENCES, "u0": "?"}, {"u1": "shoe order one"},
-        {"names": {"u1": mask(0, of=3), "u2": mask(of=6), "u3": mask(2, of=3)}},
+        {"masked:names": {"u1": mask(0, of=3), "u2": mask(of=6), "u3": mask(2, of=3)}},
     )  # fmt: skip
     path = tmp_path / "counts.tsv"
     write_errors(path, errors)
@@ -171,7 +178,7 @@ def test_file_of_counts_reads_back(tmp_path):
 
 
 def test_listing_for_the_eye(tmp_path):
-    masked = {"names": {"u1": mask(0, of=3), "u2": mask(of=6), "u3": mask(2, of=3)}}
+    masked = {"masked:names": {"u1": mask(0, of=3), "u2": mask(of=6), "u3": mask(2, of=3)}}
     errors = count_errors(REFERENCES, HYPOTHESES, masked)
     path = tmp_path / "errors.txt"
     assert write_listing(path, errors, REFERENCES, HYPOTHESES, masked) == 2
@@ -189,3 +196,47 @@ def test_listing_for_the_eye(tmp_path):
         "  hyp  shoe order   one ****",
         "       I    S           D",
     ]
+
+
+def test_errors_where_languages_change(tmp_path):
+    said = {"u1": "I said que bueno, Anna is here", "u2": "all in English"}
+    heard = {"u1": "I said Kay bueno Anna here", "u2": "all in English"}
+    path = tmp_path / "manifest.jsonl"
+    lines = [{"utterance_id": "u1", "text": said["u1"], "languages": "eessxee"}]
+    lines.append({"utterance_id": "u2", "text": said["u2"], "languages": ["en", "en", "en"]})
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    errors = count_errors(said, heard, language_groups(said, ["en", "es"], path))
+    found = {name: errors.of(f"language:{name}") for name in errors.by_language}
+    # Words of u1 and of u2, and errors in u1, where *que* is substituted and *is* deleted, which is a switch back.
+    assert {name: (*counts.units.tolist(), counts.errors[0]) for name, counts in found.items()} == {
+        "en": (4, 3, 1),
+        "es": (2, 0, 1),
+        "mixed": (1, 0, 0),
+        "embedded words": (2, 0, 1),
+        "switch points": (2, 0, 2),
+        "1 behind a switch": (2, 0, 0),
+        "2 behind a switch": (1, 0, 0),
+        **{f"{distance} behind a switch": (0, 0, 0) for distance in (3, 4, 5)},
+        "lines in one language": (0, 3, 0),
+        "mixed lines": (7, 0, 2),
+    }
+    path.write_text(json.dumps(lines[0] | {"languages": "ees"}) + "\n", encoding="utf-8")
+    with pytest.raises(SpeechError, match="line 1: 'languages' needs a letter or code for each of 7 words"):
+        language_groups(said, ["en", "es"], path)
+
+
+def test_languages_that_nobody_gives_are_told(tmp_path):
+    said = {f"u{number}": "the house is very big pero la casa es muy grande" for number in range(5)}
+    path = tmp_path / "manifest.jsonl"
+    path.write_text("".join(f"{json.dumps({'utterance_id': n, 'text': t})}\n" for n, t in said.items()))
+    groups = language_groups(said, ["en", "es"], path)
+    assert groups["language:es"]["u3"].tolist() == [False] * 5 + [True] * 6
+    assert np.flatnonzero(groups["language:switch points"]["u3"]).tolist() == [5]
+
+
+def test_mixed_error_rate_counts_characters_where_no_space_divides():
+    errors = count_errors({"u": "我们 book 一个meeting", "v": "yes"}, {"u": "我们book 一 meetings", "v": "yes"})
+    counts = errors.of("mixed units")
+    # 我 们 book 一 个 meeting: 个 is deleted and meeting substituted.
+    assert (counts.units.tolist(), counts.errors.tolist()) == ([6, 1], [2, 0])
+    assert word_error_rate(errors, "mixed units") == 2 / 7

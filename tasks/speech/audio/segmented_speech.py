@@ -1,0 +1,181 @@
+"""Utterances that are parts of longer recordings, such as conversations: Kaldi's data folders, and lines with times.
+
+A data folder of Kaldi's (kaldi-asr.org/doc/data_prep.html) has ``text`` (``UTTERANCE WORDS``), ``wav.scp``
+(``RECORDING FILE``), ``segments`` (``UTTERANCE RECORDING BEGIN END``, in seconds) where recordings are longer than
+utterances, and ``utt2spk`` (``UTTERANCE SPEAKER``). In place of a file ``wav.scp`` may have ``flac -c -d -s FILE |``;
+other commands are not carried out.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tasks.corpora.text_lines import read_lines
+from tasks.errors import SpeechError
+from tasks.files.atomic_file import atomic_folder
+from tasks.language_model.normalisation import normalise
+from tasks.languages.labelled_words import labels_of
+from tasks.speech.audio.audio_file import open_audio
+from tasks.speech.audio.manifest import (
+    BEYOND_RECORDING,
+    NO_RECORDING,
+    NO_TRANSCRIPT,
+    NO_WORDS,
+    TOO_LONG,
+    UNREADABLE,
+    Recordings,
+    Utterance,
+    existing_source,
+)
+from tasks.speech.audio.published_speech import find_recording
+from tasks.speech.audio.settings import KaldiSpeech, TimedLinesSpeech
+from tasks.speech.rescoring.nbest_lists import fail_with_problems, read_json_lines
+
+_ENDINGS = (".wav", ".flac", ".mp3")
+_BEYOND_SECONDS = 0.1
+"""A segment may end so much behind the end of its recording: times are rounded."""
+
+
+def read_kaldi(settings: KaldiSpeech) -> Recordings:
+    """The utterances in the order of ``text``; a path of ``wav.scp`` that is not there is looked for by its end below
+    the folder.
+
+    Left out and counted: utterances whose recording is not there, and segments without words. Raises ``SpeechError``
+    where ``text`` or ``wav.scp`` is missing, and names lines of another form.
+    """
+    folder = existing_source(settings.source, "a data folder of Kaldi's")
+    for name in ("text", "wav.scp"):
+        if not (folder / name).is_file():
+            raise SpeechError(f"source {str(folder)!r} has no {name!r}; give a data folder of Kaldi's")
+    files = dict(_pairs(folder / "wav.scp", "RECORDING FILE"))
+    speakers = dict(_pairs(folder / "utt2spk", "UTTERANCE SPEAKER"))
+    texts = dict(_pairs(folder / "text", "UTTERANCE WORDS", empty=True))
+    segments = {name: _segment(folder, name, rest) for name, rest in _pairs(folder / "segments", "UTTERANCE RECORDING")}
+    recordings = Recordings([])
+    for name, text in texts.items():
+        recording = segments[name][0] if name in segments else name
+        audio = find_recording(_file(folder, files[recording]), folder) if recording in files else None
+        if audio is None:
+            recordings.leave_out(NO_RECORDING, name)
+            continue
+        recordings.utterances.append(Utterance(name, audio, text, speakers.get(name)))
+        if name in segments:
+            recordings.spans[name] = segments[name][1:]
+    for name in segments.keys() - texts.keys():
+        recordings.leave_out(NO_TRANSCRIPT, name)
+    return recordings
+
+
+def _pairs(path: Path, form: str, *, empty: bool = False) -> Iterator[tuple[str, str]]:
+    """The first word of each line and the rest; nothing of a file that is not there."""
+    for number, line in enumerate(read_lines(path), start=1) if path.is_file() else ():
+        if not line.strip():
+            continue
+        first, *rest = line.split(maxsplit=1)
+        if not rest and not empty:
+            raise SpeechError(f"{str(path)!r}: line {number} is not '{form}'")
+        yield first, rest[0].strip() if rest else ""
+
+
+def _segment(folder: Path, name: str, rest: str) -> tuple[str, float, float]:
+    try:
+        recording, begin, end = rest.split()
+        return recording, float(begin), float(end)
+    except ValueError:
+        raise SpeechError(
+            f"{str(folder / 'segments')!r}: {name!r} needs 'UTTERANCE RECORDING BEGIN END', times in seconds"
+        ) from None
+
+
+def _file(folder: Path, entry: str) -> str:
+    if not entry.endswith("|"):
+        return entry
+    command = entry.rstrip("| ").split()
+    if Path(command[0]).name != "flac":
+        raise SpeechError(
+            f"{str(folder / 'wav.scp')!r} has a recording that {command[0]!r} makes; carry the commands out, and name "
+            "the files that they write"
+        )
+    return command[-1]
+
+
+def read_timed_lines(settings: TimedLinesSpeech) -> Recordings:
+    """The lines in their order, each a part of the recording of its document.
+
+    Lines whose recording is not there are left out and counted. Raises ``SpeechError`` that lists lines without what
+    they need.
+    """
+    source = existing_source(settings.source, "a file of JSON lines")
+    folder = Path(settings.recordings) if settings.recordings else source.parent
+    recordings = Recordings([])
+    problems = []
+    for number, record in read_json_lines(source):
+        if isinstance(record, str):
+            problems.append(f"line {number} {record}")
+            continue
+        name, document, text = (record.get(key) for key in ("id", "document", "text"))
+        times: Any = record.get("ms")
+        labels = labels_of(str(text), record.get("languages"))
+        if not (isinstance(name, str) and isinstance(document, str) and isinstance(text, str) and _is_span(times)):
+            problems.append(f"line {number} has no 'id', 'document' and 'text', or no 'ms' such as [5960, 6921]")
+        elif labels is None and record.get("languages") is not None:
+            problems.append(f"line {number}: 'languages' needs a letter or code for each word of the text")
+        elif (audio := _recording(folder, document)) is None:
+            recordings.leave_out(NO_RECORDING, name)
+        else:
+            speaker = record.get("speaker")
+            languages = tuple(labels) if labels else None
+            utterance = Utterance(name, audio, text, None if speaker is None else str(speaker), languages=languages)
+            recordings.utterances.append(utterance)
+            recordings.spans[name] = (times[0] / 1000, times[1] / 1000)
+    fail_with_problems(source, problems)
+    return recordings
+
+
+def _is_span(times: object) -> bool:
+    return isinstance(times, list) and len(times) == 2 and all(type(time) in (int, float) for time in times)
+
+
+def _recording(folder: Path, document: str) -> Path | None:
+    paths = (folder / f"{Path(document).name}{ending}" for ending in _ENDINGS)
+    return next((path.absolute() for path in paths if path.is_file()), None)
+
+
+def cut_segments(recordings: Recordings, folder: Path, maximum_seconds: float) -> None:
+    """Cut the utterances that are parts of recordings out of these, into FLAC files in a private folder, which is
+    replaced as a whole.
+
+    What has no word, is too long, or is not in its recording is left out and counted.
+    """
+    import soundfile
+    from tqdm import tqdm
+
+    kept: list[Utterance] = []
+    with atomic_folder(folder, private=True) as new:
+        for number, utterance in enumerate(tqdm(recordings.utterances, desc="cutting", disable=None, leave=False)):
+            name = utterance.utterance_id
+            span = recordings.spans.get(name)
+            if span is None:
+                kept.append(utterance)
+                continue
+            seconds = span[1] - span[0]
+            if not normalise(utterance.text) or seconds > maximum_seconds:
+                recordings.leave_out(TOO_LONG if seconds > maximum_seconds else NO_WORDS, name)
+                continue
+            try:
+                with open_audio(utterance.audio) as file:
+                    rate, missing = file.samplerate, span[1] - file.frames / file.samplerate
+                    if seconds <= 0 or span[0] < 0 or missing > min(_BEYOND_SECONDS, seconds / 2):
+                        recordings.leave_out(BEYOND_RECORDING, name)
+                        continue
+                    file.seek(round(span[0] * rate))
+                    samples = file.read(round(seconds * rate), always_2d=True)
+            except (SpeechError, soundfile.LibsndfileError):
+                recordings.leave_out(UNREADABLE, name)
+                continue
+            path = f"{number:07d}.flac"
+            soundfile.write(new / path, samples, rate, format="FLAC", subtype="PCM_16")
+            (new / path).chmod(0o600)
+            kept.append(replace(utterance, audio=folder.absolute() / path))
+    recordings.utterances = kept

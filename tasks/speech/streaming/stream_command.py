@@ -1,0 +1,209 @@
+"""Measure what a recogniser shows while speech is being spoken: how often it changes, how late it is, how right.
+
+Every so many seconds all that was heard is decoded again, and the last k words are held back. Less is taken back with a
+larger k, and everything comes later. The report has, for each k, the normalised erasure, the average lag, and the word
+errors where nothing that was shown is taken back, each with its interval, with recognition by the distance to a masked
+word (--sidecar) and to a switch of language (word_errors.languages). Any recogniser's partial results can be measured,
+JSON lines {"utterance_id", "partials": [{"seconds": 0.64, "text": "good"}, ...]} with the whole result last; without
+them the speech that 'palimpsest encode-speech' encoded is decoded, a beginning at a time, as its encoder would hear it.
+
+examples:
+  palimpsest stream --recogniser models/recogniser --encoded test.safetensors --references test/manifest.jsonl
+  palimpsest stream --partials partials.jsonl --references test/manifest.jsonl --set 'word_errors.languages=[en, es]'
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from tasks.command import StageCommand
+from tasks.errors import ParameterError
+from tasks.options import READ, WRITE
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.base import Settings
+from tasks.settings.resources import ResourceSettings
+from tasks.speech.rescoring.settings import SearchSettings, WordErrorSettings
+from tasks.speech.word_errors.word_error_rate_command import ErrorFiles
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tasks.speech.recogniser.encoded_speech import EncodedSpeech
+    from tasks.speech.recogniser.recogniser import Recogniser
+    from tasks.speech.streaming.partial_results import Partial
+
+SUMMARY = "measure partial results of speech that is being spoken: erasure, lag and errors"
+ALL = "all"
+
+
+class StreamSettings(Settings):
+    """How speech is decoded while it is spoken, and what is held back."""
+
+    step_seconds: float = Field(default=0.32, gt=0)
+    """Seconds of audio from one partial result to the next."""
+    held_back: list[Annotated[int, Field(ge=0)]] = Field(default=[0, 1, 2, 5, 10], min_length=1)
+    """Numbers of last words that are held back; all words are, too."""
+    search: SearchSettings = SearchSettings()
+    word_errors: WordErrorSettings = WordErrorSettings()
+
+
+class StreamFiles(ErrorFiles):
+    """Partial results, or what they are made of, and what was said."""
+
+    references: Annotated[str, READ]
+    """manifest or n-best lists: what was said"""
+    partials: Annotated[str | None, READ] = None
+    """partial results of any recogniser"""
+    recogniser: Annotated[str | None, READ] = None
+    """recogniser that encoded the speech"""
+    encoded: Annotated[str | None, READ] = None
+    """encoded speech to decode"""
+    output: Annotated[str | None, WRITE] = None
+    """partial results to write (JSON lines): private"""
+
+
+def stream(settings: StreamSettings, files: StreamFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Decode, hold back, measure; ``--errors`` and ``--counts`` are those of the whole results."""
+    from tasks.speech.streaming.partial_results import committed, held_back, partial, read_partials, write_partials
+    from tasks.speech.word_errors.error_counts_file import error_warnings, measure_errors
+    from tasks.speech.word_errors.references import read_references
+    from tasks.speech.word_errors.word_errors import count_errors
+
+    if bool(files.partials) == bool(files.recogniser and files.encoded):
+        raise ParameterError("give --partials, or --recogniser and --encoded: what is measured are partial results")
+    references = read_references(files.references)
+    groups = files.word_groups(references, files.references, settings.word_errors)
+    synthetic = False
+    if files.partials:
+        texts = read_partials(files.partials)
+    else:
+        from tasks.speech.recogniser.encoded_speech import read_encoded
+        from tasks.speech.recogniser.folder import load_recogniser
+        from tasks.torch_setup import set_up_torch
+
+        set_up_torch(resources.threads)
+        recogniser, speech = load_recogniser(str(files.recogniser)), read_encoded(str(files.encoded))
+        speech.check_recogniser(recogniser.hash)
+        texts, synthetic = _decoded(recogniser, speech, settings), speech.synthetic
+    if files.output:
+        write_partials(files.output, texts)
+    whole = measure_errors(
+        files.count(references, {name: of[-1][1] for name, of in texts.items()}, groups), settings.word_errors
+    )
+    partials = {name: [partial(*each) for each in of] for name, of in texts.items()}
+    by_words: dict[str, Any] = {}
+    for words in (*settings.held_back, None):
+        shown = [held_back(of, words) for of in partials.values()]
+        kept = [committed(each) for each in shown]
+        found = {name: " ".join(each[-1].words) for name, each in zip(partials, kept, strict=True)}
+        by_words[ALL if words is None else str(words)] = {
+            **_changes(shown, settings.word_errors),
+            "nothing_taken_back": {
+                **measure_errors(count_errors(references, found, groups), settings.word_errors),
+                **_lag(kept, settings.word_errors),
+            },
+        }
+    measured = {**whole, "synthetic_speech": synthetic, "held_back": by_words}
+    report = Report(measured, error_warnings(measured), settings.word_errors.seed, "\n".join(_lines(by_words)))
+    if synthetic:
+        report.warn("the speech is synthesised; its numbers say nothing of recorded speech")
+    return report
+
+
+def _decoded(
+    recogniser: "Recogniser", speech: "EncodedSpeech", settings: StreamSettings
+) -> dict[str, list[tuple[float, str]]]:
+    """Seconds heard and the best hypothesis of each beginning of each utterance."""
+    from tasks.speech.search.beam_search import beam_search
+
+    beginnings = [
+        (name, seconds, frames)
+        for name in speech.utterance_ids
+        for seconds, frames in _heard(
+            recogniser, speech.seconds[name], len(speech.tensors[name]), settings.step_seconds
+        )
+    ]
+    encoded = [speech.frames(name)[:frames] for name, _, frames in beginnings]
+    best = settings.search.model_copy(update={"nbest": 1})
+    found: dict[str, list[tuple[float, str]]] = {}
+    lists = beam_search(recogniser.model, recogniser.units.blank, encoded, best)
+    for (name, seconds, _), hypotheses in zip(beginnings, lists, strict=True):
+        found.setdefault(name, []).append((seconds, recogniser.units.decode(hypotheses[0].units)))
+    return found
+
+
+def _heard(recogniser: "Recogniser", seconds: float, frames: int, step: float) -> list[tuple[float, int]]:
+    """After how many seconds how many encoded frames are there: whole segments of the encoder, once what it looks ahead
+    is heard too, and all at the end."""
+    architecture, features = recogniser.settings.architecture, recogniser.settings.features
+    found = []
+    for number in range(1, int(seconds / step) + 1):
+        samples = number * step * features.sample_rate - features.window_samples // 2
+        known = int(samples // features.hop_samples) + 1 - architecture.right_context_frames
+        segments = max(known // architecture.segment_frames, 0)
+        found.append((number * step, min(segments * architecture.segment_frames // architecture.reduction, frames)))
+    return [each for each in found if each[0] < seconds] + [(seconds, frames)]
+
+
+def _changes(shown: "Sequence[Sequence[Partial]]", settings: WordErrorSettings) -> dict[str, Any]:
+    import numpy as np
+
+    from tasks.speech.streaming.partial_results import erased_words
+
+    words = np.array([len(each[-1].words) for each in shown])
+    erased = np.array([erased_words(each) for each in shown])
+    return {**_mean("normalised_erasure", erased, words, settings), **_lag(shown, settings)}
+
+
+def _lag(shown: "Sequence[Sequence[Partial]]", settings: WordErrorSettings) -> dict[str, Any]:
+    import numpy as np
+
+    from tasks.speech.streaming.partial_results import average_lag
+
+    lags = np.array([lag for each in shown if (lag := average_lag(each)) is not None])
+    return _mean("average_lag_seconds", lags, np.ones(len(lags)), settings)
+
+
+def _mean(name: str, sums: "np.ndarray", units: "np.ndarray", settings: WordErrorSettings) -> dict[str, Any]:
+    from tasks.speech.word_errors.word_errors import mean_of
+
+    if not units.sum():
+        return {name: None, f"{name}_ci": None}
+    mean, *ends = mean_of(sums[:, None], units, settings.bootstrap_samples, settings.confidence, settings.seed)
+    return {name: mean, f"{name}_ci": None if None in ends else ends}
+
+
+def _lines(by_words: Mapping[str, Any]) -> list[str]:
+    from tasks.speech.word_errors.error_counts_file import shown_rate
+
+    def number(measured: Mapping[str, Any], name: str) -> str:
+        value, ends = measured[name], measured[f"{name}_ci"]
+        return "undefined" if value is None else f"{value:.2f}" + (f" [{ends[0]:.2f}, {ends[1]:.2f}]" if ends else "")
+
+    rows = [
+        ("words held back", "normalised erasure", "average lag, s", "lag, nothing taken back", "its word error rate")
+    ]
+    rows += [
+        (
+            words,
+            number(found, "normalised_erasure"),
+            number(found, "average_lag_seconds"),
+            number(found["nothing_taken_back"], "average_lag_seconds"),
+            shown_rate(found["nothing_taken_back"]),
+        )
+        for words, found in by_words.items()
+    ]
+    return ["".join(f"{cell:<25}" for cell in row).rstrip() for row in rows]
+
+
+COMMAND = StageCommand(
+    name="stream",
+    stage=stream,
+    settings=StreamSettings,
+    files=StreamFiles,
+    section={},
+    labels=("dataset",),
+    every_core=True,
+)

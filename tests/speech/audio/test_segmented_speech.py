@@ -1,0 +1,90 @@
+"""Utterances cut out of recordings: Kaldi's data folders, and lines with their times."""
+
+import json
+
+import numpy as np
+import pytest
+import soundfile
+from stage_commands import settings
+
+from tasks.cli import main
+from tasks.errors import SpeechError
+from tasks.speech.audio.manifest import read_manifest
+from tasks.speech.audio.segmented_speech import read_kaldi, read_timed_lines
+from tasks.speech.audio.settings import KaldiSpeech, TimedLinesSpeech
+
+RATE = 8000
+
+
+def ramp(path, seconds=3):
+    """Samples that say where in the recording they are: second 1 has the value 0.1."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    soundfile.write(path, np.arange(seconds * RATE) / (10 * RATE), RATE, subtype="PCM_16")
+
+
+def kaldi(folder, **files):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, lines in files.items():
+        (folder / name.replace("_", ".")).write_text("".join(f"{line}\n" for line in lines))
+    return KaldiSpeech(kind="kaldi", source=str(folder))
+
+
+def cut(tmp_path, *options):
+    output, report = tmp_path / "out", tmp_path / "report.json"
+    assert main(["speech-corpus", *options, "--output", str(output), "--report", str(report)]) == 0
+    return read_manifest(output / "manifest.jsonl"), json.loads(report.read_text())["measured"]
+
+
+def test_segments_of_a_kaldi_folder_are_cut_out(tmp_path):
+    ramp(tmp_path / "data" / "audio" / "talk.flac")
+    kaldi(
+        tmp_path / "data",
+        wav_scp=["talk flac -c -d -s /elsewhere/audio/talk.flac |", "gone audio/gone.wav"],
+        text=["a-1 hello 世界", "a-2 [noise] ...", "a-3 way behind", "b-1 not there"],
+        segments=["a-1 talk 1.0 1.5", "a-2 talk 0 1", "a-3 talk 2.5 3.5", "b-1 gone 0 1", "c-1 talk 0 1"],
+        utt2spk=["a-1 anna"],
+    )
+    utterances, measured = cut(tmp_path, *settings("kind=kaldi", f"source={tmp_path / 'data'}"))
+    assert [(each.utterance_id, each.text, each.speaker) for each in utterances][:1] == [("a-1", "hello 世界", "anna")]
+    samples, rate = soundfile.read(utterances[0].audio)
+    assert (len(samples), rate) == (RATE // 2, RATE)
+    assert samples[[0, -1]] == pytest.approx([0.1, 0.15], abs=1e-3)
+    assert measured["left_out"] == {"beyond_recording": 1, "no_recording": 1, "no_transcript": 1}
+    assert utterances[0].audio.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_kaldi_folder_without_segments_names_whole_recordings(tmp_path):
+    ramp(tmp_path / "data" / "u1.wav")
+    found = read_kaldi(kaldi(tmp_path / "data", wav_scp=["u1 u1.wav"], text=["u1 yes"]))
+    assert ([each.audio.name for each in found.utterances], found.spans) == (["u1.wav"], {})
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"text": ["u1 yes"]}, "has no 'wav.scp'"),
+        ({"text": ["u1 yes"], "wav_scp": ["u1"]}, "line 1 is not 'RECORDING FILE'"),
+        ({"text": ["u1 yes"], "wav_scp": ["u1 sox u1.wav - remix 1 |"]}, "has a recording that 'sox' makes"),
+        ({"text": ["u1 yes"], "wav_scp": ["r u.wav"], "segments": ["u1 r 0"]}, "'u1' needs 'UTTERANCE RECORDING BEGIN"),
+    ],
+)
+def test_a_kaldi_folder_of_another_form(tmp_path, files, message):
+    with pytest.raises(SpeechError, match=message):
+        read_kaldi(kaldi(tmp_path / "data", **files))
+
+
+def test_lines_with_times_are_cut_and_keep_their_languages(tmp_path):
+    ramp(tmp_path / "audio" / "talk.wav")
+    line = {"id": "talk-1", "document": "talk", "speaker": "ANN", "text": "sí I know", "languages": "see"}
+    lines = [line | {"ms": [500, 900]}, line | {"id": "talk-2", "ms": [0, 2500]}]
+    lines.append(line | {"id": "other-1", "document": "other", "ms": [0, 1]})
+    source = tmp_path / "lines.jsonl"
+    source.write_text("".join(json.dumps(each) + "\n" for each in lines))
+    options = settings("kind=timed_lines", f"source={source}", f"recordings={tmp_path / 'audio'}", "maximum_seconds=2")
+    utterances, measured = cut(tmp_path, *options)
+    assert [(each.utterance_id, each.languages) for each in utterances] == [("talk-1", ("s", "e", "e"))]
+    assert soundfile.read(utterances[0].audio)[0][[0, -1]] == pytest.approx([0.05, 0.09], abs=1e-3)
+    assert measured["left_out"] == {"no_recording": 1, "too_long": 1}
+    source.write_text(json.dumps(line) + "\n" + json.dumps(lines[0] | {"languages": "se"}) + "\n")
+    with pytest.raises(SpeechError, match=r"2 problems: line 1 has no .*'ms' such as .*; line 2: 'languages' needs"):
+        read_timed_lines(TimedLinesSpeech(kind="timed_lines", source=str(source)))
