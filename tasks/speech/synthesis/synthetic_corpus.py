@@ -307,7 +307,11 @@ def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisS
                 continue
             speaker, seconds = spoken
             audio = folder / f"{name}.flac"
-            utterances.append(Utterance(name, audio, sentence, speaker, synthetic=True, languages=of_words))
+            utterances.append(
+                Utterance(
+                    name, audio, sentence, speaker, synthetic=True, languages=tuple(of_words) if of_words else None
+                )
+            )
             tally.utterances += 1
             tally.words += len(normalise(sentence))
             tally.seconds += seconds
