@@ -22,9 +22,9 @@ TEXT = (
 )
 
 
-def causal_tokenizer(*, padding: bool = True) -> PreTrainedTokenizerFast:
-    """A byte-level tokenizer of GPT-2's kind, in which every word of ``TEXT`` is one piece behind a space."""
-    tokenizer = byte_pair_tokenizer(TEXT)
+def causal_tokenizer(text: str = TEXT, *, padding: bool = True) -> PreTrainedTokenizerFast:
+    """A byte-level tokenizer of GPT-2's kind, in which every word of ``text`` is one piece behind a space."""
+    tokenizer = byte_pair_tokenizer(text)
     backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     backend.post_processor = None
     # No mask token: a causal model has none.

@@ -126,8 +126,8 @@ class FillContext:
         counts = like.word_counts if like and like.method.counts_masked_words == method.counts_masked_words else None
         if counts is None and files.word_counts:
             counts = WordFrequencies.read(files.word_counts, letters=method.counts_masked_words)
-        elif counts is None and (method.needs_word_counts or files.filler == SHIPPED_FILLER):
-            languages = method.languages if isinstance(method, LanguageAware) else []
+        languages = method.languages if isinstance(method, LanguageAware) else []
+        if counts is None and (method.needs_word_counts or languages or files.filler == SHIPPED_FILLER):
             counts = WordFrequencies.published(languages, letters=method.counts_masked_words)
         context = cls(
             method,

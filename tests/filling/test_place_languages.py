@@ -7,16 +7,19 @@ import numpy as np
 import pytest
 from scripted_model import ScriptedModel
 from stage_commands import settings
+from tiny_causal_models import causal_tokenizer, llama_of_last_piece, random_llama, save
 
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan
+from tasks.filling.causal_lm.constrained import ConstrainedFiller
+from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.choice import with_spans
-from tasks.filling.fillers.settings import misfit
-from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_sentence import MaskedSentence, Slot, read_masked_line
-from tasks.filling.methods.top_1 import BestWord
-from tasks.filling.methods.top_k import TopK
+from tasks.filling.methods.top_1 import BestWord, Top1
+from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.place_languages import PlaceLanguages
 from tasks.languages.word_lists import word_list
 
@@ -130,6 +133,43 @@ def test_a_masked_language_model_chooses_among_words_of_the_language():
     assert [fill.word for fill in fills] == ["casa", "house"]
 
 
+def test_a_causal_language_model_chooses_among_words_of_the_language():
+    """Its best word is ``cat``; what no five pieces make is drawn by frequency."""
+    tokenizer = causal_tokenizer()
+    model = llama_of_last_piece(tokenizer, {"he": {"Ġcat": 3.0, "Ġdog": 2.0}})
+    filler = ConstrainedFiller(
+        CausalLanguageModel(model, tokenizer, "tiny"), Top1(kind="top_1"), KeptWords(), MarkerRandomness(1),
+        spoken={"en": {"cat"}, "es": {"dog"}, "tr": {"havaalanında"}},
+        beyond=UnigramFiller({"tr": WordFrequencies.of([("havaalanında", 1)])}, MarkerRandomness(1)),
+    )  # fmt: skip
+    slots = tuple(Slot("MASK", at, at, language) for at, language in enumerate((None, "en", "es", "tr", "es")))
+    (fills,) = filler.fill([MaskedSentence(1, ("the ", *[" the "] * 4, ""), slots)], lambda _: None)
+    assert [fill.word for fill in fills] == ["cat", "cat", "dog", "havaalanında", "dog"]
+    assert not any(fill.fallback for fill in fills)
+    assert filler.counts["beyond_vocabulary"] == 1
+
+
+@pytest.mark.parametrize("method", ["top_k", "sample"])
+def test_fills_of_a_causal_language_model_have_the_language_of_their_place(corpus, method):
+    """Random weights, and pieces that are words of either language."""
+    (corpus / "masked.txt").write_text("\n".join(MASKED[:20]) + "\n", encoding="utf-8")
+    words = [word for language in ("en", "es") for word in list(word_list(language))[300:400]]
+    tokenizer = causal_tokenizer(" ".join(words))
+    status = main(
+        [
+            "fill", "--input", str(corpus / "masked.txt"), "--output", str(corpus / "filled.txt"), "--method", method,
+            "--filler", save(random_llama(tokenizer), tokenizer, corpus / "llama"), "--kept-words",
+            str(corpus / "kept.txt"), "--report", str(corpus / "report.json"), *settings("languages=[en, es]"),
+        ]
+    )  # fmt: skip
+    assert status == 0
+    measured = json.loads((corpus / "report.json").read_text())["measured"]
+    assert measured["languages"]["match_rate"] > 0.95
+    assert measured["off_list_share"] == 1
+    # As behind a bracket, where no piece of this vocabulary is a word.
+    assert 0 < measured["beyond_vocabulary"] < measured["fills"] / 2
+
+
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
@@ -142,8 +182,3 @@ def test_languages_that_cannot_be_kept_are_refused(corpus, capsys, options, comp
     arguments = ["--input", corpus / "masked.txt", "--output", corpus / "filled.txt", "--method", "unigram", *options]
     assert main(["fill", *map(str, arguments)]) == 1
     assert complaint in capsys.readouterr().err
-
-
-def test_a_causal_filler_cannot_keep_languages():
-    found = misfit(TopK(kind="top_k", languages=["en", "es"]), "causal_lm")
-    assert (found.what, found.needs) == ("languages=['en', 'es']", "masked")

@@ -109,6 +109,10 @@ def test_the_perplexity_plot_compares_within_technique_and_seed():
     assert all(number in plot for number in ("228.0", "187.0"))
     assert not any(number in plot for number in ("1150.0", "190.0", "229.0", "99.0"))
     assert "1150.0" in perplexity_plot(Cell("chat", method="pretrained"), rows)
+    assert perplexity_plot(TOP_K, rows, "perplexity_at_switches") is None
+    switches = perplexity_plot(TOP_K, [{**rows[0], "perplexity_at_switches": 2434.0}], "perplexity_at_switches")
+    assert "2434.0" in switches
+    assert "chat: perplexity where the language changes" in switches
 
 
 def test_seeds_have_a_mean_and_a_deviation(tmp_path, monkeypatch, empty_store):

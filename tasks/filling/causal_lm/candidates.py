@@ -16,7 +16,7 @@ among a few candidates stands for a draw from the whole distribution; with one c
 context alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,6 +33,8 @@ LONGEST_WORD = 5
 """Pieces of a word at most."""
 _CONTINUATIONS = 2
 """A word that is not finished is carried on in so many ways."""
+Words = Mapping[str | None, CausalWords]
+"""Those of each language that fills are held to, and by ``None`` all of the vocabulary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class SlotContext:
     following: list[int]
     """Pieces of the known words behind it."""
     want: Wanted = "either"
+    language: str | None = None
+    """The one that the word is to have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +101,13 @@ class WayOfLooking(Protocol):
 class BestWords:
     """The most likely words: a beam as wide as the number of candidates."""
 
-    def __init__(self, words: CausalWords, count: int) -> None:
+    def __init__(self, words: Words, count: int) -> None:
         self._words, self._count = words, count
-        self._continues = torch.from_numpy(np.flatnonzero(words.continues))
+        self._continues = torch.from_numpy(np.flatnonzero(words[None].continues))
 
     def first(self, scores: np.ndarray, slot: SlotContext) -> list[tuple[int, float]]:
         """The most likely first pieces."""
-        allowed = np.flatnonzero(self._words.begins[slot.spaced])
+        allowed = np.flatnonzero(self._words[slot.language].begins[slot.spaced])
         best = allowed[np.argsort(-scores[allowed], kind="stable")[: self._count]]
         return [(int(piece), float(scores[piece])) for piece in best]
 
@@ -132,16 +136,17 @@ class DrawnWords:
     """Words off the list of kept words, drawn from the model's distribution."""
 
     def __init__(
-        self, words: CausalWords, count: int, kept: KeptWords, randomness: MarkerRandomness, temperature: float
+        self, words: Words, count: int, kept: KeptWords, randomness: MarkerRandomness, temperature: float
     ) -> None:
-        self._words, self._count = words, count
-        self._randomness, self._temperature = randomness, temperature
-        off_list = kept.off_list(words.candidates.words)  # (W,)
-        self._allowed = tuple(
-            np.flatnonzero(begins & ((whole < 0) | off_list[whole]))
-            for begins, whole in zip(words.begins, words.whole, strict=True)
-        )
-        self._continues = np.flatnonzero(words.continues)
+        self._count, self._randomness, self._temperature = count, randomness, temperature
+        self._allowed = {}
+        for language, spoken in words.items():
+            off_list = kept.off_list(spoken.candidates.words, language)  # (W,)
+            self._allowed[language] = [
+                np.flatnonzero(begins & ((whole < 0) | off_list[whole]))
+                for begins, whole in zip(spoken.begins, spoken.whole, strict=True)
+            ]
+        self._continues = np.flatnonzero(words[None].continues)
         self._continues_on: torch.Tensor | None = None
         self._kept = kept
 
@@ -151,7 +156,7 @@ class DrawnWords:
         A piece that is a word on the list is left out here already: another word that merely begins with it is
         written with pieces of its own.
         """
-        allowed = self._allowed[slot.spaced]
+        allowed = self._allowed[slot.language][slot.spaced]
         if not allowed.size:
             return []
         logits = scores[allowed].astype(np.float64) / self._temperature
@@ -178,7 +183,7 @@ class DrawnWords:
         more = all_pieces[self._continues_there(all_pieces)]
         log_more = float(more.logsumexp(dim=0)) if len(more) else -np.inf
         generator = self._randomness.at(slot.place, stream=2 + branch.pieces[0], step=len(branch.pieces))
-        can_end = outlook.word is not None and not self._kept.holds(outlook.word)
+        can_end = outlook.word is not None and not self._kept.holds(outlook.word, slot.language)
         if can_end and generator.random() >= np.exp(log_more):
             return branch.score, []
         if not np.isfinite(log_more):
@@ -205,7 +210,7 @@ def log_weights(chances: np.ndarray, threshold: float) -> np.ndarray:
 
 
 def candidates_of_slots(
-    rows: CausalRows, scores: torch.Tensor, slots: Sequence[SlotContext], words: CausalWords, way: WayOfLooking
+    rows: CausalRows, scores: torch.Tensor, slots: Sequence[SlotContext], words: Words, way: WayOfLooking
 ) -> list[list[Candidate]]:
     """Candidates for one slot of each of ``B`` rows, whose left contexts ``rows`` have read.
 
@@ -227,7 +232,7 @@ def _follow(
     branches: list[Branch],
     rows: CausalRows,
     slots: Sequence[SlotContext],
-    words: CausalWords,
+    words: Words,
     way: WayOfLooking,
     found: list[list[Candidate]],
 ) -> None:
@@ -242,14 +247,14 @@ def _follow(
         wanted = list(map(len, pieces))
         ahead = torch.log_softmax(read.read(pieces, wanted), dim=1)  # (sum, V)
         starts = np.cumsum([0, *wanted[:-1]]).tolist()
-        ends = _end_log_probabilities(ahead[starts], words)
-        right = _right_scores(ahead, behind, starts, ends, words)
+        ends = _end_log_probabilities(ahead[starts], words[None])
+        right = _right_scores(ahead, behind, starts, ends, words[None])
         following_branches: list[Branch] = []
         origins: list[int] = []
         by_slot: dict[int, list[tuple[Branch, int]]] = {}
         for index, branch in enumerate(branches):
             slot = slots[branch.row]
-            outlook = Outlook(_word(branch.pieces, slot, words), ends[index], ahead[starts[index]])
+            outlook = Outlook(_word(branch.pieces, slot, words[slot.language]), ends[index], ahead[starts[index]])
             ended, more = way.go_on(branch, slot, outlook)
             if ended is not None and outlook.word is not None:
                 found[branch.row].append(Candidate(outlook.word, branch.pieces, ended + right[index]))

@@ -10,7 +10,7 @@ between words.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -26,6 +26,7 @@ from tasks.filling.causal_lm.candidates import (
     DrawnWords,
     SlotContext,
     WayOfLooking,
+    Words,
     candidates_of_slots,
 )
 from tasks.filling.causal_lm.language_model import (
@@ -44,6 +45,7 @@ from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.marker_scores import BatchHalving
 from tasks.filling.masked_sentence import Fill, MaskedSentence
+from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.settings import CandidateMethod, ChoosingMethod
 
 if TYPE_CHECKING:
@@ -73,8 +75,8 @@ class _Progress:
         index = len(self.fills)
         sentence = self.encoded.sentence
         place = Place(sentence.number, sentence.slots[index].first_marker)
-        want = wanted(sentence, index)
-        return SlotContext(place, self.encoded.spaced[index], self.encoded.following[index], want)
+        encoded, language = self.encoded, sentence.slots[index].language
+        return SlotContext(place, encoded.spaced[index], encoded.following[index], wanted(sentence, index), language)
 
     @property
     def done(self) -> bool:
@@ -92,18 +94,24 @@ class ConstrainedFiller:
         randomness: MarkerRandomness,
         originals: ForbiddenOriginals | None = None,
         known_words: Collection[str] | None = None,
+        *,
+        spoken: Mapping[str, Collection[str]] | None = None,
+        beyond: UnigramFiller | None = None,
     ) -> None:
-        """``known_words``: folded words of a word list, or ``None``."""
+        """``known_words``: folded words of a word list, or ``None``; ``spoken``: those of each language that fills are
+        held to, and ``beyond``: what draws where the model finds none of these."""
         size = language_model.model.get_output_embeddings().weight.shape[0]
         words = CausalWords.of(language_model.tokenizer, size, name=language_model.name, known_words=known_words)
-        self._language_model, self._words, self._settings = language_model, words, settings
+        by_language: Words = {None: words} | {code: words.among(known) for code, known in (spoken or {}).items()}
+        self._language_model, self._words, self._settings = language_model, by_language, settings
+        self._beyond, self._drawn_beyond = beyond, 0
         self._kept, self._randomness, self._originals = kept, randomness, originals
         self._prompt = CausalPrompt(language_model, language_model.instruction)
         self._clock = ForwardClock()
         self._count = max(settings.right_context.candidates, settings.candidates_at_least(len(words.candidates)))
-        self._way: WayOfLooking = BestWords(words, self._count)
+        self._way: WayOfLooking = BestWords(by_language, self._count)
         if settings.drawn_at is not None:
-            self._way = DrawnWords(words, self._count, kept, randomness, settings.drawn_at)
+            self._way = DrawnWords(by_language, self._count, kept, randomness, settings.drawn_at)
         self.is_cased = words.candidates.cased
         """Whether it writes capital letters."""
         self.candidate_count = len(words.candidates)
@@ -120,8 +128,10 @@ class ConstrainedFiller:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What a report says besides: ``windowed_slots`` were filled with less than the whole sentence in sight."""
-        return {"windowed_slots": self._windowed_slots, "pieces_read": self._clock.pieces, **self._halving.counts}
+        """What a report says besides: ``windowed_slots`` were filled with less than the whole sentence in sight,
+        ``beyond_vocabulary`` by frequency."""
+        counts = {"windowed_slots": self._windowed_slots, "pieces_read": self._clock.pieces, **self._halving.counts}
+        return counts if self._beyond is None else counts | {"beyond_vocabulary": self._drawn_beyond}
 
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot; ``advance`` is called with the number of slots just filled."""
@@ -223,7 +233,9 @@ class ConstrainedFiller:
         candidates = [candidate for candidate in candidates if fits(candidate.word, slot.want)]
         if self._originals is not None:
             return self._hiding(candidates, slot, scores, self._originals)
-        return self._by_method(candidates, slot) if candidates else (self._last_resort(slot, scores), True)
+        if candidates:
+            return self._by_method(candidates, slot)
+        return (self._last_resort(slot, scores), True) if self._beyond is None else (self._by_frequency(slot), False)
 
     def _hiding(
         self, candidates: list[Candidate], slot: SlotContext, scores: np.ndarray, originals: ForbiddenOriginals
@@ -235,7 +247,7 @@ class ConstrainedFiller:
         if few:
             candidates = self._words_of_one_piece(slot, scores)
         words = [candidate.word for candidate in candidates]
-        off_list = self._kept.off_list(words)
+        off_list = self._kept.off_list(words, slot.language)
         if not off_list.any():
             off_list = np.ones(len(words), dtype=bool)
         draw = self._settings.choice(off_list, self._randomness)
@@ -244,11 +256,19 @@ class ConstrainedFiller:
         return candidates[int(chosen.candidates[0])], few or bool(chosen.fallbacks[0])
 
     def _by_method(self, candidates: list[Candidate], slot: SlotContext) -> tuple[Candidate, bool]:
-        off_list = self._kept.off_list([candidate.word for candidate in candidates])
+        off_list = self._kept.off_list([candidate.word for candidate in candidates], slot.language)
         choice = self._settings.among(len(candidates)).choice(off_list, self._randomness)
         scores = np.array([[candidate.score for candidate in candidates]], dtype=np.float32)
         chosen = choice.choose(scores, [slot.place])
         return candidates[int(chosen.candidates[0])], bool(chosen.fallbacks[0])
+
+    def _by_frequency(self, slot: SlotContext) -> Candidate:
+        """Where no word of the language was found: one of its words off the list."""
+        assert self._beyond is not None, "languages have it"
+        self._drawn_beyond += 1
+        word = self._beyond.draw(slot.place, slot.want, slot.language).word
+        (pieces,) = self._language_model.encode([" " * slot.spaced + word])
+        return Candidate(word, tuple(pieces), 0.0)
 
     def _last_resort(self, slot: SlotContext, scores: np.ndarray) -> Candidate:
         """Where no word was found: the likeliest word of one piece, off the list if that can be."""
@@ -257,7 +277,7 @@ class ConstrainedFiller:
 
     def _words_of_one_piece(self, slot: SlotContext, scores: np.ndarray) -> list[Candidate]:
         """All of them by the ``(V,)`` scores of their pieces, the likeliest first."""
-        whole = self._words.whole[slot.spaced]
+        whole = self._words[slot.language].whole[slot.spaced]
         entries = np.flatnonzero(whole >= 0)
         fitting = entries[~np.isin(whole[entries], self._unwanted[slot.want])]
         entries = fitting if fitting.size else entries
@@ -265,7 +285,7 @@ class ConstrainedFiller:
             raise ModelError(
                 f"line {slot.place.line}: filler {self._language_model.name!r} has no word that may stand at a marker"
             )
-        texts = self._words.candidates.words
+        texts = self._words[None].candidates.words
         order = entries[np.argsort(-scores[entries], kind="stable")].tolist()
         return [Candidate(texts[whole[entry]], (entry,), float(scores[entry])) for entry in order]
 
@@ -320,6 +340,20 @@ class ConstrainedFiller:
 def constrained_filler(context: "FillContext", method: ChoosingMethod) -> BuiltFiller:
     """The filler of a fill with a causal language model whose known words are forced."""
     assert isinstance(method, CandidateMethod), "others are refused with such a model"
-    known = context.word_counts.folded() if context.word_counts else None
-    filler = ConstrainedFiller(context.model.causal, method, context.kept, context.randomness, context.originals, known)
+    counts, languages = context.word_counts, context.learned.languages
+    spoken, beyond = None, None
+    if counts and languages:
+        shares = languages.shares(counts.words).items()
+        spoken = {language: counts.shared(share).folded() for language, share in shares}
+        beyond = UnigramFiller(context.off_list(counts), context.randomness)
+    filler = ConstrainedFiller(
+        context.model.causal,
+        method,
+        context.kept,
+        context.randomness,
+        context.originals,
+        counts.folded() if counts else None,
+        spoken=spoken,
+        beyond=beyond,
+    )
     return BuiltFiller(filler, context.casing(is_cased=filler.is_cased))

@@ -19,8 +19,9 @@ A masked sentence as a causal LM's pieces: what is known before, between and beh
 
 import inspect
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,25 @@ class CausalWords:
             continues,
             tokenizer,
             known_words or (),
+        )
+
+    def among(self, known_words: Collection[str]) -> "CausalWords":
+        """Those that are folded ``known_words``, and the pieces that one of these begins with."""
+        ordered = sorted(known_words)
+        begins = np.zeros(len(self.continues), dtype=bool)
+        for entry in np.flatnonzero(self.begins[0] | self.begins[1]).tolist():
+            text = self.tokenizer.convert_tokens_to_string(self.tokenizer.convert_ids_to_tokens([entry])).strip()
+            # Of a letter whose bytes are pieces, the first one says nothing yet.
+            beginning = fold(text).rstrip("\ufffd")
+            at = bisect_left(ordered, beginning)
+            begins[entry] = at < len(ordered) and ordered[at].startswith(beginning)
+        is_known = np.array([fold(word) in known_words for word in self.candidates.words])
+        at_start, behind_space = (np.where((each >= 0) & is_known[each], each, -1) for each in self.whole)
+        return replace(
+            self,
+            begins=(self.begins[0] & begins, self.begins[1] & begins),
+            whole=(at_start, behind_space),
+            known_words=known_words,
         )
 
     def text(self, pieces: Sequence[int]) -> str | None:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from tasks.filling.methods import AnyMethod
-from tasks.filling.settings import KINDS, ChoosingMethod, FillingMethod, LanguageAware
+from tasks.filling.settings import KINDS, ChoosingMethod, FillingMethod
 from tasks.settings.base import Settings
 from tasks.settings.seeds import Seed
 
@@ -183,8 +183,6 @@ def misfit(method: FillingMethod, kind: str) -> Misfit | None:
     if method.fillers and kind not in method.fillers:
         return Misfit(f"method {method.kind!r}", KINDS[method.fillers[0]], "take top_1, top_k or sample")
     order = method.order if isinstance(method, ChoosingMethod) else "left_to_right"
-    if kind == "causal_lm" and isinstance(method, LanguageAware) and method.languages:
-        return Misfit(f"languages={method.languages}", KINDS["masked_lm"], "leave languages out, use unigram")
     if kind == "causal_lm" and order != "left_to_right":
         return Misfit(f"order {order!r}", KINDS["masked_lm"], "set order: left_to_right")
     return None

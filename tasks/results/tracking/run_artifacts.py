@@ -17,6 +17,7 @@ from typing import Any
 from tasks.records.cell import Cell
 from tasks.records.cells import PRETRAINED
 from tasks.records.stage_report import read_report
+from tasks.results.measures import measure
 from tasks.results.plot_panel import Panel, scale_round
 from tasks.results.summary.summary_file import summarised_cell
 
@@ -51,16 +52,17 @@ def curve_plot(cell: Cell, curve: Mapping[tuple[str, int], float]) -> str | None
     return _document(panel, f"{cell.path}: loss, nats a target")
 
 
-def perplexity_plot(cell: Cell, rows: Sequence[Mapping[str, Any]]) -> str | None:
-    """Perplexity with its interval of a cell and of the cells that it compares with: those of the same data set,
-    technique (of all techniques, for a reference) and seed. On a logarithmic scale; ``None`` without a number.
+def perplexity_plot(cell: Cell, rows: Sequence[Mapping[str, Any]], name: str = "perplexity") -> str | None:
+    """A perplexity, by the name of its measure, with its interval, of a cell and of the cells that it compares with:
+    those of the same data set, technique (of all techniques, for a reference) and seed. On a logarithmic scale;
+    ``None`` without a number.
 
     The pretrained model is so much worse that it would press all others together: it stands in its own plot only.
     """
     shown = [
-        (other, row["perplexity"], row.get("perplexity_ci") or [row["perplexity"]] * 2)
+        (other, row[name], row.get(f"{name}_ci") or [row[name]] * 2)
         for row in rows
-        if _compares(cell, other := summarised_cell(row)) and row.get("perplexity")
+        if _compares(cell, other := summarised_cell(row)) and row.get(name)
     ]
     if not shown:
         return None
@@ -74,7 +76,8 @@ def perplexity_plot(cell: Cell, rows: Sequence[Mapping[str, Any]]) -> str | None
         panel.line(x(least), y, x(most), y, f"interval {kind}")
         panel.mark(x(perplexity), y, "circle", kind, other.path)
         panel.text(_WIDTH - 62, y + 4, f"{perplexity:.1f}", kind)
-    return _document(panel, f"{cell.dataset}: perplexity over all words, with its interval (logarithmic)")
+    title = measure(name).title
+    return _document(panel, f"{cell.dataset}: {title[0].lower()}{title[1:]}, with its interval (logarithmic)")
 
 
 def _compares(cell: Cell, other: Cell) -> bool:
@@ -112,6 +115,7 @@ def run_artifacts(
     files = {
         "plots/training_curve.svg": curve_plot(cell, curve),
         "plots/perplexity_by_method.svg": perplexity_plot(cell, rows),
+        "plots/perplexity_at_switches.svg": perplexity_plot(cell, rows, "perplexity_at_switches"),
         MADE_UP: made_up.get(cell),
     }
     return {name: content for name, content in files.items() if content is not None}
