@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import tee
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union
 
 from pydantic import Field, model_validator
 
@@ -40,11 +40,11 @@ Rule = Literal["union", "intersection", "majority"]
 GROUP = "palimpsest.techniques"
 """Entry points of other packages: settings classes of techniques."""
 PARTS = (AllowList, VocabularyThreshold, LanguageLists, EntityTagger)
-"""What can be a part of a combination, beside the techniques of other packages."""
+"""What can be a part of a combination, beside the techniques of other packages and combinations."""
 if TYPE_CHECKING:
     AnyPart = TechniqueSettings
 else:
-    AnyPart = any_of(GROUP, PARTS)
+    AnyPart = Annotated[Union[any_of(GROUP, PARTS), "Combination"], Field(discriminator="kind")]
 
 
 class Combination(TechniqueSettings):
@@ -55,7 +55,7 @@ class Combination(TechniqueSettings):
     rule: Rule
     """``majority``: more than half of the parts."""
     parts: list[AnyPart] = Field(min_length=2)
-    """The techniques, each with its settings."""
+    """The techniques, each with its settings; combinations may be among them."""
 
     @model_validator(mode="after")
     def _parts_write_no_markers(self) -> "Combination":

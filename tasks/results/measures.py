@@ -51,6 +51,13 @@ class Reference:
         return f"{ {-1: self.sides[0], 0: 'not told apart from', 1: self.sides[1]}[way] } {self.name}"
 
 
+def at_path(record: Any, path: Sequence[str]) -> Any:
+    """What stands at the end of a path of fields; ``None`` where a record on the way lacks it."""
+    for name in path:
+        record = record.get(name) if isinstance(record, Mapping) else None
+    return record
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
     """One number of a cell: a column of ``summary.json``, and its name in MLflow."""
@@ -244,9 +251,15 @@ MEASURES = (
     _perplexity("_rest_known", "Perplexity, all that the technique leaves", _TABLED,
                 "Perplexity over all that the technique leaves, words of the vocabulary",
                 field=f"{_MASKED}perplexity_rest_known"),
+    _perplexity("_behind_masked", "Perplexity, the word behind one that the technique would mask", _TABLED,
+                "Perplexity over test words right behind one that the technique would mask, words of the vocabulary",
+                field=f"{_MASKED}behind.1 word.perplexity", references=()),
     _perplexity("_at_switches", "Perplexity where the language changes", _TABLED,
                 "Perplexity over words whose language is not that of the word before, words of the vocabulary",
                 field="by_language.switch points.perplexity", references=()),
+    _perplexity("_behind_switches", "Perplexity of the word behind a change of language", _TABLED,
+                "Perplexity over the word behind one whose language is not that before it, words of the vocabulary",
+                field="by_language.1 word behind a switch point.perplexity", references=()),
     _perplexity("_mixed_lines", "Perplexity of lines that mix languages strongly", _TABLED,
                 "Perplexity of lines with a code-mixing index above 20, words of the vocabulary",
                 field="by_language.lines mixed more than 20.perplexity", references=()),

@@ -17,6 +17,7 @@ from tasks.results.measures import (
     Measure,
     Reference,
     Row,
+    at_path,
     follows_protocol,
     measures,
 )
@@ -161,10 +162,10 @@ def _under(row: Row, technique: str) -> Row:
     for each in measures():
         if each.by_technique:
             column = "masked_word_errors" if each.of_speech else "masked_words"
-            record = (row.get(column) or {}).get(technique) or {}
-            found[each.name] = record.get(each.field.rpartition(".")[2])
+            record = (row.get(column) or {}).get(technique)
+            found[each.name] = at_path(record, each.field.split(".")[2:])
             if each.interval:
-                found[f"{each.name}_ci"] = record.get(each.interval.rpartition(".")[2])
+                found[f"{each.name}_ci"] = at_path(record, each.interval.split(".")[2:])
     return found
 
 

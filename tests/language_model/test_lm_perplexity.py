@@ -162,7 +162,8 @@ def test_a_bigram_model_by_hand(text: Callable[..., Text], bigram: BigramModel) 
 
 def test_masked_words_and_the_rest_by_hand(text: Callable[..., Text], bigram: BigramModel) -> None:
     # Masked are b of the first line (3/4) and <unk> (1/4) and the last b (1) of the third.
-    read = text(["a b", "", "b unheard b"], {"list": [[(2, 3)], [], [(2, 9), (10, 11)]], "none": [[], [], []]})
+    spans = {"list": [[(2, 3)], [], [(2, 9), (10, 11)]], "none": [[], [], []], "first": [[], [], [(0, 1)]]}
+    read = text(["a b", "", "b unheard b"], spans)
     values = measured(bigram, read)
     masked = values["masked_words"]["list"]
     assert (masked["words"], masked["unknown_words"], masked["share"]) == (3, 1, 3 / 5)
@@ -174,6 +175,13 @@ def test_masked_words_and_the_rest_by_hand(text: Callable[..., Text], bigram: Bi
     nothing = values["masked_words"]["none"]
     assert (nothing["words"], nothing["perplexity"], nothing["perplexity_known_ci"]) == (0, None, None)
     assert nothing["perplexity_rest_known"] == values["perplexity_known"]
+    # Behind the first b stands <unk>, which is not known, and behind that b, which is certain.
+    behind = values["masked_words"]["first"]["behind"]
+    assert {name: (each["targets"], each["perplexity"]) for name, each in behind.items()} == {
+        "1 word": (0, None),
+        "2 words": (1, pytest.approx(1)),
+        "3 words and more": (0, None),
+    }
 
 
 def test_classes_of_frequency_by_hand(text: Callable[..., Text], bigram: BigramModel) -> None:

@@ -3,6 +3,7 @@
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +11,12 @@ from hypothesis import strategies as st
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.corpora.words import word_spans
 from tasks.errors import CorpusError
-from tasks.language_model.evaluation.reference_text import placed_words, read_reference_text, sidecars_in
+from tasks.language_model.evaluation.reference_text import (
+    placed_words,
+    read_reference_text,
+    reference_text_of,
+    sidecars_in,
+)
 from tasks.language_model.normalisation import normalise
 
 HARD = [
@@ -102,6 +108,15 @@ def test_counts_by_hand(tmp_path: Path) -> None:
     assert (read.sentences, read.word_count, read.empty_lines) == (2, 3, 2)
     assert read.characters == len("tom's here yes ")
     assert read.is_end().tolist() == [False, False, True, False, True]
+
+
+def test_distances_behind_marked_words_by_hand() -> None:
+    """``m`` is a marked word, ``-`` one with none before it in its sentence, ``.`` a sentence end."""
+    by_hand = "--m." + "-m12345m1." + "m1m1."
+    read = reference_text_of(["a b c", "a b c d e f g h i", "a b c d"], "text")
+    found = read.words_behind(np.array([each == "m" for each in by_hand]))
+    for name, shown in {"1 word": "1", "2 words": "2", "3 words and more": "345"}.items():
+        assert found[name].tolist() == [each in shown for each in by_hand]
 
 
 @pytest.mark.parametrize(

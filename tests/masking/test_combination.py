@@ -2,6 +2,7 @@ import itertools
 import weakref
 
 import pytest
+import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -194,6 +195,26 @@ def test_from_settings(tmp_path):
     values["parts"][0]["markers"] = {"style": "class"}
     with pytest.raises(ParameterError, match="'markers' is a setting of the combination, not of its parts"):
         check_settings(AnyTechnique, values, "options")
+
+
+def test_a_tagger_for_each_language(tmp_path):
+    """Both taggers find a word of either language; each is asked for the words of its own alone."""
+    lines = ["we went to the house with my sister yesterday", "mi hermana no quería comer nada esta mañana"]
+    parts = []
+    for code, other, names in (("en", "es", ("house", "hermana")), ("es", "en", ("sister", "mañana"))):
+        pipeline = spacy.blank(code)
+        pipeline.add_pipe("entity_ruler").add_patterns([{"label": "PERSON", "pattern": name} for name in names])
+        pipeline.to_disk(tmp_path / code)
+        tagger = {"kind": "entity_tagger", "tagger": {"kind": "spacy", "model": str(tmp_path / code)}}
+        of_language = {"kind": "language_lists", "lists": {code: 0, other: "all"}, "mask_names": False}
+        parts.append({"kind": "combination", "rule": "intersection", "parts": [tagger, of_language]})
+    settings = check_settings(AnyTechnique, {"kind": "combination", "rule": "union", "parts": parts}, "options")
+    technique = settings.build(None, 1)
+    masked = [text for text, _ in technique.mask(lines, "class", MaskingTally(), with_spans=False)]
+    assert masked == [
+        "we went to the [PERSON] with my sister yesterday",
+        "mi hermana no quería comer nada esta [PERSON]",
+    ]
 
 
 def test_kept_words_are_marked_as_kept():

@@ -148,10 +148,14 @@ def test_what_is_measured_by_language_is_in_the_tables(experiment):
     change(mask, lambda report: report["measured"].update(by_language))
     at_switches = {"targets": 30, "perplexity": 4321.0, "perplexity_ci": [3000.0, 5000.0]}
     change(experiment / TOP_K, lambda report: report["measured"].update(by_language={"switch points": at_switches}))
+    behind = {"1 word": {"targets": 40, "perplexity": 876.0, "perplexity_ci": [654.0, 987.0]}}
+    oracle = experiment / "results/reports/perplexity/chat/oracle-1.json"
+    change(oracle, lambda report: report["measured"]["masked_words"]["allow_list"].update(behind=behind))
     assert main(["summarise"]) == 0
     assert [row["perplexity_at_switches"] for row in rows_of(experiment) if row["perplexity_at_switches"]] == [4321.0]
     document = (experiment / "results" / "summary.md").read_text(encoding="utf-8")
     assert "4321.0 [3000, 5000]" in document
+    assert "| Oracle | 876.0 [654, 987] | – | – |" in document
     assert "mix languages" not in document
     assert "masked; 6.1% to 89.3% by language" in document
 

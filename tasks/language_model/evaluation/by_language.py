@@ -1,4 +1,4 @@
-"""Perplexity of text that mixes languages: by language, at switch points, and by how mixed a line is.
+"""Perplexity of text that mixes languages: by language, at switch points and behind them, and by how mixed a line is.
 
 The languages of words are told from the text itself, all of it, since they divide what is measured and predict nothing.
 """
@@ -25,8 +25,8 @@ def language_groups(
 
 
 def targets_by_language(text: ReferenceText, languages: Sequence[str]) -> dict[str, np.ndarray]:
-    """Which targets (N,) are words of each language and mixed ones, which are at switch points, and which are in lines
-    by their code-mixing index."""
+    """Which targets (N,) are words of each language and mixed ones, which are at switch points or how far behind the
+    last one, and which are in lines by their code-mixing index."""
     from tasks.languages.mixing import code_mixing_index, switch_points
     from tasks.languages.word_languages import MIXED, WordLanguages
 
@@ -45,6 +45,7 @@ def targets_by_language(text: ReferenceText, languages: Sequence[str]) -> dict[s
     groups = {language: tag == language for language in (*languages, MIXED)}
     return groups | {
         "switch points": switch,
+        **{f"{distance} behind a switch point": chosen for distance, chosen in text.words_behind(switch).items()},
         "lines in one language": of_line == 0,
         f"lines mixed up to {_MIXED_LINE}": (of_line > 0) & (of_line <= _MIXED_LINE),
         f"lines mixed more than {_MIXED_LINE}": of_line > _MIXED_LINE,

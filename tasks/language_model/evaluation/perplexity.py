@@ -14,7 +14,7 @@ import numpy as np
 
 from tasks.language_model.evaluation.bootstrap import perplexity_intervals
 from tasks.language_model.evaluation.by_language import language_groups
-from tasks.language_model.evaluation.reference_text import SENTENCE_END_RANK, ReferenceText
+from tasks.language_model.evaluation.reference_text import DISTANCES, SENTENCE_END_RANK, ReferenceText
 from tasks.language_model.evaluation.sentence_scores import (
     ALL,
     KNOWN,
@@ -95,11 +95,13 @@ def measure_perplexity(
     """
     sentences = sentence_scores(scores, text, settings)
     groups: dict[str, SentenceSums] = {name: sentences.of(name) for name in (ALL, KNOWN, UNKNOWN)}
+    values = scores.without_markers() if settings.markers == "renormalised" else scores.log_probability
     groups["without_markers"] = _sums(scores.without_markers(), text, None)
     for technique in sentences.techniques:
         for name in (MASKED, MASKED_KNOWN, REST_KNOWN):
             groups[f"{name}:{technique}"] = sentences.of(f"{name}:{technique}")
-    values = scores.without_markers() if settings.markers == "renormalised" else scores.log_probability
+        for distance, chosen in text.words_behind(text.masked[technique]).items():
+            groups[f"{distance}:{technique}"] = _sums(values, text, chosen & scores.known)
     by_class = _frequency_groups(values, scores.known, text, settings.frequency_classes, ranks)
     by_language = language_groups(values, scores.known, text, settings.languages) if settings.languages else {}
     groups |= by_class | by_language
@@ -149,7 +151,7 @@ def _named(name: str, measured: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _masked(technique: str, measured: Mapping[str, Mapping[str, Any]], text: ReferenceText) -> dict[str, Any]:
-    """The words that a technique masks in this text, and apart from them the rest."""
+    """The words that a technique masks in this text, apart from them the rest, and known words behind a masked one."""
     whole, known, rest = (measured[f"{name}:{technique}"] for name in (MASKED, MASKED_KNOWN, REST_KNOWN))
     return {
         "words": whole["targets"],
@@ -159,6 +161,7 @@ def _masked(technique: str, measured: Mapping[str, Mapping[str, Any]], text: Ref
         **_named("perplexity_known", known),
         "rest_targets_known": rest["targets"],
         **_named("perplexity_rest_known", rest),
+        "behind": {distance: measured[f"{distance}:{technique}"] for distance in DISTANCES},
     }
 
 

@@ -102,6 +102,8 @@ SENTENCE_END_RANK = -1
 """Rank of a sentence end, which is no word."""
 UNRANKED = np.iinfo(np.int64).max
 """Rank of a word that the word counts do not have."""
+DISTANCES = ("1 word", "2 words", "3 words and more")
+"""How far a word stands behind the last one that is marked, a switch point or a masked word."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,17 @@ class ReferenceText:
     def is_end(self) -> np.ndarray:
         """Which targets are sentence ends (N,), bool."""
         return np.fromiter((not word for word in self.words), dtype=bool, count=len(self.words))
+
+    def words_behind(self, marked: np.ndarray) -> dict[str, np.ndarray]:
+        """Words by how far they stand behind the last ``marked`` one (N,) of their sentence: (N,) for each distance.
+
+        A language model has read what stands in front of a word; of what comes behind it knows nothing.
+        """
+        places = np.arange(len(self.words))
+        first = np.searchsorted(self.sentence, np.arange(self.sentences))[self.sentence]
+        last = np.maximum.accumulate(np.where(marked, places, -1))
+        behind = np.where((last >= first) & ~self.is_end(), places - last, 0)
+        return dict(zip(DISTANCES, (behind == 1, behind == 2, behind > 2), strict=True))
 
     def ranks(self, ranks: Mapping[str, int]) -> np.ndarray:
         """Rank of each target's word (N,), int64; ``SENTENCE_END_RANK`` and ``UNRANKED`` for what has none."""

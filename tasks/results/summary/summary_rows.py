@@ -35,7 +35,7 @@ from tasks.records.cells import (
 from tasks.records.run_key import lineage_of, run_key
 from tasks.records.stage_report import read_report
 from tasks.results.leakage import row_of
-from tasks.results.measures import Measure, measures
+from tasks.results.measures import Measure, at_path, measures
 from tasks.results.summary.comparisons import Comparisons, WordErrorComparisons
 
 
@@ -224,7 +224,7 @@ def _row(
 
 
 def _columns(measure: Measure, cell: Cell, measured: Callable[[str], Any]) -> dict[str, Any]:
-    """The number of a measure and its interval."""
+    """The number of a measure and its interval; null where a record on the way to it lacks it."""
     columns = {measure.name: _found(measure.field or measure.name, cell, measured)}
     if measure.interval is not None:
         columns[f"{measure.name}_ci"] = _found(measure.interval, cell, measured)
@@ -232,9 +232,5 @@ def _columns(measure: Measure, cell: Cell, measured: Callable[[str], Any]) -> di
 
 
 def _found(field: str, cell: Cell, measured: Callable[[str], Any]) -> Any:
-    """What stands at the end of a path of fields; null where a record on the way lacks it."""
     first, *further = [str(cell.technique) if part == "{technique}" else part for part in field.split(".")]
-    value = measured(first)
-    for part in further:
-        value = value.get(part) if isinstance(value, dict) else None
-    return value
+    return at_path(measured(first), further)
