@@ -20,7 +20,7 @@ from tqdm import tqdm
 from tasks.corpora.text_lines import NoJson, line_writer, read_json_line, read_lines
 from tasks.errors import CorpusError, SpeechError
 from tasks.language_model.normalisation import normalise
-from tasks.languages.labelled_words import labels_of, letter_names
+from tasks.languages.labelled_words import labels_of
 from tasks.speech.audio.audio_file import audio_facts
 
 PROBLEMS_SHOWN = 100
@@ -90,16 +90,6 @@ def read_manifest(path: str | Path) -> list[Utterance]:
     if not utterances:
         raise SpeechError(f"manifest {str(path)!r} is empty; it needs at least one utterance")
     return utterances
-
-
-def said_languages(utterances: Sequence[Utterance], languages: Sequence[str]) -> list[list[str | None] | None]:
-    """Of each utterance whose manifest says them the languages of its white-space words; ``None`` at a word of none."""
-    labelled = [(each.text.split(), list(each.languages)) for each in utterances if each.languages is not None]
-    names = letter_names(labelled, languages)
-    kept = {label: code for label, code in names.items() if code in languages}
-    return [
-        None if each.languages is None else [kept.get(label or "") for label in each.languages] for each in utterances
-    ]
 
 
 def write_manifest(path: str | Path, utterances: Iterable[Utterance]) -> int:

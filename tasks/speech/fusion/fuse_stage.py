@@ -12,7 +12,6 @@ from tasks.errors import SpeechError
 from tasks.language_model.causal_lm.next_words import WholeWords
 from tasks.language_model.language_models import open_language_model
 from tasks.settings.checks import as_plain
-from tasks.speech.audio.manifest import read_manifest
 from tasks.speech.fusion.completed_words import CompletedWords
 from tasks.speech.fusion.prefix_score import (
     PrefixScore,
@@ -34,7 +33,7 @@ from tasks.speech.rescoring.settings import FuseSettings, FusionSettings, Search
 from tasks.speech.search.beam_search import beam_search
 from tasks.speech.search.predictor_states import Hypothesis
 from tasks.speech.word_errors.error_counts_file import measure_errors
-from tasks.speech.word_errors.references import check_overlap, measure_overlap, read_references
+from tasks.speech.word_errors.references import check_overlap, given_languages, measure_overlap, read_references
 from tasks.speech.word_errors.word_errors import count_errors
 
 if TYPE_CHECKING:
@@ -89,12 +88,12 @@ def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
         for name, hypotheses in zip(test.encoded.utterance_ids, lists, strict=True)
     }
     if units.languages:
-        languages = {
-            name: units.languages_of(hypotheses[0].units)
+        told = {
+            name: (texts[name], units.languages_of(hypotheses[0].units))
             for name, hypotheses in zip(test.encoded.utterance_ids, lists, strict=True)
         }
-        told = {name: (texts[name], languages[name]) for name in texts}
-        measured |= token_language_numbers(read_manifest(files.test_manifest), units.languages, told)
+        given = given_languages(files.test_manifest, units.languages)
+        measured |= token_language_numbers(test.references, given, told, units.languages)
     measured |= measure_errors(files.count(test.references, texts, groups), settings.word_errors)
     write_nbest(files.output, _as_nbest(test, lists, recogniser, measured.get("model_vocabulary_hash")))
     return measured | {

@@ -14,12 +14,13 @@ from tasks.errors import SpeechError
 from tasks.language_model.normalisation import normalise
 from tasks.languages.word_languages import spoken_languages
 from tasks.speech.audio.audio_file import read_audio
-from tasks.speech.audio.manifest import Utterance, read_manifest, recording_seconds, said_languages
+from tasks.speech.audio.manifest import Utterance, read_manifest, recording_seconds
 from tasks.speech.audio.settings import SynthesisSettings
 from tasks.speech.recogniser.recogniser import log_mel
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserTraining
 from tasks.speech.synthesis.espeak import Synthesiser
 from tasks.speech.synthesis.synthetic_corpus import draw_noise, draw_voices, synthesise, why_not_spoken
+from tasks.speech.word_errors.references import given_languages, placed_languages
 
 SHORTEST_SECONDS = 0.1
 """No word is shorter, and the encoder needs some frames."""
@@ -33,7 +34,7 @@ class TrainingSpeech(ABC):
     texts: list[str]
     """Normalised words of each utterance."""
     languages: list[Sequence[str | None]] | None = None
-    """The language of each of these words, where there are several languages."""
+    """The language of each of these words, where there are several languages; another entry at a word of none."""
     seconds: np.ndarray
     """Length of each, at least about; float64 (N,)."""
     left_out: Counter[str]
@@ -98,9 +99,10 @@ class RecordedSpeech(TrainingSpeech):
         self.synthetic = any(utterance.synthetic for utterance in chosen)
         if languages:
             told = spoken_languages(languages, [utterance.text for utterance in chosen])
+            given = given_languages(manifest, languages)
             self.languages = [
-                _of_words(utterance.text, of_tokens if said is None else said)
-                for utterance, of_tokens, said in zip(chosen, told, said_languages(chosen, languages), strict=True)
+                placed_languages(utterance.text, given.get(utterance.utterance_id, of_tokens))[1]
+                for utterance, of_tokens in zip(chosen, told, strict=True)
             ]
         self._kept: list[Tensor | None] | None = [None] * len(chosen) if training.keep_features else None
 
@@ -124,11 +126,6 @@ class RecordedSpeech(TrainingSpeech):
         for utterance, text, seconds in zip(self.utterances, self.texts, self.seconds, strict=True):
             digest.update(f"{utterance.utterance_id}\0{text}\0{seconds}\n".encode())
         return digest.hexdigest()
-
-
-def _of_words(text: str, of_tokens: Sequence[str | None]) -> list[str | None]:
-    """The languages of the normalised words, given those of the white-space words."""
-    return [code for token, code in zip(text.split(), of_tokens, strict=True) for _ in normalise(token)]
 
 
 def wrong_length(words: Sequence[str], training: RecogniserTraining) -> str | None:
@@ -179,7 +176,7 @@ class SyntheticSpeech(TrainingSpeech):
         self._of_tokens: list[list[str]] | None = None
         if synthesis.languages:
             self._of_tokens = list(spoken_languages(synthesis.languages, sentences))
-            self.languages = [_of_words(*each) for each in zip(sentences, self._of_tokens, strict=True)]
+            self.languages = [placed_languages(*each)[1] for each in zip(sentences, self._of_tokens, strict=True)]
         self.seconds = np.array([0.3 + len(text) / _SPOKEN_CHARACTERS_PER_SECOND for text in self.texts])
         self._synthesiser = Synthesiser()
 

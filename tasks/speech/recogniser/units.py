@@ -132,7 +132,7 @@ def train_language_units(
     for text, of_words in itertools.islice(texts, limit):
         words = zip(of_words, text.split(), strict=True)
         for language, run in itertools.groupby(words, key=lambda word: word[0]):
-            if language is not None:
+            if language in stretches:
                 stretches[language].append(" ".join(word for _, word in run))
     each = size // len(languages)
     models = [train_units(stretches[language], each, len(stretches[language])).models[0] for language in languages]

@@ -172,7 +172,7 @@ def language_groups(references: Mapping[str, str], languages: Sequence[str], pat
     They are told from all references together, normalised, where the manifest or the lists at ``path`` do not give
     them. Raises ``SpeechError`` where what is given does not fit the words.
     """
-    given = _given_languages(path, languages)
+    given = given_languages(path, languages)
     divide = divider(languages)
     lines = {name: divide(" ".join(words)) for name, text in references.items() if (words := normalise(text))}
     tagged = WordLanguages(languages, lines.values()).tag(lines.values()) if lines.keys() - given.keys() else None
@@ -180,7 +180,7 @@ def language_groups(references: Mapping[str, str], languages: Sequence[str], pat
     for name, words in lines.items():
         of_words = next(tagged).languages if tagged else []
         if name in given:
-            words, of_words = _placed_languages(references[name], given[name])
+            words, of_words = placed_languages(references[name], given[name])
         tags = [tag for word, tag in zip(words, of_words, strict=True) for _ in mixed_units([word])]
         for group, marks in _by_language(tags, languages).items():
             groups.setdefault(f"{LANGUAGE}:{group}", {})[name] = marks
@@ -204,8 +204,9 @@ def _by_language(tags: Sequence[str | None], languages: Sequence[str]) -> dict[s
     }
 
 
-def _given_languages(path: str | Path, languages: Sequence[str]) -> dict[str, list[str | None]]:
-    """By utterance id, the language of each white-space word of the text, where a line has ``languages``."""
+def given_languages(path: str | Path, languages: Sequence[str]) -> dict[str, list[str | None]]:
+    """By utterance id, the language of each white-space word of the text, ``mixed``, ``name`` or ``None``, where a line
+    of a manifest or of n-best lists has ``languages``. Raises ``SpeechError`` where these do not fit the words."""
     read: dict[str, tuple[list[str], list[str | None]]] = {}
     problems = []
     for number, record in read_json_lines(path):
@@ -222,7 +223,7 @@ def _given_languages(path: str | Path, languages: Sequence[str]) -> dict[str, li
     return {name: [names.get(label or "") for label in labels] for name, (_, labels) in read.items()}
 
 
-def _placed_languages(text: str, languages: Sequence[str | None]) -> tuple[list[str], list[str | None]]:
+def placed_languages(text: str, languages: Sequence[str | None]) -> tuple[list[str], list[str | None]]:
     """The normalised words of a text, and of each the language of the white-space word that it was part of."""
     starts = [match.start() for match in re.finditer(r"\S+", text)]
     placed = placed_words(text)
