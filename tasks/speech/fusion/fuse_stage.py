@@ -30,7 +30,7 @@ from tasks.speech.recogniser.folder import load_recogniser
 from tasks.speech.recogniser.recogniser import Recogniser
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, check_vocabulary, write_nbest
 from tasks.speech.rescoring.settings import FuseSettings, FusionSettings, SearchSettings
-from tasks.speech.search.beam_search import beam_search
+from tasks.speech.search.beam_search import recognise
 from tasks.speech.search.predictor_states import Hypothesis
 from tasks.speech.word_errors.error_counts_file import measure_errors
 from tasks.speech.word_errors.references import check_overlap, given_languages, measure_overlap, read_references
@@ -78,10 +78,9 @@ def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
         found, tuned = parts.tuned(_read(str(files.dev), str(files.dev_manifest), recogniser), settings.search)
         measured |= as_plain(tuned)
         fusion = parts.fusion(found.weights)
-    started = time.perf_counter()
     units = recogniser.units
-    bias = units.bias(settings.search.language_bias)
-    lists = beam_search(recogniser.model, units.blank, test.frames, settings.search, fusion, bias)
+    started = time.perf_counter()
+    lists = recognise(recogniser, test.frames, settings.search, fusion)
     seconds = time.perf_counter() - started
     texts = {
         name: units.decode(hypotheses[0].units)
@@ -149,14 +148,13 @@ class _Parts:
 
     def tuned(self, dev: _Speech, search: SearchSettings) -> tuple[TuningResult, dict[str, Any]]:
         """The weights, and what the report says of how they were found."""
-        model, units = self.recogniser.model, self.recogniser.units
+        units = self.recogniser.units
         names, frames = dev.encoded.utterance_ids, dev.frames
         wide = search.model_copy(update={"nbest": search.beam_width})
-        bias = units.bias(search.language_bias)
         started = time.perf_counter()
 
         def decode(weights: FusionWeights) -> list[list[Hypothesis]]:
-            return beam_search(model, units.blank, frames, wide, self.fusion(weights), bias)
+            return recognise(self.recogniser, frames, wide, self.fusion(weights))
 
         def complete(lists: list[list[Hypothesis]], weights: FusionWeights) -> list[list[Hypothesis]]:
             return self._completed(lists, weights)

@@ -23,6 +23,7 @@ from tasks.speech.search.predictor_states import Hypothesis, PredictorStates
 
 if TYPE_CHECKING:
     from tasks.speech.fusion.shallow_fusion import ShallowFusion
+    from tasks.speech.recogniser.recogniser import Recogniser
 
 
 class EndedHypotheses:
@@ -130,6 +131,17 @@ def beam_search(
                 found[index] = hypotheses
             bar.update(len(chosen))
     return found
+
+
+def recognise(
+    recogniser: "Recogniser", encoded: list[Tensor], settings: SearchSettings, fusion: "ShallowFusion | None" = None
+) -> list[list[Hypothesis]]:
+    """``beam_search`` with all that the settings say of a recogniser's units.
+
+    Raises ``SpeechError`` where they bias a language that it does not have.
+    """
+    units = recogniser.units
+    return beam_search(recogniser.model, units.blank, encoded, settings, fusion, units.bias(settings.language_bias))
 
 
 @contextmanager

@@ -116,7 +116,7 @@ def _decoded(
     recogniser: "Recogniser", speech: "EncodedSpeech", settings: StreamSettings
 ) -> dict[str, list[tuple[float, str]]]:
     """Seconds heard and the best hypothesis of each beginning of each utterance."""
-    from tasks.speech.search.beam_search import beam_search
+    from tasks.speech.search.beam_search import recognise
 
     beginnings = [
         (name, seconds, frames)
@@ -128,8 +128,7 @@ def _decoded(
     encoded = [speech.frames(name)[:frames] for name, _, frames in beginnings]
     best = settings.search.model_copy(update={"nbest": 1})
     found: dict[str, list[tuple[float, str]]] = {}
-    lists = beam_search(recogniser.model, recogniser.units.blank, encoded, best)
-    for (name, seconds, _), hypotheses in zip(beginnings, lists, strict=True):
+    for (name, seconds, _), hypotheses in zip(beginnings, recognise(recogniser, encoded, best), strict=True):
         found.setdefault(name, []).append((seconds, recogniser.units.decode(hypotheses[0].units)))
     return found
 

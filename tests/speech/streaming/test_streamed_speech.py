@@ -82,3 +82,10 @@ def test_partial_results_are_those_of_a_live_system(speech):
     document = json.loads((speech / "report.json").read_text())
     assert document["measured"]["synthetic_speech"]
     assert "the speech is synthesised; its numbers say nothing of recorded speech" in document["warnings"]
+
+
+def test_a_bias_is_asked_of_the_recogniser(speech, capsys):
+    files = ["--recogniser", f"{speech}/recogniser", "--encoded", f"{speech}/encoded", "--threads", "1"]
+    files += ["--references", f"{speech}/manifest.jsonl"]
+    assert main(["stream", *files, "--set", "search.language_bias={es: null}"]) == 1
+    assert "the recogniser has no language 'es'" in capsys.readouterr().err
