@@ -106,6 +106,14 @@ DISTANCES = ("1 word", "2 words", "3 words and more")
 """How far a word stands behind the last one that is marked, a switch point or a masked word."""
 
 
+def distance_behind(marked: np.ndarray, first: np.ndarray | int = 0) -> np.ndarray:
+    """How far each word is behind the last marked one (N,), but for those in front of ``first``, a place or one for
+    each word: 0 of a marked one, -1 where there is none."""
+    places = np.arange(len(marked))
+    last = np.maximum.accumulate(np.where(marked, places, -1))
+    return np.where(last < first, -1, places - last)
+
+
 @dataclass(frozen=True)
 class ReferenceText:
     """All targets of a text, sentence after sentence; lines without a word are left out."""
@@ -145,10 +153,8 @@ class ReferenceText:
 
         A language model has read what stands in front of a word; of what comes behind it knows nothing.
         """
-        places = np.arange(len(self.words))
         first = np.searchsorted(self.sentence, np.arange(self.sentences))[self.sentence]
-        last = np.maximum.accumulate(np.where(marked, places, -1))
-        behind = np.where((last >= first) & ~self.is_end(), places - last, 0)
+        behind = np.where(self.is_end(), -1, distance_behind(marked, first))
         return dict(zip(DISTANCES, (behind == 1, behind == 2, behind > 2), strict=True))
 
     def ranks(self, ranks: Mapping[str, int]) -> np.ndarray:

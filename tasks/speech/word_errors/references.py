@@ -20,7 +20,7 @@ import numpy as np
 
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
 from tasks.errors import SpeechError
-from tasks.language_model.evaluation.reference_text import placed_words, reference_text_of
+from tasks.language_model.evaluation.reference_text import distance_behind, placed_words, reference_text_of
 from tasks.language_model.normalisation import normalise
 from tasks.languages.labelled_words import labels_of, letter_names
 from tasks.languages.mixing import spoken, switch_points
@@ -35,7 +35,6 @@ from tasks.speech.word_errors.word_errors import (
     MASKED,
     WordGroups,
     mixed_units,
-    words_behind,
 )
 
 STRETCH_WORDS = 8
@@ -159,7 +158,7 @@ def masked_groups(references: Mapping[str, str], sidecars: Mapping[str, str | Pa
             for line, marks in zip(text.lines.tolist(), np.split(masked[is_word], ends[:-1]), strict=True)
         }
         groups[f"{MASKED}:{technique}"] = marks
-        behind = {utterance: words_behind(marked) for utterance, marked in marks.items()}
+        behind = {utterance: distance_behind(marked) for utterance, marked in marks.items()}
         for distance in range(1, FARTHEST + 1):
             groups[f"{BEHIND}:{technique}:{distance}"] = {name: found == distance for name, found in behind.items()}
     return groups
@@ -193,7 +192,7 @@ def _by_language(tags: Sequence[str | None], languages: Sequence[str]) -> dict[s
     main = counts.most_common(1)[0][0] if counts else ""  # of equally many, the first one
     switch = np.zeros(len(tags), dtype=bool)
     switch[switch_points(tags)] = True
-    behind = words_behind(switch)
+    behind = distance_behind(switch)
     return {
         **{language: tag == language for language in (*languages, MIXED)},
         "embedded words": np.isin(tag, [code for code in counts if code != main]),

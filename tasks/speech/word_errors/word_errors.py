@@ -154,13 +154,6 @@ def mixed_units(words: Sequence[str]) -> list[str]:
     return [unit for word in words for unit in _UNITS.findall(word)]
 
 
-def words_behind(marked: np.ndarray) -> np.ndarray:
-    """How far each word is behind the last marked one (N,): 0 of a marked one, -1 where none is before it."""
-    places = np.arange(len(marked))
-    last = np.maximum.accumulate(np.where(marked, places, -1))
-    return np.where(last < 0, -1, places - last)
-
-
 def count_errors(
     references: Mapping[str, str], hypotheses: Mapping[str, str], groups: WordGroups | None = None
 ) -> UtteranceErrors:
