@@ -3,6 +3,7 @@
 import hashlib
 import io
 import itertools
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -90,18 +91,17 @@ class Units:
 
     def languages_of(self, ids: Iterable[int]) -> list[str]:
         """The language of each word of ``decode``: that of the unit that begins it."""
-        blocks = np.searchsorted(self._begins, np.arange(len(self.pieces)), side="right") - 1
         found, before = [], " "
         for i in ids:
             if i == self.blank or i in self._without_text:
                 continue
             for letter in self.pieces[i].replace(WORD_BEGIN, " "):
                 if before == " " and letter != " ":
-                    found.append(self.languages[blocks[i]])
+                    found.append(self.languages[bisect_right(self._begins, i) - 1])
                 before = letter
         return found
 
-    def bias(self, of_languages: Mapping[str, float | None]) -> "np.ndarray | None":
+    def bias(self, of_languages: Mapping[str, float | None]) -> np.ndarray | None:
         """What is added to the log-probability of each unit and the blank, float32 (V,), given what is for a language;
         ``None`` for a language: its units never come out. ``None`` where nothing is added.
 

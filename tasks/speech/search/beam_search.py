@@ -106,7 +106,7 @@ def beam_search(
     encoded: list[Tensor],
     settings: SearchSettings,
     fusion: "ShallowFusion | None" = None,
-    bias: "np.ndarray | None" = None,
+    bias: np.ndarray | None = None,
 ) -> list[list[Hypothesis]]:
     """The best hypotheses of each utterance, the best one first.
 
@@ -165,7 +165,7 @@ class _Batch:
         frames: list[Tensor],
         settings: SearchSettings,
         fusion: "ShallowFusion | None",
-        bias: "np.ndarray | None",
+        bias: np.ndarray | None,
     ) -> None:
         self.model, self.blank, self.settings, self.fusion = model, blank, settings, fusion
         self.bias = None if bias is None else torch.from_numpy(bias).to(frames[0].device)

@@ -286,20 +286,20 @@ def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisS
 
     Utterances are named by the voice set and the number of their line. Voice and noise of a line depend on the seed
     and that number alone, so a line sounds the same whatever else is spoken; of several languages, that of each word is
-    told from all sentences. Raises ``SpeechError`` where no sentence
-    is left, or where ``output`` is a folder with other things in it.
+    told from all sentences. Raises ``SpeechError`` where no sentence is left, or where ``output`` is a folder with
+    other things in it.
     """
     synthesiser = Synthesiser()
     _check_output(Path(output))
     tally = SynthesisTally()
     sentences = list(_chosen(text, settings, tally))
-    languages: Iterator[list[str] | None] = repeat(None)
+    languages: Iterator[list[str] | None] = repeat(None, len(sentences))
     if settings.languages:
         languages = spoken_languages(settings.languages, [sentence for _, sentence in sentences])
     with atomic_folder(output, private=True) as folder:
         utterances = []
         bar = tqdm(sentences, desc="speaking", unit=" sentences", disable=None, leave=False)
-        for (number, sentence), of_words in zip(bar, languages, strict=False):
+        for (number, sentence), of_words in zip(bar, languages, strict=True):
             name = f"{settings.voice_set}-{number:07d}"
             spoken = _speak(sentence, of_words, number, settings, folder / f"{name}.flac", synthesiser)
             if spoken is None:

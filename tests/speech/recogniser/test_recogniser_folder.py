@@ -8,7 +8,7 @@ from tasks.errors import ModelError
 from tasks.speech.recogniser.folder import load_recogniser, save_recogniser
 from tasks.speech.recogniser.recogniser import FeatureStatistics, Recogniser, RecogniserDescription, make_model
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
-from tasks.speech.recogniser.units import train_units
+from tasks.speech.recogniser.units import train_language_units, train_units
 
 FEATURES = FeatureSettings(bands=20)
 ARCHITECTURE = RecogniserArchitecture(
@@ -79,3 +79,18 @@ def test_a_folder_with_something_else_is_not_replaced(tmp_path, recogniser):
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(ModelError, match=r"holds 'thesis\.txt'"):
         save_recogniser(tmp_path, recogniser)
+
+
+def test_units_of_several_languages_come_back_in_their_blocks(tmp_path, recogniser):
+    english, spanish = "the cat and the rat sat is a tall tale", "en la casa alta mi gato come la comida"
+    texts = [(f"{english} {spanish}", ["en"] * len(english.split()) + ["es"] * len(spanish.split()))] * 20
+    units = train_language_units(texts, ["en", "es"], 32, 1000)
+    model = make_model(ARCHITECTURE, FEATURES, len(units) + 1, seed=3).eval()
+    description = recogniser.settings.model_copy(update={"unit_languages": ["en", "es"]})
+    made = Recogniser(model, units, recogniser.feature_statistics, description)
+    save_recogniser(tmp_path / "r", made)
+    found = load_recogniser(tmp_path / "r").units
+    assert (found.languages, found.pieces, found.hash) == (units.languages, units.pieces, units.hash)
+    (tmp_path / "r" / "units.es.model").unlink()
+    with pytest.raises(ModelError, match=r"units.es.model"):
+        load_recogniser(tmp_path / "r")
