@@ -16,7 +16,6 @@ from typing import Annotated
 
 from tasks.errors import ParameterError
 from tasks.options import READ
-from tasks.ready_made import ready_made
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
@@ -53,10 +52,6 @@ def train_recogniser(
         return _bundle(settings, files)
     if (files.manifest is None) == (files.input is None):
         raise ParameterError("give --manifest with recordings, or --input with sentences to be spoken, and not both")
-    if found := ready_made("train-recogniser", settings, [files.manifest, files.input, files.valid]):
-        found.copy_to(files.output)
-        print(f"train-recogniser: ready made; recogniser in {files.output}", file=sys.stderr)
-        return Report(seed=settings.training.seed).measure(**found.measured)
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(resources.threads)
