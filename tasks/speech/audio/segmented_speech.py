@@ -1,4 +1,5 @@
-"""Utterances that are parts of longer recordings, such as conversations: Kaldi's data folders, and lines with times.
+"""Utterances that have no file of their own: parts of longer recordings, such as conversations (Kaldi's data folders,
+and lines with times), and recordings inside a table (Parquet).
 
 A data folder of Kaldi's (kaldi-asr.org/doc/data_prep.html) has ``text`` (``UTTERANCE WORDS``), ``wav.scp``
 (``RECORDING FILE``), ``segments`` (``UTTERANCE RECORDING BEGIN END``, in seconds) where recordings are longer than
@@ -11,14 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tasks.corpora.parquet_lines import open_parquet, parquet_files
 from tasks.corpora.text_lines import read_lines
-from tasks.errors import SpeechError
-from tasks.files.atomic_file import atomic_folder
+from tasks.errors import CorpusError, SpeechError
+from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder
 from tasks.language_model.normalisation import normalise
 from tasks.languages.labelled_words import labels_of
 from tasks.speech.audio.audio_file import open_audio
 from tasks.speech.audio.manifest import (
     BEYOND_RECORDING,
+    DUPLICATE,
     NO_RECORDING,
     NO_TRANSCRIPT,
     NO_WORDS,
@@ -29,10 +32,11 @@ from tasks.speech.audio.manifest import (
     existing_source,
 )
 from tasks.speech.audio.published_speech import find_recording
-from tasks.speech.audio.settings import KaldiSpeech, TimedLinesSpeech
+from tasks.speech.audio.settings import KaldiSpeech, ParquetSpeech, TimedLinesSpeech
 from tasks.speech.rescoring.nbest_lists import fail_with_problems, read_json_lines
 
 _ENDINGS = (".wav", ".flac", ".mp3")
+_ROWS = 64
 _BEYOND_SECONDS = 0.1
 """A segment may end so much behind the end of its recording: times are rounded."""
 
@@ -140,6 +144,49 @@ def _is_span(times: object) -> bool:
 def _recording(folder: Path, document: str) -> Path | None:
     paths = (folder / f"{Path(document).name}{ending}" for ending in _ENDINGS)
     return next((path.absolute() for path in paths if path.is_file()), None)
+
+
+def read_parquet_speech(settings: ParquetSpeech, folder: Path) -> Recordings:
+    """The rows in their order; their recordings are written into a private folder, which is replaced as a whole.
+
+    Left out and counted: rows without a recording or text, and those whose name came before. Raises ``SpeechError``
+    where a column is missing, or where a file is damaged.
+    """
+    source = existing_source(settings.source, "a Parquet file, or a folder of them")
+    columns = {settings.name, settings.text, "audio"} | ({settings.speaker} if settings.speaker else set())
+    recordings = Recordings([])
+    seen: set[str] = set()
+    with atomic_folder(folder, private=True) as new:
+        for row in _rows(source, columns):
+            name, text, audio = str(row[settings.name]), row[settings.text], row["audio"] or {}
+            if name in seen or not audio.get("bytes") or text is None:
+                reason = DUPLICATE if name in seen else NO_TRANSCRIPT if audio.get("bytes") else NO_RECORDING
+                recordings.leave_out(reason, name)
+                continue
+            seen.add(name)
+            path = f"{len(seen):07d}{Path(audio.get('path') or '').suffix}"
+            (new / path).write_bytes(audio["bytes"])
+            (new / path).chmod(PRIVATE_MODE)
+            speaker = row[settings.speaker] if settings.speaker else None
+            spoken = None if speaker is None else str(speaker)
+            recordings.utterances.append(Utterance(name, folder.absolute() / path, str(text), spoken))
+    return recordings
+
+
+def _rows(source: Path, columns: set[str]) -> Iterator[dict[str, Any]]:
+    """The rows of Parquet files, some at a time: a row group may hold an hour of speech."""
+    try:
+        for path in parquet_files(source):
+            with open_parquet(path) as file:
+                if missing := columns - set(file.schema_arrow.names):
+                    raise SpeechError(
+                        f"{str(path)!r} has no column {', '.join(map(repr, sorted(missing)))}; it has "
+                        f"{', '.join(file.schema_arrow.names)}: say with name, text and speaker which is which"
+                    )
+                for batch in file.iter_batches(batch_size=_ROWS, columns=sorted(columns)):
+                    yield from batch.to_pylist()
+    except CorpusError as error:
+        raise SpeechError(str(error)) from None
 
 
 def cut_segments(recordings: Recordings, folder: Path, maximum_seconds: float) -> None:

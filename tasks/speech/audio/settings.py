@@ -129,6 +129,21 @@ class TimedLinesSpeech(_Recordings):
     """Folder of the recordings, ``DOCUMENT.wav``, ``.flac`` or ``.mp3``; ``null``: that of the lines."""
 
 
+class ParquetSpeech(_Recordings):
+    """A data set of speech as Hugging Face's hub has it, such as ASCEND (Mandarin and English, CC BY-SA 4.0), whose
+    columns are named below: Parquet files that hold the recordings themselves, which are written out."""
+
+    kind: Literal["parquet"]
+    source: SourcePath
+    """One of the files, such as ``main/test-00000-of-00001.parquet``, or a folder of them: all of its parts."""
+    name: str = "id"
+    """Column of the utterances' names."""
+    text: str = "transcription"
+    """Column of what was said."""
+    speaker: str | None = "original_speaker_id"
+    """Column of the speakers; ``null``: not known."""
+
+
 class SyntheticSpeech(Settings):
     """Speech synthesised from a text; marked as synthetic wherever it goes."""
 
@@ -145,6 +160,7 @@ SpeechSettings = Annotated[
     | SmsWsjSpeech
     | KaldiSpeech
     | TimedLinesSpeech
+    | ParquetSpeech
     | SyntheticSpeech,
     Field(discriminator="kind"),
 ]

@@ -21,6 +21,7 @@ Examples:
   palimpsest speech-corpus --set kind=wsj --set source=csr --set folders=[si_et_20] --output speech/eval92
   palimpsest speech-corpus --set kind=kaldi --set source=seame/data/devman --output speech/devman
   palimpsest speech-corpus --set kind=timed_lines --set source=miami.jsonl --set recordings=audio --output speech/miami
+  palimpsest speech-corpus --set kind=parquet --set source=ascend/test-00000-of-00001.parquet --output speech/ascend
   palimpsest speech-corpus --set kind=synthetic --set source=test.txt --set synthesis.sentences=500 --output speech/test
   palimpsest speech-corpus --params params.yaml --section speech.corpora.chat.test --output speech/test
 """
@@ -40,6 +41,7 @@ from tasks.speech.audio.settings import (
     KaldiSpeech,
     LibriSpeech,
     ManifestSpeech,
+    ParquetSpeech,
     SmsWsjSpeech,
     SpeechSettings,
     SyntheticSpeech,
@@ -52,7 +54,15 @@ if TYPE_CHECKING:
 
 SUMMARY = "bring recordings in: a checked manifest of published, own or synthetic speech"
 
-Recorded = ManifestSpeech | LibriSpeech | WallStreetJournalSpeech | SmsWsjSpeech | KaldiSpeech | TimedLinesSpeech
+Recorded = (
+    ManifestSpeech
+    | LibriSpeech
+    | WallStreetJournalSpeech
+    | SmsWsjSpeech
+    | KaldiSpeech
+    | TimedLinesSpeech
+    | ParquetSpeech
+)
 
 
 class SpeechCorpusFiles(StageFiles):
@@ -76,10 +86,11 @@ def speech_corpus(
     from tasks.speech.audio.manifest import check_recordings, write_manifest
     from tasks.speech.audio.segmented_speech import cut_segments
 
-    recordings = _read(settings)
+    segments = Path(files.output) / "segments"
+    recordings = _read(settings, segments)
     found = len(recordings.utterances) + sum(map(len, recordings.left_out.values()))
     if recordings.spans:
-        cut_segments(recordings, Path(files.output) / "segments", settings.maximum_seconds)
+        cut_segments(recordings, segments, settings.maximum_seconds)
     tally = check_recordings(recordings, settings.maximum_seconds, settings.source)
     folder = make_folder(files.output, private=True)
     os.chmod(folder, PRIVATE_FOLDER_MODE)
@@ -107,10 +118,10 @@ def speech_corpus(
     return report
 
 
-def _read(settings: Recorded) -> "Recordings":
+def _read(settings: Recorded, segments: Path) -> "Recordings":
     from tasks.speech.audio.manifest import Recordings, read_manifest
     from tasks.speech.audio.published_speech import read_librispeech, read_sms_wsj, read_wsj_speech
-    from tasks.speech.audio.segmented_speech import read_kaldi, read_timed_lines
+    from tasks.speech.audio.segmented_speech import read_kaldi, read_parquet_speech, read_timed_lines
 
     match settings:
         case LibriSpeech():
@@ -123,6 +134,8 @@ def _read(settings: Recorded) -> "Recordings":
             return read_kaldi(settings)
         case TimedLinesSpeech():
             return read_timed_lines(settings)
+        case ParquetSpeech():
+            return read_parquet_speech(settings, segments)
     return Recordings(read_manifest(settings.source))
 
 

@@ -3,15 +3,17 @@
 import json
 
 import numpy as np
+import pyarrow
 import pytest
 import soundfile
+from pyarrow import parquet
 from stage_commands import settings
 
 from tasks.cli import main
 from tasks.errors import SpeechError
 from tasks.speech.audio.manifest import read_manifest
-from tasks.speech.audio.segmented_speech import read_kaldi, read_timed_lines
-from tasks.speech.audio.settings import KaldiSpeech, TimedLinesSpeech
+from tasks.speech.audio.segmented_speech import read_kaldi, read_parquet_speech, read_timed_lines
+from tasks.speech.audio.settings import KaldiSpeech, ParquetSpeech, TimedLinesSpeech
 
 RATE = 8000
 
@@ -88,3 +90,21 @@ def test_lines_with_times_are_cut_and_keep_their_languages(tmp_path):
     source.write_text(json.dumps(line) + "\n" + json.dumps(lines[0] | {"languages": "se"}) + "\n")
     with pytest.raises(SpeechError, match=r"2 problems: line 1 has no .*'ms' such as .*; line 2: 'languages' needs"):
         read_timed_lines(TimedLinesSpeech(kind="timed_lines", source=str(source)))
+
+
+def test_recordings_inside_parquet_files_are_written_out(tmp_path):
+    ramp(tmp_path / "ramp.wav")
+    audio = {"bytes": (tmp_path / "ramp.wav").read_bytes(), "path": "ses1_spk3_L1_0.0_2.0.wav"}
+    row = {"audio": audio, "transcription": "我 know", "original_speaker_id": 3}
+    rows = [row | {"id": "a"}, row | {"id": "b"}, row | {"id": "b"}, row | {"id": "c", "audio": None}]
+    source = tmp_path / "test-00000-of-00001.parquet"
+    parquet.write_table(pyarrow.Table.from_pylist(rows), source)
+    utterances, measured = cut(tmp_path, *settings("kind=parquet", f"source={source}"))
+    assert [(each.utterance_id, each.text, each.speaker) for each in utterances] == [
+        ("a", "我 know", "3"),
+        ("b", "我 know", "3"),
+    ]
+    assert {each.audio.read_bytes() for each in utterances} == {audio["bytes"]}
+    assert measured["left_out"] == {"duplicate": 1, "no_recording": 1}
+    with pytest.raises(SpeechError, match="has no column 'sentence'; it has audio, transcription, original_"):
+        read_parquet_speech(ParquetSpeech(kind="parquet", source=str(source), text="sentence"), tmp_path / "new")
