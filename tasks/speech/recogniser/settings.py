@@ -163,12 +163,16 @@ class RecogniserTraining(Settings):
 
 
 class TrainedRecogniser(Settings):
-    """A recogniser that is trained from scratch."""
+    """A recogniser that is trained here, from scratch or on from another's weights."""
 
     kind: Literal["trained"] = "trained"
     languages: Languages = Field(default=[], exclude_if=lambda languages: not languages)
     """Two languages or more that it is to know, such as ``[en, es]``: each word is spoken, and spelled, in that which
     the manifest says or which it is told to have. Empty: one language."""
+    begin_with: str | None = Field(default=None, exclude_if=lambda folder: folder is None)
+    """Folder of a recogniser whose weights it begins with; it has the same ``architecture`` and ``features``. Where its
+    units are of the same ``languages`` they are kept; else units that are spelled alike begin alike. ``null``: new
+    weights."""
     features: FeatureSettings = FeatureSettings()
     augmentation: AugmentationSettings = AugmentationSettings()
     units: UnitSettings = UnitSettings()

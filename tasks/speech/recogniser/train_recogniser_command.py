@@ -1,4 +1,4 @@
-"""Train a recogniser: an Emformer transducer, from scratch.
+"""Train a recogniser: an Emformer transducer, from scratch or on from the weights of another (begin_with).
 
 It learns from recordings (--manifest) or from the sentences of a text, which are spoken anew in every epoch by a
 synthesiser (--input); what is trained so is labelled synthetic. The folder that it writes holds weights, units and
@@ -6,7 +6,8 @@ feature statistics. Kind emformer_bundle takes torchaudio's pretrained one as it
 
 examples:
   palimpsest train-recogniser --input generic.txt --valid valid.txt --output models/recogniser --set training.epochs=0.5
-  palimpsest train-recogniser --manifest train.jsonl --valid dev.jsonl --output models/recogniser
+  palimpsest train-recogniser --manifest train.jsonl --valid dev.jsonl --output models/ours \
+      --set begin_with=models/recogniser
   palimpsest train-recogniser --set kind=emformer_bundle --set download=true --output models/recogniser
 """
 

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tasks.errors import ParameterError
 from tasks.language_model.model_folder import check_replaceable
 from tasks.records.stage_report import Report
 from tasks.settings.checks import as_plain
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.audio.settings import SynthesisSettings
-from tasks.speech.recogniser.folder import save_recogniser
+from tasks.speech.recogniser.folder import load_recogniser, save_recogniser
 from tasks.speech.recogniser.network import RecogniserNetwork, RecogniserRecord, ValidSpeech, train
 from tasks.speech.recogniser.recogniser import (
     FeatureStatistics,
@@ -23,12 +24,14 @@ from tasks.speech.recogniser.recogniser import (
 from tasks.speech.recogniser.settings import TrainedRecogniser
 from tasks.speech.recogniser.speech_batches import SpeechBatches
 from tasks.speech.recogniser.training_speech import RecordedSpeech, SyntheticSpeech, TrainingSpeech
-from tasks.speech.recogniser.units import train_language_units, train_units
+from tasks.speech.recogniser.units import Units, train_language_units, train_units
 from tasks.training.checkpoints import CheckpointStore, hash_of, work_key
 from tasks.training.ranks.plan import RankPlan
 from tasks.training.stage import Log, TrainingFrame, open_checkpoints
 
 if TYPE_CHECKING:
+    from torchaudio.models import RNNT
+
     from tasks.speech.recogniser.train_recogniser_command import RecogniserFiles
 
 STAGE = "train-recogniser"
@@ -76,6 +79,39 @@ def train_on_speech(
     return report
 
 
+def _begin_with(settings: TrainedRecogniser, folder: str) -> Recogniser:
+    """Raises ``ParameterError`` where a size or a feature is another."""
+    begin = load_recogniser(folder)
+    for name in ("architecture", "features"):
+        asked, found = (as_plain(getattr(each, name)) for each in (settings, begin.settings))
+        if differing := [key for key in asked if asked[key] != found[key]]:
+            values = ", ".join(f"{name}.{key} is {asked[key]!r} here and {found[key]!r} there" for key in differing)
+            raise ParameterError(f"begin_with {folder!r}: {values}; give the same")
+    return begin
+
+
+_ROWS_OF_UNITS = ("predictor.embedding.weight", "joiner.linear.weight", "joiner.linear.bias")
+"""Weights of the transducer that have a row for each unit, and one for the blank behind them."""
+
+
+def _take_over(model: "RNNT", units: Units, begin: Recogniser) -> None:
+    """Give a new network the weights of another.
+
+    Units are held to be the same where they are spelled alike, in whatever language; one that the other does not have
+    keeps its new weights.
+    """
+    known = {piece: row for row, piece in reversed(list(enumerate(begin.units.pieces)))}
+    rows = {row: known[piece] for row, piece in enumerate(units.pieces) if piece in known}
+    rows[units.blank] = begin.units.blank
+    weights = model.state_dict()
+    for name, value in begin.model.state_dict().items():
+        if name in _ROWS_OF_UNITS:
+            weights[name][list(rows)] = value[list(rows.values())]
+        else:
+            weights[name] = value
+    model.load_state_dict(weights)
+
+
 class _Work:
     """What the stage trains and what it trains it on."""
 
@@ -87,19 +123,31 @@ class _Work:
             held_out = {"voice_set": "dev", "sentences": settings.training.valid_utterances}
             manifest, text = (None, files.valid) if files.input is not None else (files.valid, None)
             self.valid = self._speech(manifest, text, settings.synthesis.model_copy(update=held_out))
-        training = settings.training
-        units = settings.units
-        if self.speech.languages is None or units.pooled:
-            self.units = train_units(self.speech.texts, units.size, units.sentences)
-        else:
-            texts = zip(self.speech.texts, self.speech.languages, strict=True)
-            self.units = train_language_units(texts, settings.languages, units.size, units.sentences)
-        self.statistics = self._statistics()
-        blank = self.units.blank
+        self.begin = None if settings.begin_with is None else _begin_with(settings, settings.begin_with)
+        self.units = self._units()
+        self.statistics = self._statistics() if self.begin is None else self.begin.feature_statistics
+        blank, training = self.units.blank, settings.training
         model = make_model(settings.architecture, settings.features, blank + 1, training.seed)
+        if self.begin is not None:
+            _take_over(model, self.units, self.begin)
         self.network = RecogniserNetwork(
             model, settings.architecture.encoding, blank, training.ctc_weight, training.seed
         )
+
+    def _units(self) -> Units:
+        settings = self.settings
+        units, begin = settings.units, self.begin
+        if begin is not None and list(begin.settings.unit_languages) == list(settings.languages):
+            if len(begin.units) != units.size:
+                raise ParameterError(
+                    f"units.size is {units.size}, and {settings.begin_with!r}, whose units are kept, has "
+                    f"{len(begin.units)}; give that number"
+                )
+            return begin.units
+        if self.speech.languages is None or units.pooled:
+            return train_units(self.speech.texts, units.size, units.sentences)
+        texts = zip(self.speech.texts, self.speech.languages, strict=True)
+        return train_language_units(texts, settings.languages, units.size, units.sentences)
 
     def _speech(self, manifest: str | None, text: str | None, synthesis: SynthesisSettings) -> TrainingSpeech:
         settings = self.settings
@@ -120,7 +168,8 @@ class _Work:
         """Hashes of what a checkpoint must agree with: units, architecture, and what the order comes from."""
         training = self.settings.training
         order = [self.speech.identity(), training.seed, training.batch_seconds, training.short_first]
-        return {
+        begin = {} if self.begin is None else {"begin": self.begin.hash}
+        return begin | {
             "vocabulary": self.units.hash,
             "architecture": hash_of([as_plain(self.settings.architecture), bool(training.ctc_weight)]),
             "order": hash_of(order),
@@ -176,6 +225,7 @@ def _measure(report: Report, record: RecogniserRecord, work: _Work, parameters: 
         valid_utterances=min(len(work.valid.texts), work.settings.training.valid_utterances) if work.valid else 0,
         units=len(work.units),
         units_hash=work.units.hash,
+        begins_with=None if work.begin is None else work.begin.hash,
         units_trained_on=record.tokens,
         audio_seconds=round(record.audio_seconds, 1),
         audio_seconds_per_second=round(record.audio_seconds / seconds, 1) if seconds else None,

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
 from spoken_tones import TINY, write_tones
 from stage_commands import settings
@@ -91,6 +92,36 @@ def test_the_same_seed_gives_the_same_bytes(tones, tmp_path):
         cli.main(_arguments(tones, tmp_path / "c", *settings("training.epochs=0.5"), *settings("training.seed=2"))) == 0
     )
     assert _weights(tmp_path / "a") == _weights(tmp_path / "b") != _weights(tmp_path / "c")
+
+
+def test_it_goes_on_from_another_recognisers_weights(trained, tones, tmp_path, capsys):
+    base = trained / "r"
+    begin = settings(f"begin_with={base}", "training.epochs=0.1", "training.learning_rate=0.000000001")
+    assert cli.main(_arguments(tones, tmp_path / "same", *begin)) == 0
+    before, after = load_recogniser(base), load_recogniser(tmp_path / "same")
+    assert after.units.models == before.units.models
+    assert torch.equal(after.feature_statistics.mean, before.feature_statistics.mean)
+    for name, value in before.model.state_dict().items():
+        assert torch.allclose(after.model.state_dict()[name], value, atol=1e-3), name
+
+    begin += settings("languages=[en,es]", "units.pooled=true", "units.size=13")
+    assert cli.main(_arguments(tones, tmp_path / "encoder", *begin)) == 0
+    after = load_recogniser(tmp_path / "encoder")
+    for name, value in before.model.transcriber.state_dict().items():
+        assert torch.allclose(after.model.transcriber.state_dict()[name], value, atol=1e-3), name
+    assert len(after.units) == 13
+    alike = [piece for piece in after.units.pieces if piece in before.units.pieces]
+    assert 3 < len(alike) < 13
+    for piece in alike:
+        (old, was), (new, now) = (
+            (each.units.pieces.index(piece), each.model.joiner.linear) for each in (before, after)
+        )
+        assert torch.allclose(now.weight[new], was.weight[old], atol=1e-3), piece
+    capsys.readouterr()
+    wrong = _arguments(tones, tmp_path / "r", *settings(f"begin_with={base}", "units.size=11"))
+    assert "units.size is 11, and" in _error(capsys, *wrong)
+    wrong = _arguments(tones, tmp_path / "r", *settings(f"begin_with={base}", "architecture.layers=2"))
+    assert "architecture.layers is 2 here and 1 there; give the same" in _error(capsys, *wrong)
 
 
 @pytest.mark.slow
