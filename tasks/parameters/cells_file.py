@@ -55,7 +55,7 @@ def cells_text(parameters: Parameters) -> str:
     """Content of ``cells.yaml``, one line an entry."""
     lines = [_HEAD]
     for step, entries in graph_cells(parameters).items():
-        if not entries or isinstance(entries, list):
+        if not isinstance(entries, dict) or not entries:
             lines.append(f"  {step}: {_flow(entries)}\n")
             continue
         lines.append(f"  {step}:\n")
@@ -65,7 +65,9 @@ def cells_text(parameters: Parameters) -> str:
 
 
 def _flow(value: Any) -> str:
-    return yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=float("inf")).strip()
+    text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=float("inf"))
+    # PyYAML ends a document of one word so.
+    return text.removesuffix("...\n").strip()
 
 
 def write_cells(parameters: Parameters, folder: Path) -> bool:
@@ -86,8 +88,8 @@ def check_cells(parameters: Parameters, folder: Path) -> None:
         raise ParameterError(f"{CELLS_FILE} {state}; 'palimpsest cells' writes it anew")
 
 
-def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str]]:
-    """The entries of each step by the names that their stages have behind the ``@``."""
+def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str] | str]:
+    """The entries of each step by the names that their stages have behind the ``@``, and the recogniser's folder."""
     compare = parameters.compare
     cells = [cell for cell in expected_cells(compare) if cell.method != NO_LANGUAGE_MODEL]
     with_words = [cell for cell in expected_cells(compare) if cell.dataset in compare.speech_datasets]
@@ -111,7 +113,8 @@ def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str
         "references": dict(_references(parameters)),
         # One that no dataset needs is not trained.
         "recognisers": list(compare.recognisers) if compare.speech_datasets else [],
-        "recognise": {cell_key(cell): _recognised(cell) for cell in with_words},
+        "recogniser": _recogniser(parameters),
+        "recognise": {cell_key(cell): _recognised(cell, _recogniser(parameters)) for cell in with_words},
         "rescore": {cell_key(cell): _rescored(cell) for cell in with_lists},
     }
 
@@ -327,9 +330,13 @@ def _references(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
         yield dataset, {"cell": {"dataset": dataset}, "said": path}
 
 
-def _recognised(cell: Cell) -> Entry:
+def _recogniser(parameters: Parameters) -> str:
+    return f"models/{next(iter(parameters.compare.recognisers), 'recogniser')}"
+
+
+def _recognised(cell: Cell, recogniser: str) -> Entry:
     if cell.method == NO_LANGUAGE_MODEL:
-        needless = {"model": "models/recogniser", "text": "models/recogniser", "tuned_on": "test", "weights": "search"}
+        needless = {"model": recogniser, "text": recogniser, "tuned_on": "test", "weights": "search"}
         return _named(cell) | {"options": {}} | needless
     used = {"model": _model(cell), "training-text": training_text(cell)}
     used["dev"] = f"data/private/encoded_speech/{cell.dataset}/dev.safetensors"

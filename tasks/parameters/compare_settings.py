@@ -67,8 +67,9 @@ class CompareSettings(Settings):
     rescored_datasets: list[str] = Field(default_factory=list)
     """Others of ``datasets``, which have n-best lists of another recogniser, keys of ``speech.nbest``: their word error
     rates come from rescoring."""
-    recognisers: list[Literal["recogniser"]] = Field(default_factory=list)
-    """``[recogniser]``: one is trained where a dataset has speech; empty where ``models/recogniser`` is yours."""
+    recognisers: list[str] = Field(default_factory=list, max_length=1)
+    """Name of the recogniser that is trained where a dataset has speech, a folder in ``models``; empty where
+    ``models/recogniser`` is yours."""
     taggers: list[str]
     """Taggers to train, keys of ``taggers``."""
     detectors: list[str]

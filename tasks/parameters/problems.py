@@ -55,6 +55,7 @@ def _characters(parameters: "Parameters") -> Iterator[str]:
         speech.nbest,
         parameters.unlearning.methods,
         parameters.compare.private,
+        parameters.compare.recognisers,
     )
     for name in (name for section in sections for name in section):
         yield from problem_of_name(name)
