@@ -72,6 +72,6 @@ clean:
 	rm -rf .palimpsest
 	find data -mindepth 1 -maxdepth 1 ! -name README.md ! -name raw ! -name private -exec rm -rf {} +
 	if test -d data/private; then find data/private -mindepth 1 -maxdepth 1 ! -name keys ! -name ledger.jsonl ! -name counts ! -name releases ! -name lineage -exec rm -rf {} +; fi
-	find models -mindepth 1 -maxdepth 1 ! -name recogniser ! -name recogniser_report.json ! -name taggers -exec rm -rf {} +
+	find models -mindepth 1 -maxdepth 1 ! -name recogniser ! -name recogniser_report.json ! -name english_spanish ! -name english_spanish_report.json ! -name taggers -exec rm -rf {} +
 	find models/taggers -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
 	find results -mindepth 1 -maxdepth 1 ! -name .gitignore -exec rm -rf {} +

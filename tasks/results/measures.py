@@ -279,6 +279,8 @@ MEASURES = (
           heading="Word error rate in per cent on words that the technique would mask", field=f"{_MASKED}wer"),
     _rate("character_error_rate", "Character error rate, %", _OFFERED, kind="number"),
     _rate("mixed_error_rate", "Mixed error rate (characters of Chinese and Japanese, else words), %", _OFFERED),
+    _rate("wer_mixed_lines", "Word error rate of lines that mix languages, %", _TABLED,
+          field="by_language.mixed lines.wer"),
     _rate("wer_at_switches", "Word error rate where the language changes, %", _TABLED,
           field="by_language.switch points.wer"),
     _rate("wer_embedded", "Word error rate on words that are not in their line's main language, %", _TABLED,

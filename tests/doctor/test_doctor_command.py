@@ -146,7 +146,8 @@ def test_an_unknown_profile_is_one_line(project, capsys):
     assert main(["doctor", "--profile", "papper"]) == 1
     assert capsys.readouterr().err == (
         "palimpsest: error: there is no profile 'papper' (did you mean 'paper'?); "
-        "there are: default, forgetting, four_corpora, paper, real_speech, smollm2, two_languages\n"
+        "there are: default, forgetting, four_corpora, paper, real_speech, smollm2, two_languages, "
+        "two_languages_speech\n"
     )
 
 

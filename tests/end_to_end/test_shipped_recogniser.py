@@ -1,4 +1,5 @@
-"""The recogniser that is in git is not trained again: what it was trained on comes out of the packages as it was."""
+"""The recognisers that are in git are not trained again: what they were trained on comes out of the packages as it was,
+by the settings that they were trained with."""
 
 import hashlib
 import json
@@ -8,16 +9,25 @@ import pytest
 import yaml
 
 from tasks.cli import main
+from tasks.profiles.profile_command import profile_text
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_its_training_text_is_the_one_in_the_lock_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("profile", ["default", "two_languages_speech"])
+def test_its_training_text_is_the_one_in_the_lock_file(
+    profile: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(ROOT)
-    out = tmp_path / "speech_text"
-    assert main(["corpora", "--params", "params.yaml", "--section", "speech.text", "--output", str(out)]) == 0
-    lock = yaml.safe_load((ROOT / "dvc.lock").read_text(encoding="utf-8"))
-    (recorded,) = (part for part in lock["stages"]["train_recogniser@recogniser"]["deps"] if "md5" in part)
+    out, params = tmp_path / "speech_text", tmp_path / "params.yaml"
+    params.write_text(profile_text(profile, ROOT), encoding="utf-8")
+    assert main(["corpora", "--params", str(params), "--section", "speech.text", "--output", str(out)]) == 0
+    stages = yaml.safe_load((ROOT / "dvc.lock").read_text(encoding="utf-8"))["stages"]
+    parameters = yaml.safe_load(params.read_text(encoding="utf-8"))
+    (name,) = parameters["compare"]["recognisers"]
+    locked = stages[f"train_recogniser@{name}"]
+    assert locked["params"]["params.yaml"]["speech.recogniser"] == parameters["speech"]["recogniser"]
+    (recorded,) = (part for part in locked["deps"] if "md5" in part)
     files = sorted(path for path in out.rglob("*") if path.is_file())
     # As DVC hashes a folder.
     listed = [{"md5": hashlib.md5(path.read_bytes()).hexdigest(), "relpath": path.name} for path in files]

@@ -91,6 +91,8 @@ def test_cleaning_leaves_the_closed_folders_and_what_is_no_output(tmp_path):
         "data/private/releases/mail.json",
         "models/recogniser/settings.json",
         "models/recogniser_report.json",
+        "models/english_spanish/settings.json",
+        "models/english_spanish_report.json",
         "models/taggers/README.md",
         "releases/mail/text.txt",
         "results/.gitignore",

@@ -38,6 +38,7 @@ def test_every_shipped_profile_is_valid():
         "real_speech",
         "smollm2",
         "two_languages",
+        "two_languages_speech",
     ]
     for name in profile_names(ROOT):
         read_profile(name, ROOT)
