@@ -23,6 +23,8 @@ from tasks.language_model.evaluation.sentence_scores import (
 )
 
 _CELLS_AT_ONCE = 2_000_000
+_CELLS_KEPT = 2 * _CELLS_AT_ONCE
+"""Draws of so many sentences, 32 MB at most, are kept: a report asks for the same ones for each of its groups."""
 _MOST_UNDEFINED = 0.01
 
 Ratio = tuple[float, float | None, float | None]
@@ -34,6 +36,20 @@ def resample_counts(sentences: int, samples: int, seed: int) -> Iterator[np.ndar
 
     The same arguments give the same draws, so two models scored on the same sentences are resampled alike.
     """
+    if sentences * samples <= _CELLS_KEPT:
+        return iter(_kept_counts(sentences, samples, seed))
+    return _drawn_counts(sentences, samples, seed)
+
+
+@lru_cache(maxsize=2)
+def _kept_counts(sentences: int, samples: int, seed: int) -> list[np.ndarray]:
+    blocks = list(_drawn_counts(sentences, samples, seed))
+    for block in blocks:
+        block.flags.writeable = False
+    return blocks
+
+
+def _drawn_counts(sentences: int, samples: int, seed: int) -> Iterator[np.ndarray]:
     generator = np.random.default_rng(seed)
     block = max(1, _CELLS_AT_ONCE // sentences)
     for begin in range(0, samples, block):
