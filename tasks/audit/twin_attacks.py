@@ -115,20 +115,21 @@ class TwinAttack:
 
     def _trained(self, name: str, pairs: Sequence[tuple[str, str]], cell: Cell) -> ShardedModel:
         """The model of the cell, trained on other lines, each with its document."""
-        assert self.settings.adaptation is not None, "whoever attacks a twin says how it is trained"
+        adaptation = self.settings.adaptation
+        assert adaptation is not None, "whoever attacks a twin says how it is trained"
         text, documents, output = (self.work / part for part in ("text.txt", "documents.txt", name))
         write_lines(text, [line for line, _ in pairs], private=True)
         write_lines(documents, [name for _, name in pairs], private=True)
         files = AdaptFiles(
             model=str(self.files.base),
             input=str(text),
-            valid=self.files.valid,
+            valid=self.files.valid if adaptation.goes_by_valid else None,
             generic_text=self.files.generic_text,
             documents=str(documents),
             markers=MARKER_USES.get(str(cell.method), "none"),
             output=str(output),
         )
-        adapt(self.settings.adaptation, files, cell, self.resources.model_copy(update={"work_folder": str(self.work)}))
+        adapt(adaptation, files, cell, self.resources.model_copy(update={"work_folder": str(self.work)}))
         return ShardedModel(str(output), self.resources)
 
     def _obfuscation(self) -> Obfuscate:

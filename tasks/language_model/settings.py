@@ -4,7 +4,7 @@
 Transformer's own settings stand beside, in ``architecture``, ``pretraining`` and ``adaptation``.
 """
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -299,6 +299,11 @@ class TransformerAdaptation(Settings):
     adaptation: AdaptationSettings = AdaptationSettings()
     transformer: TransformerSettings = Field(default=TransformerSettings(), exclude_if=_says_nothing)
 
+    @property
+    def goes_by_valid(self) -> bool:
+        """Whether the model that comes of it depends on the validation text, which else is measured alone."""
+        return self.adaptation.patience > 0 or self.transformer.languages is not None
+
     @model_validator(mode="after")
     def _weights_alone_are_private(self) -> Self:
         if self.adaptation.private is not None and self.transformer.languages is not None:
@@ -314,6 +319,7 @@ class NgramAdaptation(Settings):
 
     kind: Literal["ngram"] = "ngram"
     ngram: NgramSettings = NgramSettings()
+    goes_by_valid: ClassVar[bool] = True
 
 
 class CausalLanguageModelAdaptation(Settings):
@@ -322,6 +328,7 @@ class CausalLanguageModelAdaptation(Settings):
     kind: Literal["causal_lm"] = "causal_lm"
     causal_lm: CausalLanguageModelSettings
     adaptation: GenericMixture = GenericMixture()
+    goes_by_valid: ClassVar[bool] = False
 
 
 AdaptSettings = Annotated[
