@@ -221,7 +221,7 @@ def command(request: dict[str, Any]) -> int:
         if time.monotonic() > deadline:
             return LOCKED
         time.sleep(0.2)
-    arguments = sibling(WARM).arguments_of(request["command"]) if WARM in sys.modules else None
+    arguments = sibling(WARM).forkable(request["command"]) if WARM in sys.modules else None
     if arguments is not None:
         sibling(WARM).become(arguments, os.getcwd(), dict(os.environ), keep=lock)
     os.set_inheritable(lock, True)

@@ -1,8 +1,9 @@
-"""Commands of stages, started in a fork that has PyTorch and its kind imported, instead of in a new interpreter.
+"""Commands of stages, started in a fork that has imported what they import, instead of in a new interpreter.
 
-Importing them takes two to six seconds of processor time, for many stages as long as their work. The supervisor
-imports them once, before the first stage, and its forks have them. Only libraries: our own modules are imported by each
-command, so that a run does the work of the code that DVC has hashed for this stage.
+Importing PyTorch and its kind takes two to six seconds of processor time, for many stages as long as their work, and
+our own modules, whose settings are classes with checks, a second more. The supervisor imports both once, before the
+first stage, and its forks have them. Where a file of ours has changed since, commands start in new interpreters again:
+a run does the work of the code that DVC has hashed for this stage.
 
 Imports nothing of this project: the supervisor loads it by its path.
 """
@@ -15,6 +16,7 @@ import shlex
 import signal
 import sys
 import threading
+import time
 import types
 import warnings
 from collections.abc import Sequence
@@ -29,6 +31,8 @@ COMMANDS = frozenset(
     ).split()
 )
 """Commands that import PyTorch in any case. The memory of one that does not would seem to be larger than it is."""
+OURS = ("tasks.parameters.parameter_file",)
+"""What these commands import of ours only when they run."""
 _SHELL_CHARACTERS = frozenset("|&;<>()$`\\\"'*?[]#~%!{}\n")
 _PROGRAM = "palimpsest"
 
@@ -37,13 +41,48 @@ ENOUGH = 8
 """From so many of these commands on a run saves more than the imports cost."""
 
 
+_imported: dict[str, tuple[int, int, int]] = {}
+"""Files of our own modules that forks have, each as it was when it was imported."""
+
+
 def import_libraries() -> None:
     """Import what forks are to have. One that is missing or broken is left to the command that needs it."""
     for name in LIBRARIES:
-        with warnings.catch_warnings(), contextlib.suppress(Exception):
-            warnings.simplefilter("ignore")
-            importlib.import_module(name)
+        _import(name)
+    began = time.time_ns()
+    _import("tasks.cli")
+    if "tasks.cli" in sys.modules:
+        for name in sorted({*map(sys.modules["tasks.cli"].COMMANDS.get, COMMANDS), *OURS}):
+            _import(name)
+    for name, module in list(sys.modules.items()):
+        if name.split(".")[0] == "tasks" and module.__file__:
+            state = _state(module.__file__)
+            # Who changes a file while it is imported may have changed it before or after.
+            _imported[module.__file__] = state if state[0] < began else (0, 0, 0)
     gc.freeze()
+
+
+def _import(name: str) -> None:
+    with warnings.catch_warnings(), contextlib.suppress(Exception):
+        warnings.simplefilter("ignore")
+        importlib.import_module(name)
+
+
+def _state(file: str) -> tuple[int, int, int]:
+    """When a file was changed (ns), its size and its inode; zeros where it is gone."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return (0, 0, 0)
+    return (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def forkable(command: str) -> list[str] | None:
+    """``arguments_of`` a command; ``None`` too where what a fork has of our code is no longer what is there."""
+    arguments = arguments_of(command)
+    if any(_state(file) != state or not state[0] for file, state in _imported.items()):
+        return None
+    return arguments
 
 
 def start_commands_in_forks() -> None:
@@ -57,7 +96,7 @@ def start_commands_in_forks() -> None:
     tqdm.monitor_interval = 0
 
     def start(executable: Any, cmd: str, **options: Any) -> None:
-        arguments = arguments_of(cmd)
+        arguments = forkable(cmd)
         alone = threading.active_count() == 1
         if arguments is None or not alone or not _is_ours(options["env"]):
             start_process(executable, cmd, **options)
