@@ -31,8 +31,20 @@ COMMANDS = frozenset(
     ).split()
 )
 """Commands that import PyTorch in any case. The memory of one that does not would seem to be larger than it is."""
-OURS = ("tasks.parameters.parameter_file",)
-"""What these commands import of ours only when they run."""
+OURS = (
+    "tasks.audit.text_attacks",
+    "tasks.audit.twin_attacks",
+    "tasks.filling.filled_shards",
+    "tasks.filling.masked_lm.weighing",
+    "tasks.language_model.evaluation.perplexity",
+    "tasks.language_model.generic_mixture",
+    "tasks.language_model.sharded_model",
+    "tasks.language_model.training.trainer",
+    "tasks.language_model.transformer.scoring",
+    "tasks.parameters.parameter_file",
+    "tasks.speech.fusion.fuse_stage",
+)
+"""What these commands import of ours only when they run, with all that these import."""
 _SHELL_CHARACTERS = frozenset("|&;<>()$`\\\"'*?[]#~%!{}\n")
 _PROGRAM = "palimpsest"
 
@@ -41,7 +53,7 @@ ENOUGH = 8
 """From so many of these commands on a run saves more than the imports cost."""
 
 
-_imported: dict[str, tuple[int, int, int]] = {}
+imported: dict[str, tuple[int, int, int]] = {}
 """Files of our own modules that forks have, each as it was when it was imported."""
 
 
@@ -56,9 +68,9 @@ def import_libraries() -> None:
             _import(name)
     for name, module in list(sys.modules.items()):
         if name.split(".")[0] == "tasks" and module.__file__:
-            state = _state(module.__file__)
+            state = file_state(module.__file__)
             # Who changes a file while it is imported may have changed it before or after.
-            _imported[module.__file__] = state if state[0] < began else (0, 0, 0)
+            imported[module.__file__] = state if state[0] < began else (0, 0, 0)
     gc.freeze()
 
 
@@ -68,7 +80,7 @@ def _import(name: str) -> None:
         importlib.import_module(name)
 
 
-def _state(file: str) -> tuple[int, int, int]:
+def file_state(file: str) -> tuple[int, int, int]:
     """When a file was changed (ns), its size and its inode; zeros where it is gone."""
     try:
         found = os.stat(file)
@@ -80,7 +92,7 @@ def _state(file: str) -> tuple[int, int, int]:
 def forkable(command: str) -> list[str] | None:
     """``arguments_of`` a command; ``None`` too where what a fork has of our code is no longer what is there."""
     arguments = arguments_of(command)
-    if any(_state(file) != state or not state[0] for file, state in _imported.items()):
+    if any(file_state(file) != state or not state[0] for file, state in imported.items()):
         return None
     return arguments
 

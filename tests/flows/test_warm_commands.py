@@ -12,7 +12,7 @@ from scratch_project import CHECKOUT, Project
 from flows.graph.graph import open_repository, read_graph
 from flows.stages.executor import Executor, State
 from flows.stages.processes import Process, Processes
-from flows.stages.warm_commands import COMMANDS, arguments_of
+from flows.stages.warm_commands import COMMANDS, arguments_of, file_state, forkable, imported
 
 FILL = "palimpsest fill --method unigram --seed 1 --word-counts counts.tsv --input masked.txt --output filled.txt"
 GRAPH = f"""
@@ -88,6 +88,17 @@ def test_of_our_own_graph_all_that_need_pytorch_start_in_a_fork() -> None:
     ]
     assert len(heavy) > 60
     assert [command for command in heavy if arguments_of(command) is None] == []
+
+
+@pytest.mark.parametrize("change", [lambda file: file.write_text("b = 22\n"), Path.touch, Path.unlink])
+def test_a_command_starts_anew_where_a_file_of_ours_is_no_longer_what_was_imported(tmp_path, monkeypatch, change):
+    file = tmp_path / "ours.py"
+    file.write_text("a = 1\n")
+    os.utime(file, (1, 1))
+    monkeypatch.setitem(imported, str(file), file_state(str(file)))
+    assert forkable(FILL) == arguments_of(FILL)
+    change(file)
+    assert forkable(FILL) is None
 
 
 def test_a_fork_does_what_a_process_does_and_says_how_it_ended(filling: Project) -> None:
