@@ -5,7 +5,7 @@ Strategies that other packages add: settings classes, each with a ``kind`` of it
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.metadata import EntryPoints, entry_points
+from importlib.metadata import entry_points
 from typing import Annotated, Any, TypeVar, Union, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -58,7 +58,7 @@ def registered(group: str, own: Sequence[type[AnySettings]]) -> dict[str, type[A
     ``ParameterError`` where a package adds a kind that is there already.
     """
     found = {kind_of(settings): settings for settings in own}
-    for point in _entry_points().select(group=group):
+    for point in entry_points(group=group):
         settings = point.load()
         if found.setdefault(kind_of(settings), settings) is not settings:
             raise ParameterError(
@@ -66,12 +66,6 @@ def registered(group: str, own: Sequence[type[AnySettings]]) -> dict[str, type[A
                 "its package has to name it otherwise"
             )
     return found
-
-
-@cache
-def _entry_points() -> EntryPoints:
-    """Those of all packages, whose records are read once."""
-    return entry_points()
 
 
 def any_of(group: str, own: Sequence[type[Settings]]) -> Any:
