@@ -199,9 +199,9 @@ def _predictions(lines: Sequence[str], label: "np.ndarray", text: Sequence[str],
     for number in range(fold.max() + 1):
         tested, read = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
         letters = TfidfVectorizer(analyzer="char_wb", ngram_range=_LETTERS, min_df=2, sublinear_tf=True)
-        seen = letters.fit_transform([lines[line] for line in read])
+        seen = letters.fit_transform([lines[line] for line in read.tolist()])
         classifier = LogisticRegression(C=4.0, max_iter=300).fit(seen, label[read])
-        found[tested] = classifier.predict(letters.transform([text[line] for line in tested]))
+        found[tested] = classifier.predict(letters.transform([text[line] for line in tested.tolist()]))
     return found
 
 
