@@ -2,8 +2,9 @@
 
 People study which language goes with what: is the sentiment of a text related to the language that most of it is in?
 The hypothesis is tested on the text itself and on each other version of it, line by line: chi-squared of labels by main
-language, Cramer's V with its interval, and z of each two labels' shares. Beside it the macro F1 of a classifier of
-letters that is trained on a version and tested on lines of the text itself that it has not read.
+language, Cramer's V with its interval, and z of each two labels' shares. A verdict whose limit lies inside the interval
+of V is not decided: other lines of the same kind may say otherwise. Beside it the macro F1 of a classifier of letters
+that is trained on a version and tested on lines of the text itself that it has not read; each line is tested once.
 
 It measures what text is good for, as perplexity does. The report holds numbers and labels, no line.
 
@@ -41,14 +42,14 @@ class ConclusionSettings(Settings):
 
     level: float = Field(default=0.01, gt=0, lt=1)
     """Below this probability of so large a chi-squared without any relation there is one."""
-    test_share: float = Field(default=0.2, gt=0, lt=1)
-    """Share of the lines that the classifier is tested on."""
+    folds: int = Field(default=5, ge=2)
+    """So many times the classifier is trained on all lines but one of so many parts, and tested on that part."""
     bootstrap_samples: int = Field(default=1000, ge=100)
     """Resamples of lines for the intervals."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Level of the intervals."""
     seed: Seed = 1
-    """Seed of the resamples and of the lines that are tested on."""
+    """Seed of the resamples and of the parts that are tested on."""
 
 
 class ConclusionFiles(StageFiles):
@@ -98,8 +99,7 @@ def conclusion(settings: ConclusionSettings, files: ConclusionFiles, cell: Cell,
     labelled = read_labelled_words(files.language_labels, codes) if files.language_labels else []
     label = np.array([names.index(each) for each in labels])
     resamples = np.concatenate(list(resample_counts(len(labels), settings.bootstrap_samples, settings.seed)))
-    is_test = np.random.default_rng(settings.seed).random(len(labels)) < settings.test_share
-    set_aside = [line for line, tested in zip(texts[files.input], is_test, strict=True) if tested]
+    fold = np.random.default_rng(settings.seed).permutation(len(labels)) % settings.folds
     found: dict[str, dict[str, Any]] = {}
     first: tuple[np.ndarray, np.ndarray] | None = None
     for path, lines in texts.items():
@@ -108,12 +108,11 @@ def conclusion(settings: ConclusionSettings, files: ConclusionFiles, cell: Cell,
         plain = WordLanguages(codes, words, names=True)
         model = LabelledModel(plain, labelled) if labelled else plain
         main = np.array([_is_mainly(codes[0], line.languages) for line in model.tag(words)])
-        read = [line for line, tested in zip(lines, is_test, strict=True) if not tested]
-        predicted = _predictions(read, label[~is_test], set_aside)
+        predicted = _predictions(lines, label, texts[files.input], fold)
         of_label = np.eye(len(names))[label]
         tables = resamples @ (of_label * main[:, None]), resamples @ of_label  # (R, L) each
         drawn = _v(*tables)
-        f1 = _drawn_f1(predicted, label[is_test], len(names), resamples[:, is_test])
+        f1 = _drawn_f1(predicted, label, len(names), resamples)
         outcome = _tested(main, label, names, settings.level)
         outcome |= {"macro_f1": float(f1[0])}
         ends = {"cramers_v": drawn, "macro_f1": f1[1:]}
@@ -127,6 +126,8 @@ def conclusion(settings: ConclusionSettings, files: ConclusionFiles, cell: Cell,
         ends |= {f"z.{pair}": values for pair, values in _z(*tables, names).items()}
         intervals = {name: np.nanpercentile(values, [tail, 100 - tail]).tolist() for name, values in ends.items()}
         outcome["z_ci"] = {pair: intervals.pop(f"z.{pair}") for pair in outcome["z"]}
+        low, high = intervals["cramers_v"]
+        outcome["decided"] = not low <= outcome["cramers_v_limit"] <= high
         found[path] = outcome | {f"{name}_ci": interval for name, interval in intervals.items()}
         print(_shown(Path(path).name, found[path]), file=sys.stderr)
     return Report(seed=settings.seed).measure(labels=names, lines=len(labels), by_text=found)
@@ -157,6 +158,7 @@ def _tested(main: "np.ndarray", label: "np.ndarray", names: Sequence[str], level
         "probability": probability,
         "related": probability < level,
         "cramers_v": v,
+        "cramers_v_limit": math.sqrt(float(chi2.isf(level, len(names) - 1)) / len(label)),
         "z": {pair: None if math.isnan(value) else value for pair, value in z.items()},
     }
 
@@ -187,19 +189,24 @@ def _z(hits: "np.ndarray", lines: "np.ndarray", names: Sequence[str]) -> dict[st
     return found
 
 
-def _predictions(lines: Sequence[str], label: "np.ndarray", tested_on: Sequence[str]) -> "np.ndarray":
-    """Labels that logistic regression over letters finds for the lines of the text itself that are set aside."""
+def _predictions(lines: Sequence[str], label: "np.ndarray", text: Sequence[str], fold: "np.ndarray") -> "np.ndarray":
+    """Labels that logistic regression over letters, trained on the other lines, finds for each line of ``text``."""
     import numpy as np
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
-    letters = TfidfVectorizer(analyzer="char_wb", ngram_range=_LETTERS, min_df=2, sublinear_tf=True)
-    classifier = LogisticRegression(C=4.0, max_iter=300).fit(letters.fit_transform(lines), label)
-    return np.asarray(classifier.predict(letters.transform(tested_on)))
+    found = np.zeros_like(label)
+    for number in range(fold.max() + 1):
+        tested, read = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
+        letters = TfidfVectorizer(analyzer="char_wb", ngram_range=_LETTERS, min_df=2, sublinear_tf=True)
+        seen = letters.fit_transform([lines[line] for line in read.tolist()])
+        classifier = LogisticRegression(C=4.0, max_iter=300).fit(seen, label[read])
+        found[tested] = classifier.predict(letters.transform([text[line] for line in tested.tolist()]))
+    return found
 
 
 def _drawn_f1(predicted: "np.ndarray", label: "np.ndarray", labels: int, resamples: "np.ndarray") -> "np.ndarray":
-    """Macro F1 of the tested lines, and of each resample, (1 + R,)."""
+    """Macro F1 of the lines, and of each resample, (1 + R,)."""
     import numpy as np
 
     is_label, is_found = np.eye(labels)[label], np.eye(labels)[predicted]
@@ -211,6 +218,7 @@ def _drawn_f1(predicted: "np.ndarray", label: "np.ndarray", labels: int, resampl
 def _shown(name: str, tested: dict[str, Any]) -> str:
     ends = tested["cramers_v_ci"]
     relation = "related" if tested["related"] else "NOT related"
+    relation += "" if tested["decided"] else f" but not decided (limit {tested['cramers_v_limit']:.3f})"
     return (
         f"{name}: chi-squared {tested['chi_squared']:.1f} ({tested['degrees_of_freedom']} df), V "
         f"{tested['cramers_v']:.3f} [{ends[0]:.3f}, {ends[1]:.3f}], {relation}; macro F1 {tested['macro_f1']:.3f}"

@@ -112,10 +112,10 @@ def test_counts_by_hand(tmp_path: Path) -> None:
 
 def test_distances_behind_marked_words_by_hand() -> None:
     """``m`` is a marked word, ``-`` one with none before it in its sentence, ``.`` a sentence end."""
-    by_hand = "--m." + "-m12345m1." + "m1m1."
-    read = reference_text_of(["a b c", "a b c d e f g h i", "a b c d"], "text")
+    by_hand = "--m." + "-m1234567m1." + "m1m1."
+    read = reference_text_of(["a b c", "a b c d e f g h i j k", "a b c d"], "text")
     found = read.words_behind(np.array([each == "m" for each in by_hand]))
-    for name, shown in {"1 word": "1", "2 words": "2", "3 words and more": "345"}.items():
+    for name, shown in {"1 word": "1", "2 words": "2", "5 words": "5", "6 words and more": "67"}.items():
         assert found[name].tolist() == [each in shown for each in by_hand]
 
 

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from scipy.stats import chi2_contingency
+from scipy.stats import chi2, chi2_contingency
 from scipy.stats.contingency import association
 
 from tasks.cli import main
@@ -41,6 +41,11 @@ def test_the_relation_is_found_and_its_loss_too(files, capsys):
     assert (same["cramers_v_change"], same["cramers_v_change_ci"]) == (0, [0, 0])
     assert broken["cramers_v_change_ci"][1] < 0
     assert raw["cramers_v_ci"][0] < raw["cramers_v"] < raw["cramers_v_ci"][1]
+    limit = raw["cramers_v_limit"]
+    assert chi2.sf(limit**2 * 300, 2) == pytest.approx(0.01)
+    assert raw["decided"] == (raw["cramers_v_ci"][0] > limit)
+    assert broken["cramers_v_ci"][0] < limit < broken["cramers_v_ci"][1]
+    assert not broken["decided"]
     assert raw["z_ci"]["a - b"][0] < raw["z"]["a - b"] < raw["z_ci"]["a - b"][1]
     assert "beach" not in report.read_text() + capsys.readouterr().err
 

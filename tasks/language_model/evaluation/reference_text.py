@@ -102,7 +102,9 @@ SENTENCE_END_RANK = -1
 """Rank of a sentence end, which is no word."""
 UNRANKED = np.iinfo(np.int64).max
 """Rank of a word that the word counts do not have."""
-DISTANCES = ("1 word", "2 words", "3 words and more")
+FARTHEST = 5
+"""Words behind a marked one that are measured apart, each distance alone."""
+DISTANCES = ("1 word", *(f"{words} words" for words in range(2, FARTHEST + 1)), f"{FARTHEST + 1} words and more")
 """How far a word stands behind the last one that is marked, a switch point or a masked word."""
 
 
@@ -155,7 +157,8 @@ class ReferenceText:
         """
         first = np.searchsorted(self.sentence, np.arange(self.sentences))[self.sentence]
         behind = np.where(self.is_end(), -1, distance_behind(marked, first))
-        return dict(zip(DISTANCES, (behind == 1, behind == 2, behind > 2), strict=True))
+        each = [behind == words for words in range(1, FARTHEST + 1)]
+        return dict(zip(DISTANCES, [*each, behind > FARTHEST], strict=True))
 
     def ranks(self, ranks: Mapping[str, int]) -> np.ndarray:
         """Rank of each target's word (N,), int64; ``SENTENCE_END_RANK`` and ``UNRANKED`` for what has none."""

@@ -24,6 +24,7 @@ import numpy as np
 from tasks.corpora.text_lines import line_writer, read_lines, write_lines
 from tasks.errors import SpeechError
 from tasks.language_model.evaluation.protocol import normalisation_name
+from tasks.language_model.evaluation.reference_text import FARTHEST
 from tasks.language_model.normalisation import normalise
 from tasks.speech.rescoring.settings import WordErrorSettings
 from tasks.speech.word_errors.word_errors import (
@@ -32,7 +33,6 @@ from tasks.speech.word_errors.word_errors import (
     CHARACTERS,
     DELETE,
     EQUAL,
-    FARTHEST,
     INSERT,
     LANGUAGE,
     MASKED,

@@ -20,7 +20,7 @@ import numpy as np
 
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
 from tasks.errors import SpeechError
-from tasks.language_model.evaluation.reference_text import distance_behind, placed_words, reference_text_of
+from tasks.language_model.evaluation.reference_text import FARTHEST, distance_behind, placed_words, reference_text_of
 from tasks.language_model.normalisation import normalise
 from tasks.languages.labelled_words import labels_of, letter_names
 from tasks.languages.mixing import spoken, switch_points
@@ -30,7 +30,6 @@ from tasks.speech.rescoring.nbest_lists import fail_with_problems, read_json_lin
 from tasks.speech.rescoring.settings import OverlapLimits
 from tasks.speech.word_errors.word_errors import (
     BEHIND,
-    FARTHEST,
     LANGUAGE,
     MASKED,
     WordGroups,

@@ -60,8 +60,6 @@ def align_words(
 
 ALL, CHARACTERS, MIXED_UNITS = "all", "characters", "mixed units"
 MASKED, REST, BEHIND, LANGUAGE = "masked", "rest", "behind", "language"
-FARTHEST = 5
-"""Words behind a masked word or a switch of language up to which recognition is measured by distance."""
 _IDS_SHOWN = 10
 
 Difference = tuple[float, float | None, float | None]
