@@ -161,8 +161,6 @@ CASES += [
     Case("corpora: JSON lines without text", "corpora --set source=x.jsonl --output o",
         {"x.jsonl": '{"body": "Zebulon"}\n'}, 1,
         "line 1 has no text field 'text'; name it with text_field"),
-    Case("generate-labelled: the templates are a source", GENERATE + "--write-templates gold.jsonl --set "
-        "'learn_from=[{source: gold.jsonl}]'", None, 1, "is setting 'gold.jsonl'"),
     Case("vocabulary: standard output", "vocabulary --input generic.txt --output -", None, 1,
         "--output '-' is a stream"),
     Case("mask: a report on standard output", MASK + "mail.txt --report -", None, 0, '"measured": {'),
@@ -291,7 +289,7 @@ CASES += [
         "(got 0)"),
     Case("perplexity: classes that fall", PERPLEXITY + "generic.txt --set 'frequency_classes=[100, 10]'", None, 1,
         "that rise"),
-    Case("train-tagger: a name without parameters", TRAIN + "folder --tagger own", None, 1,
+    Case("train-tagger: a name without parameters", TRAIN + "folder --name own", None, 1,
         "is a name in a parameter file"),
     Case("train-tagger: a setting of another kind", TRAIN + "folder --set epochs=3", None, 1, "epochs: unknown key"),
     Case("evaluate-masking: a class that is none", JUDGE + "gold.jsonl --gold-set a --set "
@@ -389,8 +387,8 @@ CASES += [
         ("speech-corpus", "--set source=x --set maximum_seconds=0", "maximum_seconds"),
         ("corpora", "", "source: is missing"),
         ("corpora", "--set kind=wikitext --set source=x --set parts=given", "parts: unknown key"),
-        ("corpora", "--params params.yaml", "--params needs --section"),
-        ("corpora", "--params params.yaml --section masking", "is no section of settings; it holds allow_list"),
+        ("corpora", "--params params.yaml", "--params needs --name"),
+        ("corpora", "--params params.yaml --name masking", "is no section of settings; it holds allow_list"),
         ("corpora", "--set source=x --set cleaning.test_sentences=0", "cleaning.test_sentences"),
         ("generate-labelled", "--set templates=[]", "no templates"),
         (
@@ -398,7 +396,6 @@ CASES += [
             "--set 'learn_from=[{source: gold.jsonl, labels: {PERSN: PERSON}}]'",
             "did you mean 'PERSON'?",
         ),
-        ("generate-labelled", "--write-templates t.txt", "name a labelled file under learn_from"),
         ("generate-labelled", "--set unlabelled=[USERNAME]", "'USERNAME' (did you mean 'USER_NAME'?)"),
     )
 ]

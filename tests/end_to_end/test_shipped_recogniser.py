@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 def test_its_training_text_is_the_one_in_the_lock_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     out = tmp_path / "speech_text"
-    assert main(["corpora", "--params", "params.yaml", "--section", "speech.text", "--output", str(out)]) == 0
+    assert main(["corpora", "--params", "params.yaml", "--name", "speech.text", "--output", str(out)]) == 0
     lock = yaml.safe_load((ROOT / "dvc.lock").read_text(encoding="utf-8"))
     (recorded,) = (part for part in lock["stages"]["train_recogniser@recogniser"]["deps"] if "md5" in part)
     files = sorted(path for path in out.rglob("*") if path.is_file())

@@ -126,9 +126,9 @@ class _Parts:
         self.internal: PrefixScore | None = None
         match settings.internal_lm:
             case "density_ratio":
-                self.internal, _ = self._score(str(files.source_model))
+                self.internal, _ = self._score(str(files.source))
             case "lodr":
-                lines = list(read_lines(str(files.source_text)))
+                lines = list(read_lines(str(files.source)))
                 self.internal = unit_bigram(recogniser.units.encode_all(lines), recogniser.units.blank)
             case "zero_encoder":
                 self.internal = ZeroEncoder()
