@@ -12,6 +12,7 @@ from tasks.errors import SpeechError
 from tasks.language_model.causal_lm.next_words import WholeWords
 from tasks.language_model.language_models import open_language_model
 from tasks.settings.checks import as_plain
+from tasks.speech.audio.utterance_lines import given_languages
 from tasks.speech.fusion.completed_words import CompletedWords
 from tasks.speech.fusion.prefix_score import (
     PrefixScore,
@@ -33,7 +34,7 @@ from tasks.speech.rescoring.settings import FuseSettings, FusionSettings, Search
 from tasks.speech.search.beam_search import recognise
 from tasks.speech.search.predictor_states import Hypothesis
 from tasks.speech.word_errors.error_counts_file import measure_errors
-from tasks.speech.word_errors.references import check_overlap, given_languages, measure_overlap, read_references
+from tasks.speech.word_errors.references import check_overlap, measure_overlap, read_references
 from tasks.speech.word_errors.word_errors import count_errors
 
 if TYPE_CHECKING:
