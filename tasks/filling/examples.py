@@ -8,12 +8,12 @@ only text that anybody may read. A filler that was fine-tuned on one technique's
 examples:
   palimpsest examples --params params.yaml --cell dataset=chat,filler=minilm --masked data/private/masked/chat/train \\
     --technique allow_list entity_tagger --filler models/fillers/minilm --method top_1 top_k unigram \\
-    --word-counts data/word_counts.tsv --tuning-text data/generic/valid.txt --generic-text data/generic/train.txt \\
+    --word-counts data/word_counts.tsv --generic data/generic \\
     --report results/reports/examples/chat/minilm.json
   palimpsest examples --params params.yaml --cell dataset=chat,technique=allow_list --method top_k \\
     --masked data/private/masked/chat/train --technique allow_list \\
     --filler models/tuned_fillers/chat/allow_list/minilm_tuned \\
-    --word-counts data/word_counts.tsv --tuning-text data/generic/valid.txt --generic-text data/generic/train.txt \\
+    --word-counts data/word_counts.tsv --generic data/generic \\
     --report results/reports/examples/chat/allow_list/minilm_tuned.json
 """
 
@@ -117,7 +117,7 @@ class ExamplesCommand(StageCommand[ExamplesSettings, ExamplesFiles]):
 
 
 def _inputs(_: ExamplesSettings, files: ExamplesFiles) -> list[str]:
-    read = [files.word_counts, files.tuning_text, files.generic_text, files.sentences]
+    read = [files.word_counts, files.generic, files.sentences]
     return [*filter(None, read), *(model_folders(files.filler) if files.filler else [])]
 
 

@@ -340,9 +340,9 @@ CASES += [
 ]  # fmt: skip
 
 # What methods need, and other settings of single commands -------------------------------------------------
-_GENERIC, _SIDECAR = "--generic-text generic.txt ", "--sidecar sidecar.jsonl "
+_GENERIC, _SIDECAR = "--generic generic ", "--sidecar sidecar.jsonl "
 _COUNTED, _EPSILON = f"{_GENERIC}{_SIDECAR}--set prior=counted ", "epsilon would not hold for the fill"
-_COUNTS, _LEARNED = "--word-counts counts.tsv ", "--filler filler --word-counts counts.tsv --tuning-text generic.txt "
+_COUNTS, _LEARNED = "--word-counts counts.tsv ", "--filler filler --word-counts counts.tsv --generic generic "
 CASES += [
     Case(f"fill: {method} {options[:60]}", f"fill{OF_MASKED} --method {method} {options}", None, 1, says)
     for method, options, says in (
@@ -351,7 +351,7 @@ CASES += [
         ("top_k", "--filler filler --set k=16", "k=16 is more than the"),
         ("unigram", _COUNTS + "--set forbid_original=true --sidecar folder", "'folder' is a folder"),
         ("unigram", _COUNTS + _GENERIC + "--set prior=counted", "counts what was masked; give --sidecar"),
-        ("unigram", _COUNTS + _SIDECAR + "--set prior=counted", "weighs generic text; give --generic-text"),
+        ("unigram", _COUNTS + _SIDECAR + "--set prior=counted", "weighs generic text; give --generic,"),
         ("unigram", _COUNTS + "--set counts.epsilon=3", "is for prior 'counted', and prior is 'word_counts'"),
         ("unigram", _COUNTS + _COUNTED + "--set counts.epsilon=0", "counts.epsilon"),
         ("unigram", _COUNTS + _COUNTED + "--set counts.epsilon=1.0e-17", "counts.epsilon"),
@@ -359,8 +359,8 @@ CASES += [
         ("unigram", _COUNTS + _COUNTED + "--set counts.words_per_unit=201", "to 200, or raise epsilon to 4.02"),
         ("unigram", _COUNTS + _COUNTED + "--set forbid_original=true", _EPSILON),
         ("log_linear", _LEARNED + _COUNTED + "--set classes=match", _EPSILON),
-        ("log_linear", "--filler filler " + _COUNTS, "give --tuning-text"),
-        ("log_linear", f"--filler filler {_COUNTS}--tuning-text nope", "'nope'"),
+        ("log_linear", "--filler filler " + _COUNTS, "give --generic"),
+        ("log_linear", f"--filler filler {_COUNTS}--generic nope", "give --generic"),
         ("log_linear", _LEARNED + "--set prior_places=0", "prior_places"),
         ("surrogate", "--set counts.epsilon=3", "counts: unknown key"),
         ("surrogate", "--set consistent_within=conversation", "consistent_within"),

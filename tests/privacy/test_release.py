@@ -86,7 +86,7 @@ def template(tmp_path_factory):
                 ]
                 report = ["--report", f"results/reports/fill/chat/{technique}/{method}-1.json"]
                 counts = ["--word-counts", "data/word_counts.tsv", "--sidecar", sidecar]
-                counts += ["--generic-text", "data/generic.txt"]
+                counts += ["--generic", "data/generic.txt"]
                 run(patch, "fill", *cell, "--method", method, *text, *kept, *counts, *report)
                 if method != "secret":
                     attacked(patch, technique, method)
