@@ -42,7 +42,7 @@ class FuseFiles(FusedFiles):
     source: Annotated[str | None, READ_MODEL] = None
     """the recogniser's own training text, for fusion.internal_lm=lodr; a language model of it, for density_ratio"""
     output: Annotated[str, WRITE]
-    """n-best lists to write (JSON lines): private"""
+    """n-best lists to write (JSON lines), beside them their errors, aligned, with the ending .errors.txt: private"""
 
 
 def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: ResourceSettings) -> Report:

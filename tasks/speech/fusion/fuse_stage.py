@@ -35,6 +35,7 @@ from tasks.speech.search.beam_search import recognise
 from tasks.speech.search.predictor_states import Hypothesis
 from tasks.speech.word_errors.error_counts_file import measure_errors
 from tasks.speech.word_errors.references import check_overlap, measure_overlap, read_references
+from tasks.speech.word_errors.word_error_rate_command import listing_beside
 from tasks.speech.word_errors.word_errors import count_errors
 
 if TYPE_CHECKING:
@@ -94,7 +95,8 @@ def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
         }
         given = given_languages(files.test_manifest, units.languages)
         measured |= token_language_numbers(test.references, given, told, units.languages)
-    measured |= measure_errors(files.count(test.references, texts, groups), settings.word_errors)
+    errors = files.count(test.references, texts, groups, listing_beside(files.output))
+    measured |= measure_errors(errors, settings.word_errors)
     write_nbest(files.output, _as_nbest(test, lists, recogniser, measured.get("model_vocabulary_hash")))
     return measured | {
         "audio_seconds": test.encoded.total_seconds,
