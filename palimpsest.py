@@ -129,8 +129,7 @@ def fill(
     *,
     filler: PathLike | None = None,
     word_counts: PathLike | None = None,
-    tuning_text: Text | None = None,
-    generic_text: Text | None = None,
+    generic: Text | None = None,
     seed: int = 1,
     threads: int | None = None,
     **settings: Any,
@@ -139,7 +138,8 @@ def fill(
 
     ``method`` is a kind (``top_k``, ``log_linear``, ``surrogate``, …) with its ``settings``, or an object that has them
     already. ``filler``: a masked or causal language model by folder, ``package:NAME/FOLDER`` or hub name, for methods
-    that use one. Text that ``mask`` made brings its sidecar and its kept words.
+    that use one. ``generic``: text that fills learn from, or a folder of it with ``train.txt`` and ``valid.txt``.
+    Text that ``mask`` made brings its sidecar and its kept words.
     """
     from tasks.filling.fill import COMMAND, FillFiles
     from tasks.records.cell import Cell
@@ -154,8 +154,7 @@ def fill(
         kept_words=str(masked.kept_words) if isinstance(masked, Masked) else None,
         sidecar=str(masked.sidecar) if isinstance(masked, Masked) else None,
         word_counts=_path(word_counts),
-        tuning_text=_file(tuning_text, place, "tuning.txt"),
-        generic_text=_file(generic_text, place, "generic.txt"),
+        generic=_file(generic, place, "generic.txt"),
     )
     cell = Cell(method=checked.kind, filler=files.filler, seed=seed)
     report = _run(COMMAND, checked, files, cell, threads)

@@ -34,7 +34,7 @@ def options() -> dict[str, tuple[int, int]]:
     from tasks.command import StageCommand
     from tasks.records.cell import Cell
 
-    of_stages = {"params", "overrides", "threads", "report", "cell", *Cell.__dataclass_fields__}
+    of_stages = {"params", "name", "overrides", "threads", "report", "cell", *Cell.__dataclass_fields__}
 
     counts = {}
     for name in (*COMMANDS, *plugin_commands()):

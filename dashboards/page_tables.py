@@ -10,7 +10,8 @@ from dashboards.paper_results import DATASETS, MASKED_SHARES, RESULTS, TECHNIQUE
 from dashboards.plots import Drawing, interval_plots
 from tasks.records.cells import word_error_report
 from tasks.results.grid import ABSENT, Entry, Grid, GridRow, Heading, plain_grid, words
-from tasks.results.measures import OTHER_PROTOCOL, PAGE, Measure, Row, follows_protocol, measure, measures
+from tasks.results.measure import OTHER_PROTOCOL, PAGE, Measure, Row, follows_protocol
+from tasks.results.measures import measure, measures
 from tasks.results.report_index import ReportIndex
 from tasks.results.summary.estimate import Estimate, estimate
 from tasks.results.summary.summary_document import lists_note

@@ -9,7 +9,8 @@ from typing import Any
 from dashboards.paper_results import RESULTS, TECHNIQUES, printed, readable_range
 from tasks.records.cells import ORACLE, PRETRAINED, training_report
 from tasks.results.leakage import attacked
-from tasks.results.measures import PAGE, Measure, Row, leaks, measure, measures_of
+from tasks.results.measure import PAGE, Measure, Row
+from tasks.results.measures import leaks, measure, measures_of
 from tasks.results.plot_panel import Panel, Scale, label_width, scale_round, spread
 from tasks.results.summary.estimate import Estimate, estimate
 from tasks.results.summary.summary_file import summarised_cell

@@ -34,7 +34,8 @@ from tasks.results.findings.findings_claims import Finding, findings
 from tasks.results.findings.findings_comparison import Experiment
 from tasks.results.grid import Entry, Grid, GridRow, Heading, html, plain_grid
 from tasks.results.leakage import attacked, leak_grid
-from tasks.results.measures import PAGE, measure, measures_of
+from tasks.results.measure import PAGE
+from tasks.results.measures import measure, measures_of
 from tasks.results.report_index import ReportIndex
 from tasks.results.tables import Table, class_grids, measure_grid, tables
 from tasks.results.titles import method_name, technique_name

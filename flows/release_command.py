@@ -39,10 +39,6 @@ class ReleaseOptions(Options):
     """release the adapted language model too"""
     also: Annotated[list[str], Argument(again=True, metavar="NAME")] = Field(default_factory=list)
     """put it beside this earlier release of the same lines, and show what both together show"""
-    license: str = "unknown"
-    """for the card, as Hugging Face names it"""
-    language: str = "en"
-    """for the card, by its ISO 639 code"""
 
 
 def run(options: ReleaseOptions) -> int:
@@ -58,7 +54,7 @@ def run(options: ReleaseOptions) -> int:
     with open_repository(project_folder()) as repository:
         parameters = read_parameters()
         cell = find_cell(options.cell, REPORTS, with_model=options.with_model)
-        wish = Wish(options.name, options.also, options.license, options.language)
+        wish = Wish(options.name, options.also)
         made = make_release(cell, wish, parameters)
         try:
             repository.add(str(made.folder))

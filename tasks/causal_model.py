@@ -5,13 +5,15 @@ loaded alike.
 """
 
 import json
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from tasks.errors import ModelError
+from tasks.language_model.settings import LoraAdaptation
 from tasks.model_source import check_model_folder, locate_model, unreachable
 from tasks.torch_setup import has_bfloat16
 
@@ -187,6 +189,44 @@ def check_causal(model: Any, name: str) -> None:
             f"model {name!r} sees what comes later, so it is no causal language model (a masked one, for example); "
             "use kind 'masked_lm', or take a causal one such as 'gpt2'"
         )
+
+
+def with_update(model: Any, name: str, settings: LoraAdaptation, *, tokens: Sequence[int] = ()) -> Any:
+    """peft's model: this one, called ``name``, with a fresh update of low rank (LoRA); the embeddings of ``tokens``
+    learn too.
+
+    Raises ``ModelError`` where peft cannot place the update, or where it is to stand on a weight that two layers share.
+    """
+    from peft import LoraConfig, get_peft_model
+
+    configuration = LoraConfig(
+        r=settings.rank,
+        lora_alpha=settings.alpha,  # type: ignore[arg-type]
+        lora_dropout=settings.dropout,
+        target_modules=settings.target_modules or "all-linear",
+        trainable_token_indices=list(tokens) or None,
+        task_type="CAUSAL_LM",
+    )
+    try:
+        with quiet_peft():
+            tuned = get_peft_model(model, configuration)
+    except ValueError as error:
+        raise ModelError(
+            f"model {name!r}: peft cannot place the update ({' '.join(str(error).split())[:200]}); "
+            "name the layers in target_modules"
+        ) from None
+    refuse_update_of_shared_weights(tuned, name)
+    return tuned
+
+
+@contextmanager
+def quiet_peft() -> Iterator[None]:
+    """Without warnings that are no user's: peft asks a model for a name that the next transformers will not have, and
+    says of tied weights less than our error does."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
+        warnings.filterwarnings("ignore", message=".*tie_word_embeddings.*")
+        yield
 
 
 def refuse_update_of_shared_weights(tuned: Any, name: str) -> None:

@@ -69,9 +69,9 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
     """A ``Settings`` class, or a union of such by ``kind``."""
     files: type[AnyFiles]
     section: str | Mapping[str, str]
-    """Key path of the settings in ``params.yaml``; a name may stand in it, ``masking.{technique}``: a dimension of the
-    cell, or else an option of its own. Where the settings come from several sections: the key path of each field; empty
-    where that file has none of them."""
+    """Key path of the settings in ``params.yaml``; a name may stand in it: a dimension of the cell,
+    ``masking.{technique}``, or what ``--name`` says, ``taggers.{name}``. Where the settings come from several sections:
+    the key path of each field; empty where that file has none of them."""
     parts: tuple[str, ...] = ()
     """The keys below a single section that the stage depends on, ``{kind}`` for that of the kind; all where this is
     empty. The section's keys that ``settings`` has no field for are left out."""
@@ -84,7 +84,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
     named_settings: Callable[[str | None], dict[str, object]] = settings_by_kind
     """Settings by the name in ``section``, where there is no parameter file."""
     cell_of_name: Callable[[str], Cell] | None = None
-    """The cell of that name, where no option says it."""
+    """The cell of what ``--name`` says."""
     cell_of: Callable[[AnyFiles, str | None, Cell], Cell] | None = None
     """The cell by what the files and the name say of it, beside the options."""
     inputs_of: Callable[[AnySettings, AnyFiles], list[str]] | None = None
@@ -126,13 +126,11 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
                 + ("; with --params a name in that file" if required else "")
                 + (f" (default: {self.seed})" if name == "seed" and self.seed is not None else ""),
             )
-        if self.named_by and self.named_by not in self.cell:
-            shown = next(path for path in self._paths.values() if "{" in path).format_map(_Shown())
-            parser.add_argument(
-                option_of(self.named_by), metavar="NAME", help=f"with --params: its settings are {shown}"
-            )
         common = parser.add_argument_group("common to all stages")
         common.add_argument("--params", metavar="FILE", help="read the settings from a params.yaml")
+        if self.named_by and self.named_by not in self.cell:
+            shown = next(path for path in self._paths.values() if "{" in path).format_map(_Shown())
+            common.add_argument("--name", help=f"of the settings in that file, which are {shown} there")
         common.add_argument(
             "--set",
             metavar="KEY=VALUE",

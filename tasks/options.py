@@ -84,7 +84,7 @@ class Options(Settings):
         pairs = []
         for name, role in self.roles().items():
             value = getattr(self, name)
-            if role.writes == writes and value and not (role.named and not os.path.isdir(value)):
+            if role.writes == writes and value and not (role.named and not os.path.exists(value)):
                 pairs += [(option_of(name), path) for path in ([value] if isinstance(value, str) else value)]
         return pairs
 

@@ -153,7 +153,7 @@ def test_a_corpus_and_a_technique_by_the_parameter_file(tmp_path, run):
     document["masking"]["allow_list"] = {"kind": "capitals", "letters": 4}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(document))
     (tmp_path / "poems.txt").write_text("A ROSE is red\n\nWe like a CAT\n\nThe END of it\n")
-    given = ["--params", "params.yaml", "--section", "corpora.chat", "--output", "chat"]
+    given = ["--params", "params.yaml", "--name", "corpora.chat", "--output", "chat"]
     result = run("corpora", *given)
     assert result.returncode == 0, result.stderr
     sentences = (tmp_path / "chat").glob("*.txt")

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from tasks.results.measures import Measure
+from tasks.results.measure import Measure
 from tasks.results.tables import Line, Table
 
 _GROUPS = {"reference": "#77736a", "baseline": "#bb4420", "fill": "#2a76b4", "control": "#8a3a97"}

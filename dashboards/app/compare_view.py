@@ -19,7 +19,8 @@ from dashboards.app.result_rows import in_table_order, summary_by_key
 from dashboards.app.tracked_runs import TrackedRun, run_page
 from tasks.errors import PalimpsestError
 from tasks.records.cells import is_filled
-from tasks.results.measures import APP, measures_of
+from tasks.results.measure import APP
+from tasks.results.measures import measures_of
 
 _STATE_TAGS = {"commit": "commit", "dirty": "uncommitted changes", "dvc_stage": "DVC stage", "protocol": "protocol"}
 

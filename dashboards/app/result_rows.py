@@ -13,7 +13,8 @@ from typing import Any
 from dashboards.app.tracked_runs import TrackedRun
 from tasks.records.cell import Cell
 from tasks.records.cells import ORACLE, expected_cells
-from tasks.results.measures import APP, Measure, measures_of
+from tasks.results.measure import APP, Measure
+from tasks.results.measures import measures_of
 from tasks.results.summary.summary_file import read_summary, summarised_cell
 from tasks.results.tracking.curve import numbers
 

@@ -19,7 +19,7 @@ from dashboards.app.result_rows import (
 )
 from dashboards.page_tables import WITHOUT_CAPITALS, of_lists
 from tasks.records.cells import PRETRAINED
-from tasks.results.measures import APP, Measure
+from tasks.results.measure import APP, Measure
 from tasks.results.tables import Line, Table, measure_grid, tables
 from tasks.results.titles import method_name, technique_name
 from tasks.results.tracking.curve import numbers

@@ -1,5 +1,6 @@
 """What an audit attacks: its files, and how the text and the model were made."""
 
+import os
 from typing import Annotated
 
 from pydantic import Field
@@ -17,11 +18,10 @@ class AuditFiles(CorpusFiles):
     """What is attacked, and what the attackers know."""
 
     members: Annotated[str, READ]
-    """private text that the text was made from, or the model was trained on, one sentence a line"""
+    """private text that the text was made from, or the model was trained on, one sentence a line; or the folder of a
+    private corpus, whose train.txt that is"""
     text: Annotated[str | None, READ] = None
     """text to attack, made from the private one line by line"""
-    documents: Annotated[str | None, READ] = None
-    """the document of each private line, by any name, one a line, or Parquet with a column document"""
     masked: Annotated[str | None, READ] = None
     """masked texts of the private one, a folder for each technique"""
     model: Annotated[str | None, READ_MODEL] = None
@@ -30,8 +30,25 @@ class AuditFiles(CorpusFiles):
     """lines of the same sort that the model was not trained on"""
     base: Annotated[str | None, READ_MODEL] = None
     """language model that it was adapted from; without --model a twin is adapted from it, and attacked"""
-    valid: Annotated[str | None, READ] = None
-    """text that the twin's training measures progress on, as for 'palimpsest adapt'"""
+
+    @property
+    def private_text(self) -> str:
+        """File with the private lines."""
+        return os.path.join(self.members, "train.txt") if os.path.isdir(self.members) else self.members
+
+    @property
+    def documents(self) -> str | None:
+        """File with the document of each private line, where a corpus has one."""
+        return self._beside("train.documents")
+
+    @property
+    def valid(self) -> str | None:
+        """Text that the twin's training measures progress on, as for 'palimpsest adapt'."""
+        return self._beside("valid.txt")
+
+    def _beside(self, name: str) -> str | None:
+        path = os.path.join(self.members, name)
+        return path if os.path.isfile(path) else None
 
 
 class AttackSettings(AuditSettings):

@@ -48,7 +48,7 @@ def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: Re
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(resources.threads)
-    members = read_corpus(files.members)
+    members = read_corpus(files.private_text)
     documents = _documents(files, members)
     figures: dict[str, Figure] = {}
     contexts: list[FillContext] = []
@@ -81,8 +81,8 @@ def _documents(files: AuditFiles, members: Sequence[str]) -> list[str]:
     found = list(read_documents(files.documents)) if files.documents else list(map(str, range(len(members))))
     if len(found) != len(members):
         raise CorpusError(
-            f"--documents {files.documents!r} has {len(found):,} lines, and --members {files.members!r} "
-            f"{len(members):,}; give the one that belongs to it"
+            f"{files.documents!r} has {len(found):,} lines, and {files.private_text!r} {len(members):,}; give a corpus "
+            "as 'palimpsest corpora' writes it"
         )
     return found
 

@@ -45,7 +45,7 @@ def text_figures(
     masked text then.
     """
     method = settings.filling
-    members, text = files.members, str(files.text)
+    members, text = files.private_text, str(files.text)
     anew = method is not None and method.rewrites_lines
     own = None if anew else cell.technique
     copies = method.copies if method is not None else 1

@@ -94,8 +94,7 @@ class TwinAttack:
             output=str(self.work / "filler"),
             kept_words=str(folder / "kept_words.txt"),
             word_counts=files.word_counts,
-            tuning_text=files.tuning_text,
-            generic_text=files.generic_text,
+            generic=files.generic,
         )
         planted = [canary.text for canary in canaries.planted for _ in range(canary.repetitions)]
         masked = mask_beside(settings.techniques[technique], planted, files.word_counts, self.resources.threads).lines

@@ -9,7 +9,7 @@ is left out is counted by its reason in the report.
 Examples:
   palimpsest corpora --set source=mail.jsonl --set text_field=body --set document_field=thread --private --output mail
   palimpsest corpora --set kind=wikitext --set source=wikitext-103-v1.zip --output data/generic
-  palimpsest corpora --params params.yaml --section corpora.chat --private --output data/private/corpora/chat
+  palimpsest corpora --params params.yaml --name corpora.chat --private --output data/private/corpora/chat
 """
 
 import hashlib
@@ -80,7 +80,7 @@ COMMAND = StageCommand(
     stage=corpora,
     settings=AnyCorpus,
     files=CorporaFiles,
-    section="{section}",
+    section="{name}",
     cell_of_name=lambda section: Cell(dataset=section.removeprefix("corpora.")),
     named_settings=lambda section: {"kind": "files"},
     files_of_settings=lambda settings: [settings.source],

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tasks.command import StageFiles
 from tasks.corpora.sidecar import MaskedSpan
-from tasks.filling.fill import FillFiles
+from tasks.filling.fill import FillFiles, GenericFiles
 from tasks.masking.settings import TechniqueSettings
 from tasks.options import READ, READ_MODEL
 from tasks.records.cell import Cell
@@ -40,16 +39,12 @@ class PlantedLines(MaskedLines):
     """File with the document of each line of the corpus."""
 
 
-class CorpusFiles(StageFiles):
+class CorpusFiles(GenericFiles):
     """What the corpus was masked and filled with."""
 
     filler: Annotated[str | None, READ_MODEL] = None
     """filler, as for 'palimpsest fill'"""
     word_counts: Annotated[str | None, READ] = None
-    """as for 'palimpsest fill'"""
-    tuning_text: Annotated[str | None, READ] = None
-    """as for 'palimpsest fill'"""
-    generic_text: Annotated[str | None, READ] = None
     """as for 'palimpsest fill'"""
 
 
@@ -89,8 +84,7 @@ def context_beside(
         filler=files.filler if method.uses_filler else None,
         kept_words=str(masked / "kept_words.txt"),
         word_counts=files.word_counts,
-        tuning_text=files.tuning_text,
-        generic_text=files.generic_text,
+        generic=files.generic,
         sidecar=str(masked / "sidecar.jsonl") if counts else None,
         documents=planted.corpus_documents if planted else None,
     )

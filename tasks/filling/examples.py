@@ -7,13 +7,13 @@ only text that anybody may read. A filler that was fine-tuned on one technique's
 
 examples:
   palimpsest examples --params params.yaml --cell dataset=chat,filler=minilm --masked data/private/masked/chat/train \\
-    --technique allow_list entity_tagger --filler models/fillers/minilm --method top_1 top_k --controls unigram \\
-    --word-counts data/word_counts.tsv --tuning-text data/generic/valid.txt --generic-text data/generic/train.txt \\
+    --technique allow_list entity_tagger --filler models/fillers/minilm --method top_1 top_k unigram \\
+    --word-counts data/word_counts.tsv --generic data/generic \\
     --report results/reports/examples/chat/minilm.json
   palimpsest examples --params params.yaml --cell dataset=chat,technique=allow_list --method top_k \\
     --masked data/private/masked/chat/train --technique allow_list \\
     --filler models/tuned_fillers/chat/allow_list/minilm_tuned \\
-    --word-counts data/word_counts.tsv --tuning-text data/generic/valid.txt --generic-text data/generic/train.txt \\
+    --word-counts data/word_counts.tsv --generic data/generic \\
     --report results/reports/examples/chat/allow_list/minilm_tuned.json
 """
 
@@ -54,9 +54,7 @@ class ExamplesFiles(CorpusFiles):
     technique: list[str]
     """mask by each of these; by one alone with a filler that was tuned on its text, which --cell then names too"""
     method: list[str]
-    """fill by each of these"""
-    controls: list[str] = Field(default_factory=list)
-    """and by these, without the filler"""
+    """fill by each of these, those that use no filler without it"""
 
 
 class ExamplesSettings(Settings):
@@ -106,7 +104,7 @@ class ExamplesCommand(StageCommand[ExamplesSettings, ExamplesFiles]):
             raise ParameterError(
                 "examples have the settings of an experiment; give --params with its file, and no --set"
             )
-        names = {"masking": files.technique, "filling": [*files.method, *files.controls]}
+        names = {"masking": files.technique, "filling": files.method}
         read = read_sections(params, [f"{section}.{name}" for section in names for name in names[section]])
         masking, filling = (
             {name: read[f"{section}.{name}"] for name in names[section]} for section in ("masking", "filling")
@@ -119,7 +117,7 @@ class ExamplesCommand(StageCommand[ExamplesSettings, ExamplesFiles]):
 
 
 def _inputs(_: ExamplesSettings, files: ExamplesFiles) -> list[str]:
-    read = [files.word_counts, files.tuning_text, files.generic_text, files.sentences]
+    read = [files.word_counts, files.generic, files.sentences]
     return [*filter(None, read), *(model_folders(files.filler) if files.filler else [])]
 
 

@@ -23,6 +23,7 @@ Examples:
 """
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -41,7 +42,30 @@ SUMMARY = "fill the markers of masked text with a language model's words"
 DEFAULT_WORK_FOLDER = ".palimpsest/fills"
 
 
-class FillFiles(StageFiles):
+class GenericFiles(StageFiles):
+    """Text that is nobody's secret, which fills learn from."""
+
+    generic: Annotated[str | None, READ] = None
+    """generic text, which the filler was not trained on, as a folder of 'palimpsest corpora': train.txt says, with the
+    words that were not masked, how frequent words are in the private domain (prior=domain and prior=counted), and from
+    valid.txt log_linear learns its weights; or one file, for the former"""
+
+    @property
+    def generic_text(self) -> str | None:
+        """The file that says how frequent words are."""
+        return self._part("train.txt") if self.generic and os.path.isdir(self.generic) else self.generic
+
+    @property
+    def tuning_text(self) -> str | None:
+        """The file that weights are learned from."""
+        return self._part("valid.txt")
+
+    def _part(self, name: str) -> str | None:
+        path = os.path.join(self.generic or "", name)
+        return path if self.generic and os.path.isfile(path) else None
+
+
+class FillFiles(GenericFiles):
     """What filling reads and writes."""
 
     input: Annotated[str, READ_STREAM]
@@ -61,11 +85,6 @@ class FillFiles(StageFiles):
     documents: Annotated[str | None, READ] = None
     """the document of each line, by any name, one a line, such as a private corpus's train.documents, or Parquet
     with a column document; read with consistent_within=document and counts.unit=document alone"""
-    tuning_text: Annotated[str | None, READ] = None
-    """generic text that the filler was not trained on: log_linear alone reads it, and learns its weights from it"""
-    generic_text: Annotated[str | None, READ] = None
-    """generic text that says, with the words that were not masked, how frequent words are in the private domain; read
-    with prior=domain and prior=counted alone"""
     allow_unmasked: bool = False
     """copy a text without any marker, which is refused otherwise: it may be the private one"""
 
@@ -74,8 +93,7 @@ class FillFiles(StageFiles):
         filler that comes with palimpsest, where the method uses one and none is given."""
         read = {
             "documents": method.reads_documents,
-            "tuning_text": method.reads_tuning_text,
-            "generic_text": method.has_domain_prior,
+            "generic": method.reads_tuning_text or method.has_domain_prior,
         }
         given = self.model_copy(update={name: None for name, is_read in read.items() if not is_read})
         return given.model_copy(update={"filler": SHIPPED_FILLER}) if method.uses_filler and not self.filler else given

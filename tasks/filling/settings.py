@@ -339,8 +339,8 @@ class CountingMethod(LanguageAware):
         super().check(files)
         if self.has_domain_prior and not files.generic_text:
             raise ParameterError(
-                f"method {self.kind!r} with prior={self.prior!r} weighs generic text; give --generic-text, such as "
-                "data/generic/train.txt, or prior: word_counts"
+                f"method {self.kind!r} with prior={self.prior!r} weighs generic text; give --generic, such as "
+                "data/generic, or prior: word_counts"
             )
         if self.counts_masked_words and not files.sidecar:
             raise ParameterError(

@@ -3,8 +3,8 @@
 A template is text with slots, such as "My name is {PERSON:1} and I live in {CITY}, {COUNTRY}."; the slots are filled
 with names of many languages, places, organisations, dates, numbers of cards, telephones and accounts, and the labels
 are written at the same time. Some hundred templates come with palimpsest; your own are a text file with one template a
-line, and more are learned from any labelled corpus. No template is in more than one part, and the test part has names
-and places that the training part has not.
+line, and more are learned from any labelled corpus, and written beside the text. No template is in more than one part,
+and the test part has names and places that the training part has not.
 
 Learned templates hold the words of their corpus: then all files are written for you alone (mode 0600).
 
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated
 from tasks.command import StageCommand, StageFiles
 from tasks.errors import ParameterError
 from tasks.labelled_text.settings import LabelledTextSettings
-from tasks.options import WRITE, Role
+from tasks.options import Role
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
@@ -37,10 +37,8 @@ SHIPPED = Path(__file__).parent / "templates"
 class GenerateLabelledFiles(StageFiles):
     """What is written; templates and labelled files to learn from are settings."""
 
-    output: Annotated[str, Role(writes=True, files=("train.jsonl", "valid.jsonl", "test.jsonl"))]
-    """folder for train, valid and test .jsonl"""
-    write_templates: Annotated[str | None, WRITE] = None
-    """write the learned templates, one a line"""
+    output: Annotated[str, Role(writes=True, files=("train.jsonl", "valid.jsonl", "test.jsonl", "learned.txt"))]
+    """folder for train, valid and test .jsonl, and learned.txt where templates are learned, one a line"""
 
 
 def generate_labelled(
@@ -56,8 +54,6 @@ def generate_labelled(
     from tasks.labelled_text.slots import SLOT_KINDS
     from tasks.labelled_text.template import read_templates, write_templates
 
-    if files.write_templates and not settings.learn_from:
-        raise ParameterError("--write-templates writes learned templates; name a labelled file under learn_from")
     paths = sorted(SHIPPED.glob("*.txt")) if settings.templates == "shipped" else list(map(Path, settings.templates))
     private = bool(settings.learn_from)
     sources = [source.source for source in settings.learn_from]
@@ -68,10 +64,10 @@ def generate_labelled(
         TemplateFile(Path(source).stem, found.templates, learned=True)
         for source, found in zip(sources, learned, strict=True)
     ]
-    if files.write_templates:
-        by_text = {str(template): template for found in learned for template in found.templates}
-        write_templates(files.write_templates, by_text.values())
     folder = make_folder(files.output, private=private)
+    if learned:
+        by_text = {str(template): template for found in learned for template in found.templates}
+        write_templates(folder / "learned.txt", by_text.values())
     tally = write_generated(folder, sources_of_text, settings, private=private)
     lines, without = sum(tally.lines.values()), sum(tally.lines_without_span.values())
     report = Report(seed=settings.seed).measure(

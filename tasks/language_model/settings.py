@@ -204,7 +204,8 @@ class LoraAdaptation(Settings):
     dropout: float = Field(default=0.05, ge=0, lt=1)
     """Share of the update's inputs that are left out at random."""
     target_modules: list[str] | None = None
-    """Names of the layers that are updated; ``null`` takes all linear ones but the head."""
+    """Names of the layers that are updated; ``null`` takes all linear ones but the head. A head that shares its weight
+    with the embeddings cannot be among them."""
 
 
 class CausalAdaptation(Settings):

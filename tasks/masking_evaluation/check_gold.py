@@ -62,7 +62,7 @@ COMMAND = StageCommand(
     stage=check_gold,
     settings=GoldSet,
     files=CheckGoldFiles,
-    section="masking_evaluation.gold_sets.{gold_set}",
+    section="masking_evaluation.gold_sets.{name}",
     named_settings=lambda name: {},
     files_of_settings=lambda settings: [settings.source],
 )

@@ -1,7 +1,7 @@
 """Make synthetic text that mixes two languages: from text in one language each, or by a language model of your own.
 
 From text: lines in one of the languages are spliced where people switch, and as often. Where that is, is counted in a
-corpus that mixes them, masked or not (--mixed), or was counted before (--statistics). With --dictionary (lines of
+corpus that mixes them, masked or not, or was counted before (--mixed). With --dictionary (lines of
 word<TAB>translation, in either direction) an island begins with a translation of the word in whose place it stands, and
 text in one language is enough: then islands are words of the dictionary alone.
 
@@ -77,9 +77,8 @@ class GenerateMixedFiles(StageFiles):
     text: Annotated[list[str], READ] = Field(default_factory=list)
     """texts whose lines in one of the languages are spliced"""
     mixed: Annotated[str | None, READ] = None
-    """text that mixes the languages, masked or not, to learn from where people switch"""
-    statistics: Annotated[str | None, READ] = None
-    """what was learned before, in place of --mixed"""
+    """text that mixes the languages, masked or not, to learn from where people switch; or what --write-statistics
+    has written of it"""
     write_statistics: Annotated[str | None, WRITE] = None
     """write what is learned from --mixed: numbers over words of published lists"""
     dictionary: Annotated[str | None, READ] = None
@@ -175,20 +174,16 @@ def _statistics(files: GenerateMixedFiles, codes: Sequence[str]) -> "SwitchStati
     from tasks.languages.word_languages import WordLanguages
     from tasks.mixed_text.switching import SwitchStatistics
 
-    if bool(files.mixed) == bool(files.statistics):
-        raise ParameterError(
-            "--text needs --mixed, a text to learn from where people switch, or --statistics, not both"
-        )
-    if files.write_statistics and not files.mixed:
-        raise ParameterError("--write-statistics writes what is learned from --mixed; give that")
-    if files.statistics:
-        found = SwitchStatistics.read(files.statistics)
+    if not files.mixed:
+        raise ParameterError("--text needs --mixed, a text to learn from where people switch")
+    if next(iter(read_lines(files.mixed)), "").startswith("{"):
+        found = SwitchStatistics.read(files.mixed)
         if sorted(found.languages) != sorted(codes):
-            raise CorpusError(f"statistics {files.statistics!r} are of {', '.join(found.languages)}, not of {codes!r}")
+            raise CorpusError(f"statistics {files.mixed!r} are of {', '.join(found.languages)}, not of {codes!r}")
         return found
-    words = (line.split() for line in read_lines(str(files.mixed)))
+    words = (line.split() for line in read_lines(files.mixed))
     model = WordLanguages(codes, islice(words, _SAMPLE))
-    found = SwitchStatistics.learn(codes, model.tag(line.split() for line in read_lines(str(files.mixed))))
+    found = SwitchStatistics.learn(codes, model.tag(line.split() for line in read_lines(files.mixed)))
     if files.write_statistics:
         found.write(files.write_statistics)
     return found

@@ -7,12 +7,12 @@ params.yaml become parts of the commands of stages, which DVC hands to a shell.
 
 Examples:
   palimpsest cells
-  palimpsest cells --check
+  palimpsest cells --check results/cells.ok
 """
 
 from typing import Annotated
 
-from tasks.options import READ, WRITE, Command, Options
+from tasks.options import WRITE, Command, Options
 
 SUMMARY = "write cells.yaml as params.yaml asks for it, or check both"
 STAGE = "cells"
@@ -22,12 +22,8 @@ STAGE = "cells"
 class CellsOptions(Options):
     """What is checked and written."""
 
-    params: Annotated[str, READ] = "params.yaml"
-    """parameters; cells.yaml lies beside them"""
-    check: bool = False
-    """write no cells.yaml, and fail where it is older"""
-    output: Annotated[str | None, WRITE] = None
-    """written where there is no mistake, for DVC"""
+    check: Annotated[str | None, WRITE] = None
+    """write no cells.yaml, and fail where it is older; this file is written where there is no mistake, for DVC"""
 
 
 def run(options: CellsOptions) -> None:
@@ -38,13 +34,12 @@ def run(options: CellsOptions) -> None:
     from tasks.parameters.cells_file import CELLS_FILE, check_cells, write_cells
     from tasks.parameters.parameter_file import read_parameters
 
-    parameters, folder = read_parameters(options.params), Path(options.params).parent
+    parameters, folder = read_parameters(), Path()
     if options.check:
         check_cells(parameters, folder)
+        write_lines(options.check, ["ok"])
     else:
         print(f"{CELLS_FILE} is {'written anew' if write_cells(parameters, folder) else 'as it should be'}")
-    if options.output:
-        write_lines(options.output, ["ok"])
 
 
 def _sections() -> list[str]:

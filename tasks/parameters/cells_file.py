@@ -229,8 +229,7 @@ def _examples(parameters: Parameters) -> Iterator[tuple[Cell, Entry]]:
             alike = all(by_technique.get(technique) == first for technique in compare.techniques)
             options: dict[str | None, Entry]
             if alike and filler in parameters.fillers:
-                words: Entry = {"technique": compare.techniques, "method": first, "controls": controls}
-                options = {None: {name: value for name, value in words.items() if value}}
+                options = {None: {"technique": compare.techniques, "method": [*first, *controls]}}
             else:
                 options = {name: {"technique": name, "method": found} for name, found in by_technique.items()}
             for only, words in options.items():

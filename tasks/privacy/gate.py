@@ -19,7 +19,8 @@ from tasks.masking.taggers.entity_tagger import EntityTagger
 from tasks.privacy.released_cell import FilledCell
 from tasks.records.stage_report import content_hash
 from tasks.results.leakage import check_limits, meets, row_of
-from tasks.results.measures import Measure, Row, leaks, measure
+from tasks.results.measure import Measure, Row
+from tasks.results.measures import leaks, measure
 
 FEWEST = 20
 """Groups of fewer words are joined where they are shown: a small group tells of single words."""

@@ -57,8 +57,6 @@ class Wish:
 
     name: str
     also: Sequence[str] = ()
-    license: str = "unknown"
-    language: str = "en"
 
 
 def make_release(cell: FilledCell, wish: Wish, parameters: Parameters) -> Made:
@@ -90,9 +88,8 @@ def make_release(cell: FilledCell, wish: Wish, parameters: Parameters) -> Made:
         attacks = with_clear_share(attacks, earlier.clear_share(cell.raw, private))
         refuse_beyond(cell, attacks, allowed.at_most)
         checks = checks_of(cell, found, limit, attacks, allowed.at_most)
-        facts = CardFacts(
-            wish.name, wish.license, wish.language, checks, earlier, {one.name: one.cell for one in before}
-        )
+        of_others = {one.name: one.cell for one in before}
+        facts = CardFacts(wish.name, allowed.license, allowed.language, checks, earlier, of_others)
         return Made(_write(cell, entry, card(cell, facts), home / RELEASES), entry, checks, earlier)
 
 

@@ -22,3 +22,7 @@ class ReleaseSettings(Settings):
     clear_share: float = Field(default=0.0, ge=0, le=1)
     """Largest share of the words that any tagger of ``masking`` calls private that may stand in clear in a release, for
     each class that its technique claims to mask."""
+    license: str = "unknown"
+    """For the cards of releases, as Hugging Face names it."""
+    language: str = "en"
+    """For the cards, by its ISO 639 code."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Annotated
 
 from tasks.errors import ParameterError
-from tasks.options import WRITE, Argument, Command, Options
+from tasks.options import Argument, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, Parameters, read_parameters
 from tasks.spelling import nearest
 
@@ -132,12 +132,10 @@ SUMMARY = "write params.yaml for a profile, such as the paper's sizes and corpor
 
 
 class ProfileOptions(Options):
-    """Which profile, and where it goes."""
+    """Which profile."""
 
     name: Annotated[str | None, Argument(positional=True)] = None
     """the profile; without it, the profiles are listed"""
-    output: Annotated[str, WRITE] = "params.yaml"
-    """file to write"""
     force: bool = False
     """replace a params.yaml with changes that git has not got"""
 
@@ -146,7 +144,6 @@ def run(options: ProfileOptions) -> None:
     """Write the parameters, after they were checked."""
     from tasks.corpora.text_lines import line_writer
     from tasks.parameters.cells_file import write_cells
-    from tasks.parameters.parameter_file import DEFAULT_PATH
 
     if options.name is None:
         for name in profile_names():
@@ -157,12 +154,11 @@ def run(options: ProfileOptions) -> None:
     parameters = read_profile(options.name)
     text = profile_text(options.name)
     if not options.force:
-        refuse_lost_changes(Path(options.output), "commit them, give another --output, or --force")
-    with line_writer(options.output) as stream:
+        refuse_lost_changes(Path(DEFAULT_PATH), "commit them, or give --force")
+    with line_writer(DEFAULT_PATH) as stream:
         stream.write(text)
-    if Path(options.output).name == DEFAULT_PATH:
-        write_cells(parameters, Path(options.output).parent)
-    print(f"{options.output}: profile {options.name}; 'palimpsest plan' says what would run", file=sys.stderr)
+    write_cells(parameters, Path())
+    print(f"{DEFAULT_PATH}: profile {options.name}; 'palimpsest plan' says what would run", file=sys.stderr)
 
 
 COMMAND = Command(ProfileOptions, run)

@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 from tasks.errors import ParameterError
 from tasks.results.grid import Comparison, Entry, Grid, GridRow, Heading
-from tasks.results.measures import PAGE, Measure, Row, leaks
+from tasks.results.measure import PAGE, Measure, Row
+from tasks.results.measures import leaks
 from tasks.results.summary.estimate import estimate
 from tasks.results.tables import Line, Table, number_entry
 from tasks.results.titles import technique_name

@@ -7,7 +7,7 @@ from typing import Any
 
 from tasks.records.cells import NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
 from tasks.results.grid import ABSENT, Comparison, Entry, Grid, GridRow, Heading
-from tasks.results.measures import (
+from tasks.results.measure import (
     ABOVE,
     APP,
     BELOW,
@@ -19,8 +19,8 @@ from tasks.results.measures import (
     Row,
     at_path,
     follows_protocol,
-    measures,
 )
+from tasks.results.measures import measures
 from tasks.results.summary.estimate import Estimate, estimate, over_seeds
 from tasks.results.titles import group_of, method_colour, method_name, technique_name
 

@@ -154,7 +154,7 @@ def _say(output: str, measured: dict[str, Any]) -> None:
 def _of_kind(name: str | None) -> dict[str, object]:
     """Without a parameter file ``kind`` says it all."""
     if name:
-        raise ParameterError(f"--tagger {name!r} is a name in a parameter file; add --params, or give --set kind=crf")
+        raise ParameterError(f"--name {name!r} is a name in a parameter file; add --params, or give --set kind=crf")
     return {}
 
 
@@ -163,7 +163,7 @@ COMMAND = StageCommand(
     stage=train_tagger,
     settings=TaggerTrainingSettings,
     files=TrainTaggerFiles,
-    section="taggers.{tagger}",
+    section="taggers.{name}",
     named_settings=_of_kind,
     inputs_of=_inputs,
 )

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 
 import numpy as np
 import pytest
@@ -34,6 +35,9 @@ def place(tmp_path_factory):
     write_lines(folder / "generic.txt", generic)
     write_lines(folder / "valid.txt", sentences(200, "valid"))
     write_lines(folder / "members.txt", sentences(LINES, "members"))
+    (folder / "corpus").mkdir()
+    for part, source in (("train", "members"), ("valid", "valid")):
+        shutil.copy(folder / f"{source}.txt", folder / "corpus" / f"{part}.txt")
     run("count-words", "--input", folder / "generic.txt", "--output", counts)
     run("vocabulary", "--word-counts", counts, "--output", folder / "vocabulary.txt")
     options = ["--input", folder / "generic.txt", "--vocabulary", folder / "vocabulary.txt", "--set", "kind=ngram"]
@@ -208,8 +212,8 @@ def test_text_and_models_of_any_origin_are_attacked(models, place, capsys):
 @pytest.mark.parametrize("filled", [False, True])
 def test_a_twin_of_raw_and_of_masked_and_filled_text(filled, place, capsys):
     """What masking hides is remembered of raw text alone; what it keeps, of both."""
-    common = ["--params", place / "params.yaml", "--members", place / "members.txt", "--base", place / "generic_model"]
-    common += ["--word-counts", place / "counts.tsv", "--valid", place / "valid.txt", "--report", place / "report.json"]
+    common = ["--params", place / "params.yaml", "--members", place / "corpus", "--base", place / "generic_model"]
+    common += ["--word-counts", place / "counts.tsv", "--report", place / "report.json"]
     if filled:
         folder = place / "masked" / "allow_list"
         folder.mkdir(parents=True)
@@ -263,12 +267,15 @@ def test_a_twin_of_raw_and_of_masked_and_filled_text(filled, place, capsys):
             "every line of --non-members 'members.txt' stan",
         ),
         (["--model", "nowhere", "--non-members", "short.txt"], "model 'nowhere' is neither a folder nor"),
-        (["--text", "members.txt", "--documents", "short.txt"], "has 1 lines, and --members"),
+        (["--text", "members.txt", "--members", "other"], "'other/train.documents' has 1 lines, and"),
     ],
 )
 def test_what_cannot_be_attacked_is_one_line(options, says, place, capsys, monkeypatch):
     monkeypatch.chdir(place)
     write_lines(place / "short.txt", ["one line"])
+    (place / "other").mkdir(exist_ok=True)
+    shutil.copy("members.txt", "other/train.txt")
+    shutil.copy("short.txt", "other/train.documents")
     assert main(["audit", "--members", "members.txt", *options]) == 1
     error = capsys.readouterr().err
     assert says in error

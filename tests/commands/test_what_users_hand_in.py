@@ -37,6 +37,9 @@ def handed_out(tmp_path_factory):
         Path("folder").mkdir()
         Path("mail.txt").write_text(MAIL, encoding="utf-8")
         Path("generic.txt").write_text("".join(f"{line}\n" for line in GENERIC), encoding="utf-8")
+        Path("generic").mkdir()
+        for part in ("train", "valid"):
+            shutil.copy("generic.txt", f"generic/{part}.txt")
         Path("dev.jsonl").write_text("".join(LISTS % number for number in range(4)), encoding="utf-8")
         Path("gold.jsonl").write_text(
             '{"text": "Zebulon Quux left", "spans": [{"start": 0, "end": 12, "label": "PERSON"}]}\n', encoding="utf-8"

@@ -161,8 +161,6 @@ CASES += [
     Case("corpora: JSON lines without text", "corpora --set source=x.jsonl --output o",
         {"x.jsonl": '{"body": "Zebulon"}\n'}, 1,
         "line 1 has no text field 'text'; name it with text_field"),
-    Case("generate-labelled: the templates are a source", GENERATE + "--write-templates gold.jsonl --set "
-        "'learn_from=[{source: gold.jsonl}]'", None, 1, "is setting 'gold.jsonl'"),
     Case("vocabulary: standard output", "vocabulary --input generic.txt --output -", None, 1,
         "--output '-' is a stream"),
     Case("mask: a report on standard output", MASK + "mail.txt --report -", None, 0, '"measured": {'),
@@ -291,7 +289,7 @@ CASES += [
         "(got 0)"),
     Case("perplexity: classes that fall", PERPLEXITY + "generic.txt --set 'frequency_classes=[100, 10]'", None, 1,
         "that rise"),
-    Case("train-tagger: a name without parameters", TRAIN + "folder --tagger own", None, 1,
+    Case("train-tagger: a name without parameters", TRAIN + "folder --name own", None, 1,
         "is a name in a parameter file"),
     Case("train-tagger: a setting of another kind", TRAIN + "folder --set epochs=3", None, 1, "epochs: unknown key"),
     Case("evaluate-masking: a class that is none", JUDGE + "gold.jsonl --gold-set a --set "
@@ -342,9 +340,9 @@ CASES += [
 ]  # fmt: skip
 
 # What methods need, and other settings of single commands -------------------------------------------------
-_GENERIC, _SIDECAR = "--generic-text generic.txt ", "--sidecar sidecar.jsonl "
+_GENERIC, _SIDECAR = "--generic generic ", "--sidecar sidecar.jsonl "
 _COUNTED, _EPSILON = f"{_GENERIC}{_SIDECAR}--set prior=counted ", "epsilon would not hold for the fill"
-_COUNTS, _LEARNED = "--word-counts counts.tsv ", "--filler filler --word-counts counts.tsv --tuning-text generic.txt "
+_COUNTS, _LEARNED = "--word-counts counts.tsv ", "--filler filler --word-counts counts.tsv --generic generic "
 CASES += [
     Case(f"fill: {method} {options[:60]}", f"fill{OF_MASKED} --method {method} {options}", None, 1, says)
     for method, options, says in (
@@ -353,7 +351,7 @@ CASES += [
         ("top_k", "--filler filler --set k=16", "k=16 is more than the"),
         ("unigram", _COUNTS + "--set forbid_original=true --sidecar folder", "'folder' is a folder"),
         ("unigram", _COUNTS + _GENERIC + "--set prior=counted", "counts what was masked; give --sidecar"),
-        ("unigram", _COUNTS + _SIDECAR + "--set prior=counted", "weighs generic text; give --generic-text"),
+        ("unigram", _COUNTS + _SIDECAR + "--set prior=counted", "weighs generic text; give --generic,"),
         ("unigram", _COUNTS + "--set counts.epsilon=3", "is for prior 'counted', and prior is 'word_counts'"),
         ("unigram", _COUNTS + _COUNTED + "--set counts.epsilon=0", "counts.epsilon"),
         ("unigram", _COUNTS + _COUNTED + "--set counts.epsilon=1.0e-17", "counts.epsilon"),
@@ -361,8 +359,8 @@ CASES += [
         ("unigram", _COUNTS + _COUNTED + "--set counts.words_per_unit=201", "to 200, or raise epsilon to 4.02"),
         ("unigram", _COUNTS + _COUNTED + "--set forbid_original=true", _EPSILON),
         ("log_linear", _LEARNED + _COUNTED + "--set classes=match", _EPSILON),
-        ("log_linear", "--filler filler " + _COUNTS, "give --tuning-text"),
-        ("log_linear", f"--filler filler {_COUNTS}--tuning-text nope", "'nope'"),
+        ("log_linear", "--filler filler " + _COUNTS, "give --generic"),
+        ("log_linear", f"--filler filler {_COUNTS}--generic nope", "give --generic"),
         ("log_linear", _LEARNED + "--set prior_places=0", "prior_places"),
         ("surrogate", "--set counts.epsilon=3", "counts: unknown key"),
         ("surrogate", "--set consistent_within=conversation", "consistent_within"),
@@ -389,8 +387,8 @@ CASES += [
         ("speech-corpus", "--set source=x --set maximum_seconds=0", "maximum_seconds"),
         ("corpora", "", "source: is missing"),
         ("corpora", "--set kind=wikitext --set source=x --set parts=given", "parts: unknown key"),
-        ("corpora", "--params params.yaml", "--params needs --section"),
-        ("corpora", "--params params.yaml --section masking", "is no section of settings; it holds allow_list"),
+        ("corpora", "--params params.yaml", "--params needs --name"),
+        ("corpora", "--params params.yaml --name masking", "is no section of settings; it holds allow_list"),
         ("corpora", "--set source=x --set cleaning.test_sentences=0", "cleaning.test_sentences"),
         ("generate-labelled", "--set templates=[]", "no templates"),
         (
@@ -398,7 +396,6 @@ CASES += [
             "--set 'learn_from=[{source: gold.jsonl, labels: {PERSN: PERSON}}]'",
             "did you mean 'PERSON'?",
         ),
-        ("generate-labelled", "--write-templates t.txt", "name a labelled file under learn_from"),
         ("generate-labelled", "--set unlabelled=[USERNAME]", "'USERNAME' (did you mean 'USER_NAME'?)"),
     )
 ]

@@ -77,5 +77,5 @@ def test_the_command_reads_a_mixture_from_parameters(folder, tmp_path, capsys):
     }
     parameters.write_text(yaml.safe_dump(values))
     out = tmp_path / "out"
-    assert main(["corpora", "--params", str(parameters), "--section", "generic", "--output", str(out)]) == 0
+    assert main(["corpora", "--params", str(parameters), "--name", "generic", "--output", str(out)]) == 0
     assert len((out / "train.txt").read_text().splitlines()) == 40

@@ -95,7 +95,7 @@ def test_standard_output_by_either_name(folder, output):
 
 
 def test_what_learns_from_its_input_reads_a_pipe_once(folder):
-    options = ["--method", "unigram", *settings("prior=domain"), "--generic-text", "masked.txt"]
+    options = ["--method", "unigram", *settings("prior=domain"), "--generic", "masked.txt"]
     with process_substitution(MASKED) as path:
         assert fill("--input", path, "--output", "out.txt", *options) == 0
     assert fill("--input", "masked.txt", "--output", "whole.txt", *options) == 0

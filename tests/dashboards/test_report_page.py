@@ -234,8 +234,9 @@ def test_undefined_numbers_are_dashes(copy, monkeypatch):
 def test_a_missing_summary_is_one_line_and_leaves_the_page(copy, monkeypatch, capsys):
     render(copy, monkeypatch)
     before = (copy / "results" / "report.html").read_bytes()
-    assert main(["report", "--summary", "nowhere.json"]) == 1
-    assert "summary 'nowhere.json' does not exist" in capsys.readouterr().err
+    (copy / "results" / "summary.json").unlink()
+    assert main(["report"]) == 1
+    assert "summary 'results/summary.json' does not exist" in capsys.readouterr().err
     assert (copy / "results" / "report.html").read_bytes() == before
 
 

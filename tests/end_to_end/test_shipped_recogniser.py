@@ -21,7 +21,7 @@ def test_its_training_text_is_the_one_in_the_lock_file(
     monkeypatch.chdir(ROOT)
     out, params = tmp_path / "speech_text", tmp_path / "params.yaml"
     params.write_text(profile_text(profile, ROOT), encoding="utf-8")
-    assert main(["corpora", "--params", str(params), "--section", "speech.text", "--output", str(out)]) == 0
+    assert main(["corpora", "--params", str(params), "--name", "speech.text", "--output", str(out)]) == 0
     stages = yaml.safe_load((ROOT / "dvc.lock").read_text(encoding="utf-8"))["stages"]
     parameters = yaml.safe_load(params.read_text(encoding="utf-8"))
     (name,) = parameters["compare"]["recognisers"]

@@ -42,7 +42,7 @@ stages:
     deps: [filled]
     outs: [table.txt]
   publish:
-    cmd: palimpsest publish --output results/published.json
+    cmd: palimpsest publish
     deps: [table.txt, results/summary.json, results/reports]
     outs: [results/published.json]
 """

@@ -43,7 +43,7 @@ def test_a_source_that_the_parameters_name_is_no_output(folder, capsys):
     own = yaml.safe_load(shipped) | {"corpora": {"chat": {"kind": "files", "source": "source"}}}
     (folder / "params.yaml").write_text(yaml.safe_dump(own), encoding="utf-8")
     before = contents(folder)
-    given = ["--params", "params.yaml", "--section", "corpora.chat", "--private", "--output", "source"]
+    given = ["--params", "params.yaml", "--name", "corpora.chat", "--private", "--output", "source"]
     assert cli.main(["corpora", *given]) == 1
     assert "--output 'source' is setting 'source', which is read" in capsys.readouterr().err
     assert contents(folder) == before

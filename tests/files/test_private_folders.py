@@ -14,7 +14,7 @@ GRAPH = """
 stages:
   corpus:
     cmd: >-
-      palimpsest corpora --params params.yaml --section corpora.chat --private
+      palimpsest corpora --params params.yaml --name corpora.chat --private
       --output data/private/corpora/chat --report results/reports/corpora/chat.json
     deps: [text.txt]
     outs: [data/private/corpora/chat: {push: false}]

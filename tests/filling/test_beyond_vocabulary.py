@@ -97,13 +97,16 @@ def fill(folder, tiny, *options):
     (folder / "masked.txt").write_text("the [MASK] sat on the [MASK]\n" * 60, encoding="utf-8")
     (folder / "kept_words.txt").write_text("the\nsat\non\n", encoding="utf-8")
     (folder / "counts.tsv").write_text("the\t90\ntom\t60\nzanzibar\t50\nquagga\t10\ncat\t9\n", encoding="utf-8")
-    (folder / "generic.txt").write_text("the cat sat on the dog\nthe tom sat on the cat\n" * 9, encoding="utf-8")
+    (folder / "generic").mkdir(exist_ok=True)
+    (folder / "generic" / "valid.txt").write_text(
+        "the cat sat on the dog\nthe tom sat on the cat\n" * 9, encoding="utf-8"
+    )
     spans = [MaskedSpan(4, 7, "MASK", "list", "zanzibar", 0), MaskedSpan(15, 18, "MASK", "list", "quagga", 1)]
     write_sidecar(folder / "sidecar.jsonl", [spans] * 60)
     given = [
         "--input", folder / "masked.txt", "--output", folder / "filled.txt", "--report", folder / "report.json",
         "--method", "log_linear", "--kept-words", folder / "kept_words.txt", "--word-counts", folder / "counts.tsv",
-        "--tuning-text", folder / "generic.txt", "--set", f"resources.work_folder={folder / 'work'}",
+        "--generic", folder / "generic", "--set", f"resources.work_folder={folder / 'work'}",
         "--filler", tiny, *options,
     ]  # fmt: skip
     return main(["fill", *map(str, given)])

@@ -273,7 +273,7 @@ def test_words_of_planted_lines_are_counted_with_the_corpus_and_nothing_is_kept(
     counts = "".join(f"{word}\t{count}\n" for word, count in zip(PUBLIC.words, PUBLIC.counts.tolist(), strict=True))
     (tmp_path / "counts.tsv").write_text(counts, encoding="utf-8")
     method = Unigram(kind="unigram", prior="counted", counts=NoisyCounts(epsilon=8.0, unit=unit))
-    files = CorpusFiles(word_counts="counts.tsv", generic_text="generic.txt")
+    files = CorpusFiles(word_counts="counts.tsv", generic="generic.txt")
     planted = PlantedLines(
         ["the [MASK]"] * number,
         [[MaskedSpan(4, 12, "MASK", "list", "spectral", 0)]] * number,

@@ -33,9 +33,9 @@ def experiment(tmp_path, monkeypatch):
 
 def examples(*options):
     command = ["examples", "--params", "params.yaml", "--masked", "masked", "--filler", "filler"]
-    command += ["--word-counts", "counts.tsv", "--tuning-text", "generic.txt"]
-    command += ["--generic-text", "generic.txt", "--report", "examples.json", "--seed", "7"]
-    options = options or ["--technique", "allow_list", "--method", "top_k", "--controls", "unigram"]
+    command += ["--word-counts", "counts.tsv", "--generic", "generic.txt"]
+    command += ["--report", "examples.json", "--seed", "7"]
+    options = options or ["--technique", "allow_list", "--method", "top_k", "unigram"]
     cell = [] if "--cell" in options else ["--cell", "dataset=chat,filler=tiny"]
     return main([*command, *cell, *options])
 

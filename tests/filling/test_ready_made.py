@@ -101,7 +101,7 @@ def test_the_default_language_model_need_not_be_trained(tmp_path, monkeypatch, c
     for source in ("params.yaml", "constraints.txt"):
         Path(source).symlink_to(root / source)
     for command in (
-        "corpora --params params.yaml --section generic --output generic",
+        "corpora --params params.yaml --name generic --output generic",
         "count-words --params params.yaml --input generic/train.txt --output word_counts.tsv",
         "vocabulary --params params.yaml --word-counts word_counts.tsv --output vocabulary.txt",
         "pretrain --params params.yaml --vocabulary vocabulary.txt --input generic/train.txt --valid generic/valid.txt "

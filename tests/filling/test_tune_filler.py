@@ -218,7 +218,7 @@ def test_the_report_of_a_tuning_has_all_that_the_fill_says(corpus, llama):
     """But what the sidecar tells, which tuning never reads."""
     (corpus / "counts.tsv").write_text("mat\t5\ncat\t3\n", encoding="utf-8")
     (corpus / "generic.txt").write_text("the red cat\nthe dog ran\n", encoding="utf-8")
-    given = ["--kept-words", "kept_words.txt", "--word-counts", "counts.tsv", "--generic-text", "generic.txt"]
+    given = ["--kept-words", "kept_words.txt", "--word-counts", "counts.tsv", "--generic", "generic.txt"]
     write_parameters(text="filled", method={"kind": "unigram", "prior": "domain"})
     tunings = {
         "free": [*keys("text=filled", "method.kind=free")],

@@ -35,7 +35,9 @@ def corpus(tmp_path):
     (tmp_path / "masked.txt").write_text("the [MASK] sat on the [MASK]\n" * LINES, encoding="utf-8")
     (tmp_path / "kept_words.txt").write_text("the\nsat\non\nran\n", encoding="utf-8")
     (tmp_path / "word_counts.tsv").write_text("the\t90\ntom\t60\nparis\t20\ncat\t9\ndog\t3\nmat\t1\n", encoding="utf-8")
-    (tmp_path / "generic.txt").write_text(GENERIC, encoding="utf-8")
+    (tmp_path / "generic").mkdir()
+    for part in ("train", "valid"):
+        (tmp_path / "generic" / f"{part}.txt").write_text(GENERIC, encoding="utf-8")
     spans = [MaskedSpan(4, 7, "MASK", "list", "dog", 0), MaskedSpan(15, 18, "MASK", "list", "mat", 1)]
     write_sidecar(tmp_path / "sidecar.jsonl", [spans] * LINES)
     return tmp_path
@@ -45,14 +47,13 @@ def fill(corpus, method, *options, name="filled"):
     given = [
         "--input", corpus / "masked.txt", "--output", corpus / f"{name}.txt", "--report", corpus / f"{name}.json",
         "--method", method, "--kept-words", corpus / "kept_words.txt", "--word-counts", corpus / "word_counts.tsv",
-        "--tuning-text", corpus / "generic.txt", "--set", f"resources.work_folder={corpus / 'work'}", *options,
+        "--generic", corpus / "generic", "--set", f"resources.work_folder={corpus / 'work'}", *options,
     ]  # fmt: skip
     return main(["fill", *map(str, given)])
 
 
 def counted_from(corpus):
-    files = ["--generic-text", corpus / "generic.txt", "--sidecar", corpus / "sidecar.jsonl"]
-    return [*files, *settings("prior=counted")]
+    return ["--sidecar", corpus / "sidecar.jsonl", *settings("prior=counted")]
 
 
 def words_of(corpus, name="filled"):
@@ -74,9 +75,9 @@ def test_weights_that_were_learned_are_kept_and_hold_nothing_of_private_text(cor
     assert words_of(corpus, "again") == words_of(corpus, "first")
     assert measured(corpus, "again")["log_linear"] == measured(corpus, "first")["log_linear"]
     # A fill by frequencies of the private domain uses the same, and leaves nothing behind.
-    before, generic = kept.read_bytes(), ["--generic-text", corpus / "generic.txt"]
+    before = kept.read_bytes()
     kept.unlink()
-    assert fill(corpus, "log_linear", "--filler", filler, *generic, *settings("prior=domain")) == 0
+    assert fill(corpus, "log_linear", "--filler", filler, *settings("prior=domain")) == 0
     assert [kept.read_bytes()] == [path.read_bytes() for path in kept.parent.iterdir()] == [before]
     assert fill(corpus, "log_linear", "--filler", filler, *settings("tuning_seed=2")) == 0
     assert len(list((corpus / "work" / "learned_weights").iterdir())) == 2
@@ -132,7 +133,7 @@ def test_noisy_counts_bring_the_masked_words(corpus, filler, monkeypatch, method
     """Every second masked word is dog, and every other mat; public text has mostly tom. Nothing private is reported."""
     monkeypatch.chdir(corpus)
     options = ["--filler", filler] if method == "log_linear" else []
-    options += ["--generic-text", corpus / "generic.txt", "--sidecar", corpus / "sidecar.jsonl"]
+    options += ["--sidecar", corpus / "sidecar.jsonl"]
     assert fill(corpus, method, *options, *settings("prior=domain"), name="domain") == 0
     for name in ("counted", "again"):
         assert fill(corpus, method, *options, *settings("prior=counted", "counts.epsilon=16"), name=name) == 0
@@ -235,6 +236,6 @@ def test_noisy_counts_may_protect_documents(corpus, capsys, monkeypatch):
 
 
 def test_a_tuning_text_of_kept_words_is_one_line(corpus, filler, capsys):
-    (corpus / "generic.txt").write_text("the sat on\n", encoding="utf-8")
+    (corpus / "generic" / "valid.txt").write_text("the sat on\n", encoding="utf-8")
     assert fill(corpus, "log_linear", "--filler", filler) == 1
     assert "no masked place of one word" in capsys.readouterr().err

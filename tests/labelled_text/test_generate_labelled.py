@@ -134,17 +134,8 @@ def test_learned_text_is_private_and_holds_no_labelled_value(tmp_path):
         "sentences=20",
     ]
     settings = params(tmp_path, valid_share=0.0, test_share=0.0)
-    learned, report = tmp_path / "learned.txt", tmp_path / "report.json"
-    made = run(
-        tmp_path / "out",
-        *options,
-        "--params",
-        str(settings),
-        "--write-templates",
-        str(learned),
-        "--report",
-        str(report),
-    )
+    learned, report = tmp_path / "out/learned.txt", tmp_path / "report.json"
+    made = run(tmp_path / "out", *options, "--params", str(settings), "--report", str(report))
     assert learned.read_text() == "{FIRST_NAME|words=1} waved from {CITY|words=1}\n"
     assert (tmp_path / "out/train.jsonl").stat().st_mode & 0o777 == 0o600
     everything = made["train"] + learned.read_bytes() + report.read_bytes()

@@ -153,8 +153,7 @@ def test_thirty_prompts_ship_without_a_place_left_open():
     [
         ([], "give one of --text, --recorded and --answers"),
         (["--text", "TEXT"], "--text needs --mixed"),
-        (["--text", "TEXT", "--statistics", "TEXT"], "are not a file of 'palimpsest generate-mixed"),
-        (["--text", "TEXT", "--statistics", "TEXT", "--write-statistics", "NEW"], "from --mixed; give that"),
+        (["--text", "TEXT", "--mixed", "BROKEN"], "are not a file of 'palimpsest generate-mixed"),
         (["--text", "ENGLISH", "--mixed", "TEXT"], "has no line in es"),
         (["--text", "TEXT", "--mixed", "TEXT", "--dictionary", "TEXT"], "line 1: needs a word of en, a tab"),
         (["--recorded", "BROKEN"], "line 1: no JSON object with a 'text'"),

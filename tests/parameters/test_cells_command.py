@@ -75,8 +75,8 @@ def test_the_check_finds_a_command_wherever_a_name_may_stand(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     document = attacked(parameters(), name, attack)
     Path("params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
-    for options in (["--check"], []):
-        assert main(["cells", "--output", "ok", *options]) == 1
+    for options in (["--check", "ok"], []):
+        assert main(["cells", *options]) == 1
         assert repr(attack) in capsys.readouterr().err
         assert list(Path().iterdir()) == [Path("params.yaml")]
 

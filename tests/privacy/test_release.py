@@ -86,7 +86,7 @@ def template(tmp_path_factory):
                 ]
                 report = ["--report", f"results/reports/fill/chat/{technique}/{method}-1.json"]
                 counts = ["--word-counts", "data/word_counts.tsv", "--sidecar", sidecar]
-                counts += ["--generic-text", "data/generic.txt"]
+                counts += ["--generic", "data/generic.txt"]
                 run(patch, "fill", *cell, "--method", method, *text, *kept, *counts, *report)
                 if method != "secret":
                     attacked(patch, technique, method)
@@ -269,8 +269,8 @@ def test_what_an_earlier_release_leaves_in_clear_is_in_clear(folder, monkeypatch
 
 
 def test_the_model_goes_with_the_text_if_asked_for(folder):
-    allow(folder, at_most={})
-    release("chat/union/unigram-1", "--name", "with-model", "--with-model", "--license", "cc-by-4.0")
+    allow(folder, at_most={}, license="cc-by-4.0")
+    release("chat/union/unigram-1", "--name", "with-model", "--with-model")
     assert (folder / "releases/with-model/model/settings.json").read_text(encoding="utf-8") == "{}"
     card = (folder / "releases/with-model/README.md").read_text(encoding="utf-8")
     assert "license: cc-by-4.0" in card

@@ -105,11 +105,9 @@ def test_the_command_writes_params_yaml_and_git_keeps_what_would_be_lost(project
     assert main(["profile", "paper", "--force"]) == 0
 
 
-def test_the_command_lists_profiles_and_writes_to_another_file(project, capsys):
+def test_the_command_lists_profiles(project, capsys):
     assert main(["profile"]) == 0
     assert capsys.readouterr().out.split() == profile_names(ROOT)
-    assert main(["profile", "paper", "--output", "other.yaml"]) == 0
-    assert yaml.safe_load((project / "other.yaml").read_text())["generic"]["kind"] == "wikitext"
     assert (project / "params.yaml").read_bytes() == (ROOT / "params.yaml").read_bytes()
 
 

@@ -10,7 +10,7 @@ from tasks.cli import main
 def test_the_page_has_every_claim_and_number(summarised, capsys):
     """The handmade rows: the paper's methods are below Baseline0 and, on the lists, above Baseline1."""
     capsys.readouterr()
-    assert main(["findings", "--params", "params.yaml", "--output", "findings.md"]) == 0
+    assert main(["findings", "--output", "findings.md"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert len(said) == 9
     assert said[0] == "1. contradicted   Every filling method beats both baselines."

@@ -9,12 +9,13 @@ import pytest
 from tasks.cli import main
 from tasks.errors import ParameterError
 from tasks.parameters.parameter_file import read_parameters
-from tasks.results.measures import ENTRY_POINTS, MEASURES, PAGE, measures, measures_of
+from tasks.results.measure import PAGE
+from tasks.results.measures import ENTRY_POINTS, MEASURES, measures, measures_of
 from tasks.results.tracking.curve import cell_metrics
 
 TITLE = "Fills that a line has twice, %"
 ROW = f"""
-    from tasks.results.measures import Measure
+    from tasks.results.measure import Measure
 
     repeated = Measure(
         name="repeated_fills",

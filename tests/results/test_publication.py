@@ -28,7 +28,7 @@ def change_report(folder, name, edit):
 
 
 def test_one_run_per_cell_with_numbers_parameters_and_tags(tracked):
-    assert main(["publish", "--output", "results/published.json"]) == 0
+    assert main(["publish"]) == 0
     assert tracked_state.count_runs(tracked) == 4
     run = tracked_state.runs(tracked)[key_of(tracked)]
     assert tracked_state.metric(tracked, run, "perplexity") == [(0, 445.0)]
@@ -102,11 +102,11 @@ def test_the_recogniser_alone_was_tested_and_not_trained(tmp_path, monkeypatch, 
 
 
 def test_publishing_twice_changes_nothing(tracked, capsys):
-    assert main(["publish", "--output", "results/published.json"]) == 0
+    assert main(["publish"]) == 0
     before = tracked_state.tables(tracked)
     published = (tracked / "results" / "published.json").read_bytes()
     assert "4 created" in capsys.readouterr().out
-    assert main(["publish", "--output", "results/published.json"]) == 0
+    assert main(["publish"]) == 0
     assert "0 created, 0 completed, 4 unchanged" in capsys.readouterr().out
     assert tracked_state.tables(tracked) == before
     assert (tracked / "results" / "published.json").read_bytes() == published
@@ -127,7 +127,7 @@ def test_an_empty_store_is_refilled_with_the_same_runs(tracked, empty_store):
 
 
 def test_published_json_has_counts_and_keys_only(tracked):
-    assert main(["publish", "--output", "results/published.json"]) == 0
+    assert main(["publish"]) == 0
     document = json.loads((tracked / "results" / "published.json").read_text(encoding="utf-8"))
     assert set(document) == {"runs", "keys"}
     assert document["runs"] == len(set(document["keys"])) == 4
@@ -209,15 +209,16 @@ def test_a_summary_of_another_state_is_refused(tracked, capsys):
     assert "it is of an earlier state; run 'palimpsest summarise' first" in capsys.readouterr().err
 
 
-def test_a_missing_summary_and_an_unusable_store_are_one_line(few, capsys, monkeypatch):
-    assert main(["publish", "--summary", "nowhere.json"]) == 1
-    assert "summary 'nowhere.json' does not exist" in capsys.readouterr().err
+def test_an_unusable_store_and_a_missing_summary_are_one_line(few, capsys, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://name:secret@127.0.0.1:9")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     assert main(["publish"]) == 1
     error = capsys.readouterr().err
     assert "the MLflow store 'http://127.0.0.1:9' cannot be used" in error
     assert "secret" not in error
+    (few / "results" / "summary.json").unlink()
+    assert main(["publish"]) == 1
+    assert "summary 'results/summary.json' does not exist" in capsys.readouterr().err
 
 
 def test_the_environment_names_the_store(tracked, tmp_path, monkeypatch, empty_store):

@@ -72,14 +72,9 @@ def set_report(folder, **values):
     (folder / REPORT).write_text(json.dumps({**document, **values}), encoding="utf-8")
 
 
-def test_a_folder_and_this_checkout_cannot_both_be_meant(tracked, capsys):
-    assert main(["restore", TOP_K.path, "--in-place", "--folder", "then"]) == 1
-    assert "--folder 'then' is a new folder, and --in-place this checkout; give one" in capsys.readouterr().err
-
-
 def test_a_checkout_with_changes_is_refused_and_left_alone(tracked, repository, capsys):
     (tracked / "source.txt").write_text("changed\n", encoding="utf-8")
-    assert main(["restore", TOP_K.path, "--in-place"]) == 1
+    assert main(["restore", TOP_K.path, "--folder", "."]) == 1
     error = capsys.readouterr().err
     assert "has 1 changed files that are not committed, 'source.txt' among them" in error
     assert error.count("\n") == 1
@@ -268,7 +263,7 @@ def test_a_restore_that_fails_leaves_nothing_behind(checkout):
     # Into this checkout: it is on its branch again.
     branch = run("git", "rev-parse", "--abbrev-ref", "HEAD", folder=checkout)
     run("git", "stash", "-q", folder=checkout)
-    assert subprocess.run([*program, "--in-place"], cwd=checkout, capture_output=True).returncode == 1
+    assert subprocess.run([*program, "--folder", "."], cwd=checkout, capture_output=True).returncode == 1
     assert run("git", "rev-parse", "--abbrev-ref", "HEAD", folder=checkout) == branch
     assert run("git", "status", "--porcelain", "--untracked-files=no", folder=checkout) == ""
     run("git", "stash", "pop", "-q", folder=checkout)

@@ -46,7 +46,7 @@ def test_parameters_come_from_their_section(folder, tmp_path):
     document["taggers"] = {"own": {"kind": "crf", "embeddings": None, "iterations": 7}}
     parameters.write_text(yaml.safe_dump(document))
     report = tmp_path / "report.json"
-    options = ["--params", str(parameters), "--tagger", "own", "--report", str(report)]
+    options = ["--params", str(parameters), "--name", "own", "--report", str(report)]
     assert main(["train-tagger", "--labelled", str(folder), "--output", str(tmp_path / "crf"), *options]) == 0
     assert json.loads(report.read_text())["parameters"]["iterations"] == 7
 

@@ -6,17 +6,16 @@ stay as they are.
 """
 
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tasks.causal_model import lower_on_processor, plain_attention, refuse_update_of_shared_weights
+from tasks.causal_model import lower_on_processor, plain_attention, with_update
 from tasks.corpora.masked_text import count_markers
 from tasks.corpora.words import word_spans
-from tasks.errors import CorpusError, ModelError
+from tasks.errors import CorpusError
 from tasks.filling.causal_lm.language_model import INSTRUCTION, CausalLanguageModel, CausalPrompt
 from tasks.filling.fillers.settings import LoraTraining
 from tasks.filling.fillers.tuning import BETAS, loss_curve, run_steps
@@ -114,7 +113,7 @@ def train_lora(
     random = np.random.default_rng(settings.seed)
     prompts, left_out, like_markers = _prompts(language_model, lines, settings, random)
     torch.manual_seed(settings.seed)
-    tuned = _with_update(language_model, settings)
+    tuned = with_update(language_model.model, language_model.name, settings)
     inner = tuned.get_base_model()
     weights = [weight for weight in tuned.parameters() if weight.requires_grad]
     optimiser = torch.optim.AdamW(weights, lr=settings.learning_rate, betas=BETAS, weight_decay=_WEIGHT_DECAY)
@@ -223,32 +222,6 @@ def _prompts(
             " take other text, or raise longest_sentence"
         )
     return prompts[:wanted], left_out, like_markers
-
-
-def _with_update(language_model: CausalLanguageModel, settings: LoraTraining) -> Any:
-    from peft import LoraConfig, get_peft_model
-
-    configuration = LoraConfig(
-        r=settings.rank,
-        lora_alpha=settings.alpha,  # type: ignore[arg-type]
-        lora_dropout=settings.dropout,
-        target_modules=settings.target_modules or "all-linear",
-        task_type="CAUSAL_LM",
-    )
-    try:
-        with warnings.catch_warnings():
-            # peft asks the model for a name that the next version of transformers will not have.
-            warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
-            # and says of tied weights less than the error below.
-            warnings.filterwarnings("ignore", message=".*tie_word_embeddings.*")
-            tuned = get_peft_model(language_model.model, configuration)
-    except ValueError as error:
-        raise ModelError(
-            f"model {language_model.name!r}: peft cannot place the update ({' '.join(str(error).split())[:200]}); "
-            "name the layers in target_modules"
-        ) from None
-    refuse_update_of_shared_weights(tuned, language_model.name)
-    return tuned
 
 
 def _output_scores(

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from tasks.filling.methods import AnyMethod
 from tasks.filling.settings import KINDS, ChoosingMethod, FillingMethod
+from tasks.language_model.settings import LoraAdaptation
 from tasks.settings.base import Settings
 from tasks.settings.seeds import Seed
 
@@ -50,7 +51,7 @@ class MaskedLanguageModelFiller(Settings):
     """Training of the masked-LM head on the generic corpus; ``null`` where the model brings a head of its own."""
 
 
-class LoraTraining(Settings):
+class LoraTraining(LoraAdaptation):
     """How a causal language model is tuned with LoRA on prompts (paper 3.2), by sentences without markers."""
 
     steps: int = Field(default=200, ge=1)
@@ -59,15 +60,6 @@ class LoraTraining(Settings):
     """Sentences per step."""
     longest_sentence: int = Field(default=64, ge=8)
     """Sentences with more pieces are left out."""
-    rank: int = Field(default=8, ge=1)
-    """r: rank of the update of each matrix."""
-    alpha: float = Field(default=16.0, gt=0)
-    """The update is scaled by alpha / r."""
-    dropout: float = Field(default=0.05, ge=0, lt=1)
-    """Share of the update's inputs that are left out at random."""
-    target_modules: list[str] | None = None
-    """Names of the layers that are updated; ``null`` takes all linear ones but the head. A head that shares its weight
-    with the embeddings cannot be among them."""
     learning_rate: float = Field(default=5e-4, gt=0)
     """Peak learning rate."""
     warm_up_share: float = Field(default=0.1, ge=0, lt=1)

@@ -25,9 +25,9 @@ import time
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from tasks.command import Invocation, StageCommand, StageFiles
+from tasks.command import Invocation, StageCommand
 from tasks.errors import ParameterError
-from tasks.filling.fill import DEFAULT_WORK_FOLDER, FillFiles, fill
+from tasks.filling.fill import DEFAULT_WORK_FOLDER, FillFiles, GenericFiles, fill
 from tasks.filling.fillers.filler_folder import check_filler_folder, is_causal, model_folders
 from tasks.filling.fillers.settings import CausalLanguageModelTuning, MaskedLanguageModelTuning, TuningSettings
 from tasks.filling.methods import AnyMethod
@@ -42,7 +42,7 @@ _NEEDS_SIDECAR = "restoration"
 """In the name of every number of a fill that only the sidecar tells."""
 
 
-class TuneFiles(StageFiles):
+class TuneFiles(GenericFiles):
     """What the tuning of a filler reads and writes."""
 
     base: Annotated[str, READ_MODEL]
@@ -52,17 +52,13 @@ class TuneFiles(StageFiles):
     output: Annotated[str, WRITE_FOLDER]
     """where the tuned filler goes"""
     kept_words: Annotated[str | None, READ] = None
-    """as for 'palimpsest fill'; this and the following are read with text=filled alone"""
+    """as for 'palimpsest fill'; this, word counts and generic text are read with text=filled alone"""
     word_counts: Annotated[str | None, READ] = None
-    """as for 'palimpsest fill'"""
-    tuning_text: Annotated[str | None, READ] = None
-    """as for 'palimpsest fill'"""
-    generic_text: Annotated[str | None, READ] = None
     """as for 'palimpsest fill'"""
 
     def of_fill(self, method: AnyMethod, output: str) -> FillFiles:
         """Those of the fill by the base."""
-        same = ("input", "kept_words", "word_counts", "tuning_text", "generic_text")
+        same = ("input", "kept_words", "word_counts", "generic")
         return FillFiles(
             output=output,
             filler=self.base if method.uses_filler else None,

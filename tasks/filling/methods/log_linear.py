@@ -126,8 +126,8 @@ class LogLinear(CountingMethod, ChoosingMethod):
         super().check(files)
         if self.learns_weights and not files.tuning_text and files.filler not in (None, SHIPPED_FILLER):
             raise ParameterError(
-                f"method {self.kind!r} learns its weights from generic text; give --tuning-text, leave --filler out, "
-                "or fix all its weights in params.yaml, average as 0"
+                f"method {self.kind!r} learns its weights from generic text; give --generic with its folder, leave "
+                "--filler out, or fix all its weights in params.yaml, average as 0"
             )
 
     def learn(self, context: FillContext) -> Learned:

@@ -8,14 +8,11 @@ out. A model that is trained in full has its own weights and its own tokenizer i
 
 import hashlib
 import json
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from tasks.causal_model import check_causal, gguf_file_in, load_causal_model, save_adapter
+from tasks.causal_model import check_causal, gguf_file_in, load_causal_model, quiet_peft, save_adapter
 from tasks.errors import ModelError
 from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder
 from tasks.language_model.causal_lm.model import CausalModel, WordPieces
@@ -133,14 +130,6 @@ def load(
         except Exception as error:
             raise unreachable(str(folder / UPDATE), error) from error
     return causal, record
-
-
-@contextmanager
-def quiet_peft() -> Iterator[None]:
-    """Without a warning that is no user's: peft asks a model for a name that the next transformers will not have."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
-        yield
 
 
 def read_record(folder: Path) -> CausalRecord:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tasks.causal_model import lower_on_processor, plain_attention, refuse_update_of_shared_weights
+from tasks.causal_model import lower_on_processor, plain_attention, with_update
 from tasks.errors import ModelError
 from tasks.files.paths_apart import refuse_shared_paths
 from tasks.language_model.causal_lm.folder import (
     CausalRecord,
     add_markers,
     load,
-    quiet_peft,
     save_adapted,
     save_reference,
 )
@@ -53,26 +52,8 @@ def add_update(causal: CausalModel, settings: LoraAdaptation, seed: int) -> Caus
 
     Raises ``ModelError`` where peft cannot place the update, or where it is to stand on a weight that two layers share.
     """
-    from peft import LoraConfig, get_peft_model
-
-    configuration = LoraConfig(
-        r=settings.rank,
-        lora_alpha=settings.alpha,  # type: ignore[arg-type]
-        lora_dropout=settings.dropout,
-        target_modules=settings.target_modules or "all-linear",
-        trainable_token_indices=sorted(causal.pieces.markers.values()) or None,
-        task_type="CAUSAL_LM",
-    )
     torch.manual_seed(seed)
-    try:
-        with quiet_peft():
-            tuned = get_peft_model(causal.model, configuration)
-    except ValueError as error:
-        raise ModelError(
-            f"model {causal.name!r}: peft cannot place the update ({' '.join(str(error).split())[:200]}); "
-            "name the layers in target_modules"
-        ) from None
-    refuse_update_of_shared_weights(tuned, causal.name)
+    tuned = with_update(causal.model, causal.name, settings, tokens=sorted(causal.pieces.markers.values()))
     return CausalModel(tuned, causal.pieces, causal.name)
 
 

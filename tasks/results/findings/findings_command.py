@@ -31,8 +31,6 @@ class FindingsOptions(Options):
     """write the findings as Markdown"""
     json_: bool = False
     """print the findings as JSON"""
-    params: Annotated[str | None, READ] = None
-    """params.yaml whose section 'evaluation' says how intervals are made"""
 
 
 def run(options: FindingsOptions) -> None:
@@ -42,7 +40,6 @@ def run(options: FindingsOptions) -> None:
 
     from tasks.files.atomic_file import atomic_writer
     from tasks.language_model.settings import EvaluationSettings
-    from tasks.parameters.parameter_file import read_sections
     from tasks.results.findings.findings_beyond import beyond
     from tasks.results.findings.findings_claims import findings
     from tasks.results.findings.findings_comparison import Experiment
@@ -51,8 +48,6 @@ def run(options: FindingsOptions) -> None:
     from tasks.results.summary.summary_file import read_summary
 
     evaluation = EvaluationSettings()
-    if options.params:
-        evaluation = read_sections(options.params, ["evaluation"])["evaluation"]
     rows = read_summary(options.summary)
     experiment = Experiment(rows, Path(options.summary).parent / "scores", evaluation)
     claims, known, more = findings(experiment), findings(experiment, known=True), beyond(experiment)

@@ -8,7 +8,7 @@ from tasks.results.findings.findings_claims import Finding
 from tasks.results.findings.findings_comparison import Comparison
 from tasks.results.findings.findings_speech import Rate, SpokenDataset, System
 from tasks.results.grid import ABSENT, markdown, plain_grid, words
-from tasks.results.measures import ABOVE, BELOW
+from tasks.results.measure import ABOVE, BELOW
 from tasks.results.titles import technique_name
 
 _SIDES = {"for": "for", "against": "**against**", "open": "undecided"}

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tasks.records.cells import NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
-from tasks.results.measures import Row
+from tasks.results.measure import Row
 from tasks.results.summary.estimate import estimate, mean, over_seeds
 from tasks.results.tables import Line, Table, tables
 

@@ -1,7 +1,7 @@
 """Bring back the state that a number comes from: its code, parameters, dvc.lock, and the files that DVC's cache has.
 
 RUN is a name that 'palimpsest where-from' takes: a cell, a key, the id of an MLflow run, a stage or a report. The
-state goes into a new folder beside this checkout, a git worktree, so nothing here is touched; with --in-place it goes
+state goes into a new folder beside this checkout, a git worktree, so nothing here is touched; with --folder . it goes
 into this checkout, which must have no uncommitted changes. Files that are in no cache are named, with what makes
 them anew. Nothing is computed.
 
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from tasks.errors import CorpusError, ParameterError, ResourceError
+from tasks.errors import CorpusError, ResourceError
 from tasks.options import WRITE_FOLDER, Argument, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH
 from tasks.records.stage_report import kept_changes
@@ -41,9 +41,8 @@ class RestoreOptions(Options):
     run: Annotated[str, Argument(positional=True)]
     """cell, key, MLflow run id, stage, or name of a report"""
     folder: Annotated[str | None, WRITE_FOLDER] = None
-    """new folder to bring it back into (default: beside this checkout)"""
-    in_place: bool = False
-    """into this checkout, which must have no uncommitted changes"""
+    """new folder to bring it back into, or this checkout, which must have no uncommitted changes (default: a new one
+    beside this checkout)"""
     pull: bool = False
     """get files that are not here from DVC's remote"""
     json_: bool = False
@@ -52,10 +51,6 @@ class RestoreOptions(Options):
 
 def run(options: RestoreOptions) -> None:
     """Resolve the name, bring the state back, say what is there and what is not."""
-    if options.folder and options.in_place:
-        raise ParameterError(
-            f"--folder {options.folder!r} is a new folder, and --in-place this checkout; give one of them"
-        )
     origin = resolve(options.run)
     commit = origin["commit"]
     if not commit:
@@ -69,11 +64,12 @@ def run(options: RestoreOptions) -> None:
     lock, entries = _entries(origin)
     root = Path(git("rev-parse", "--show-toplevel").strip())
     folder = Path(options.folder or root.with_name(f"{root.name}-{(origin['changes'] or commit)[:10]}"))
-    with checked_out_here(commit) if options.in_place else new_worktree(commit, folder) as place:
+    is_here = folder.resolve() == root.resolve()
+    with checked_out_here(commit) if is_here else new_worktree(commit, folder) as place:
         if patch is not None:
             apply_changes(patch, place)
         try:
-            state = bring_back(place, entries, pull=options.pull, replace=not options.in_place)
+            state = bring_back(place, entries, pull=options.pull, replace=not is_here)
         except ResourceError as error:
             if lost is None:
                 raise

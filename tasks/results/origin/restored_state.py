@@ -93,7 +93,7 @@ def checked_out_here(commit: str) -> Iterator[Path]:
     if changes:
         raise CorpusError(
             f"this checkout has {len(changes)} changed files that are not committed, {changes[0][3:]!r} among them; "
-            "commit them, or leave out --in-place and get a folder of its own"
+            "commit them, or leave out --folder and get one of its own"
         )
     before = git("rev-parse", "--abbrev-ref", "HEAD").strip()
     before = git("rev-parse", "HEAD").strip() if before == "HEAD" else before

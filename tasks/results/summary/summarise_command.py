@@ -7,14 +7,13 @@ bootstrap over the scores that evaluation wrote. Word error rates of data sets w
 way with those of the recogniser alone, with the pretrained model and with Oracle.
 
 example:
-  palimpsest summarise --output results/summary.json
+  palimpsest summarise
 """
 
 from pathlib import Path
-from typing import Annotated
 
 from tasks.files.atomic_file import atomic_writer
-from tasks.options import READ, WRITE, Command, Options
+from tasks.options import Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, first_base, read_sections
 from tasks.records.cells import audited_cells, expected_cells
 from tasks.records.stage_report import write_json
@@ -27,29 +26,20 @@ SECTIONS = ("compare", "evaluation", "tuned_fillers")
 """Key paths of ``params.yaml`` that the stage reads."""
 
 
-class SummariseOptions(Options):
-    """What is read and written."""
-
-    params: Annotated[str, READ] = DEFAULT_PATH
-    """parameters of the experiment"""
-    output: Annotated[str, WRITE] = SUMMARY_FILE
-    """the rows as JSON, one per cell, and beside it as Markdown; the folders 'reports' and 'scores' lie there too"""
-
-
-def run(options: SummariseOptions) -> None:
+def run(_: Options) -> None:
     """Read the reports, write the rows and the table, print the table."""
-    settings = read_sections(options.params, SECTIONS)
+    settings = read_sections(DEFAULT_PATH, SECTIONS)
     cells, tuned = expected_cells(settings["compare"]), settings["tuned_fillers"]
     bases = {name: first_base(name, tuned) for cell in cells if (name := str(cell.filler)) in tuned}
     audited = audited_cells(settings["compare"])
     concluded = settings["compare"].conclusions
-    folder = Path(options.output).parent
+    folder = Path(SUMMARY_FILE).parent
     rows = summary_rows(cells, folder / "reports", folder / "scores", settings["evaluation"], bases, audited, concluded)
-    write_json(options.output, rows)
-    with atomic_writer(Path(options.output).with_suffix(".md")) as stream:
+    write_json(SUMMARY_FILE, rows)
+    with atomic_writer(Path(SUMMARY_FILE).with_suffix(".md")) as stream:
         stream.write(document(rows))
     print_tables(rows)
-    print(f"{len(rows)} cells in {options.output}")
+    print(f"{len(rows)} cells in {SUMMARY_FILE}")
 
 
-COMMAND = Command(SummariseOptions, run, lambda: SECTIONS)
+COMMAND = Command(Options, run, lambda: SECTIONS)

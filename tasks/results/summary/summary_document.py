@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from tasks.results.grid import Grid, markdown, terminal_table
 from tasks.results.leakage import leak_grid
-from tasks.results.measures import ABOVE, BELOW, DOCUMENT, OTHER_PROTOCOL, TERMINAL, Row, measures_of
+from tasks.results.measure import ABOVE, BELOW, DOCUMENT, OTHER_PROTOCOL, TERMINAL, Row
+from tasks.results.measures import measures_of
 from tasks.results.tables import Table, class_grids, measure_grid, tables
 
 SHOWN_TABLES = 2

@@ -9,7 +9,8 @@ from typing import Any
 
 from tasks.errors import CorpusError
 from tasks.records.cell import Cell
-from tasks.results.measures import MLFLOW_TABLE, measures_of
+from tasks.results.measure import MLFLOW_TABLE
+from tasks.results.measures import measures_of
 
 SUMMARY_FILE = "results/summary.json"
 """Where the rows of an experiment lie."""

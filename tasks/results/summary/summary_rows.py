@@ -35,7 +35,8 @@ from tasks.records.cells import (
 from tasks.records.run_key import lineage_of, run_key
 from tasks.records.stage_report import read_report
 from tasks.results.leakage import row_of
-from tasks.results.measures import Measure, at_path, measures
+from tasks.results.measure import Measure, at_path
+from tasks.results.measures import measures
 from tasks.results.summary.comparisons import Comparisons, WordErrorComparisons
 
 

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
-from tasks.results.measures import MLFLOW, measures, measures_of
+from tasks.results.measure import MLFLOW
+from tasks.results.measures import measures, measures_of
 
 CURVES = ("train_loss", "valid_loss", "valid_perplexity", "learning_rate")
 """Curves that a training report holds: losses in nats a target."""

@@ -15,9 +15,8 @@ example:
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
-from tasks.options import READ, WRITE, Command, Options
+from tasks.options import Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
 from tasks.records.stage_report import write_json
 from tasks.results.summary.summary_file import SUMMARY_FILE, read_summary
@@ -28,25 +27,14 @@ from tasks.results.tracking.run_record import run_records
 SUMMARY = "bring MLflow to the state of the reports"
 
 
-class PublishOptions(Options):
-    """What is read and written."""
-
-    params: Annotated[str, READ] = DEFAULT_PATH
-    """parameters; the section 'tracking' says where MLflow's store is"""
-    summary: Annotated[str, READ] = SUMMARY_FILE
-    """rows of 'palimpsest summarise', beside them the folder 'reports'"""
-    output: Annotated[str | None, WRITE] = None
-    """write how many runs there are and their keys, as JSON"""
-
-
-def run(options: PublishOptions) -> None:
-    """Publish every row of the summary."""
-    settings = read_sections(options.params, ["tracking"])["tracking"]
-    rows, reports = read_summary(options.summary), Path(options.summary).parent / "reports"
+def run(_: Options) -> None:
+    """Publish every row of the summary, and write how many runs there are and their keys."""
+    settings = read_sections(DEFAULT_PATH, ["tracking"])["tracking"]
+    rows, folder = read_summary(SUMMARY_FILE), Path(SUMMARY_FILE).parent
+    reports = folder / "reports"
     models, problems = released_models(rows, reports)
     result = publish(run_records(rows, reports, settings), settings, models)
-    if options.output:
-        write_json(options.output, {"runs": len(rows), "keys": [row["key"] for row in rows]})
+    write_json(folder / "published.json", {"runs": len(rows), "keys": [row["key"] for row in rows]})
     superseded = f", {result.superseded} earlier superseded" if result.superseded else ""
     print(
         f"{len(rows)} runs in {result.uri}, experiment {settings.experiment}: {result.created} created, "
@@ -63,4 +51,4 @@ def run(options: PublishOptions) -> None:
         print(f"warning: {problem}", file=sys.stderr)
 
 
-COMMAND = Command(PublishOptions, run)
+COMMAND = Command(Options, run)

@@ -22,19 +22,7 @@ from tasks.errors import CorpusError, SpeechError
 from tasks.language_model.normalisation import normalise
 from tasks.languages.labelled_words import labels_of
 from tasks.speech.audio.audio_file import audio_facts
-
-PROBLEMS_SHOWN = 100
-"""A manifest of a folder that was moved has as many problems as lines; nobody reads more than this."""
-
-
-def problem_list(problems: Sequence[str], what: str = "problems") -> str:
-    """The problems one behind the other, and how many there are (of ``what``) where it is more than one."""
-    shown = "; ".join(problems[:PROBLEMS_SHOWN])
-    if len(problems) == 1:
-        return shown
-    more = f"; and {len(problems) - PROBLEMS_SHOWN} more" if len(problems) > PROBLEMS_SHOWN else ""
-    return f"{len(problems)} {what}: {shown}{more}"
-
+from tasks.speech.audio.utterance_lines import problem_list
 
 _REQUIRED_KEYS = ("utterance_id", "audio", "text")
 

@@ -33,7 +33,7 @@ from tasks.speech.audio.manifest import (
 )
 from tasks.speech.audio.published_speech import find_recording
 from tasks.speech.audio.settings import KaldiSpeech, ParquetSpeech, TimedLinesSpeech
-from tasks.speech.rescoring.nbest_lists import fail_with_problems, read_json_lines
+from tasks.speech.audio.utterance_lines import fail_with_problems, read_json_lines
 
 _ENDINGS = (".wav", ".flac", ".mp3")
 _ROWS = 64

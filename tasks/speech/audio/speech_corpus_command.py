@@ -23,7 +23,7 @@ Examples:
   palimpsest speech-corpus --set kind=timed_lines --set source=miami.jsonl --set recordings=audio --output speech/miami
   palimpsest speech-corpus --set kind=parquet --set source=ascend/test-00000-of-00001.parquet --output speech/ascend
   palimpsest speech-corpus --set kind=synthetic --set source=test.txt --set synthesis.sentences=500 --output speech/test
-  palimpsest speech-corpus --params params.yaml --section speech.corpora.chat.test --output speech/test
+  palimpsest speech-corpus --params params.yaml --name speech.corpora.chat.test --output speech/test
 """
 
 import os
@@ -176,7 +176,7 @@ COMMAND = StageCommand(
     stage=speech_corpus,
     settings=SpeechSettings,
     files=SpeechCorpusFiles,
-    section="{section}",
+    section="{name}",
     cell_of_name=_cell_of,
     named_settings=lambda section: {"kind": "manifest"},
     # A folder of recordings is large, and what is read of it is not written to.

@@ -39,12 +39,10 @@ class FuseFiles(FusedFiles):
     """encoded speech to decode"""
     test_manifest: Annotated[str, READ]
     """manifest or n-best lists with the references of --test"""
-    source_model: Annotated[str | None, READ_MODEL] = None
-    """language model of the recogniser's own training text, for fusion.internal_lm=density_ratio"""
-    source_text: Annotated[str | None, READ] = None
-    """the recogniser's own training text, for fusion.internal_lm=lodr"""
+    source: Annotated[str | None, READ_MODEL] = None
+    """the recogniser's own training text, for fusion.internal_lm=lodr; a language model of it, for density_ratio"""
     output: Annotated[str, WRITE]
-    """n-best lists to write (JSON lines): private"""
+    """n-best lists to write (JSON lines), beside them their errors, aligned, with the ending .errors.txt: private"""
 
 
 def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: ResourceSettings) -> Report:
@@ -65,20 +63,19 @@ def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: Resour
 
 def _check(files: FuseFiles, settings: FusionSettings) -> None:
     """Hold that the options belong together."""
-    files.check_model(settings.limited, "dev", "dev_manifest", "source_model", "source_text")
+    files.check_model(settings.limited, "dev", "dev_manifest", "source")
     if not files.model:
         return
     if not (files.dev and files.dev_manifest):
         raise ParameterError("--model needs --dev and --dev-manifest: the weights are found on dev, never on test")
-    for name, kind in (("source_model", "density_ratio"), ("source_text", "lodr")):
-        option = f"--{name.replace('_', '-')}"
-        given = getattr(files, name) is not None
-        if settings.internal_lm == kind and not given:
-            raise ParameterError(f"internal_lm {kind!r} needs {option}; give it, or another internal_lm")
-        if given and settings.internal_lm != kind:
-            raise ParameterError(
-                f"{option} belongs to internal_lm {kind!r}, and it is {settings.internal_lm!r}; leave it out"
-            )
+    needed = settings.internal_lm in ("density_ratio", "lodr")
+    if needed and not files.source:
+        raise ParameterError(f"internal_lm {settings.internal_lm!r} needs --source; give it, or another internal_lm")
+    if files.source and not needed:
+        raise ParameterError(
+            f"--source belongs to internal_lm 'density_ratio' or 'lodr', and it is {settings.internal_lm!r}; "
+            "leave it out"
+        )
 
 
 def _line(measured: Mapping[str, Any]) -> str:

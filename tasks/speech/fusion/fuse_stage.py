@@ -12,6 +12,7 @@ from tasks.errors import SpeechError
 from tasks.language_model.causal_lm.next_words import WholeWords
 from tasks.language_model.language_models import open_language_model
 from tasks.settings.checks import as_plain
+from tasks.speech.audio.utterance_lines import given_languages
 from tasks.speech.fusion.completed_words import CompletedWords
 from tasks.speech.fusion.prefix_score import (
     PrefixScore,
@@ -33,7 +34,8 @@ from tasks.speech.rescoring.settings import FuseSettings, FusionSettings, Search
 from tasks.speech.search.beam_search import recognise
 from tasks.speech.search.predictor_states import Hypothesis
 from tasks.speech.word_errors.error_counts_file import measure_errors
-from tasks.speech.word_errors.references import check_overlap, given_languages, measure_overlap, read_references
+from tasks.speech.word_errors.references import check_overlap, measure_overlap, read_references
+from tasks.speech.word_errors.word_error_rate_command import listing_beside
 from tasks.speech.word_errors.word_errors import count_errors
 
 if TYPE_CHECKING:
@@ -93,7 +95,8 @@ def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
         }
         given = given_languages(files.test_manifest, units.languages)
         measured |= token_language_numbers(test.references, given, told, units.languages)
-    measured |= measure_errors(files.count(test.references, texts, groups), settings.word_errors)
+    errors = files.count(test.references, texts, groups, listing_beside(files.output))
+    measured |= measure_errors(errors, settings.word_errors)
     write_nbest(files.output, _as_nbest(test, lists, recogniser, measured.get("model_vocabulary_hash")))
     return measured | {
         "audio_seconds": test.encoded.total_seconds,
@@ -126,9 +129,9 @@ class _Parts:
         self.internal: PrefixScore | None = None
         match settings.internal_lm:
             case "density_ratio":
-                self.internal, _ = self._score(str(files.source_model))
+                self.internal, _ = self._score(str(files.source))
             case "lodr":
-                lines = list(read_lines(str(files.source_text)))
+                lines = list(read_lines(str(files.source)))
                 self.internal = unit_bigram(recogniser.units.encode_all(lines), recogniser.units.blank)
             case "zero_encoder":
                 self.internal = ZeroEncoder()

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from tasks.speech.word_errors.references import placed_languages
+from tasks.speech.audio.utterance_lines import placed_languages
 from tasks.speech.word_errors.word_errors import EQUAL, align_words
 
 

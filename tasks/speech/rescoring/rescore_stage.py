@@ -30,6 +30,7 @@ from tasks.speech.rescoring.nbest_lists import NbestList, check_vocabulary, expe
 from tasks.speech.rescoring.settings import RescoreSettings, RescoringSettings
 from tasks.speech.word_errors.error_counts_file import measure_errors, shown_rate
 from tasks.speech.word_errors.references import check_overlap, measure_overlap, read_references
+from tasks.speech.word_errors.word_error_rate_command import listing_beside
 from tasks.speech.word_errors.word_errors import count_errors, paired_difference, refuse_unknown_ids
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def _numbers(files: "RescoreFiles", chosen: RescoreSettings, threads: int, open_
         overlap = measure_overlap(references.values(), files.training_text)
         check_overlap(overlap, settings)
     rescored = rescore(test, dev, files.model, settings, open_model, files.vocabulary_hash)
-    errors = files.count(references, rescored.chosen, groups)
+    errors = files.count(references, rescored.chosen, groups, listing_beside(files.output))
     baseline = count_errors(references, rescored.first_best, groups)
     bonus_alone = count_errors(references, rescored.bonus_alone, groups)
     if files.output:

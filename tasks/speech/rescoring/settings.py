@@ -196,6 +196,8 @@ class WhisperSettings(Settings):
     """Longest recording that is accepted; what is longer than Whisper's 30 s is cut into windows at quiet places."""
     batch_size: int = Field(default=4, ge=1)
     """Windows that are decoded at once, of similar length."""
+    vocabulary: str | None = Field(default=None, exclude_if=lambda path: path is None)
+    """The ``.tiktoken`` file that belongs to a ``.pt`` file; ``null``: that of the installed package openai-whisper."""
 
     @model_validator(mode="after")
     def _check_nbest(self) -> "WhisperSettings":

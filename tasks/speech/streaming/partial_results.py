@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from tasks.corpora.text_lines import write_lines
 from tasks.errors import SpeechError
 from tasks.language_model.normalisation import normalise
-from tasks.speech.rescoring.nbest_lists import fail_with_problems, read_json_lines
+from tasks.speech.audio.utterance_lines import fail_with_problems, read_json_lines
 from tasks.speech.word_errors.word_errors import mixed_units
 
 

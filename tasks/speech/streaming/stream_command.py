@@ -25,7 +25,7 @@ from tasks.records.stage_report import Report
 from tasks.settings.base import Settings
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.settings import SearchSettings, WordErrorSettings
-from tasks.speech.word_errors.word_error_rate_command import ErrorFiles
+from tasks.speech.word_errors.word_error_rate_command import ErrorFiles, listing_beside
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,11 +61,12 @@ class StreamFiles(ErrorFiles):
     encoded: Annotated[str | None, READ] = None
     """encoded speech to decode"""
     output: Annotated[str | None, WRITE] = None
-    """partial results to write (JSON lines): private"""
+    """partial results to write (JSON lines), beside them the errors of the whole ones, aligned, with the ending
+    .errors.txt: private"""
 
 
 def stream(settings: StreamSettings, files: StreamFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Decode, hold back, measure; ``--errors`` and ``--counts`` are those of the whole results."""
+    """Decode, hold back, measure; ``--counts`` are those of the whole results."""
     from tasks.speech.streaming.partial_results import committed, held_back, partial, read_partials, write_partials
     from tasks.speech.word_errors.error_counts_file import error_warnings, measure_errors
     from tasks.speech.word_errors.references import read_references
@@ -89,9 +90,8 @@ def stream(settings: StreamSettings, files: StreamFiles, cell: Cell, resources: 
         texts, synthetic = _decoded(recogniser, speech, settings), speech.synthetic
     if files.output:
         write_partials(files.output, texts)
-    whole = measure_errors(
-        files.count(references, {name: of[-1][1] for name, of in texts.items()}, groups), settings.word_errors
-    )
+    ends = {name: of[-1][1] for name, of in texts.items()}
+    whole = measure_errors(files.count(references, ends, groups, listing_beside(files.output)), settings.word_errors)
     partials = {name: [partial(*each) for each in of] for name, of in texts.items()}
     by_words: dict[str, Any] = {}
     for words in (*settings.held_back, None):

@@ -164,7 +164,7 @@ def load_whisper(model: str, vocabulary: str | None = None) -> WhisperRecogniser
     if model.endswith(_CHECKPOINT_ENDINGS):
         found = _from_checkpoint(model, vocabulary)
     elif vocabulary is not None:
-        raise ParameterError(f"--vocabulary {vocabulary!r} is for a checkpoint (.pt); a folder has its own tokenizer")
+        raise ParameterError(f"vocabulary {vocabulary!r} is for a checkpoint (.pt); a folder has its own tokenizer")
     else:
         found = _from_folder(model)
     if torch.cuda.is_available():
@@ -193,8 +193,8 @@ def _published_ranks(end: int) -> str:
         return locate_model(_PUBLISHED_RANKS.format(name))
     except ModelError:
         raise ModelError(
-            f"an original checkpoint has no vocabulary; name its file with --vocabulary {name}.tiktoken, or install "
-            "OpenAI's package, which has it, with 'pip install --no-deps openai-whisper'"
+            f"an original checkpoint has no vocabulary; name its file with --set vocabulary={name}.tiktoken, or "
+            "install OpenAI's package, which has it, with 'pip install --no-deps openai-whisper'"
         ) from None
 
 

@@ -1,7 +1,7 @@
 """Decode recordings with Whisper to n-best lists, which 'palimpsest rescore' chooses from with a language model.
 
 The model is a name on the hub (openai/whisper-tiny.en), a folder, package:NAME/PATH, or an original checkpoint of
-OpenAI's (tiny.en.pt; its vocabulary comes from --vocabulary or the installed package openai-whisper). Scores are
+OpenAI's (tiny.en.pt; its vocabulary is a setting, or comes from the installed package openai-whisper). Scores are
 log-probabilities in nats, corrected for the length as in Whisper's own code: the mean over the pieces of a hypothesis,
 times the pieces of the best one. Hypotheses that differ in case and punctuation only are one. Whisper writes numbers
 in digits and abbreviates titles: --set no_digits=true makes it spell numbers out; "Mr." stays, and is counted.
@@ -9,7 +9,7 @@ Recordings longer than 30 s are cut where it is quiet, and named in the report. 
 
 examples:
   palimpsest whisper-nbest --manifest test/manifest.jsonl --model openai/whisper-tiny.en --output test.jsonl.gz
-  palimpsest whisper-nbest --manifest test/manifest.jsonl --model tiny.en.pt --vocabulary gpt2.tiktoken \\
+  palimpsest whisper-nbest --manifest test/manifest.jsonl --model tiny.en.pt --set vocabulary=gpt2.tiktoken \\
       --set no_digits=true --output test.jsonl.gz
 """
 
@@ -37,8 +37,6 @@ class WhisperFiles(StageFiles):
     """recordings: a file of JSON lines"""
     model: Annotated[str, READ_MODEL]
     """Whisper model: hub name, folder, package:NAME/PATH or .pt file"""
-    vocabulary: Annotated[str | None, READ] = None
-    """.tiktoken file that belongs to a .pt file"""
     output: Annotated[str, WRITE]
     """lists to write: .jsonl or .jsonl.gz"""
 
@@ -54,7 +52,7 @@ def whisper_nbest(settings: WhisperSettings, files: WhisperFiles, cell: Cell, re
     from tasks.speech.whisper.recogniser import load_whisper
     from tasks.speech.whisper.transcription import transcribe
 
-    recogniser = load_whisper(files.model, files.vocabulary)
+    recogniser = load_whisper(files.model, settings.vocabulary)
     transcripts = transcribe(recogniser, utterances, settings)
     write_nbest(files.output, transcripts.lists)
     synthetic = any(utterance.synthetic for utterance in utterances)
@@ -124,5 +122,6 @@ COMMAND = StageCommand(
     files=WhisperFiles,
     section={},
     labels=("dataset",),
+    files_of_settings=lambda settings: [settings.vocabulary] if settings.vocabulary else [],
     every_core=True,
 )

@@ -9,8 +9,6 @@ The references are masked like any other text: 'palimpsest reference-text' write
 The languages of their words are told from the references, or stand in the manifest (``languages``).
 """
 
-import re
-from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,13 +18,13 @@ import numpy as np
 
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
 from tasks.errors import SpeechError
-from tasks.language_model.evaluation.reference_text import FARTHEST, distance_behind, placed_words, reference_text_of
+from tasks.language_model.evaluation.reference_text import FARTHEST, distance_behind, reference_text_of
 from tasks.language_model.normalisation import normalise
-from tasks.languages.labelled_words import labels_of, letter_names
 from tasks.languages.mixing import spoken, switch_points
 from tasks.languages.segmentation import divider
 from tasks.languages.word_languages import MIXED, WordLanguages
-from tasks.speech.rescoring.nbest_lists import fail_with_problems, read_json_lines, read_nbest
+from tasks.speech.audio.utterance_lines import fail_with_problems, given_languages, placed_languages, read_json_lines
+from tasks.speech.rescoring.nbest_lists import read_nbest
 from tasks.speech.rescoring.settings import OverlapLimits
 from tasks.speech.word_errors.word_errors import (
     BEHIND,
@@ -200,29 +198,3 @@ def _by_language(tags: Sequence[str | None], languages: Sequence[str]) -> dict[s
         "lines in one language": np.full(len(tags), len(counts) < 2),
         "mixed lines": np.full(len(tags), len(counts) > 1),
     }
-
-
-def given_languages(path: str | Path, languages: Sequence[str]) -> dict[str, list[str | None]]:
-    """By utterance id, the language of each white-space word of the text, ``mixed``, ``name`` or ``None``, where a line
-    of a manifest or of n-best lists has ``languages``. Raises ``SpeechError`` where these do not fit the words."""
-    read: dict[str, tuple[list[str], list[str | None]]] = {}
-    problems = []
-    for number, record in read_json_lines(path):
-        if isinstance(record, str) or record.get("languages") is None:
-            continue
-        text = str(record.get("text", record.get("reference")))
-        labels = labels_of(text, record["languages"])
-        if labels is None:
-            problems.append(f"line {number}: 'languages' needs a letter or code for each of {len(text.split())} words")
-        else:
-            read[record["utterance_id"]] = text.split(), labels
-    fail_with_problems(path, problems)
-    names = letter_names(list(read.values()), languages)
-    return {name: [names.get(label or "") for label in labels] for name, (_, labels) in read.items()}
-
-
-def placed_languages(text: str, languages: Sequence[str | None]) -> tuple[list[str], list[str | None]]:
-    """The normalised words of a text, and of each the language of the white-space word that it was part of."""
-    starts = [match.start() for match in re.finditer(r"\S+", text)]
-    placed = placed_words(text)
-    return [word.word for word in placed], [languages[bisect_right(starts, word.start) - 1] for word in placed]

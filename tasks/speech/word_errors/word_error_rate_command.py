@@ -17,9 +17,11 @@ examples:
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from tasks.command import StageCommand, StageFiles
+from tasks.files.atomic_file import is_pipe_or_device
 from tasks.options import READ, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
@@ -38,8 +40,6 @@ class ErrorFiles(StageFiles):
     sidecar: Annotated[str | None, READ] = None
     """sidecar of the references, or folder with one for each technique, TECHNIQUE.jsonl or TECHNIQUE/sidecar.jsonl:
     what it masks is measured apart"""
-    errors: Annotated[str | None, WRITE] = None
-    """file to write the errors to, aligned, to read by eye: private"""
     counts: Annotated[str | None, WRITE] = None
     """file to write the errors of each utterance to: ids and numbers, to compare systems"""
 
@@ -52,18 +52,23 @@ class ErrorFiles(StageFiles):
         return {**masked, **(language_groups(references, settings.languages, path) if settings.languages else {})}
 
     def count(
-        self, references: Mapping[str, str], hypotheses: Mapping[str, str], groups: "WordGroups"
+        self, references: Mapping[str, str], hypotheses: Mapping[str, str], groups: "WordGroups", listing: str | None
     ) -> "UtteranceErrors":
-        """The errors of each utterance, written where files are named for them."""
+        """The errors of each utterance, written where files are named for them; ``listing``: aligned, with words."""
         from tasks.speech.word_errors.error_counts_file import write_errors, write_listing
         from tasks.speech.word_errors.word_errors import count_errors
 
         errors = count_errors(references, hypotheses, groups)
-        if self.errors:
-            write_listing(self.errors, errors, references, hypotheses, groups)
+        if listing:
+            write_listing(listing, errors, references, hypotheses, groups)
         if self.counts:
             write_errors(self.counts, errors)
         return errors
+
+
+def listing_beside(output: str | None) -> str | None:
+    """Where errors are listed that were made in ``output``: beside it, with the ending ``.errors.txt``."""
+    return None if output is None or is_pipe_or_device(output) else str(Path(output).with_suffix(".errors.txt"))
 
 
 class WordErrorFiles(ErrorFiles):
@@ -73,6 +78,8 @@ class WordErrorFiles(ErrorFiles):
     """manifest or n-best lists: what was said"""
     hypotheses: Annotated[str, READ]
     """JSON lines with text, or n-best lists: what was recognised"""
+    errors: Annotated[str | None, WRITE] = None
+    """file to write the errors to, aligned, to read by eye: private"""
 
 
 def word_error_rate(
@@ -84,7 +91,7 @@ def word_error_rate(
 
     references, hypotheses = read_references(files.references), read_hypotheses(files.hypotheses)
     groups = files.word_groups(references, files.references, settings)
-    measured = measure_errors(files.count(references, hypotheses, groups), settings)
+    measured = measure_errors(files.count(references, hypotheses, groups, files.errors), settings)
     return Report(measured, error_warnings(measured), settings.seed, "\n".join(error_lines(measured)))
 
 

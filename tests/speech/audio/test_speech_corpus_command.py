@@ -84,7 +84,7 @@ def test_a_section_of_params_can_be_synthetic_speech(tmp_path):
     params = Path(__file__).parents[3] / "params.yaml"
     name = next(iter(yaml.safe_load(params.read_text())["speech"]["corpora"]))
     (tmp_path / "text.txt").write_text("Tom said that he would come.\nHe came at 7.\n")
-    options = ["--params", params, "--section", f"speech.corpora.{name}.test", "--report", tmp_path / "report.json"]
+    options = ["--params", params, "--name", f"speech.corpora.{name}.test", "--report", tmp_path / "report.json"]
     assert speech_corpus("--set", f"source={tmp_path}/text.txt", "--output", tmp_path / "out", *options) == 0
     [utterance] = read_manifest(tmp_path / "out" / "manifest.jsonl")
     assert (utterance.utterance_id, utterance.synthetic) == ("test-0000001", True)

@@ -110,8 +110,8 @@ def test_the_same_command_gives_the_same_bytes(speech, tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        ["--set", "fusion.internal_lm=lodr", "--source-text", "{}/text.txt"],
-        ["--set", "fusion.internal_lm=density_ratio", "--source-model", "{}/words"],
+        ["--set", "fusion.internal_lm=lodr", "--source", "{}/text.txt"],
+        ["--set", "fusion.internal_lm=density_ratio", "--source", "{}/words"],
     ],
     ids=["lodr", "density_ratio"],
 )
@@ -259,8 +259,8 @@ def test_a_text_without_a_word_has_no_units(speech, tmp_path, capsys):
         (["--vocabulary-hash", "00000000"], True, "and the recogniser's partner has 00000000"),
         (["--model", "{}/words"], False, "the weights are found on dev"),
         (["--set", "fusion.maximum_shared_sentences=0.5"], True, "give --training-text FILE"),
-        (["--set", "fusion.internal_lm=lodr"], True, "needs --source-text"),
-        (["--source-model", "x"], True, "belongs to internal_lm 'density_ratio'"),
+        (["--set", "fusion.internal_lm=lodr"], True, "needs --source;"),
+        (["--source", "x"], True, "belongs to internal_lm 'density_ratio' or 'lodr'"),
         (["--set", "search.beam_width=0"], True, "search.beam_width"),
         (["--test-manifest", "{}/dev.jsonl"], True, "5 utterances of"),
     ],

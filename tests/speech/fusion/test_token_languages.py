@@ -2,8 +2,9 @@ import json
 
 import pytest
 
+from tasks.speech.audio.utterance_lines import given_languages
 from tasks.speech.fusion.token_languages import token_language_numbers
-from tasks.speech.word_errors.references import given_languages, read_references
+from tasks.speech.word_errors.references import read_references
 
 
 def test_recognised_words_count_where_their_language_is_known(tmp_path):

@@ -81,6 +81,6 @@ def test_the_section_of_params_names_source_and_draw(source, tmp_path, monkeypat
     part = {"source": source.name, "utterances": 2}
     document["speech"]["nbest"] = {"mail": {"dev": part, "test": part}}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(document))
-    section = ["--params", "params.yaml", "--section", "speech.nbest.mail.test"]
+    section = ["--params", "params.yaml", "--name", "speech.nbest.mail.test"]
     assert main(["check-nbest", *section]) == 0
     assert capsys.readouterr().out.startswith("2 of ")

@@ -33,8 +33,8 @@ def files(tmp_path):
 
 
 def test_numbers_by_hand(files, tmp_path):
-    counts, errors, output, report = (str(tmp_path / name) for name in ("c.tsv", "e.txt", "o.jsonl", "r.json"))
-    written = ["--counts", counts, "--errors", errors, "--output", output, "--report", report]
+    counts, errors, output, report = (str(tmp_path / name) for name in ("c.tsv", "o.errors.txt", "o.jsonl", "r.json"))
+    written = ["--counts", counts, "--output", output, "--report", report]
     assert main(["rescore", *files, *written]) == 0
     found = json.loads(Path(report).read_text(encoding="utf-8"))["measured"]
     # Three times 6 and three times 5 words; the recogniser alone has one wrong in each of 6 utterances.

@@ -66,7 +66,7 @@ def test_lists_of_all_utterances(folder, manifest, tmp_path, capsys):
         (["--model", "./nowhere"], "model folder './nowhere' does not exist"),
         (["--model", "./nowhere.pt"], "model file './nowhere.pt' does not exist"),
         (["--model", "package:no_such_package/tiny.en.pt"], "the package 'no_such_package' is not installed"),
-        (["--vocabulary", "x.tiktoken"], "is for a checkpoint (.pt)"),
+        (["--set", "vocabulary=x.tiktoken"], "is for a checkpoint (.pt)"),
         (["--manifest", "nowhere.jsonl"], "manifest 'nowhere.jsonl' does not exist"),
     ],
 )
