@@ -37,7 +37,7 @@ JUDGE = "evaluate-masking --technique allow_list --errors o.txt --gold "
 RESCORE = "rescore --model model --dev dev.jsonl --output o.jsonl --nbest "
 TRAIN = "train-tagger --set kind=crf --set embeddings=null --set iterations=2 --output o --labelled "
 GENERATE = "generate-labelled --output o "
-PARAMS = "cells --output o.ok --params x"
+PARAMS = "cells --params x"
 READERS = {
     "mask": MASK, "fill": FILL, "perplexity": PERPLEXITY, "adapt": ADAPT, "preview": PREVIEW, "count-words": COUNT,
     "pretrain": PRETRAIN,
@@ -605,8 +605,8 @@ CASES += [
 CASES += [
     Case("params.yaml: empty", PARAMS, "", 1, "must hold sections"),
     Case("params.yaml: a list", PARAMS, "- 1\n", 1, "must hold sections"),
-    Case("params.yaml: not there", "cells --output o.ok --params nope", None, 1, "'nope' does not exist"),
-    Case("params.yaml: a folder", "cells --output o.ok --params folder", None, 1, "'folder' is a folder"),
+    Case("params.yaml: not there", "cells --params nope", None, 1, "'nope' does not exist"),
+    Case("params.yaml: a folder", "cells --params folder", None, 1, "'folder' is a folder"),
     Case("params.yaml: ten thousand brackets", PARAMS, "a: " + "[" * 10_000, 1, "x"),
     Case("params.yaml: a billion laughs", PARAMS, "a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n", 1, "unknown key"),
     Case("plan: outside of a project", "plan", None, 1, "dvc.yaml"),
