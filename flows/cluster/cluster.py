@@ -39,6 +39,8 @@ class Cluster:
         self._folder = folder.absolute()
         self._private: frozenset[str] = frozenset()
         self._remote: Any = None
+        self._serving: list[threading.Thread] = []
+        self._is_closing = threading.Event()
         self.ran_on: dict[str, str] = {}
         """Of each stage whose command has ended well, a line that names the node."""
         self._sockets = tempfile.TemporaryDirectory(prefix="palimpsest-")
@@ -59,6 +61,10 @@ class Cluster:
         import ray
 
         self._listener.close()
+        self._is_closing.set()
+        # Ray crashes under a thread that waits for it while it shuts down.
+        for thread in self._serving:
+            thread.join(10 * _LOOK_SECONDS)
         ray.shutdown()  # ends what is left of this run
         self._sockets.cleanup()
 
@@ -68,7 +74,9 @@ class Cluster:
                 connection = self._listener.accept()
             except OSError:  # closed
                 return
-            threading.Thread(target=self._serve, args=(connection,), name="stage on a node", daemon=True).start()
+            thread = threading.Thread(target=self._serve, args=(connection,), name="stage on a node", daemon=True)
+            self._serving.append(thread)
+            thread.start()
 
     def _serve(self, connection: Connection) -> None:
         with connection, suppress(EOFError, OSError):
@@ -105,7 +113,7 @@ class Cluster:
         def wait(running: list[Any]) -> tuple[list[Any], list[Any]]:
             """What has ended, and what runs or waits for a machine, for as long as that makes sense."""
             ended, running = ray.wait(running, timeout=_LOOK_SECONDS)
-            if connection.poll():
+            if connection.poll() or self._is_closing.is_set():
                 raise EOFError
             if not ended:
                 self._refuse_without_room(needs, amounts, f"{LOST}: ")
