@@ -92,7 +92,7 @@ def file_state(file: str) -> tuple[int, int, int]:
 def forkable(command: str) -> list[str] | None:
     """``arguments_of`` a command; ``None`` too where what a fork has of our code is no longer what is there."""
     arguments = arguments_of(command)
-    if any(file_state(file) != state or not state[0] for file, state in imported.items()):
+    if arguments is None or any(file_state(file) != state or not state[0] for file, state in imported.items()):
         return None
     return arguments
 

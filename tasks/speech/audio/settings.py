@@ -153,7 +153,7 @@ class SyntheticSpeech(Settings):
     synthesis: SynthesisSettings = SynthesisSettings()
 
 
-SpeechSettings = Annotated[
+RecordedSpeech = (
     ManifestSpeech
     | LibriSpeech
     | WallStreetJournalSpeech
@@ -161,7 +161,6 @@ SpeechSettings = Annotated[
     | KaldiSpeech
     | TimedLinesSpeech
     | ParquetSpeech
-    | SyntheticSpeech,
-    Field(discriminator="kind"),
-]
+)
+SpeechSettings = Annotated[RecordedSpeech | SyntheticSpeech, Field(discriminator="kind")]
 """Recordings with their words, by ``kind``."""

@@ -40,8 +40,8 @@ from tasks.settings.resources import ResourceSettings
 from tasks.speech.audio.settings import (
     KaldiSpeech,
     LibriSpeech,
-    ManifestSpeech,
     ParquetSpeech,
+    RecordedSpeech,
     SmsWsjSpeech,
     SpeechSettings,
     SyntheticSpeech,
@@ -54,16 +54,6 @@ if TYPE_CHECKING:
 
 SUMMARY = "bring recordings in: a checked manifest of published, own or synthetic speech"
 
-Recorded = (
-    ManifestSpeech
-    | LibriSpeech
-    | WallStreetJournalSpeech
-    | SmsWsjSpeech
-    | KaldiSpeech
-    | TimedLinesSpeech
-    | ParquetSpeech
-)
-
 
 class SpeechCorpusFiles(StageFiles):
     """Where recordings and manifest go; where they come from is a setting."""
@@ -73,7 +63,7 @@ class SpeechCorpusFiles(StageFiles):
 
 
 def speech_corpus(
-    settings: Recorded | SyntheticSpeech, files: SpeechCorpusFiles, cell: Cell, resources: ResourceSettings
+    settings: RecordedSpeech | SyntheticSpeech, files: SpeechCorpusFiles, cell: Cell, resources: ResourceSettings
 ) -> Report:
     """Write the manifest.
 
@@ -118,7 +108,7 @@ def speech_corpus(
     return report
 
 
-def _read(settings: Recorded, segments: Path) -> "Recordings":
+def _read(settings: RecordedSpeech, segments: Path) -> "Recordings":
     from tasks.speech.audio.manifest import Recordings, read_manifest
     from tasks.speech.audio.published_speech import read_librispeech, read_sms_wsj, read_wsj_speech
     from tasks.speech.audio.segmented_speech import read_kaldi, read_parquet_speech, read_timed_lines
