@@ -215,8 +215,15 @@ def environment() -> dict[str, Any]:
         "packages": packages,
         "processor": _processor_name(),
         "cores": os.cpu_count(),
+        "gpu": _gpu_name(),
         "system": platform.system(),
     }
+
+
+def _gpu_name() -> str | None:
+    """Of the card that PyTorch computes on, where the stage has loaded PyTorch."""
+    torch = sys.modules.get("torch")
+    return torch.cuda.get_device_name() if torch is not None and torch.cuda.is_available() else None
 
 
 def _processor_name() -> str:

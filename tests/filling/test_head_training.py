@@ -47,6 +47,16 @@ def test_a_head_learns_what_can_be_known(body):
     assert accuracy["valid_top_1_accuracy"] == 1.0
 
 
+def test_units_are_left_out_at_random_in_training_alone(body):
+    first, measured = trained(body, SETTINGS.model_copy(update={"steps": 20, "dropout": 0.5}))
+    second, again = trained(body, SETTINGS.model_copy(update={"steps": 20, "dropout": 0.5}))
+    _, without = trained(body, SETTINGS.model_copy(update={"steps": 20}))
+    assert measured["loss_curve"] == again["loss_curve"] != without["loss_curve"]
+    assert masked_accuracy(first, TOKENIZER, PAIRS, name="tiny") == masked_accuracy(
+        second, TOKENIZER, PAIRS, name="tiny"
+    )
+
+
 def test_what_was_fresh_is_measured(body):
     _, measured = trained(body, SETTINGS.model_copy(update={"steps": 3}))
     assert sorted(measured["fresh_weights"]) == [

@@ -27,8 +27,10 @@ class MaskedTraining(Settings):
     """Share of the steps in which the rates rise to their peak; they fall to 0 in the rest."""
     masked_share: float = Field(default=0.2, gt=0, lt=1)
     """Share of word pieces to predict; always whole words."""
+    dropout: float = Field(default=0.0, ge=0, lt=1, exclude_if=lambda dropout: not dropout)
+    """Share of the model's units left out at random: for text that is seen many times."""
     seed: Seed = 1
-    """Seed of the order of sentences and of the masks."""
+    """Seed of the order of sentences, of the masks and of the dropout."""
 
 
 class HeadTraining(MaskedTraining):

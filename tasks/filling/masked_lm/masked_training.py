@@ -13,7 +13,7 @@ These numbers compare training runs of one filler. They do not say how good its 
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,6 +53,10 @@ class MaskedBatch:
     """``(N,)`` its position."""
     targets: "torch.Tensor"
     """``(N,)`` the piece that stood there."""
+
+    def to(self, device: "torch.device") -> "MaskedBatch":
+        """The same on another device."""
+        return MaskedBatch(*(getattr(self, field.name).to(device) for field in fields(self)))
 
 
 class WordMasker:
@@ -148,7 +152,8 @@ def train_on_masked_words(
     remedy: str,
     name: str = "training head",
 ) -> dict[str, Any]:
-    """Train in place; returns steps, sentences and pieces seen, and the loss curve in nats per masked word.
+    """Train in place, on a GPU where there is one; returns steps, sentences and pieces seen, and the loss curve in nats
+    per masked word.
 
     ``sentences``: pieces, from ``WordMasker.encode``; ``groups``: weights (``params``) with their peak rates (``lr``);
     ``name`` stands at the progress bar. Raises ``ModelError`` with the ``remedy`` where the loss stops being a number.
@@ -157,12 +162,13 @@ def train_on_masked_words(
 
     from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
 
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model.to(device)
     optimiser = torch.optim.AdamW(list(groups), betas=BETAS, weight_decay=_WEIGHT_DECAY, fused=True)
-    # Short sentences: the plain attention takes half the time of the fused one in training. Dropout stays off: the
-    # text is seen once or a few times.
+    # Short sentences: the plain attention takes half the time of the fused one in training.
     attention = model.config._attn_implementation
     model.set_attn_implementation("eager")
-    model.eval()
+    with_dropout(model, settings.dropout)
     cut = earliest_cut(model)
     batches = length_batches(sentences, settings.batch_pieces, random)
     seen = pieces = words = 0
@@ -170,16 +176,18 @@ def train_on_masked_words(
     def next_loss() -> torch.Tensor:
         nonlocal seen, pieces, words
         batch = masker.batch(next(batches), settings.masked_share, random)
-        with torch.autocast("cpu", torch.bfloat16, enabled=has_bfloat16()):
-            scores = scores_at(model, batch.pieces, batch.attention, batch.rows, batch.positions, cut=cut)  # (N, V)
-            loss = torch.nn.functional.cross_entropy(scores.float(), batch.targets)
         seen += len(batch.pieces)
         pieces += int(batch.attention.sum())
         words += len(batch.targets)
-        return loss
+        batch = batch.to(device)
+        with torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16()):
+            scores = scores_at(model, batch.pieces, batch.attention, batch.rows, batch.positions, cut=cut)  # (N, V)
+            return torch.nn.functional.cross_entropy(scores.float(), batch.targets)
 
-    losses = run_steps(optimiser, next_loss, settings, name=name, remedy=remedy)
-    model.requires_grad_(True)
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(settings.seed)
+        losses = run_steps(optimiser, next_loss, settings, name=name, remedy=remedy)
+    model.cpu().eval().requires_grad_(True)
     model.set_attn_implementation(attention)
     return {
         "steps": settings.steps,
@@ -188,6 +196,16 @@ def train_on_masked_words(
         "masked_words": words,
         "loss_curve": loss_curve(losses),
     }
+
+
+def with_dropout(model: Any, share: float) -> None:
+    """Leave out ``share`` of the units in training, wherever the model has dropout."""
+    import torch
+
+    model.train(share > 0)
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = share
 
 
 def enough_lines(
