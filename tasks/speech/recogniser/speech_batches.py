@@ -6,6 +6,7 @@ same ones.
 """
 
 import math
+import signal
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
@@ -13,6 +14,7 @@ from itertools import repeat
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data import DataLoader
 
 from tasks.speech.recogniser.recogniser import FeatureStatistics, pad_features
 from tasks.speech.recogniser.settings import AugmentationSettings, RecogniserArchitecture, RecogniserTraining
@@ -63,6 +65,8 @@ class SpeechBatch:
     """Units of the whole step, over all ranks: what the loss is divided by."""
     step_seconds: float
     """Seconds of speech of this rank's part."""
+    silent: int
+    """Utterances of this rank that the synthesiser said nothing of."""
     weight: float
     """0 where the rank has no utterance of its own and computes on silence to keep up with the others; else 1."""
     epoch: int
@@ -89,7 +93,10 @@ class SpeechBatches:
         training: RecogniserTraining,
         augmentation: AugmentationSettings,
         plan: RankPlan | None = None,
+        workers: int = 0,
     ):
+        """``workers``: processes that make batches ahead; with 0 this one makes each when it is asked for."""
+        self.workers = workers
         self.speech, self.statistics = speech, statistics
         self.architecture, self.training, self.augmentation = architecture, training, augmentation
         self.plan = plan or RankPlan()
@@ -125,14 +132,30 @@ class SpeechBatches:
         return batches[: max(1, round(share * len(batches)))]
 
     def __iter__(self) -> Iterator[SpeechBatch]:
+        for batch in self._in_order():
+            if batch.silent:
+                self.speech.left_out["not_spoken"] += batch.silent
+            yield batch
+
+    def _in_order(self) -> Iterator[SpeechBatch]:
         first_epoch, first_index = self.start
         for epoch in range(first_epoch, self.epochs):
             order = self.order(epoch)
-            for index in range(first_index, len(order)):
-                yield self._batch(order[index], epoch, index)
+            places = [(rows, epoch, index) for index, rows in enumerate(order)][first_index:]
+            if self.workers:
+                yield from DataLoader(
+                    places,  # type: ignore[arg-type]
+                    batch_size=None,
+                    num_workers=self.workers,
+                    collate_fn=self._batch,  # type: ignore[arg-type]
+                    worker_init_fn=_ends_when_told,
+                )
+            else:
+                yield from map(self._batch, places)
             first_index = 0
 
-    def _batch(self, rows: np.ndarray, epoch: int, index: int) -> SpeechBatch:
+    def _batch(self, place: tuple[np.ndarray, int, int]) -> SpeechBatch:
+        rows, epoch, index = place
         chosen = rows[self.plan.rank :: self.plan.world_size]
         is_augmented = sum(self.steps[:epoch]) + index >= self.augmentation.begin_share * self.total_steps
         heard = [
@@ -140,6 +163,7 @@ class SpeechBatches:
             for row in chosen
             if (features := self._features(int(row), epoch, is_augmented)) is not None
         ]
+        silent = len(chosen) - len(heard)
         own = len(heard) > 0
         if not own:
             silence = torch.zeros(self.architecture.segment_frames, len(self.statistics.mean))
@@ -156,6 +180,7 @@ class SpeechBatches:
             target_lengths=target_lengths,
             step_units=sum(len(self.targets[row]) for row in rows),
             step_seconds=float(lengths.sum()) * self._frame_seconds() if own else 0.0,
+            silent=silent,
             weight=float(own),
             epoch=epoch,
             index=index,
@@ -175,6 +200,11 @@ class SpeechBatches:
         if not is_augmented:
             return features
         return hide_parts(features, self.augmentation, np.random.default_rng([self.seed, epoch, row]))
+
+
+def _ends_when_told(_worker: int) -> None:
+    """A worker is forked with the handler of a training, which does not end before its step is done."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def pad_targets(targets: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:

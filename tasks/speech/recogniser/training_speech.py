@@ -48,7 +48,7 @@ class TrainingSpeech(ABC):
     def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> Tensor | None:
         """Log-mel features (T, bands) of one utterance in an epoch, not normalised; ``is_quiet``: no noise is added.
 
-        ``None`` where there is nothing to hear, which ``left_out`` counts.
+        ``None`` where there is nothing to hear.
         """
 
     @abstractmethod
@@ -183,7 +183,7 @@ class SyntheticSpeech(TrainingSpeech):
     def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> Tensor | None:
         """Log-mel features (T, bands) of a sentence as it is spoken in one epoch; the same whenever it is asked for.
 
-        ``is_quiet``: without its noise. ``None`` where the synthesiser says nothing, which is counted.
+        ``is_quiet``: without its noise. ``None`` where the synthesiser says nothing.
         """
         generator = np.random.default_rng([self.seed, epoch, index, _VOICE_STREAM])
         voices = draw_voices(self.synthesis, generator, self._synthesiser)
@@ -195,10 +195,8 @@ class SyntheticSpeech(TrainingSpeech):
             sample_rate=self.settings.sample_rate,
             synthesiser=self._synthesiser,
         )
-        if len(samples) < SHORTEST_SECONDS * self.settings.sample_rate:
-            self.left_out["not_spoken"] += 1
-            return None
-        return log_mel(samples, self.settings)
+        spoken = len(samples) >= SHORTEST_SECONDS * self.settings.sample_rate
+        return log_mel(samples, self.settings) if spoken else None
 
     def identity(self) -> str:
         """A hash of the sentences and of how they are spoken."""

@@ -4,6 +4,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from tasks.errors import ParameterError
 from tasks.language_model.model_folder import check_replaceable
@@ -59,7 +60,7 @@ def train_on_speech(
     every = frame.curve.every_steps
     with open_checkpoints(files, resources, plan, identity, lambda: work.key(identity, every)) as store:
         with frame.curve.open() as on_log:
-            record = work.train(store, on_log, every)
+            record = work.train(store, on_log, every, resources.threads)
         if plan.is_first:
             description = RecogniserDescription(
                 features=settings.features,
@@ -186,8 +187,8 @@ class _Work:
             valid=None if self.valid is None else self.valid.identity(),
         )
 
-    def train(self, store: CheckpointStore, on_log: Log, log_every_steps: int) -> RecogniserRecord:
-        """Train the network."""
+    def train(self, store: CheckpointStore, on_log: Log, log_every_steps: int, threads: int) -> RecogniserRecord:
+        """Train the network. Beside a GPU the other ``threads`` speak what it is to hear next."""
         settings, architecture = self.settings, self.settings.architecture
         batches = SpeechBatches(
             self.speech,
@@ -197,6 +198,7 @@ class _Work:
             settings.training,
             settings.augmentation,
             self.plan,
+            workers=threads - 1 if torch.cuda.is_available() and isinstance(self.speech, SyntheticSpeech) else 0,
         )
         valid = None
         if self.valid is not None:

@@ -113,3 +113,16 @@ def test_an_utterance_that_says_nothing_is_passed_over():
     assert sum(len(batch.lengths) for batch in found if batch.weight) == 10
     # The last utterance fills a batch of its own: silence keeps its place and has no weight.
     assert [batch.weight for batch in found].count(0.0) == 1
+    assert batches.speech.left_out == {"not_spoken": 2}
+
+
+def test_batches_made_ahead_are_those_made_when_asked_for():
+    whole, ahead = _batches(epochs=1.5), _batches(epochs=1.5)
+    ahead.workers = 2
+    loud = ahead.speech.features
+    whole.speech.features = ahead.speech.features = lambda index, epoch, **_: None if index == 3 else loud(index, epoch)  # type: ignore[method-assign]
+    for expected, found in zip(whole, ahead, strict=True):
+        assert torch.equal(expected.features, found.features)
+        assert torch.equal(expected.targets, found.targets)
+        assert (expected.epoch, expected.index, expected.ends_epoch) == (found.epoch, found.index, found.ends_epoch)
+    assert ahead.speech.left_out == whole.speech.left_out
