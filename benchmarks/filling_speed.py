@@ -161,7 +161,7 @@ def fill_ours(language_model: Any, candidates: Any, lines: Sequence[str], order:
     from tasks.filling.methods.top_1 import BestWord
 
     sentences = [read_masked_line(line, number, merge_markers=False) for number, line in enumerate(lines, start=1)]
-    filler = MaskedFiller(language_model, candidates, BestWord(), batch_sentences=64, order=order)
+    filler = MaskedFiller(language_model, candidates, {None: BestWord()}, batch_sentences=64, order=order)
     return [[fill.word for fill in fills] for fills in filler.fill(sentences, lambda _: None)]
 
 

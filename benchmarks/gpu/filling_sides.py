@@ -35,7 +35,7 @@ def fill_masked(device: str, tiny: bool) -> dict[str, Any]:
     torch.manual_seed(SEED)
     model = MaskedLanguageModel(RobertaForMaskedLM(configuration), tokenizer, name).prepared()
     candidates = candidate_words(tokenizer, name=name)
-    filler = MaskedFiller(model, candidates, BestWord(), batch_sentences=BATCH_SENTENCES)
+    filler = MaskedFiller(model, candidates, {None: BestWord()}, batch_sentences=BATCH_SENTENCES)
     return _timed(filler, model.model, "roberta_base_shape", name, device, tiny)
 
 
