@@ -67,6 +67,8 @@ PARTS: dict[str, Callable[[str, bool], dict[str, Any]]] = {
 }
 NOT_TINY = ("ours_compiled",)
 """Compiling takes a minute, whatever the size."""
+LONGEST_SECONDS = 120
+"""Of one part: a card may be lent for minutes."""
 
 
 def main() -> int:
@@ -115,6 +117,7 @@ def measure(device: str, tiny: bool) -> dict[str, Any]:
             continue
         print(f"{part} ...", file=sys.stderr, flush=True)
         measured[part] = _in_process(part, device, tiny)
+        print(json.dumps(measured[part]), file=sys.stderr, flush=True)
     training = {part: measured.get(part) for part in ("ours", "ours_compiled", "trainer")}
     rate = measured["matrix"].get("operations_per_second")
     for side in training.values():
@@ -147,7 +150,13 @@ def _in_process(part: str, device: str, tiny: bool) -> dict[str, Any]:
     # One card: where there are several, transformers.Trainer would divide its batches among them.
     card = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": card}
-    finished = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, env=environment)
+    folder = Path(__file__).parents[2]
+    try:
+        finished = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, env=environment, timeout=LONGEST_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return {"error": f"not done after {LONGEST_SECONDS} s"}
     if finished.returncode:
         lines = finished.stderr.strip().splitlines()
         return {"error": lines[-1] if lines else f"exit status {finished.returncode}"}

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.gpu.device import PeakMemory, clock
 from benchmarks.gpu.workload import SEED, masked_lines, plain_words
 
-SENTENCES = {"roberta_base_shape": 20_000, "seven_billion_shape": 1000}
+SENTENCES = {"roberta_base_shape": 4000, "seven_billion_shape": 500}
 TINY_SENTENCES = 12
 BATCH_SENTENCES = 256
 
