@@ -54,7 +54,12 @@ def _choose(runs: Mapping[str, TrackedRun]) -> tuple[TrackedRun, TrackedRun]:
         for key, run in runs.items()
         if is_filled(run.cell) and (run.cell.dataset, run.cell.technique) == (cell.dataset, cell.technique)
     ]
-    proposed = [baseline, min(filled, key=lambda key: runs[key].metrics.get("perplexity", 0.0)) if filled else keys[1]]
+
+    def rank(key: str) -> tuple[bool, float]:
+        """Of this state of the experiment first, and the lowest perplexity among those."""
+        return not runs[key].current, runs[key].metrics.get("perplexity", 0.0)
+
+    proposed = [baseline, min(filled, key=rank) if filled else keys[1]]
     chosen = []
     for column, end, key in zip(st.columns(2), "AB", proposed, strict=True):
         with column:

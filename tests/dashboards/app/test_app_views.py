@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
@@ -126,6 +128,17 @@ def test_two_runs_side_by_side(app):
     assert sentences["difference"].abs().is_monotonic_decreasing
     assert utterances["errors_a"].sum() == utterances["errors_b"].sum() == 140
     assert settings.set_index("setting").loc["fill.kind", "B"] == "sample"
+
+
+def test_the_fill_that_is_proposed_is_of_this_state(app, monkeypatch):
+    runs = experiment.all_runs()
+    best = next(run for run in runs if run.cell.path == "chat/allow_list/unigram-1")
+    better = {**best.metrics, "perplexity": 2.0}
+    earlier = replace(best, run_id="earlier", key="chat/allow_list/unigram-1#earlier", current=False, metrics=better)
+    monkeypatch.setattr("dashboards.app.experiment._runs", lambda tracking: [*runs, earlier])
+    page = app(view="compare")
+    assert earlier.label in page.selectbox[1].options
+    assert page.selectbox[1].value == best.key
 
 
 def test_the_same_run_twice_is_not_compared(app):
