@@ -149,6 +149,8 @@ class SpeechBatches:
                     num_workers=self.workers,
                     collate_fn=self._batch,  # type: ignore[arg-type]
                     worker_init_fn=_ends_when_told,
+                    # Else it draws a number from the generator of the dropout.
+                    generator=torch.Generator(),
                 )
             else:
                 yield from map(self._batch, places)

@@ -121,8 +121,10 @@ def test_batches_made_ahead_are_those_made_when_asked_for():
     ahead.workers = 2
     loud = ahead.speech.features
     whole.speech.features = ahead.speech.features = lambda index, epoch, **_: None if index == 3 else loud(index, epoch)  # type: ignore[method-assign]
+    state = torch.get_rng_state()
     for expected, found in zip(whole, ahead, strict=True):
         assert torch.equal(expected.features, found.features)
         assert torch.equal(expected.targets, found.targets)
         assert (expected.epoch, expected.index, expected.ends_epoch) == (found.epoch, found.index, found.ends_epoch)
     assert ahead.speech.left_out == whole.speech.left_out
+    assert torch.equal(torch.get_rng_state(), state)
