@@ -8,7 +8,7 @@ INSTALLED := .venv/.installed
 .PHONY: demo up down screenshots test test-slow lint bench bench-gpu install plan clean help
 
 help:
-	@echo "make demo       run the default experiment and print its tables (some eighteen minutes on two cores)"
+	@echo "make demo       run the default experiment and print its tables (some seventeen minutes on two cores)"
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the slow tests too"
 	@echo "make plan       say what would run and why, without starting anything"
