@@ -7,6 +7,10 @@ import ctypes
 import os
 import sys
 import types
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
 
 _LARGE = 1 << 30
 _KERNELS_KEPT = "32"
@@ -66,6 +70,15 @@ def stand_in_for_torchaudio_extension() -> None:
     module._check_cuda_version = lambda: None  # type: ignore[attr-defined]
     module.fail_if_no_align = fail_if_no_align  # type: ignore[attr-defined]
     sys.modules[name] = module
+
+
+def set_dropout(model: "torch.nn.Module", share: float) -> None:
+    """Share of its units that training leaves out, wherever the model has dropout."""
+    import torch
+
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = share
 
 
 def has_bfloat16() -> bool:

@@ -14,7 +14,7 @@ from tasks.language_model.transformer.batching import Batch
 from tasks.language_model.transformer.chunked_cross_entropy import chunked_cross_entropy, chunked_log_probabilities
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.transformer.scoring import score_targets
-from tasks.torch_setup import has_bfloat16
+from tasks.torch_setup import has_bfloat16, set_dropout
 from tasks.unlearning.method import ForgetBatch, GradientMethod
 from tasks.unlearning.request import MarkedText, PlacedBatch, Request, batches
 
@@ -70,7 +70,7 @@ def trained_on(
 
 def _fresh(start: TransformerLanguageModel) -> TransformerLanguageModel:
     model = copy.deepcopy(start).train()
-    model.set_dropout(0.0)
+    set_dropout(model, 0.0)
     return model
 
 

@@ -29,7 +29,7 @@ from tasks.filling.masked_lm.candidate_words import (
     without_sign,
 )
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-from tasks.torch_setup import has_bfloat16
+from tasks.torch_setup import has_bfloat16, set_dropout
 
 if TYPE_CHECKING:
     import torch
@@ -168,7 +168,8 @@ def train_on_masked_words(
     # Short sentences: the plain attention takes half the time of the fused one in training.
     attention = model.config._attn_implementation
     model.set_attn_implementation("eager")
-    with_dropout(model, settings.dropout)
+    model.train(settings.dropout > 0)
+    set_dropout(model, settings.dropout)
     cut = earliest_cut(model)
     batches = length_batches(sentences, settings.batch_pieces, random)
     seen = pieces = words = 0
@@ -196,16 +197,6 @@ def train_on_masked_words(
         "masked_words": words,
         "loss_curve": loss_curve(losses),
     }
-
-
-def with_dropout(model: Any, share: float) -> None:
-    """Leave out ``share`` of the units in training, wherever the model has dropout."""
-    import torch
-
-    model.train(share > 0)
-    for module in model.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = share
 
 
 def enough_lines(

@@ -37,7 +37,7 @@ from tasks.language_model.transformer.chunked_cross_entropy import chunked_log_p
 from tasks.language_model.transformer.model import TransformerLanguageModel, load_model, save_model
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.torch_setup import set_up_torch
+from tasks.torch_setup import set_dropout, set_up_torch
 from tasks.training.optimiser import rate_factor
 from tasks.training.stage import Log, TrainingFrame, log_nothing
 
@@ -123,7 +123,7 @@ def train_privately(
     steps = max(1, round(settings.epochs / rate))
     noise = noise_multiplier_for(settings.epsilon, settings.delta, rate, steps)
     deviation = noise * settings.clipping_norm
-    model.set_dropout(0.0)
+    set_dropout(model, 0.0)
     gradients = ClippedGradients(model, text, windows, units, settings.clipping_norm)
     targets_before = np.concatenate([[0], np.cumsum(text.is_target())])
     first, last = windows.first + 1, windows.first + windows.length + 1

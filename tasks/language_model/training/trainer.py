@@ -18,6 +18,7 @@ from tasks.language_model.training.batches import TrainingBatch, TrainingBatches
 from tasks.language_model.transformer.batching import Batch
 from tasks.language_model.transformer.chunked_cross_entropy import chunked_cross_entropy, chunked_log_probabilities
 from tasks.language_model.transformer.model import TransformerLanguageModel
+from tasks.torch_setup import set_dropout
 from tasks.training.checkpoints import Checkpoint, CheckpointStore
 from tasks.training.fitting import fit
 from tasks.training.ranks.plan import RankPlan
@@ -225,7 +226,7 @@ def train(
     plan = plan or RankPlan()
     batches = TrainingBatches(text, model.architecture, settings, seed, plan)
     valid_batches = None if valid is None else ValidBatches(valid, model.architecture, plan)
-    model.set_dropout(settings.dropout)
+    set_dropout(model, settings.dropout)
     # A model that was read from a folder is in evaluation mode, and Lightning would leave it there: without dropout.
     model.train()
     # FSDP replaces the weights by parts of them.

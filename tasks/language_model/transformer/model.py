@@ -138,12 +138,6 @@ class TransformerLanguageModel(nn.Module):
             if isinstance(part, LanguageTables):
                 part.know(factors)
 
-    def set_dropout(self, share: float) -> None:
-        """Share of the hidden units that training leaves out, after the embedding and after each branch."""
-        for module in self.modules():
-            if isinstance(module, nn.Dropout):
-                module.p = share
-
     def initialise(self, seed: int) -> None:
         """Draw all weights anew (GPT-2's scheme: residual branches are scaled down with depth)."""
         generator = torch.Generator().manual_seed(seed)
