@@ -64,6 +64,10 @@ class ArchitectureSettings(Settings):
     languages: Languages = Field(default_factory=list, exclude_if=lambda value: not value)
     """The languages that the text mixes, such as [en, es], told by the words to the left. The two last kinds of
     positions go by them; with the others the model is told which language to expect next (state fusion)."""
+    parts: int = Field(default=1, ge=1, exclude_if=lambda value: value == 1)
+    """Equal parts of the width that norms go by; several in a model that is several in one (``joined``)."""
+    steering: int = Field(default=0, ge=0, exclude_if=lambda value: not value)
+    """Rank of the map that the last hidden states are steered by (LM-Steer); 0: none."""
 
     @model_validator(mode="after")
     def _positions_have_what_they_need(self) -> Self:

@@ -84,13 +84,13 @@ def compare_unlearning(
 def _rows(
     settings: ComparedSettings, files: ComparedFiles, cell: Cell, resources: ResourceSettings, work: Path
 ) -> Iterator[tuple[str, dict[str, Any]]]:
+    from tasks.corpora.text_lines import read_corpus
     from tasks.filling.beside_corpus import CorpusFiles, context_beside
-    from tasks.language_model.encoded_text import encode_text
     from tasks.language_model.evaluation.perplexity import word_ranks
-    from tasks.language_model.transformer.model import load_model
     from tasks.unlearning.comparison import Comparison
     from tasks.unlearning.judge import Judge
-    from tasks.unlearning.request import MarkedText, Request
+    from tasks.unlearning.learners import open_learner
+    from tasks.unlearning.request import Request
     from tasks.unlearning.trial import Trial
 
     seed = cell.seed or 0
@@ -102,25 +102,24 @@ def _rows(
     refilled = trial.refilled(context, settings.copies)
     start, _ = _adapted(trial, settings, files, cell, resources, work / "start", with_forgotten=True)
     retrained, seconds = _adapted(trial, settings, files, cell, resources, work / "retrained", with_forgotten=False)
-    base, vocabulary = load_model(files.base)
+    base = open_learner(files.base, "--base")
     request = Request(
-        start=load_model(start)[0],
+        start=open_learner(str(start)),
         base=base,
-        vocabulary=vocabulary,
-        forget=MarkedText.of((line.raw for line in forgotten), vocabulary, (line.spans for line in forgotten)),
-        retain=MarkedText.of(trial.retained, vocabulary),
-        refilled=MarkedText.of(refilled, vocabulary),
+        forget=base.encode((line.raw for line in forgotten), (line.spans for line in forgotten)),
+        retain=base.encode(trial.retained),
+        refilled=base.encode(refilled),
         seed=seed,
     )
     corpus = Path(files.corpus)
-    judge = Judge(trial, base, vocabulary, encode_text(corpus / "test.txt", vocabulary), settings, seed)
+    judge = Judge(trial, base, base.encode(read_corpus(str(corpus / "test.txt"))), settings, seed)
     comparison = Comparison(
         trial=trial,
         settings=settings,
         request=request,
-        retrained=load_model(retrained)[0],
+        retrained=open_learner(str(retrained)),
         seconds_of_retraining=seconds,
-        valid=encode_text(corpus / "valid.txt", vocabulary),
+        valid=base.encode(read_corpus(str(corpus / "valid.txt"))),
         judge=judge,
     )
     yield from comparison.rows()

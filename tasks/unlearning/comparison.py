@@ -3,21 +3,17 @@
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tasks.language_model.transformer.model import TransformerLanguageModel
-from tasks.language_model.transformer.scoring import score_targets
 from tasks.unlearning.attacks import ATTACKS, Attacker
 from tasks.unlearning.judge import Judge
+from tasks.unlearning.learners import Learner
 from tasks.unlearning.method import UnlearningMethod
-from tasks.unlearning.request import Request
+from tasks.unlearning.request import MarkedText, Request
 from tasks.unlearning.settings import UnlearningSettings
 from tasks.unlearning.trial import Trial
-
-if TYPE_CHECKING:
-    from tasks.language_model.encoded_text import EncodedText
 
 START, RETRAINED = "start", "retrained"
 """The model that has to forget, and one that was trained like it on what is kept alone: the two ends of the scale."""
@@ -28,7 +24,7 @@ _LOST = 2.0
 class Forgotten:
     """A model that has forgotten, as far as its budget allows."""
 
-    model: TransformerLanguageModel
+    model: Learner
     strength: float
     seconds: float
     """Processor seconds up to this strength."""
@@ -42,13 +38,13 @@ class Forgotten:
         return any(each["within_budget"] for each in self.sweep)
 
 
-def forget(method: UnlearningMethod, request: Request, valid: "EncodedText", budget: float) -> Forgotten:
+def forget(method: UnlearningMethod, request: Request, valid: MarkedText, budget: float) -> Forgotten:
     """Take the last of a method's strengths whose perplexity on valid text is within the budget; the first, if none is.
 
     Strengths behind one that doubles the perplexity are not tried: what is lost then does not come back.
     """
     before = valid_loss(request.start, valid)
-    found: tuple[TransformerLanguageModel, float, float] | None = None
+    found: tuple[Learner, float, float] | None = None
     sweep: list[dict[str, float]] = []
     begun = time.process_time()
     measuring = 0.0
@@ -66,9 +62,9 @@ def forget(method: UnlearningMethod, request: Request, valid: "EncodedText", bud
     return Forgotten(*found, sweep)
 
 
-def valid_loss(model: TransformerLanguageModel, text: "EncodedText") -> float:
-    """Nats a target."""
-    return float(-score_targets(model, text).log_probability.mean())
+def valid_loss(model: Learner, text: MarkedText) -> float:
+    """Nats a word or sentence's end."""
+    return -float(model.log_probabilities(text).sum() / text.is_word.sum())
 
 
 @dataclass(frozen=True)
@@ -78,9 +74,9 @@ class Comparison:
     trial: Trial
     settings: UnlearningSettings
     request: Request
-    retrained: TransformerLanguageModel
+    retrained: Learner
     seconds_of_retraining: float
-    valid: "EncodedText"
+    valid: MarkedText
     judge: Judge
 
     def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -110,12 +106,10 @@ class Comparison:
                 },
             )
 
-    def _ends(self) -> dict[str, TransformerLanguageModel]:
+    def _ends(self) -> dict[str, Learner]:
         return {RETRAINED: self.retrained, START: self.request.start}
 
-    def _measured(
-        self, model: TransformerLanguageModel, sums: np.ndarray, ends: dict[str, np.ndarray]
-    ) -> dict[str, Any]:
+    def _measured(self, model: Learner, sums: np.ndarray, ends: dict[str, np.ndarray]) -> dict[str, Any]:
         judge, settings, seed = self.judge, self.settings, self.request.seed
         row: dict[str, Any] = {"perplexity": judge.perplexity(sums)}
         for name, to in ends.items():
@@ -136,7 +130,7 @@ class Comparison:
         lines = [secrets.planted[number].text for number in known]
         unknown = np.ones(len(secrets.planted), dtype=bool)
         unknown[known] = False
-        return Attacker(lines, self.trial.alike, self.request.vocabulary, settings, seed), unknown
+        return Attacker(lines, self.trial.alike, settings, seed), unknown
 
 
 def _privacy_leakage(auc: float | None, of_retrained: float | None) -> dict[str, float | None]:

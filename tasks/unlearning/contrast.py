@@ -6,7 +6,6 @@ in the paper, q = log p_base - log p_unwanted. A word counts where the mask's ow
 probable as the likeliest one. Each model reads every sentence with keys and values of its own.
 """
 
-import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,21 +14,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tasks.language_model.language_models import Words
-from tasks.language_model.sampling import sample_words
-from tasks.language_model.vocabulary import Vocabulary
+from tasks.language_model.sampling import sample_pieces, sample_words
+from tasks.unlearning.learners import Learner, PieceLearner, WordLearner
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from tasks.language_model.language_models import NextWords
-    from tasks.language_model.transformer.model import TransformerLanguageModel
 
 
 @dataclass(frozen=True)
 class Weighted:
     """A model and how its log-probabilities count; ``alpha`` above 0 makes it the owner of the mask."""
 
-    model: "TransformerLanguageModel"
+    model: Learner
     weight: float
     alpha: float = 0.0
 
@@ -37,13 +35,16 @@ class Weighted:
 class ContrastedWords:
     """See ``NextWords``: sums of what several models say, which are asked the same and number histories alike."""
 
-    def __init__(self, weighted: Sequence[Weighted], vocabulary: Vocabulary) -> None:
+    def __init__(self, weighted: Sequence[Weighted]) -> None:
+        """Of models of words."""
         from tasks.language_model.transformer.next_words import TransformerNextWord
 
-        self.vocabulary = vocabulary
-        self._models: list[tuple[NextWords, Weighted]] = [
-            (TransformerNextWord(copy.deepcopy(each.model), vocabulary), each) for each in weighted
-        ]
+        self._models: list[tuple[NextWords, Weighted]] = []
+        for each in weighted:
+            assert isinstance(each.model, WordLearner), "models of one contrast are of one kind"
+            own = each.model.copy()
+            self._models.append((TransformerNextWord(own.network, own.vocabulary), each))
+        self.vocabulary = self._models[0][0].vocabulary
 
     def start(self, columns: np.ndarray) -> None:
         """Forget all histories."""
@@ -76,8 +77,15 @@ class ContrastedWords:
         return total if hidden is None else total.masked_fill_(hidden, -math.inf)
 
 
-def contrasted_sentences(
-    weighted: Sequence[Weighted], vocabulary: Vocabulary, sentences: int, longest: int, seed: int
-) -> list[Words]:
-    """Sentences drawn from the whole distribution; each is cut off behind ``longest`` words."""
-    return sample_words(ContrastedWords(weighted, vocabulary), sentences, len(vocabulary), longest, seed)
+def contrasted_sentences(weighted: Sequence[Weighted], sentences: int, longest: int, seed: int) -> list[Words]:
+    """Sentences drawn from the whole distribution; each is cut off behind ``longest`` words or pieces."""
+    first = weighted[0].model
+    if not isinstance(first, PieceLearner):
+        contrasted = ContrastedWords(weighted)
+        return sample_words(contrasted, sentences, len(contrasted.vocabulary), longest, seed)
+    from tasks.language_model.causal_lm.joined import JoinedModels
+    from tasks.language_model.causal_lm.model import CausalModel
+
+    network = JoinedModels([(each.model.network, each.weight, each.alpha) for each in weighted])
+    pieces = first.causal.pieces
+    return sample_pieces(CausalModel(network, pieces, first.causal.name), sentences, pieces.size, longest, seed)

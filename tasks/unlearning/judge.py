@@ -13,14 +13,11 @@ from tasks.audit.model_attacks import Form, membership_of
 from tasks.audit.resampling import perplexity_ratio
 from tasks.audit.settings import AuditSettings
 from tasks.language_model.evaluation.bootstrap import percentile_interval
-from tasks.language_model.language_models import sentence_sums
-from tasks.language_model.transformer.scoring import TransformerScorer, score_targets
+from tasks.unlearning.learners import Learner
+from tasks.unlearning.request import MarkedText
 from tasks.unlearning.settings import MOST_BITS
 
 if TYPE_CHECKING:
-    from tasks.language_model.encoded_text import EncodedText
-    from tasks.language_model.transformer.model import TransformerLanguageModel
-    from tasks.language_model.vocabulary import Vocabulary
     from tasks.unlearning.settings import UnlearningSettings
     from tasks.unlearning.trial import Trial
 
@@ -57,23 +54,22 @@ class Judge:
     def __init__(
         self,
         trial: "Trial",
-        base: "TransformerLanguageModel",
-        vocabulary: "Vocabulary",
-        test: "EncodedText",
+        base: Learner,
+        test: MarkedText,
         settings: "UnlearningSettings",
         seed: int,
     ) -> None:
-        self._trial, self._vocabulary, self._settings, self._seed = trial, vocabulary, settings, seed
+        self._trial, self._settings, self._seed = trial, settings, seed
         self._test = test
-        self._base = TransformerScorer(base, vocabulary)
+        self._base = base.scorer()
         self._sentences = _by_form(trial.secrets)
         self._before = score_references(self._base, self._sentences)
 
-    def secrets(self, model: "TransformerLanguageModel") -> Secrets:
+    def secrets(self, model: Learner) -> Secrets:
         """How far up among sentences of its form each secret stands, by how much more probable it is than to the model
         before adaptation (extrapolated exposure, Carlini et al. 2019)."""
         canaries = self._trial.secrets
-        after = score_references(TransformerScorer(model, self._vocabulary), self._sentences)
+        after = score_references(model.scorer(), self._sentences)
         bits = np.empty(len(canaries.planted))
         for form, references in canaries.references.items():
             calibrated = after[form] - self._before[form]
@@ -83,9 +79,9 @@ class Judge:
             )
         return Secrets(bits, canaries)
 
-    def sums(self, model: "TransformerLanguageModel") -> np.ndarray:
+    def sums(self, model: Learner) -> np.ndarray:
         """Log-probabilities (S,) of the test sentences, in nats."""
-        return sentence_sums(score_targets(model, self._test).log_probability, self._test)
+        return np.add.reduceat(model.log_probabilities(self._test), self._test.text.offsets[:-1])
 
     def perplexity(self, sums: np.ndarray) -> float:
         """Of the test text."""
@@ -97,7 +93,7 @@ class Judge:
         settings = self._settings
         return perplexity_ratio(logs, targets, settings.bootstrap_samples, settings.confidence, self._seed)
 
-    def membership(self, model: "TransformerLanguageModel") -> tuple[float | None, tuple[float, float] | None]:
+    def membership(self, model: Learner) -> tuple[float | None, tuple[float, float] | None]:
         """AUC by which ordinary lines that were to be forgotten are told from lines that nobody is trained on, and its
         interval."""
         trial, settings = self._trial, self._settings
@@ -107,13 +103,12 @@ class Judge:
             bootstrap_samples=settings.bootstrap_samples, confidence=settings.confidence, seed=self._seed
         )
         names = [str(number) for number in range(len(lines))]
-        scorer = TransformerScorer(model, self._vocabulary)
-        found = membership_of(scorer, self._base, lines, is_member, names, audit)["membership_auc"]
+        found = membership_of(model.scorer(), self._base, lines, is_member, names, audit)["membership_auc"]
         return found.value, found.interval
 
     @property
     def _targets(self) -> np.ndarray:
-        return (np.diff(self._test.offsets) - 1).astype(np.float64)
+        return self._test.words()
 
 
 def _by_form(canaries: Canaries) -> Mapping[Form, Sequence[str]]:

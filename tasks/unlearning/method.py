@@ -16,7 +16,7 @@ from tasks.settings.base import Settings
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tasks.language_model.transformer.model import TransformerLanguageModel
+    from tasks.unlearning.learners import Learner
     from tasks.unlearning.request import Request
 
 
@@ -36,7 +36,7 @@ class UnlearningMethod(Settings):
     """What it does."""
     kind: str
 
-    def forgetting(self, request: "Request") -> "Iterator[tuple[float, TransformerLanguageModel]]":
+    def forgetting(self, request: "Request") -> "Iterator[tuple[float, Learner]]":
         """Models that forget more and more, each with the strength that it was made by."""
         raise NotImplementedError
 
@@ -58,7 +58,7 @@ class ForgetBatch:
         """Sums of values (N,) over each sentence (S,)."""
         import torch
 
-        sums = torch.zeros(int(self.sentence.max()) + 1, dtype=values.dtype)
+        sums = torch.zeros(int(self.sentence.max()) + 1, dtype=values.dtype, device=values.device)
         return sums.index_add_(0, self.sentence, values)
 
 
@@ -80,8 +80,11 @@ class GradientMethod(UnlearningMethod):
     """Of AdamW, the same for all steps."""
     batch_tokens: int = Field(default=512, ge=16)
     """Targets of each text in a step, about."""
+    retain: Literal["loss", "divergence"] = "loss"
+    """What holds the model to text that is kept: the ordinary ``loss``, or the ``divergence`` of what it says of every
+    next word from what the model before said, KL(before || now)."""
     retain_weight: float = Field(default=5.0, ge=0)
-    """Weight of the ordinary loss on text that is kept."""
+    """Weight of that."""
     refilled_weight: float = Field(default=0.0, ge=0)
     """Weight of the ordinary loss on the text to forget with other words in the private places; above 0 it has to be
     given."""
@@ -92,7 +95,7 @@ class GradientMethod(UnlearningMethod):
         """Of each target (N,)."""
         raise NotImplementedError
 
-    def forgetting(self, request: "Request") -> "Iterator[tuple[float, TransformerLanguageModel]]":
+    def forgetting(self, request: "Request") -> "Iterator[tuple[float, Learner]]":
         """As the class says."""
         from tasks.unlearning.steps import gradient_steps
 

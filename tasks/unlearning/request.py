@@ -1,55 +1,48 @@
 """What a language model has to forget, and by what it is kept from forgetting the rest."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tasks.corpora.sidecar import MaskedSpan
 from tasks.language_model.encoded_text import EncodedText
-from tasks.language_model.evaluation.reference_text import is_touched, placed_words
-from tasks.language_model.language_models import encode_sentences
 from tasks.language_model.transformer.batching import Batch, divide, make_batch, shuffled_batches, target_places
-from tasks.language_model.transformer.model import TransformerLanguageModel
-from tasks.language_model.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from tasks.unlearning.learners import Learner
 
 
 @dataclass(frozen=True)
 class MarkedText:
-    """Sentences as ids, of which some words are private."""
+    """Sentences as ids of words or pieces, of which some are private; ``Learner.encode`` makes it."""
 
     text: EncodedText
     is_private: np.ndarray
     """Of each id of the text (T,), bool."""
-
-    @classmethod
-    def of(
-        cls, lines: Iterable[str], vocabulary: Vocabulary, spans: Iterable[Sequence[MaskedSpan]] | None = None
-    ) -> "MarkedText":
-        """Lines, and what is private in each; without ``spans`` nothing is. Lines without a word are left out."""
-        sentences, private = [], []
-        for line, found in zip(lines, spans, strict=True) if spans is not None else ((line, ()) for line in lines):
-            words = placed_words(line)
-            if words:
-                sentences.append(tuple(word.word for word in words))
-                private += [False, *(is_touched(word.start, word.end, found) for word in words), False]
-        return cls(encode_sentences(sentences, vocabulary), np.array(private, dtype=bool))
+    is_target: np.ndarray
+    """Whether each id is to be predicted (T,), bool."""
+    is_word: np.ndarray
+    """Whether it is to be predicted and begins a word, or a sentence's end (T,), bool."""
 
     @property
     def sentences(self) -> int:
         """Lines that have a word."""
         return self.text.sentences
 
+    def words(self) -> np.ndarray:
+        """Words and end of each sentence (S,)."""
+        return np.add.reduceat(self.is_word.astype(np.float64), self.text.offsets[:-1])
+
 
 @dataclass(frozen=True)
 class Request:
     """A model, what it has to forget, and what not."""
 
-    start: TransformerLanguageModel
+    start: "Learner"
     """The model that was trained on both; it stays as it is."""
-    base: TransformerLanguageModel
+    base: "Learner"
     """The model that it was adapted from, which has seen neither."""
-    vocabulary: Vocabulary
     forget: MarkedText
     retain: MarkedText
     """Text that it was trained on too, and may know."""
@@ -70,9 +63,9 @@ class PlacedBatch:
 def batches(marked: MarkedText, maximum_tokens: int, batch_tokens: int, seed: int) -> Iterator[PlacedBatch]:
     """Batches of about so many targets without end, each epoch in an order of its own."""
     text = marked.text
-    windows, is_target, epoch = divide(text, maximum_tokens), text.is_target(), 0
+    windows, epoch = divide(text, maximum_tokens), 0
     while True:
         for chosen in shuffled_batches(windows, batch_tokens, seed, epoch):
-            batch = make_batch(text, is_target, windows, chosen)
+            batch = make_batch(text, marked.is_target, windows, chosen)
             yield PlacedBatch(batch, target_places(batch, windows.first[chosen]))
         epoch += 1

@@ -33,9 +33,9 @@ class UnlearnFiles(StageFiles):
     """A model, what it has to forget, and what it keeps."""
 
     model: Annotated[str, READ_MODEL]
-    """folder of the Transformer that has to forget"""
+    """the model that has to forget, a Transformer of ours or a causal one of Hugging Face's"""
     base: Annotated[str, READ_MODEL]
-    """folder of the model that it was adapted from"""
+    """the model that it was adapted from"""
     forget: Annotated[str, READ]
     """text to forget, one sentence a line"""
     sidecar: Annotated[str | None, READ] = None
@@ -55,39 +55,29 @@ class UnlearnFiles(StageFiles):
 def unlearn(settings: UnlearningMethod, files: UnlearnFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Forget, and write the model.
 
-    Raises ``ModelError`` where the models are no Transformers of one vocabulary, ``CorpusError`` where a text has no
-    word, a sidecar is of another one, or nothing is to be forgotten but what is kept.
+    Raises ``ModelError`` where the models are not of one vocabulary or cannot be trained, ``CorpusError`` where a text
+    has no word, a sidecar is of another one, or nothing is to be forgotten but what is kept.
     """
     import math
+    from dataclasses import replace
 
     import numpy as np
 
     from tasks.corpora.sidecar import read_sidecar
     from tasks.corpora.text_lines import read_corpus
-    from tasks.language_model.encoded_text import encode_text
     from tasks.language_model.evaluation.reference_text import reference_text_of
-    from tasks.language_model.model_folder import check_replaceable, kind_of_model
-    from tasks.language_model.transformer.model import load_model, save_model
+    from tasks.language_model.model_folder import check_replaceable
     from tasks.torch_setup import set_up_torch
     from tasks.unlearning.comparison import forget, valid_loss
-    from tasks.unlearning.request import MarkedText, Request
+    from tasks.unlearning.learners import open_learner
+    from tasks.unlearning.request import Request
 
     check_replaceable(files.output)
-    for option, folder in (("--model", files.model), ("--base", files.base)):
-        if (kind := kind_of_model(folder)) != "transformer":
-            raise ModelError(f"{option} {folder!r} is of kind {kind!r}; ways to forget are for a Transformer of ours")
     set_up_torch(resources.threads)
-    (start, vocabulary), (base, of_base) = load_model(files.model), load_model(files.base)
-    if vocabulary.hash != of_base.hash:
+    start, base = open_learner(files.model), open_learner(files.base, "--base")
+    if start.vocabulary_hash != base.vocabulary_hash:
         raise ModelError(f"--model {files.model!r} and --base {files.base!r} have different vocabularies")
-    if start.architecture.context == "stream":
-        raise ModelError(f"--model {files.model!r} reads across sentences; ways to forget are for one that does not")
-    if start.languages is not None:
-        raise ModelError(
-            f"--model {files.model!r} has counted the languages of its text (transformer.languages), which no way to "
-            "forget changes; adapt without"
-        )
-    lines, kept = read_corpus(files.forget), read_corpus(files.retain)
+    lines, kept, valid = (read_corpus(path) for path in (files.forget, files.retain, files.valid))
     both = set(lines) & set(kept)
     if both == set(lines):
         raise CorpusError(
@@ -95,23 +85,23 @@ def unlearn(settings: UnlearningMethod, files: UnlearnFiles, cell: Cell, resourc
         )
     # That texts have words, and that the sidecar is one of this very text.
     reference_text_of(kept, files.retain)
+    reference_text_of(valid, files.valid)
     reference_text_of(lines, files.forget, {"private": files.sidecar} if files.sidecar else None)
-    marked = MarkedText.of(lines, vocabulary, read_sidecar(files.sidecar) if files.sidecar else None)
+    marked = start.encode(lines, read_sidecar(files.sidecar) if files.sidecar else None)
     if not files.sidecar:
-        marked = MarkedText(marked.text, np.ones_like(marked.is_private))
+        marked = replace(marked, is_private=np.ones_like(marked.is_private))
     request = Request(
         start=start,
         base=base,
-        vocabulary=vocabulary,
         forget=marked,
-        retain=MarkedText.of(kept, vocabulary),
-        refilled=MarkedText.of(read_corpus(files.refilled), vocabulary) if files.refilled else None,
+        retain=start.encode(kept),
+        refilled=start.encode(read_corpus(files.refilled)) if files.refilled else None,
         seed=cell.seed or 0,
     )
-    found = forget(settings, request, encode_text(files.valid, vocabulary), files.budget)
-    save_model(files.output, found.model, vocabulary)
+    found = forget(settings, request, start.encode(valid), files.budget)
+    found.model.save(files.output)
     known = {
-        name: math.exp(valid_loss(model, marked.text))
+        name: math.exp(valid_loss(model, marked))
         for name, model in (("base", base), ("before", start), ("after", found.model))
     }
     report = Report(seed=cell.seed).measure(

@@ -1,7 +1,5 @@
 """Contrastive decoding: bounds that it has by its definition."""
 
-import copy
-
 import numpy as np
 import pytest
 import torch
@@ -12,6 +10,7 @@ from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.transformer.next_words import TransformerNextWord
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, Vocabulary
 from tasks.unlearning.contrast import ContrastedWords, Weighted, contrasted_sentences
+from tasks.unlearning.learners import WordLearner
 from tasks.unlearning.methods.inverse_distillation import InverseDistillation
 
 VOCABULARY = Vocabulary([*SPECIAL_TOKENS, *(f"word{letter}" for letter in "abcdefghijkl")])
@@ -24,7 +23,7 @@ def model(seed):
     made.initialise(seed)
     # Far enough from uniform for a mask to hide something.
     made.embedding.weight.data *= 20
-    return made.eval()
+    return WordLearner(made, VOCABULARY)
 
 
 def asked(words, steps=3):
@@ -38,18 +37,18 @@ def asked(words, steps=3):
 
 
 def plain(base):
-    return asked(TransformerNextWord(copy.deepcopy(base), VOCABULARY))
+    return asked(TransformerNextWord(base.copy().network, VOCABULARY))
 
 
 def test_without_strength_it_is_the_model_itself():
     base, other = model(1), model(2)
-    contrasted = ContrastedWords([Weighted(base, 1.0), Weighted(other, 0.0)], VOCABULARY)
+    contrasted = ContrastedWords([Weighted(base, 1.0), Weighted(other, 0.0)])
     torch.testing.assert_close(asked(contrasted), plain(base))
 
 
 def test_a_model_against_itself_draws_evenly_from_the_mask():
     base = model(1)
-    contrasted = asked(ContrastedWords([Weighted(base, 1.0, alpha=0.2), Weighted(base, -1.0)], VOCABULARY))
+    contrasted = asked(ContrastedWords([Weighted(base, 1.0, alpha=0.2), Weighted(base, -1.0)]))
     shown = plain(base) >= plain(base).amax(1, keepdim=True) + np.log(0.2)
     assert 0 < shown.sum() < shown.numel(), "or the mask shows nothing of itself"
     expected = (shown / shown.sum(1, keepdim=True)).log()
@@ -59,12 +58,12 @@ def test_a_model_against_itself_draws_evenly_from_the_mask():
 def test_each_model_keeps_keys_and_values_of_its_own():
     """What the published code got wrong: behind the first word the contrast was not that of the two models."""
     base, unwanted = model(1), model(2)
-    contrasted = asked(ContrastedWords([Weighted(base, 2.0), Weighted(unwanted, -1.0)], VOCABULARY))
+    contrasted = asked(ContrastedWords([Weighted(base, 2.0), Weighted(unwanted, -1.0)]))
     torch.testing.assert_close(contrasted, torch.log_softmax(2 * plain(base) - plain(unwanted), dim=1))
 
 
 def test_sentences_are_a_function_of_the_seed():
-    drawn = [contrasted_sentences([Weighted(model(1), 1.0)], VOCABULARY, 5, 8, seed) for seed in (1, 1, 2)]
+    drawn = [contrasted_sentences([Weighted(model(1), 1.0)], 5, 8, seed) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
 
 

@@ -13,10 +13,10 @@ from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.corpora.text_lines import write_lines
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.model import TransformerLanguageModel, load_model, save_model
-from tasks.language_model.transformer.scoring import score_targets
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tasks.unlearning.attacks import Attacker, four_bits
 from tasks.unlearning.comparison import forget
+from tasks.unlearning.learners import WordLearner
 from tasks.unlearning.methods.continued_training import ContinuedTraining
 from tasks.unlearning.methods.gradient_difference import GradientDifference
 from tasks.unlearning.methods.inverse_distillation import InverseDistillation
@@ -24,7 +24,7 @@ from tasks.unlearning.methods.negative_preference import NegativePreference
 from tasks.unlearning.methods.overwriting import Overwriting
 from tasks.unlearning.methods.private_words import PrivateWords
 from tasks.unlearning.methods.task_arithmetic import TaskArithmetic
-from tasks.unlearning.request import MarkedText, Request
+from tasks.unlearning.request import Request
 from tasks.unlearning.steps import trained_on
 
 ORDINARY = [
@@ -55,24 +55,23 @@ def request_():
         ArchitectureSettings(layers=1, heads=2, width=32, maximum_tokens=16), len(VOCABULARY)
     )
     base.initialise(1)
-    retain, secrets = MarkedText.of(ORDINARY, VOCABULARY), MarkedText.of(SECRETS, VOCABULARY, map(spans_of, SECRETS))
-    base = trained_on(base.eval(), retain, 20, 0.01, 64, 1)
-    both = MarkedText.of([*ORDINARY, *SECRETS * 4], VOCABULARY)
+    base = WordLearner(base, VOCABULARY)
+    retain, secrets = base.encode(ORDINARY), base.encode(SECRETS, map(spans_of, SECRETS))
+    base = trained_on(base, retain, 20, 0.01, 64, 1)
+    both = base.encode([*ORDINARY, *SECRETS * 4])
     rotated = [f"the code of {name} is {CODES[n - 1]} {CODES[n - 2]}" for n, name in enumerate(NAMES)]
     return Request(
         start=trained_on(base, both, 300, 0.01, 64, 1),
         base=base,
-        vocabulary=VOCABULARY,
         forget=secrets,
         retain=retain,
-        refilled=MarkedText.of(rotated, VOCABULARY),
+        refilled=base.encode(rotated),
         seed=1,
     )
 
 
 def loss(model, marked, private=False):
-    scores = -score_targets(model, marked.text).log_probability
-    return float(scores[marked.is_private[marked.text.is_target()]].mean() if private else scores.mean())
+    return float(-model.log_probabilities(marked)[marked.is_private if private else marked.is_target].mean())
 
 
 def test_private_is_what_the_spans_say(request_):
@@ -98,21 +97,21 @@ COMMON = {"steps": [100], "learning_rate": 0.002, "batch_tokens": 64}
 )
 def test_secrets_are_forgotten_and_the_rest_is_not(request_, method, least):
     """Nats of a private word, which more training on the rest alone leaves as they are."""
-    before = copy.deepcopy(request_.start.state_dict())
+    before = copy.deepcopy(request_.start.network.state_dict())
     known = loss(request_.start, request_.forget, private=True)
-    found = forget(method, request_, request_.retain.text, budget=1.0)
-    control = forget(ContinuedTraining(kind="continued_training", **COMMON), request_, request_.retain.text, budget=1.0)
+    found = forget(method, request_, request_.retain, budget=1.0)
+    control = forget(ContinuedTraining(kind="continued_training", **COMMON), request_, request_.retain, budget=1.0)
     assert loss(control.model, request_.forget, private=True) < known + 0.6
     assert loss(found.model, request_.forget, private=True) > known + least - 1
     assert loss(found.model, request_.retain) < 1.2 * loss(request_.start, request_.retain)
-    assert all(torch.equal(before[name], now) for name, now in request_.start.state_dict().items())
+    assert all(torch.equal(before[name], now) for name, now in request_.start.network.state_dict().items())
 
 
 def test_the_hinge_stops_where_ascent_goes_on(request_):
     """More steps push no private word ever further down: its absence would tell it."""
     many = COMMON | {"steps": [200]}
-    hinge = forget(PrivateWords(kind="private_words", **many), request_, request_.retain.text, 1.0)
-    ascent = forget(GradientDifference(kind="gradient_difference", **many), request_, request_.retain.text, 9.0)
+    hinge = forget(PrivateWords(kind="private_words", **many), request_, request_.retain, 1.0)
+    ascent = forget(GradientDifference(kind="gradient_difference", **many), request_, request_.retain, 9.0)
     known = loss(request_.base, request_.forget, private=True)
     pushed, without_end = (loss(each.model, request_.forget, private=True) - known for each in (hinge, ascent))
     # Adam's momentum carries a word of so small a model 10 to 16 nats below the hinge, at 50 steps as at 400.
@@ -123,15 +122,16 @@ def test_task_arithmetic_by_hand(request_):
     """start - 1 (unwanted - start) is 2 start - unwanted; and of the base it gives that back where nothing differs."""
     method = TaskArithmetic(kind="task_arithmetic", strengths=[1.0], steps=3, batch_tokens=64)
     ((_, found),) = method.forgetting(request_)
-    unwanted = trained_on(request_.start, request_.forget, 3, method.learning_rate, 64, request_.seed).state_dict()
-    for name, weights in request_.start.state_dict().items():
-        torch.testing.assert_close(found.state_dict()[name], 2 * weights - unwanted[name])
+    unwanted = trained_on(request_.start, request_.forget, 3, method.learning_rate, 64, request_.seed)
+    unwanted = unwanted.network.state_dict()
+    for name, weights in request_.start.network.state_dict().items():
+        torch.testing.assert_close(found.network.state_dict()[name], 2 * weights - unwanted[name])
 
 
 def test_the_strength_is_the_last_within_the_budget(request_):
     def forgotten(steps, budget):
         method = GradientDifference(kind="gradient_difference", **COMMON | {"steps": steps}, retain_weight=0)
-        return forget(method, request_, request_.retain.text, budget)
+        return forget(method, request_, request_.retain, budget)
 
     found = forgotten([1, 2, 5, 10, 50, 100, 200], budget=0.3)
     within = [each["strength"] for each in found.sweep if each["valid_ratio"] <= 1.3]
@@ -150,10 +150,10 @@ def test_distilled_text_is_of_known_words(request_):
 
 
 def test_four_bits_leave_fifteen_values_a_group(request_):
-    attacker = Attacker([], [], VOCABULARY, None, 1)
-    found = four_bits(request_.start, attacker).embedding.weight.detach().view(-1, 64)
+    attacker = Attacker([], [], None, 1)
+    found = four_bits(request_.start, attacker).network.embedding.weight.detach().view(-1, 64)
     assert max(len(group.unique()) for group in found) <= 15
-    assert (found - request_.start.embedding.weight.view(-1, 64)).abs().max() < 0.2
+    assert (found - request_.start.network.embedding.weight.view(-1, 64)).abs().max() < 0.2
 
 
 def test_secrets_of_any_form_are_planted_so_often():
@@ -179,7 +179,7 @@ def test_secrets_of_any_form_are_planted_so_often():
 
 def test_the_command_writes_a_model_that_has_forgotten(request_, tmp_path, capsys):
     for name, model in (("start", request_.start), ("base", request_.base)):
-        save_model(tmp_path / name, model, VOCABULARY)
+        save_model(tmp_path / name, model.network, VOCABULARY)
     for name, lines in (("forget", SECRETS), ("retain", ORDINARY)):
         write_lines(tmp_path / f"{name}.txt", lines)
     write_sidecar(tmp_path / "forget.jsonl", map(spans_of, SECRETS))
@@ -202,7 +202,7 @@ def test_the_command_writes_a_model_that_has_forgotten(request_, tmp_path, capsy
         call("--set", "learning_rate=0.005", "--set", "steps=[5, 40]", "--set", "batch_tokens=64", "--budget", "0.5")
         == 0
     )
-    forgotten, _ = load_model(tmp_path / "forgotten")
+    forgotten = WordLearner(*load_model(tmp_path / "forgotten"))
     assert loss(forgotten, request_.forget, private=True) > 4 * loss(request_.start, request_.forget, private=True)
     report = (tmp_path / "report.json").read_text()
     assert json.loads(report)["measured"]["strength"] == 40

@@ -41,16 +41,46 @@ from tasks.settings.checks import as_plain, check_settings
 _INITIAL_DEVIATION = 0.02
 
 
+class PartNorm(nn.LayerNorm):
+    """A layer norm of each of ``parts`` equal parts of the width by itself, as in a model that is several in one."""
+
+    def __init__(self, width: int, parts: int):
+        super().__init__(width)
+        self.parts = parts
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """(..., D) to (..., D)."""
+        if self.parts == 1:
+            return super().forward(hidden)
+        divided = hidden.unflatten(-1, (self.parts, -1))
+        plain = functional.layer_norm(divided, divided.shape[-1:], eps=self.eps).flatten(-2)
+        return plain * self.weight + self.bias
+
+
+class SteeredNorm(PartNorm):
+    """The last norm, and behind it h + h down up, a map of low rank (LM-Steer; ``joined.steered``)."""
+
+    def __init__(self, width: int, parts: int, rank: int):
+        super().__init__(width, parts)
+        self.steering_down = nn.Parameter(torch.zeros(width, rank))
+        self.steering_up = nn.Parameter(torch.zeros(rank, width))
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """(..., D) to (..., D)."""
+        found = super().forward(hidden)
+        return found + (found @ self.steering_down) @ self.steering_up
+
+
 class Block(nn.Module):
     """Causal self-attention and a feed-forward layer, each behind a layer norm and beside a residual."""
 
-    def __init__(self, width: int, heads: int):
+    def __init__(self, width: int, heads: int, parts: int = 1):
         super().__init__()
         self.heads = heads
-        self.attention_norm = nn.LayerNorm(width)
+        self.attention_norm = PartNorm(width, parts)
         self.attention_input = nn.Linear(width, 3 * width)
         self.attention_output = nn.Linear(width, width)
-        self.feed_forward_norm = nn.LayerNorm(width)
+        self.feed_forward_norm = PartNorm(width, parts)
         self.feed_forward_input = nn.Linear(width, 4 * width)
         self.feed_forward_output = nn.Linear(4 * width, width)
         self.dropout = nn.Dropout(0.0)
@@ -119,8 +149,10 @@ class TransformerLanguageModel(nn.Module):
         else:
             self.positions = RotaryPositions(architecture, vocabulary_size)
         self.dropout = nn.Dropout(0.0)
-        self.blocks = nn.ModuleList(Block(architecture.width, architecture.heads) for _ in range(architecture.layers))
-        self.final_norm = nn.LayerNorm(architecture.width)
+        width, parts = architecture.width, architecture.parts
+        self.blocks = nn.ModuleList(Block(width, architecture.heads, parts) for _ in range(architecture.layers))
+        steering = architecture.steering
+        self.final_norm = SteeredNorm(width, parts, steering) if steering else PartNorm(width, parts)
         self.state: StateFusion | None = None
         if architecture.languages and not architecture.positions.startswith("switching"):
             self.state = StateFusion(len(architecture.languages), vocabulary_size, architecture.width)
@@ -151,8 +183,15 @@ class TransformerLanguageModel(nn.Module):
                 deviation = branch_deviation if "_output." in name else _INITIAL_DEVIATION
                 nn.init.normal_(parameter, std=deviation, generator=generator)
 
-    def forward(self, tokens: Tensor, places: Tensor | None = None, segments: Tensor | None = None) -> Tensor:
-        """Hidden states (B, T, D) of token ids (B, T); position t predicts token t + 1.
+    def forward(
+        self,
+        tokens: Tensor,
+        places: Tensor | None = None,
+        segments: Tensor | None = None,
+        layers: int | None = None,
+    ) -> Tensor:
+        """Hidden states (B, T, D) of token ids (B, T); position t predicts token t + 1. ``layers``: those behind
+        so many blocks, as they are there.
 
         In rows of several windows, ``places`` (B, T) is each token's place in its own window and ``segments`` (B, T)
         the window's number: no window sees another, so the hidden states are those of windows in rows of their own.
@@ -164,8 +203,10 @@ class TransformerLanguageModel(nn.Module):
             hidden = hidden + (self.positions.weight[: tokens.shape[1]] if places is None else self.positions(places))
         hidden = self.dropout(hidden)
         visible = None if segments is None else within_segments(segments)
-        for block in self.blocks:
+        for block in self.blocks[:layers]:
             hidden = block(hidden, visible, turns)
+        if layers is not None:
+            return hidden
         hidden = self.final_norm(hidden)
         return hidden if self.state is None else hidden + self.state(tokens)
 

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 from tasks.settings.base import any_of, method_named, registered
 from tasks.unlearning.method import UnlearningMethod
 from tasks.unlearning.methods.continued_training import ContinuedTraining
+from tasks.unlearning.methods.contrasting_expert import ContrastingExpert
 from tasks.unlearning.methods.gradient_difference import GradientDifference
 from tasks.unlearning.methods.inverse_distillation import InverseDistillation
+from tasks.unlearning.methods.misdirection import Misdirection
 from tasks.unlearning.methods.negative_preference import NegativePreference
 from tasks.unlearning.methods.overwriting import Overwriting
 from tasks.unlearning.methods.private_words import PrivateWords
 from tasks.unlearning.methods.simple_negative_preference import SimpleNegativePreference
+from tasks.unlearning.methods.steering import Steering
 from tasks.unlearning.methods.task_arithmetic import TaskArithmetic
 
 GROUP = "palimpsest.unlearning_methods"
@@ -23,7 +26,10 @@ _OWN = (
     GradientDifference,
     NegativePreference,
     SimpleNegativePreference,
+    Misdirection,
     TaskArithmetic,
+    Steering,
+    ContrastingExpert,
     InverseDistillation,
 )
 METHODS: dict[str, type[UnlearningMethod]] = registered(GROUP, _OWN)

@@ -13,8 +13,8 @@ from pydantic import Field, field_validator, model_validator
 from tasks.unlearning.method import UnlearningMethod, rising
 
 if TYPE_CHECKING:
-    from tasks.language_model.transformer.model import TransformerLanguageModel
     from tasks.unlearning.contrast import Weighted
+    from tasks.unlearning.learners import Learner
     from tasks.unlearning.request import MarkedText, Request
 
 Owner = Literal["base", "start"]
@@ -59,7 +59,7 @@ class InverseDistillation(UnlearningMethod):
             )
         return self
 
-    def forgetting(self, request: "Request") -> "Iterator[tuple[float, TransformerLanguageModel]]":
+    def forgetting(self, request: "Request") -> "Iterator[tuple[float, Learner]]":
         """As the class says."""
         from tasks.unlearning.steps import trained_on
 
@@ -71,12 +71,9 @@ class InverseDistillation(UnlearningMethod):
     def distilled(self, request: "Request") -> "MarkedText":
         """The text; as private as what it was drawn from."""
         from tasks.unlearning.contrast import contrasted_sentences
-        from tasks.unlearning.request import MarkedText
 
-        drawn = contrasted_sentences(
-            list(self._weighted(request)), request.vocabulary, self.texts, _LONGEST, request.seed
-        )
-        return MarkedText.of((" ".join(words) for words in drawn), request.vocabulary)
+        drawn = contrasted_sentences(list(self._weighted(request)), self.texts, _LONGEST, request.seed)
+        return request.start.encode(" ".join(words) for words in drawn)
 
     def _weighted(self, request: "Request") -> "Iterator[Weighted]":
         from tasks.unlearning.contrast import Weighted

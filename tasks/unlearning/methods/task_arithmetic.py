@@ -1,7 +1,6 @@
 """Task arithmetic (Ilharco et al. 2023, "Editing Models with Task Arithmetic"): subtract what learning the text did to
 the weights."""
 
-import copy
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -10,7 +9,7 @@ from pydantic import Field, field_validator
 from tasks.unlearning.method import UnlearningMethod, rising
 
 if TYPE_CHECKING:
-    from tasks.language_model.transformer.model import TransformerLanguageModel
+    from tasks.unlearning.learners import Learner
     from tasks.unlearning.request import Request
 
 
@@ -32,20 +31,20 @@ class TaskArithmetic(UnlearningMethod):
 
     _rising = field_validator("strengths")(rising)
 
-    def forgetting(self, request: "Request") -> "Iterator[tuple[float, TransformerLanguageModel]]":
+    def forgetting(self, request: "Request") -> "Iterator[tuple[float, Learner]]":
         """As the class says."""
         import torch
 
         from tasks.unlearning.steps import trained_on
 
         before = request.start if self.of == "start" else request.base
-        unwanted = trained_on(
-            before, request.forget, self.steps, self.learning_rate, self.batch_tokens, request.seed
-        ).state_dict()
-        differences = {name: unwanted[name] - weights for name, weights in before.state_dict().items()}
+        unwanted = trained_on(before, request.forget, self.steps, self.learning_rate, self.batch_tokens, request.seed)
+        # Weights that two layers share are one parameter: they move once.
+        changed = dict(unwanted.network.named_parameters())
+        differences = {name: changed[name] - weights for name, weights in before.network.named_parameters()}
         for strength in self.strengths:
-            model = copy.deepcopy(request.start)
+            model = request.start.copy()
             with torch.no_grad():
-                for name, weights in model.state_dict().items():
+                for name, weights in model.network.named_parameters():
                     weights -= strength * differences[name]
-            yield strength, model.eval()
+            yield strength, model
