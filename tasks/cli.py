@@ -47,6 +47,7 @@ COMMANDS: dict[str, str] = {
     "perplexity": "tasks.language_model.perplexity_command",
     "audit": "tasks.audit.audit",
     "unlearn": "tasks.unlearning.unlearn",
+    "distil": "tasks.distillation.distil",
     "compare-unlearning": "tasks.unlearning.compare_unlearning",
     "speech-corpus": "tasks.speech.audio.speech_corpus_command",
     "train-recogniser": "tasks.speech.recogniser.train_recogniser_command",

@@ -16,6 +16,7 @@ from tasks.corpora.text_lines import read_lines, write_lines
 from tasks.filling.beside_corpus import PlantedLines, context_beside, mask_beside
 from tasks.filling.filled_corpus import Shard
 from tasks.filling.fillers.tune_filler import TuneFiles
+from tasks.filling.methods.distilled import Distilled
 from tasks.language_model.adapt import AdaptFiles, adapt
 from tasks.language_model.evaluation.perplexity import word_ranks
 from tasks.language_model.sharded_model import ShardedModel
@@ -56,12 +57,19 @@ class TwinAttack:
             settings.seed,
         )
         text = list(read_lines(str(self.files.text)))
+        drawn = isinstance(settings.filling, Distilled)
+        if drawn:
+            # What it is drawn from is trained on: each masked line, and no line of the text is one of these.
+            text = list(read_lines(Path(str(self.files.masked)) / str(self.cell.technique) / "text.txt"))
         own = twin_text(members, documents, text, canaries, self._obfuscation(), settings.held_out_share, settings.seed)
         found = self._of_filler(canaries)
         base = ShardedModel(str(self.files.base), self.resources)
-        attacked = self._trained("twin", own.of(own.is_member), self.cell)
+        trained_on = own.of(own.is_member)
+        if drawn:
+            trained_on = self._drawn(trained_on, canaries)
+        attacked = self._trained("twin", trained_on, self.cell)
         figures = found | canary_figures(attacked, base, canaries, settings)
-        shadows = list(self._shadows(own))
+        shadows = [] if drawn else list(self._shadows(own))
         figures |= membership_of(attacked, base, members, own.is_member, documents, settings, shadows)
         if settings.neighboured:
             threads = self.resources.threads
@@ -112,6 +120,29 @@ class TwinAttack:
             shadow = self._trained("shadow", own.of(is_member), other)
             yield Shadow(score_lines(shadow, self.members).means, is_member)
 
+    def _drawn(self, masked: Sequence[tuple[str, str]], canaries: Canaries) -> list[tuple[str, str]]:
+        """Text that a model of masked lines writes, each line a document; what it must not quote are the members' lines
+        and the canaries."""
+        from tasks.distillation.distil import DistilFiles, distil
+
+        assert isinstance(self.settings.filling, Distilled), "who asks has looked"
+        folders = {"pretrained": str(self.files.base)}
+        for source in self.settings.filling.sources.values():
+            if source not in folders:
+                self._trained(source, masked, replace(self.cell, method=source))
+                folders[source] = str(self.work / source)
+        private, output = self.work / "private.txt", self.work / "drawn.txt"
+        planted = [canary.text for canary in canaries.planted]
+        write_lines(private, [*self.members[: len(masked) - len(planted)], *planted], private=True)
+        named = {option.replace("-", "_"): folders[found] for option, found in self.settings.filling.sources.items()}
+        distil(
+            self.settings.filling,
+            DistilFiles(private=str(private), output=str(output), **named),
+            self.cell,
+            self.resources,
+        )
+        return [(line, f"line {number}") for number, line in enumerate(read_lines(output))]
+
     def _trained(self, name: str, pairs: Sequence[tuple[str, str]], cell: Cell) -> ShardedModel:
         """The model of the cell, trained on other lines, each with its document."""
         adaptation = self.settings.adaptation
@@ -141,7 +172,7 @@ class TwinAttack:
             if technique is None:
                 return Obfuscated(list(lines), [[] for _ in lines])
             masked = mask_beside(technique, lines, files.word_counts, threads)
-            if method is None:
+            if method is None or isinstance(method, Distilled):
                 return Obfuscated(masked.lines, masked.spans)
             names = [f"canary {line}" for line in lines]
             planted = PlantedLines(masked.lines, masked.spans, names, files.documents)

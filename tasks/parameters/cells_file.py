@@ -17,6 +17,7 @@ import yaml
 
 from tasks.errors import ParameterError
 from tasks.files.atomic_file import atomic_writer
+from tasks.filling.methods.distilled import Distilled, Source
 from tasks.language_model.settings import MarkerUse
 from tasks.parameters.parameter_file import Parameters
 from tasks.records.cell import Cell
@@ -93,6 +94,11 @@ def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str
     compare = parameters.compare
     cells = [cell for cell in expected_cells(compare) if cell.method != NO_LANGUAGE_MODEL]
     with_words = [cell for cell in expected_cells(compare) if cell.dataset in compare.speech_datasets]
+    drawn = {
+        cell: settings
+        for cell in cells
+        if is_filled(cell) and isinstance(settings := parameters.filling[str(cell.method)], Distilled)
+    }
     with_lists = [cell for cell in expected_cells(compare) if cell.dataset in compare.rescored_datasets]
     return {
         # Of those that are compared alone: params.yaml may describe others.
@@ -100,7 +106,8 @@ def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str
         "mask": dict(_masked(parameters)),
         "train_filler": parameters.pretrained_fillers(),
         "tune_filler": {cell_key(cell): _tuned(cell, parameters) for cell in tunings(parameters)},
-        "fill": {cell_key(cell): _fill(cell, parameters) for cell in cells if is_filled(cell)},
+        "fill": {cell_key(cell): _fill(cell, parameters) for cell in cells if is_filled(cell) and cell not in drawn},
+        "distil": {cell_key(cell): _distilled(cell, settings) for cell, settings in drawn.items()},
         "fluency": {str(cell.dataset): {"cell": {"dataset": cell.dataset}} for cell in cells if is_filled(cell)},
         "conclusion": dict(_concluded(parameters)),
         "examples": {cell_key(cell): entry for cell, entry in _examples(parameters)},
@@ -211,6 +218,20 @@ def _fill(cell: Cell, parameters: Parameters) -> Entry:
     }
 
 
+def _distilled(cell: Cell, settings: Distilled) -> Entry:
+    models = {option: _model(_source(cell, source)) for option, source in settings.sources.items()}
+    used = {option.replace("-", "_"): models.get(option, models["model"]) for option in ("unwanted", "mask-model")}
+    return _named(cell, "method", "seed") | {"options": models, "model": models["model"], **used}
+
+
+def _source(cell: Cell, source: Source) -> Cell:
+    """The cell whose model that is."""
+    if source == PRETRAINED:
+        return Cell(dataset=cell.dataset, method=PRETRAINED)
+    technique = None if source == ORACLE else cell.technique
+    return Cell(dataset=cell.dataset, technique=technique, method=source, seed=cell.seed)
+
+
 def _examples(parameters: Parameters) -> Iterator[tuple[Cell, Entry]]:
     """One for each filler, with the controls; or one for each technique that it fills, where it is tuned on the text of
     that technique or does not fill them all alike."""
@@ -221,7 +242,11 @@ def _examples(parameters: Parameters) -> Iterator[tuple[Cell, Entry]]:
             for technique in compare.techniques_of(fills):
                 methods.setdefault(fills.filler, {}).setdefault(technique, []).extend(fills.methods)
     controls = [
-        name for fills in compare.fills if not fills.filler and fills.techniques is None for name in fills.methods
+        name
+        for fills in compare.fills
+        if not fills.filler and fills.techniques is None
+        for name in fills.methods
+        if not isinstance(parameters.filling[name], Distilled)
     ]
     for dataset in compare.datasets:
         for filler, by_technique in methods.items():

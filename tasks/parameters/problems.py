@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tasks.filling.fillers.settings import misfit
+from tasks.filling.methods.distilled import Distilled
 from tasks.filling.settings import KINDS
 from tasks.parameters.compare_settings import Fills
 from tasks.records.cells import BASELINES, NO_LANGUAGE_MODEL, ORACLE, PRETRAINED, audited_cells
@@ -171,6 +172,8 @@ def _fills(place: int, parameters: "Parameters") -> Iterator[str]:
     fitting = [name for name, settings in filling.items() if settings.uses_filler == (fills.filler is not None)]
     yield from _unknown(f"{where}.methods", fills.methods, "filling", fitting)
     for name in fills.methods:
+        if isinstance(method := filling.get(name), Distilled):
+            yield from _distilled(name, method, parameters, audited=name in fills.audited)
         if name in fitting and fills.filler in fillers:
             kind = fillers[fills.filler].kind
             found = misfit(filling[name], kind)
@@ -179,6 +182,17 @@ def _fills(place: int, parameters: "Parameters") -> Iterator[str]:
                     f"{where}.methods: {name!r} ({found.what}) needs a {found.needs} language model, and "
                     f"{fills.filler!r} is a {KINDS[kind]} one; {found.remedy}, or leave one of the two out"
                 )
+
+
+def _distilled(name: str, method: Distilled, parameters: "Parameters", *, audited: bool) -> Iterator[str]:
+    used = set(method.sources.values())
+    if "baseline1" in used and "baseline1" not in parameters.compare.baselines:
+        yield f"filling.{name}: draws from the model of 'baseline1', which compare.baselines lacks; add it there"
+    if audited and "oracle" in used:
+        yield (
+            f"compare.fills: {name!r} is drawn from a model of the raw text, of which there is no twin to attack; take "
+            "it out of audited ('palimpsest profile forgetting' plants secrets for that)"
+        )
 
 
 def _kind(parameters: "Parameters") -> Iterator[str]:

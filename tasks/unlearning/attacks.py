@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from tasks.unlearning.learners import Learner
+from tasks.language_model.learners import Learner
 from tasks.unlearning.steps import trained_on
 
 if TYPE_CHECKING:

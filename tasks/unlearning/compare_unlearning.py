@@ -87,9 +87,9 @@ def _rows(
     from tasks.corpora.text_lines import read_corpus
     from tasks.filling.beside_corpus import CorpusFiles, context_beside
     from tasks.language_model.evaluation.perplexity import word_ranks
+    from tasks.language_model.learners import open_learner
     from tasks.unlearning.comparison import Comparison
     from tasks.unlearning.judge import Judge
-    from tasks.unlearning.learners import open_learner
     from tasks.unlearning.request import Request
     from tasks.unlearning.trial import Trial
 

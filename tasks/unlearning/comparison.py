@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from tasks.language_model.learners import Learner, MarkedText
 from tasks.unlearning.attacks import ATTACKS, Attacker
 from tasks.unlearning.judge import Judge
-from tasks.unlearning.learners import Learner
 from tasks.unlearning.method import UnlearningMethod
-from tasks.unlearning.request import MarkedText, Request
+from tasks.unlearning.request import Request
 from tasks.unlearning.settings import UnlearningSettings
 from tasks.unlearning.trial import Trial
 

@@ -13,8 +13,7 @@ from tasks.audit.model_attacks import Form, membership_of
 from tasks.audit.resampling import perplexity_ratio
 from tasks.audit.settings import AuditSettings
 from tasks.language_model.evaluation.bootstrap import percentile_interval
-from tasks.unlearning.learners import Learner
-from tasks.unlearning.request import MarkedText
+from tasks.language_model.learners import Learner, MarkedText
 from tasks.unlearning.settings import MOST_BITS
 
 if TYPE_CHECKING:

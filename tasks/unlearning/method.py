@@ -16,7 +16,7 @@ from tasks.settings.base import Settings
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tasks.unlearning.learners import Learner
+    from tasks.language_model.learners import Learner
     from tasks.unlearning.request import Request
 
 

@@ -9,10 +9,10 @@ from torch.nn.utils import clip_grad_norm_
 from torch.optim import AdamW
 
 from tasks.errors import ModelError, ParameterError
+from tasks.language_model.learners import Learner, MarkedText, PlacedBatch, batches
 from tasks.language_model.transformer.batching import Batch
-from tasks.unlearning.learners import Learner
 from tasks.unlearning.method import ForgetBatch, GradientMethod
-from tasks.unlearning.request import MarkedText, PlacedBatch, Request, batches
+from tasks.unlearning.request import Request
 
 _BETAS = (0.9, 0.98)
 _LONGEST_GRADIENT = 1.0

@@ -66,10 +66,10 @@ def unlearn(settings: UnlearningMethod, files: UnlearnFiles, cell: Cell, resourc
     from tasks.corpora.sidecar import read_sidecar
     from tasks.corpora.text_lines import read_corpus
     from tasks.language_model.evaluation.reference_text import reference_text_of
+    from tasks.language_model.learners import open_learner
     from tasks.language_model.model_folder import check_replaceable
     from tasks.torch_setup import set_up_torch
     from tasks.unlearning.comparison import forget, valid_loss
-    from tasks.unlearning.learners import open_learner
     from tasks.unlearning.request import Request
 
     check_replaceable(files.output)

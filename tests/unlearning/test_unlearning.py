@@ -11,12 +11,12 @@ from tasks.audit.canaries import make_secrets
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.corpora.text_lines import write_lines
+from tasks.language_model.learners import WordLearner
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.model import TransformerLanguageModel, load_model, save_model
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tasks.unlearning.attacks import Attacker, four_bits
 from tasks.unlearning.comparison import forget
-from tasks.unlearning.learners import WordLearner
 from tasks.unlearning.methods.continued_training import ContinuedTraining
 from tasks.unlearning.methods.gradient_difference import GradientDifference
 from tasks.unlearning.methods.inverse_distillation import InverseDistillation

@@ -3,6 +3,7 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tasks.filling.methods.distilled import Distilled
 from tasks.filling.methods.free import Free
 from tasks.filling.methods.log_linear import LogLinear
 from tasks.filling.methods.metric import Metric
@@ -17,7 +18,7 @@ from tasks.settings.base import any_of, method_named, registered
 
 GROUP = "palimpsest.filling_methods"
 """Entry points of other packages: settings classes of filling methods."""
-_OWN = (Top1, TopK, Sample, LogLinear, Free, Unigram, Surrogate, Metric, Paraphrase)
+_OWN = (Top1, TopK, Sample, LogLinear, Free, Unigram, Surrogate, Metric, Paraphrase, Distilled)
 METHODS: dict[str, type[FillingMethod]] = registered(GROUP, _OWN)
 """Settings classes by kind, in the order of the help."""
 if TYPE_CHECKING:

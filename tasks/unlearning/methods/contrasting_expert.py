@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 from tasks.unlearning.method import UnlearningMethod, rising
 
 if TYPE_CHECKING:
-    from tasks.unlearning.learners import Learner
+    from tasks.language_model.learners import Learner
     from tasks.unlearning.request import Request
 
 

@@ -13,9 +13,9 @@ from pydantic import Field, field_validator, model_validator
 from tasks.unlearning.method import UnlearningMethod, rising
 
 if TYPE_CHECKING:
-    from tasks.unlearning.contrast import Weighted
-    from tasks.unlearning.learners import Learner
-    from tasks.unlearning.request import MarkedText, Request
+    from tasks.distillation.contrast import Weighted
+    from tasks.language_model.learners import Learner, MarkedText
+from tasks.unlearning.request import Request
 
 Owner = Literal["base", "start"]
 _LONGEST = 40
@@ -70,26 +70,18 @@ class InverseDistillation(UnlearningMethod):
 
     def distilled(self, request: "Request") -> "MarkedText":
         """The text; as private as what it was drawn from."""
-        from tasks.unlearning.contrast import contrasted_sentences
+        from tasks.distillation.contrast import contrasted_sentences
 
-        drawn = contrasted_sentences(list(self._weighted(request)), self.texts, _LONGEST, request.seed)
+        drawn = contrasted_sentences(self._weighted(request), self.texts, _LONGEST, request.seed)
         return request.start.encode(" ".join(words) for words in drawn)
 
-    def _weighted(self, request: "Request") -> "Iterator[Weighted]":
-        from tasks.unlearning.contrast import Weighted
+    def _weighted(self, request: "Request") -> "list[Weighted]":
+        from tasks.distillation.contrast import contrast
         from tasks.unlearning.steps import trained_on
 
         models = {"base": request.base, "start": request.start}
-        strength = 0.0 if self.unwanted is None else 1.0 if self.strength is None else self.strength
-        own = 1.0 if self.unwanted is None or self.strength is not None else 0.0
-        weights = {name: 0.0 for name in models}
-        weights[self.drawn_from] += own + strength
-        if self.unwanted == "start":
-            weights["start"] -= strength
-        for name, model in models.items():
-            alpha = self.alpha if self.mask == name else 0.0
-            if weights[name] or alpha:
-                yield Weighted(model, weights[name], alpha)
+        unwanted = models.get(self.unwanted or "")
         if self.unwanted == "further":
             rest = 50, self.learning_rate, self.batch_tokens, request.seed
-            yield Weighted(trained_on(request.start, request.forget, *rest), -strength)
+            unwanted = trained_on(request.start, request.forget, *rest)
+        return contrast(models[self.drawn_from], unwanted, self.strength, models[self.mask], self.alpha)

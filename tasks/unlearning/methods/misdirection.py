@@ -11,7 +11,7 @@ from tasks.unlearning.method import UnlearningMethod, rising
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tasks.unlearning.learners import Learner
+    from tasks.language_model.learners import Learner
     from tasks.unlearning.request import Request
 
 _TRAINED_LAYERS = 3

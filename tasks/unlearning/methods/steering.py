@@ -11,7 +11,7 @@ from tasks.unlearning.method import UnlearningMethod, rising
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tasks.unlearning.learners import Learner
+    from tasks.language_model.learners import Learner
     from tasks.unlearning.request import Request
 
 _DEVIATION = 0.02
@@ -48,7 +48,7 @@ class Steering(UnlearningMethod):
         from torch.nn import Parameter
         from torch.nn.functional import cross_entropy
 
-        from tasks.unlearning.request import batches
+        from tasks.language_model.learners import batches
         from tasks.unlearning.steps import trained_steps
 
         model = request.start

@@ -9,18 +9,18 @@ from tiny_causal_models import TEXT, causal_tokenizer, random_llama
 
 from tasks.cli import main
 from tasks.corpora.text_lines import write_lines
+from tasks.distillation.contrast import Weighted, contrasted_sentences
 from tasks.errors import ModelError
 from tasks.language_model.causal_lm.folder import load
 from tasks.language_model.causal_lm.joined import JoinedModels
 from tasks.language_model.causal_lm.model import CausalModel, WordPieces
 from tasks.language_model.causal_lm.scoring import CausalScorer
 from tasks.language_model.language_models import open_language_model
+from tasks.language_model.learners import PieceLearner, WordLearner
 from tasks.language_model.sampling import sample_pieces
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tasks.unlearning.contrast import Weighted, contrasted_sentences
-from tasks.unlearning.learners import PieceLearner, WordLearner
 from tasks.unlearning.methods import METHODS
 from tasks.unlearning.request import Request
 
@@ -45,7 +45,7 @@ KINDS = pytest.mark.parametrize("make", [word_learner, piece_learner], ids=["wor
 
 def distribution(learner, marked):
     """Log-probabilities (N, V) at all targets of a text of few lines."""
-    from tasks.unlearning.request import batches
+    from tasks.language_model.learners import batches
 
     with torch.no_grad():
         return learner.scores(next(batches(marked, learner.longest, 10_000, 1)).batch).log_softmax(1)
@@ -78,7 +78,7 @@ def test_steering_moves_the_last_hidden_states_alone(make):
 
 
 def _batch(model, marked):
-    from tasks.unlearning.request import batches
+    from tasks.language_model.learners import batches
 
     return next(batches(marked, model.longest, 10_000, 1)).batch
 

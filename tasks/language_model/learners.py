@@ -1,12 +1,14 @@
-"""Language models as ways to forget see them: they read texts, are trained further, and can be held against others.
+"""Language models that are trained further step by step, held against others, or steered: whatever their kind.
 
-``open_learner`` gives that of a model folder. Ways to forget ask no kind of model anything of its own.
+``open_learner`` gives that of a model folder. Ways to forget, and text drawn by contrast, ask no kind of model anything
+of its own.
 """
 
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,18 +18,60 @@ from torch.nn import functional
 
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.errors import ModelError
+from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.evaluation.reference_text import is_touched, placed_words
 from tasks.language_model.language_models import LanguageModel, Words, encode_sentences
 from tasks.language_model.model_folder import kind_of_model
-from tasks.language_model.transformer.batching import Batch
+from tasks.language_model.transformer.batching import Batch, divide, make_batch, shuffled_batches, target_places
 from tasks.torch_setup import has_bfloat16
-from tasks.unlearning.request import MarkedText
 
 if TYPE_CHECKING:
     from tasks.language_model.causal_lm.folder import CausalRecord
     from tasks.language_model.causal_lm.model import CausalModel
     from tasks.language_model.transformer.model import TransformerLanguageModel
     from tasks.language_model.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class MarkedText:
+    """Sentences as ids of words or pieces, of which some are private; ``Learner.encode`` makes it."""
+
+    text: EncodedText
+    is_private: np.ndarray
+    """Of each id of the text (T,), bool."""
+    is_target: np.ndarray
+    """Whether each id is to be predicted (T,), bool."""
+    is_word: np.ndarray
+    """Whether it is to be predicted and begins a word, or a sentence's end (T,), bool."""
+
+    @property
+    def sentences(self) -> int:
+        """Lines that have a word."""
+        return self.text.sentences
+
+    def words(self) -> np.ndarray:
+        """Words and end of each sentence (S,)."""
+        return np.add.reduceat(self.is_word.astype(np.float64), self.text.offsets[:-1])
+
+
+@dataclass(frozen=True)
+class PlacedBatch:
+    """Windows side by side, and where their targets stand in the text."""
+
+    batch: Batch
+    places: np.ndarray
+    """Index of each target (N,) into the text's ids."""
+
+
+def batches(marked: MarkedText, maximum_tokens: int, batch_tokens: int, seed: int) -> Iterator[PlacedBatch]:
+    """Batches of about so many targets without end, each epoch in an order of its own."""
+    text = marked.text
+    windows, epoch = divide(text, maximum_tokens), 0
+    while True:
+        for chosen in shuffled_batches(windows, batch_tokens, seed, epoch):
+            batch = make_batch(text, marked.is_target, windows, chosen)
+            yield PlacedBatch(batch, target_places(batch, windows.first[chosen]))
+        epoch += 1
 
 
 class Learner(ABC):

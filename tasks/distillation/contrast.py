@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tasks.language_model.language_models import Words
+from tasks.language_model.learners import Learner, PieceLearner, WordLearner
 from tasks.language_model.sampling import sample_pieces, sample_words
-from tasks.unlearning.learners import Learner, PieceLearner, WordLearner
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -75,6 +75,27 @@ class ContrastedWords:
             total = each.weight * own if total is None else total + each.weight * own
         assert total is not None, "there is a model at least"
         return total if hidden is None else total.masked_fill_(hidden, -math.inf)
+
+
+def contrast(
+    model: Learner, unwanted: Learner | None, strength: float | None, owner: Learner, alpha: float
+) -> list[Weighted]:
+    """The models of a contrast, each once, with what it adds.
+
+    ``strength``: weight of the difference to ``unwanted`` beside what the model says; ``None``: the difference alone,
+    as in the paper. ``owner`` is that of the mask, where ``alpha`` is above 0.
+    """
+    share = 0.0 if unwanted is None else 1.0 if strength is None else strength
+    own = 1.0 if unwanted is None or strength is not None else 0.0
+    weights: dict[Learner, float] = {model: own + share}
+    if unwanted is not None:
+        weights[unwanted] = weights.get(unwanted, 0.0) - share
+    alphas = {owner: alpha} if alpha else {}
+    return [
+        Weighted(each, weights.get(each, 0.0), alphas.get(each, 0.0))
+        for each in dict.fromkeys([*weights, *alphas])
+        if weights.get(each) or alphas.get(each)
+    ]
 
 
 def contrasted_sentences(weighted: Sequence[Weighted], sentences: int, longest: int, seed: int) -> list[Words]:

@@ -1,0 +1,160 @@
+"""Write text by a language model, or by a contrast of two, in place of a private text (corpus inverse distillation).
+
+Every word is drawn by how probable --model finds it, times how much more probable than --unwanted does. Text of a model
+that never saw private words is as private as that model; text of one that saw them quotes what it has by heart, and the
+more so where its own probabilities say which words count (--mask-model, alpha). Lines that quote the private text
+are dropped and drawn anew: those with a private word (--sidecar) among some words of one of its lines, and whole lines.
+A line that is dropped tells a little too, by its absence.
+
+examples:
+  palimpsest adapt --model models/pretrained --input masked.txt --markers ignore --output models/of_masked
+  palimpsest distil --model models/of_masked --private mail.txt --sidecar mail.jsonl --output distilled.txt
+  palimpsest distil --model models/of_masked --unwanted models/of_raw --set strength=0.5 --private mail.txt \\
+    --sidecar mail.jsonl --output distilled.txt
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from tasks.command import StageCommand, StageFiles
+from tasks.errors import ModelError
+from tasks.filling.methods.distilled import Distilled
+from tasks.options import READ, READ_MODEL, WRITE
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
+
+if TYPE_CHECKING:
+    from tasks.distillation.contrast import Weighted
+    from tasks.language_model.language_models import Words
+
+SUMMARY = "write text by a language model, or a contrast of two, in place of a private text"
+_MOST_DRAWN = 5
+"""Times as many lines as are wanted; where most are dropped, the model has the private text by heart."""
+
+
+class DistilFiles(StageFiles):
+    """Models that write, and the private text that is not to be quoted."""
+
+    model: Annotated[str, READ_MODEL]
+    """the model that writes: a Transformer of ours or a causal one of Hugging Face's"""
+    unwanted: Annotated[str | None, READ_MODEL] = None
+    """a model that it is held against"""
+    mask_model: Annotated[str | None, READ_MODEL] = None
+    """with alpha above 0: the model whose probabilities say which words count (default: --model)"""
+    private: Annotated[str, READ]
+    """private text, one sentence a line: as many lines are written, and none that quotes it"""
+    sidecar: Annotated[str | None, READ] = None
+    """what is private in it, as 'palimpsest mask --sidecar' writes it"""
+    output: Annotated[str, WRITE]
+    """text to write, one sentence a line"""
+
+
+def distil(settings: Distilled, files: DistilFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Write the text.
+
+    Raises ``ModelError`` where models are not of one vocabulary, or nearly all that they write quotes the private text.
+    """
+    from tasks.corpora.text_lines import read_corpus, write_lines
+    from tasks.distillation.contrast import contrasted_sentences
+    from tasks.torch_setup import set_up_torch
+
+    set_up_torch(resources.threads)
+    private = read_corpus(files.private)
+    quoted = Quoted.of(private, files.sidecar, settings.scanned_words)
+    weighted = _weighted(settings, files)
+    kept: list[Words] = []
+    counts: Counter[str] = Counter()
+    seed, drawn = 1 if cell.seed is None else cell.seed, 0
+    while len(kept) < len(private):
+        if drawn >= _MOST_DRAWN * len(private):
+            raise ModelError(
+                f"of {drawn:,} lines that {files.model!r} wrote {counts['quoting'] + counts['verbatim']:,} quote the "
+                "private text; let a model write that has not read it"
+            )
+        wanted = len(private) - len(kept)
+        # Each further draw is of a seed of its own.
+        for words in contrasted_sentences(weighted, wanted, settings.longest, 1000 * seed + counts["draws"]):
+            reason = quoted.reason(words)
+            counts[reason] += 1
+            if reason == "kept":
+                kept.append(words)
+        drawn += wanted
+        counts["draws"] += 1
+    write_lines(files.output, [" ".join(words) for words in kept], private=True)
+    print(
+        f"distil: {len(kept):,} lines; dropped {counts['quoting']:,} with private words, {counts['verbatim']:,} that "
+        f"are private lines, {counts['empty']:,} empty ones; text in {files.output}"
+    )
+    return Report(seed=cell.seed).measure(
+        lines=len(kept),
+        words=sum(map(len, kept)),
+        distinct_words=len({word for words in kept for word in words}),
+        dropped_quoting=counts["quoting"],
+        dropped_verbatim=counts["verbatim"],
+        dropped_empty=counts["empty"],
+    )
+
+
+class Quoted:
+    """What of a private text must not stand in another one."""
+
+    def __init__(self, lines: set["Words"], neighbourhoods: set["Words"], length: int) -> None:
+        self._lines, self._neighbourhoods, self._length = lines, neighbourhoods, length
+
+    @classmethod
+    def of(cls, private: Sequence[str], sidecar: str | None, length: int) -> "Quoted":
+        """``length``: words of a neighbourhood. Raises ``CorpusError`` where the sidecar is of another text."""
+        from tasks.corpora.sidecar import read_sidecar
+        from tasks.language_model.evaluation.reference_text import is_touched, placed_words, reference_text_of
+
+        reference_text_of(private, "the private text", {"private": sidecar} if sidecar else None)
+        spans = read_sidecar(sidecar) if sidecar else iter([[] for _ in private])
+        lines: set[Words] = set()
+        neighbourhoods: set[Words] = set()
+        for line, found in zip(private, spans, strict=True):
+            placed = placed_words(line)
+            words = tuple(word.word for word in placed)
+            if len(words) >= length:
+                lines.add(words)
+            for number, word in enumerate(placed):
+                if is_touched(word.start, word.end, found):
+                    first = range(max(0, number - length + 1), min(number, len(words) - length) + 1)
+                    neighbourhoods.update(words[start : start + length] for start in first)
+        return cls(lines, neighbourhoods, length)
+
+    def reason(self, words: "Words") -> str:
+        """Why a line is dropped: it is ``empty``, ``verbatim`` or ``quoting``; else ``kept``."""
+        if not words:
+            return "empty"
+        if words in self._lines:
+            return "verbatim"
+        return "quoting" if any(part in self._neighbourhoods for part in self._parts(words)) else "kept"
+
+    def _parts(self, words: "Words") -> Iterator["Words"]:
+        return (words[start : start + self._length] for start in range(len(words) - self._length + 1))
+
+
+def _weighted(settings: Distilled, files: DistilFiles) -> "list[Weighted]":
+    from tasks.distillation.contrast import contrast
+    from tasks.language_model.learners import open_learner
+
+    model = open_learner(files.model)
+    unwanted = open_learner(files.unwanted, "--unwanted") if files.unwanted else None
+    owner = open_learner(files.mask_model, "--mask-model") if files.mask_model and settings.alpha else model
+    for option, other in (("--unwanted", unwanted), ("--mask-model", owner)):
+        if other is not None and other.vocabulary_hash != model.vocabulary_hash:
+            raise ModelError(f"{option} has another vocabulary than --model {files.model!r}")
+    return contrast(model, unwanted, settings.strength, owner, settings.alpha)
+
+
+COMMAND = StageCommand(
+    name="distil",
+    stage=distil,
+    settings=Distilled,
+    files=DistilFiles,
+    section="filling.{method}",
+    cell=("method", "seed"),
+    labels=("dataset", "technique"),
+)
