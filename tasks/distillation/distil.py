@@ -8,9 +8,10 @@ A line that is dropped tells a little too, by its absence.
 
 examples:
   palimpsest adapt --model models/pretrained --input masked.txt --markers ignore --output models/of_masked
-  palimpsest distil --model models/of_masked --private mail.txt --sidecar mail.jsonl --output distilled.txt
-  palimpsest distil --model models/of_masked --unwanted models/of_raw --set strength=0.5 --private mail.txt \\
-    --sidecar mail.jsonl --output distilled.txt
+  palimpsest distil --method distilled --model models/of_masked --private mail.txt --sidecar mail.jsonl \\
+    --output distilled.txt
+  palimpsest distil --method distilled --model models/of_masked --unwanted models/of_raw --set strength=0.5 \\
+    --private mail.txt --sidecar mail.jsonl --output distilled.txt
 """
 
 from collections import Counter

@@ -202,10 +202,10 @@ def _kind(parameters: "Parameters") -> Iterator[str]:
             f"compare.private: DP-SGD is for language_model.kind 'transformer', and it is {kind!r}; write "
             "'compare.private: {}'"
         )
-    if parameters.compare.unlearned and kind != "transformer":
+    if parameters.compare.unlearned and kind == "ngram":
         yield (
-            f"compare.unlearned: ways to forget are for language_model.kind 'transformer', and it is {kind!r}; write "
-            "'compare.unlearned: []'"
+            f"compare.unlearned: language_model.kind {kind!r} has no weights to train; take 'transformer' or "
+            "'causal_lm', or write 'compare.unlearned: []'"
         )
 
 
