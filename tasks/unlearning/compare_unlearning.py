@@ -95,28 +95,30 @@ def _rows(
 
     seed = cell.seed or 0
     masked = Path(files.masked)
-    trial = Trial.drawn(list(_lines(files)), word_ranks(files.word_counts), settings, seed)
-    forgotten = trial.forgotten
+    trial = Trial.drawn(list(_lines(files, settings)), word_ranks(files.word_counts), settings, seed)
     with_counts = CorpusFiles(word_counts=files.word_counts)
     context = context_beside(settings.filling, masked, with_counts, cell, resources.threads)
-    refilled = trial.refilled(context, settings.copies)
     start, _ = _adapted(trial, settings, files, cell, resources, work / "start", with_forgotten=True)
     retrained, seconds = _adapted(trial, settings, files, cell, resources, work / "retrained", with_forgotten=False)
     base = open_learner(files.base, "--base")
-    request = Request(
-        start=open_learner(str(start)),
-        base=base,
-        forget=base.encode((line.raw for line in forgotten), (line.spans for line in forgotten)),
-        retain=base.encode(trial.retained),
-        refilled=base.encode(refilled),
-        seed=seed,
-    )
+    before, retained = open_learner(str(start)), base.encode(trial.retained)
+    requests = [
+        Request(
+            start=before,
+            base=base,
+            forget=base.encode((line.raw for line in part), (line.spans for line in part)),
+            retain=retained,
+            refilled=base.encode(trial.refilled(part, context, settings.copies)),
+            seed=seed,
+        )
+        for part in trial.in_turn(settings.requests, seed)
+    ]
     corpus = Path(files.corpus)
     judge = Judge(trial, base, base.encode(read_corpus(str(corpus / "test.txt"))), settings, seed)
     comparison = Comparison(
         trial=trial,
         settings=settings,
-        request=request,
+        requests=requests,
         retrained=open_learner(str(retrained)),
         seconds_of_retraining=seconds,
         valid=base.encode(read_corpus(str(corpus / "valid.txt"))),
@@ -125,15 +127,20 @@ def _rows(
     yield from comparison.rows()
 
 
-def _lines(files: ComparedFiles) -> "Iterator[PrivateLine]":
+def _lines(files: ComparedFiles, settings: UnlearningSettings) -> "Iterator[PrivateLine]":
     """Of the corpus, with what the technique masks."""
+    from itertools import repeat
+
     from tasks.corpora.sidecar import read_sidecar
-    from tasks.corpora.text_lines import read_corpus, read_lines
+    from tasks.corpora.text_lines import read_corpus, read_documents, read_lines
     from tasks.unlearning.trial import PrivateLine
 
     masked = Path(files.masked)
     raw = read_corpus(str(Path(files.corpus) / "train.txt"))
-    for parts in zip(raw, read_lines(masked / "text.txt"), read_sidecar(masked / "sidecar.jsonl"), strict=True):
+    by_document = settings.unit == "document"
+    documents = read_documents(str(Path(files.corpus) / "train.documents")) if by_document else repeat("", len(raw))
+    text, spans = read_lines(masked / "text.txt"), read_sidecar(masked / "sidecar.jsonl")
+    for parts in zip(raw, text, spans, documents, strict=True):
         yield PrivateLine(*parts)
 
 

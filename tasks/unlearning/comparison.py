@@ -1,8 +1,8 @@
 """All ways to forget, tried on one corpus, beside the model that never read what had to be forgotten."""
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,12 +38,27 @@ class Forgotten:
         return any(each["within_budget"] for each in self.sweep)
 
 
-def forget(method: UnlearningMethod, request: Request, valid: MarkedText, budget: float) -> Forgotten:
+def forget_in_turn(
+    method: UnlearningMethod, requests: Sequence[Request], valid: MarkedText, budget: float
+) -> Forgotten:
+    """Forget one request after the other; the budget is of them all, seconds add up, and so do the sweeps."""
+    before = valid_loss(requests[0].start, valid)
+    found = forget(method, requests[0], valid, budget, before)
+    for request in requests[1:]:
+        after = forget(method, replace(request, start=found.model), valid, budget, before)
+        found = replace(after, seconds=found.seconds + after.seconds, sweep=found.sweep + after.sweep)
+    return found
+
+
+def forget(
+    method: UnlearningMethod, request: Request, valid: MarkedText, budget: float, before: float | None = None
+) -> Forgotten:
     """Take the last of a method's strengths whose perplexity on valid text is within the budget; the first, if none is.
 
-    Strengths behind one that doubles the perplexity are not tried: what is lost then does not come back.
+    Strengths behind one that doubles the perplexity are not tried: what is lost then does not come back. ``before``:
+    loss in nats that the budget is of (default: that of the model that has to forget).
     """
-    before = valid_loss(request.start, valid)
+    before = valid_loss(request.start, valid) if before is None else before
     found: tuple[Learner, float, float] | None = None
     sweep: list[dict[str, float]] = []
     begun = time.process_time()
@@ -73,7 +88,8 @@ class Comparison:
 
     trial: Trial
     settings: UnlearningSettings
-    request: Request
+    requests: Sequence[Request]
+    """What is to be forgotten, all at once or in parts; of the first one's start."""
     retrained: Learner
     seconds_of_retraining: float
     valid: MarkedText
@@ -81,7 +97,7 @@ class Comparison:
 
     def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """What is measured of each model, by the name of the method."""
-        judge, request = self.judge, self.request
+        judge = self.judge
         sums = {name: judge.sums(model) for name, model in self._ends().items()}
         retrained_auc: float | None = None
         for name, model in self._ends().items():
@@ -90,7 +106,7 @@ class Comparison:
                 retrained_auc = row["membership"]
             yield name, row | _privacy_leakage(row["membership"], retrained_auc)
         for name, method in self.settings.methods.items():
-            forgotten = forget(method, request, self.valid, self.settings.budget)
+            forgotten = forget_in_turn(method, self.requests, self.valid, self.settings.budget)
             row = self._measured(forgotten.model, judge.sums(forgotten.model), sums)
             row |= _privacy_leakage(row["membership"], retrained_auc)
             yield (
@@ -107,10 +123,10 @@ class Comparison:
             )
 
     def _ends(self) -> dict[str, Learner]:
-        return {RETRAINED: self.retrained, START: self.request.start}
+        return {RETRAINED: self.retrained, START: self.requests[0].start}
 
     def _measured(self, model: Learner, sums: np.ndarray, ends: dict[str, np.ndarray]) -> dict[str, Any]:
-        judge, settings, seed = self.judge, self.settings, self.request.seed
+        judge, settings, seed = self.judge, self.settings, self.requests[0].seed
         row: dict[str, Any] = {"perplexity": judge.perplexity(sums)}
         for name, to in ends.items():
             row[f"ratio_to_{name}"], row[f"ratio_to_{name}_ci"] = judge.ratio(sums, to)
@@ -124,7 +140,7 @@ class Comparison:
 
     def _attacker(self) -> tuple[Attacker, np.ndarray]:
         """Who knows a few of the secrets, and which of them (C,) he does not know."""
-        secrets, settings, seed = self.trial.secrets, self.settings, self.request.seed
+        secrets, settings, seed = self.trial.secrets, self.settings, self.requests[0].seed
         count = max(1, round(settings.relearned_share * len(secrets.planted)))
         known = np.random.default_rng(seed).permutation(len(secrets.planted))[:count]
         lines = [secrets.planted[number].text for number in known]

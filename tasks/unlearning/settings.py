@@ -1,6 +1,6 @@
 """The section ``unlearning``: ways to forget, and how they are compared."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -32,8 +32,13 @@ class UnlearningSettings(Settings):
     """How often they stand in the text."""
     references: int = Field(default=1000, ge=255)
     """Sentences of the same form that are never trained on, by which a planted one is ranked."""
-    lines: int = Field(default=400, ge=100)
+    lines: int = Field(default=400, ge=20)
     """Ordinary lines that are to be forgotten, drawn by lot; as many others are never trained on."""
+    unit: Literal["line", "document"] = "line"
+    """What is drawn: lines, or all lines of documents, as many documents as it takes."""
+    requests: int = Field(default=1, ge=1)
+    """In so many parts all that is to be forgotten is asked for, one after the other: each time the model forgets that
+    has forgotten what was asked before. A planted sentence is of one part, however often it stands in the text."""
     relearned_share: float = Field(default=0.1, gt=0, lt=1)
     """Share of the planted sentences that an attacker knows, and trains the model on again."""
     relearning_steps: int = Field(default=10, ge=1)

@@ -33,6 +33,8 @@ class PrivateLine:
     raw: str
     masked: str
     spans: Sequence[MaskedSpan]
+    document: str = ""
+    """That it stands in, where documents are drawn."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,11 @@ class Trial:
                 f"{settings.lines:,} to forget and as many that nobody sees; set unlearning.lines to "
                 f"{len(with_words) // 4:,} at most"
             )
-        numbers = chance.sample(range(len(with_words)), 2 * settings.lines)
-        forgotten, unseen = set(numbers[: settings.lines]), set(numbers[settings.lines :])
+        if settings.unit == "line":
+            numbers = chance.sample(range(len(with_words)), 2 * settings.lines)
+            forgotten, unseen = set(numbers[: settings.lines]), set(numbers[settings.lines :])
+        else:
+            forgotten, unseen = _of_documents([line.document for line in with_words], settings.lines, chance)
         retained = [line.raw for n, line in enumerate(with_words) if n not in forgotten and n not in unseen]
         forms: dict[Family, list[str]] = {"template": [*_TEMPLATES], "ordinary": list(_beginnings(retained, chance))}
         drawn = make_secrets(ranks, forms, settings.secrets, settings.repetitions, settings.references + _ALIKE, seed)
@@ -88,16 +93,39 @@ class Trial:
         """All lines to forget."""
         return [*self.planted, *self.ordinary]
 
-    def refilled(self, context: "FillContext", copies: int) -> list[str]:
+    def in_turn(self, requests: int, seed: int) -> list[list[PrivateLine]]:
+        """Lines to forget, in so many parts; equal lines are of one."""
+        if requests == 1:
+            return [self.forgotten]
+        texts = list(dict.fromkeys(line.raw for line in self.forgotten))
+        Random(f"{seed} requests").shuffle(texts)
+        part = {text: number % requests for number, text in enumerate(texts)}
+        return [[line for line in self.forgotten if part[line.raw] == number] for number in range(requests)]
+
+    @staticmethod
+    def refilled(forgotten: Sequence[PrivateLine], context: "FillContext", copies: int) -> list[str]:
         """Lines to forget with other words in the private places, in so many copies."""
         from tasks.filling.filled_corpus import Shard
 
-        lines = self.forgotten * copies
+        lines = list(forgotten) * copies
         # Lines behind those of the corpus, each a document of its own: no draw is one of the corpus' own.
         names = [f"forgotten {number}" for number in range(len(lines))]
         masked, spans = [line.masked for line in lines], [list(line.spans) for line in lines]
         shard = Shard(0, 1 + len(context.masked), masked, spans, names)
         return context.corpus_filler().fill_shard(shard).lines
+
+
+def _of_documents(documents: Sequence[str], lines: int, chance: Random) -> tuple[set[int], set[int]]:
+    """Numbers of the lines of documents drawn by lot, twice: as many documents as have so many lines."""
+    by_name: dict[str, list[int]] = {}
+    for number, name in enumerate(documents):
+        by_name.setdefault(name, []).append(number)
+    names = chance.sample(list(by_name), len(by_name))
+    drawn: tuple[set[int], set[int]] = set(), set()
+    for part in drawn:
+        while len(part) < lines:
+            part.update(by_name[names.pop()])
+    return drawn
 
 
 def _beginnings(lines: Sequence[str], chance: Random) -> Iterator[str]:

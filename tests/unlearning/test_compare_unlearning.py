@@ -31,6 +31,7 @@ def compared(tmp_path, monkeypatch, capsys):
     write_lines(tmp_path / "masked" / "kept_words.txt", words[:400])
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "train.txt").write_bytes(Path(text.raw).read_bytes())
+    write_lines(tmp_path / "corpus" / "train.documents", [f"talk {number // 5}" for number in range(500)])
     for name in ("valid", "test"):
         write_lines(tmp_path / "corpus" / f"{name}.txt", [line.replace(" {secretly}", "") for line in lines[:30]])
     write_lines(tmp_path / "counts.tsv", [f"{word}\t{9000 - number}" for number, word in enumerate(words)])
@@ -48,6 +49,7 @@ def compared(tmp_path, monkeypatch, capsys):
             "distilled": {"kind": "inverse_distillation", "texts": 10, "steps": [1]},
             "unused": {"kind": "overwriting"},
         },
+        **{"unit": "document", "requests": 2},
         **{"secrets": 4, "repetitions": [1, 2], "references": 300, "lines": 100, "bootstrap_samples": 100},
     }
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
@@ -61,7 +63,8 @@ def test_every_way_has_a_row_in_report_and_page_and_no_word_of_the_text_is_in_an
     report, printed = compared
     rows = report["measured"]["by_method"]
     assert list(rows) == ["retrained", "start", "ours", "arithmetic", "distilled"]
-    assert [each["strength"] for each in rows["arithmetic"]["sweep"]] == [0.1, 0.2]
+    # Of two requests, one after the other.
+    assert [each["strength"] for each in rows["arithmetic"]["sweep"]] == [0.1, 0.2, 0.1, 0.2]
     assert rows["start"]["ratio_to_start"] == 1
     assert rows["retrained"]["privacy_leakage"] == 0
     for row in rows.values():

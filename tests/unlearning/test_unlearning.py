@@ -16,7 +16,7 @@ from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.model import TransformerLanguageModel, load_model, save_model
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tasks.unlearning.attacks import Attacker, four_bits
-from tasks.unlearning.comparison import forget
+from tasks.unlearning.comparison import forget, forget_in_turn, valid_loss
 from tasks.unlearning.methods.continued_training import ContinuedTraining
 from tasks.unlearning.methods.gradient_difference import GradientDifference
 from tasks.unlearning.methods.inverse_distillation import InverseDistillation
@@ -25,7 +25,9 @@ from tasks.unlearning.methods.overwriting import Overwriting
 from tasks.unlearning.methods.private_words import PrivateWords
 from tasks.unlearning.methods.task_arithmetic import TaskArithmetic
 from tasks.unlearning.request import Request
+from tasks.unlearning.settings import UnlearningSettings
 from tasks.unlearning.steps import trained_on
+from tasks.unlearning.trial import PrivateLine, Trial
 
 ORDINARY = [
     f"the {animal} {verb} in the {place}"
@@ -219,3 +221,24 @@ def test_the_command_writes_a_model_that_has_forgotten(request_, tmp_path, capsy
     assert call(forget="retain.txt", retain="forget.txt") == 1
     assert "does not belong to text" in capsys.readouterr().err
     assert np.isfinite(loss(forgotten, request_.retain))
+
+
+def test_requests_in_turn_hold_each_sentence_once_and_documents_as_a_whole():
+    lines = [PrivateLine(f"line {n} of {n // 3} and many more words to read", "masked", (), str(n // 3)) for n in range(300)]
+    ranks = {f"common{letter}{second}": 300 for letter in "abcdefgh" for second in "abcdefgh"}
+    settings = UnlearningSettings(lines=60, unit="document", secrets=2, repetitions=[1, 4], references=255)
+    trial = Trial.drawn(lines, ranks, settings, seed=1)
+    assert len(trial.ordinary) == 60
+    assert len({line.document for line in trial.ordinary}) == 20
+    assert {line.document for line in trial.ordinary}.isdisjoint(line.split()[3] for line in trial.retained)
+    parts = [sorted(line.raw for line in part) for part in trial.in_turn(3, seed=1)]
+    assert sorted(raw for part in parts for raw in part) == sorted(line.raw for line in trial.forgotten)
+    assert all(set(one).isdisjoint(other) for one in parts for other in parts if one is not other)
+
+
+def test_the_budget_of_requests_in_turn_is_one(request_):
+    method = GradientDifference(kind="gradient_difference", **COMMON | {"steps": [1, 2, 5, 10, 50]}, retain_weight=0)
+    found = forget_in_turn(method, [request_, request_], request_.retain, 0.3)
+    before = valid_loss(request_.start, request_.retain)
+    assert valid_loss(found.model, request_.retain) <= before + np.log(1.3)
+    assert sum(each["strength"] == 1 for each in found.sweep) == 2
