@@ -48,6 +48,7 @@ COMMANDS: dict[str, str] = {
     "audit": "tasks.audit.audit",
     "unlearn": "tasks.unlearning.unlearn",
     "distil": "tasks.distillation.distil",
+    "attack": "tasks.unlearning.attack",
     "compare-unlearning": "tasks.unlearning.compare_unlearning",
     "speech-corpus": "tasks.speech.audio.speech_corpus_command",
     "train-recogniser": "tasks.speech.recogniser.train_recogniser_command",

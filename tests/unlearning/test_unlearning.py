@@ -224,7 +224,9 @@ def test_the_command_writes_a_model_that_has_forgotten(request_, tmp_path, capsy
 
 
 def test_requests_in_turn_hold_each_sentence_once_and_documents_as_a_whole():
-    lines = [PrivateLine(f"line {n} of {n // 3} and many more words to read", "masked", (), str(n // 3)) for n in range(300)]
+    lines = [
+        PrivateLine(f"line {n} of {n // 3} and many more words to read", "masked", (), str(n // 3)) for n in range(300)
+    ]
     ranks = {f"common{letter}{second}": 300 for letter in "abcdefgh" for second in "abcdefgh"}
     settings = UnlearningSettings(lines=60, unit="document", secrets=2, repetitions=[1, 4], references=255)
     trial = Trial.drawn(lines, ranks, settings, seed=1)
@@ -242,3 +244,29 @@ def test_the_budget_of_requests_in_turn_is_one(request_):
     before = valid_loss(request_.start, request_.retain)
     assert valid_loss(found.model, request_.retain) <= before + np.log(1.3)
     assert sum(each["strength"] == 1 for each in found.sweep) == 2
+
+
+def test_attacking_a_model_says_whether_the_text_is_hidden_or_gone(request_, tmp_path, capsys):
+    """A few steps of NPO hide; the model before adaptation has nothing to hide."""
+    ((_, hidden),) = NegativePreference(kind="negative_preference", **COMMON | {"steps": [20]}).forgetting(request_)
+    for name, model in (("hidden", hidden), ("base", request_.base)):
+        model.save(str(tmp_path / name))
+    write_lines(tmp_path / "forget.txt", SECRETS)
+    write_lines(tmp_path / "known.txt", SECRETS[:2])
+
+    def call(model, *more):
+        paths = {"model": model, "base": "base", "forget": "forget.txt", "report": "report.json"}
+        options = [part for name, path in paths.items() for part in (f"--{name}", str(tmp_path / path))]
+        code = main(["attack", *options, "--set", "relearning_rate=0.01", "--set", "relearning_steps=3", *more])
+        return code, capsys.readouterr()
+
+    assert call("hidden", "--known", str(tmp_path / "known.txt"))[0] == 0
+    report = (tmp_path / "report.json").read_text()
+    found = json.loads(report)["measured"]
+    assert (found["known"], found["unknown"]) == (2, 4)
+    assert "hidden and not forgotten" in report
+    assert "anna" not in report
+    code, told = call("base")
+    assert (code, "hidden" in told.err) == (0, False)
+    code, told = call("hidden", "--known", str(tmp_path / "forget.txt"))
+    assert (code, "knows every line" in told.err) == (1, True)

@@ -1,0 +1,99 @@
+"""Attack a model that was made to forget: does a little training, or rounding its weights, bring the text back?
+
+An attacker who has a few of the lines (--known; default: some of --forget by lot) trains the model on them for some
+steps, and reads the others off more easily than before if they are only hidden. Shown is the perplexity of the lines
+that he does not know, beside what --base finds that never read them: what is below that is still known.
+
+example:
+  palimpsest attack --model models/forgotten --base models/pretrained --forget leave.txt
+"""
+
+from typing import Annotated
+
+from tasks.command import StageCommand, StageFiles
+from tasks.errors import CorpusError, ModelError
+from tasks.options import READ, READ_MODEL
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
+from tasks.unlearning.settings import UnlearningSettings
+
+SUMMARY = "attack a model that was made to forget: does the text come back?"
+
+
+class AttackedFiles(StageFiles):
+    """A model, and what it was made to forget."""
+
+    model: Annotated[str, READ_MODEL]
+    """the model that has forgotten"""
+    base: Annotated[str, READ_MODEL]
+    """one that never read the text: what it was adapted from, or one that was adapted without"""
+    forget: Annotated[str, READ]
+    """text that it was made to forget, one sentence a line"""
+    known: Annotated[str | None, READ] = None
+    """lines that the attacker has: some of them, or others of their form"""
+
+
+def attack(settings: UnlearningSettings, files: AttackedFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Say what comes back.
+
+    Raises ``ModelError`` where the models are of two vocabularies, ``CorpusError`` where nothing is left to attack.
+    """
+    import math
+
+    import numpy as np
+
+    from tasks.corpora.text_lines import read_corpus
+    from tasks.language_model.evaluation.reference_text import reference_text_of
+    from tasks.language_model.learners import open_learner
+    from tasks.torch_setup import set_up_torch
+    from tasks.unlearning.attacks import Attacker, four_bits, relearned
+    from tasks.unlearning.comparison import valid_loss
+
+    set_up_torch(resources.threads)
+    seed = 1 if cell.seed is None else cell.seed
+    lines = list(dict.fromkeys(read_corpus(files.forget)))
+    if files.known:
+        known = read_corpus(files.known)
+    else:
+        count = max(1, round(settings.relearned_share * len(lines)))
+        known = [lines[number] for number in sorted(np.random.default_rng(seed).permutation(len(lines))[:count])]
+    unknown = [line for line in lines if line not in set(known)]
+    if not unknown:
+        raise CorpusError(f"the attacker knows every line of --forget {files.forget!r}; give fewer as --known")
+    reference_text_of(unknown, files.forget)
+    reference_text_of(known, files.known or files.forget)
+    model, base = open_learner(files.model), open_learner(files.base, "--base")
+    if model.vocabulary_hash != base.vocabulary_hash:
+        raise ModelError(f"--model {files.model!r} and --base {files.base!r} have different vocabularies")
+    attacker = Attacker(known, [], settings, seed)
+    attacked = {
+        "base": base,
+        "model": model,
+        "relearned": relearned(model, attacker),
+        "four_bits": four_bits(model, attacker),
+        # What the same lines teach a model that never read the others.
+        "base_relearned": relearned(base, attacker),
+    }
+    text = model.encode(unknown)
+    perplexity = {name: math.exp(valid_loss(each, text)) for name, each in attacked.items()}
+    report = Report(seed=cell.seed).measure(unknown=len(unknown), known=len(known), perplexity=perplexity)
+    if perplexity["relearned"] < 0.9 * min(perplexity["base_relearned"], perplexity["model"]):
+        report.warn("the text was hidden and not forgotten: training on what the attacker has brings the rest back")
+    print(
+        f"attack: {len(unknown):,} lines at perplexity {perplexity['model']:.1f}, {perplexity['relearned']:.1f} after "
+        f"{settings.relearning_steps} steps on {len(known):,} known lines, {perplexity['four_bits']:.1f} in four bits; "
+        f"without the text {perplexity['base']:.1f}, {perplexity['base_relearned']:.1f} after the same steps"
+    )
+    return report
+
+
+COMMAND = StageCommand(
+    name="attack",
+    stage=attack,
+    settings=UnlearningSettings,
+    files=AttackedFiles,
+    section="unlearning",
+    cell=("seed",),
+    labels=("dataset",),
+)
