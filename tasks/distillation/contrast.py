@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tasks.language_model.causal_lm.learner import PieceLearner
 from tasks.language_model.language_models import Words
-from tasks.language_model.learners import Learner, PieceLearner, WordLearner
+from tasks.language_model.learners import Learner
 from tasks.language_model.sampling import sample_pieces, sample_words
+from tasks.language_model.transformer.learner import WordLearner
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -4,7 +4,6 @@
 of its own.
 """
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,24 +11,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.errors import ModelError
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.evaluation.reference_text import is_touched, placed_words
-from tasks.language_model.language_models import LanguageModel, Words, encode_sentences
+from tasks.language_model.language_models import LanguageModel, Words
 from tasks.language_model.model_folder import kind_of_model
 from tasks.language_model.transformer.batching import Batch, divide, make_batch, shuffled_batches, target_places
-from tasks.torch_setup import has_bfloat16
 
 if TYPE_CHECKING:
-    from tasks.language_model.causal_lm.folder import CausalRecord
-    from tasks.language_model.causal_lm.model import CausalModel
-    from tasks.language_model.transformer.model import TransformerLanguageModel
-    from tasks.language_model.vocabulary import Vocabulary
+    pass
 
 
 @dataclass(frozen=True)
@@ -48,6 +41,20 @@ class MarkedText:
     def sentences(self) -> int:
         """Lines that have a word."""
         return self.text.sentences
+
+    def and_then(self, other: "MarkedText") -> "MarkedText":
+        """Both, one behind the other."""
+        one, two = self.text, other.text
+        text = EncodedText(
+            tokens=np.concatenate([one.tokens, two.tokens]),
+            offsets=np.concatenate([one.offsets, two.offsets[1:] + one.offsets[-1]]),
+            lines=np.concatenate([one.lines, two.lines + len(one.lines)]),
+            empty_lines=one.empty_lines + two.empty_lines,
+            marker_like=one.marker_like + two.marker_like,
+            markers_are_targets=one.markers_are_targets,
+        )
+        parts = ("is_private", "is_target", "is_word")
+        return MarkedText(text, *(np.concatenate([getattr(self, part), getattr(other, part)]) for part in parts))
 
     def words(self) -> np.ndarray:
         """Words and end of each sentence (S,)."""
@@ -142,214 +149,6 @@ class Learner(ABC):
         yield
 
 
-class WordLearner(Learner):
-    """The Transformer of words."""
-
-    def __init__(self, model: "TransformerLanguageModel", vocabulary: "Vocabulary") -> None:
-        self.network, self.vocabulary = model.eval(), vocabulary
-        self.longest, self.vocabulary_hash = model.architecture.maximum_tokens, vocabulary.hash
-
-    def encode(self, lines: Iterable[str], spans: Iterable[Sequence[MaskedSpan]] | None = None) -> MarkedText:
-        """As the class says."""
-        sentences, is_private = _words_of(lines, spans)
-        text = encode_sentences(sentences, self.vocabulary)
-        return MarkedText(text, is_private, text.is_target(), text.is_target())
-
-    def copy(self) -> "WordLearner":
-        """As the class says."""
-        return WordLearner(copy.deepcopy(self.network), self.vocabulary)
-
-    @property
-    def layers(self) -> Sequence[nn.Module]:
-        """As the class says."""
-        return list(self.network.blocks)
-
-    def states(self, batch: Batch, layer: int | None = None) -> Tensor:
-        """As the class says."""
-        hidden: Tensor = self.network(batch.tokens, layers=layer)
-        return hidden.flatten(0, 1).index_select(0, batch.positions)
-
-    def scores_of(self, states: Tensor) -> Tensor:
-        """As the class says."""
-        return functional.linear(states, self.network.embedding.weight)
-
-    def log_probability(self, batch: Batch) -> Tensor:
-        """As the class says."""
-        from tasks.language_model.transformer.chunked_cross_entropy import chunked_log_probabilities
-
-        with torch.no_grad():
-            states = self.states(batch)
-        return chunked_log_probabilities(states, self.network.embedding.weight, batch.targets, _arithmetic())
-
-    def loss(self, batch: Batch, weights: Tensor | None = None) -> Tensor:
-        """As the class says."""
-        from tasks.language_model.transformer.chunked_cross_entropy import chunked_cross_entropy
-
-        projection = self.network.embedding.weight
-        return chunked_cross_entropy(self.states(batch), projection, batch.targets, weights, _arithmetic())
-
-    def log_probabilities(self, marked: MarkedText) -> np.ndarray:
-        """As the class says."""
-        from tasks.language_model.transformer.scoring import score_targets
-
-        found = np.zeros(len(marked.text.tokens))
-        found[marked.is_target] = score_targets(self.network, marked.text).log_probability
-        return found
-
-    def scorer(self) -> LanguageModel:
-        """As the class says."""
-        from tasks.language_model.transformer.scoring import TransformerScorer
-
-        return TransformerScorer(self.network, self.vocabulary)
-
-    def steered(self, down: Tensor, up: Tensor) -> "WordLearner":
-        """As the class says."""
-        from tasks.language_model.transformer.joined import steered
-
-        return WordLearner(steered(self.network, down, up), self.vocabulary)
-
-    def joined(self, others: Sequence[tuple["WordLearner", float]], weight: float) -> "WordLearner":
-        """As the class says: a Transformer as wide as all together."""
-        from tasks.language_model.transformer.joined import joined
-
-        parts = [(self.network, weight), *((other.network, share) for other, share in others)]
-        return WordLearner(joined(parts), self.vocabulary)
-
-    def save(self, folder: str) -> None:
-        """As the class says."""
-        from tasks.language_model.transformer.model import save_model
-
-        save_model(folder, self.network, self.vocabulary)
-
-
-class PieceLearner(Learner):
-    """A causal language model of Hugging Face's."""
-
-    def __init__(self, causal: "CausalModel", record: "CausalRecord") -> None:
-        self.causal, self.record = causal, record
-        self.network = causal.model.eval().requires_grad_(True)
-        self.longest, self.vocabulary_hash = causal.maximum_pieces, causal.pieces.hash
-
-    def encode(self, lines: Iterable[str], spans: Iterable[Sequence[MaskedSpan]] | None = None) -> MarkedText:
-        """As the class says."""
-        from tasks.language_model.causal_lm.model import OpenVocabulary
-
-        sentences, is_private = _words_of(lines, spans)
-        vocabulary = OpenVocabulary()
-        pieces = self.causal.pieces.of_text(encode_sentences(sentences, vocabulary), vocabulary)
-        return MarkedText(pieces.text, is_private[pieces.word], pieces.is_target, pieces.is_first & pieces.is_target)
-
-    def copy(self) -> "PieceLearner":
-        """As the class says."""
-        return self._with(copy.deepcopy(self.network))
-
-    def _with(self, network: Any) -> "PieceLearner":
-        from tasks.language_model.causal_lm.model import CausalModel
-
-        return PieceLearner(CausalModel(network, self.causal.pieces, self.causal.name), self.record)
-
-    @property
-    def layers(self) -> Sequence[nn.Module]:
-        """As the class says."""
-        count = self.network.config.num_hidden_layers
-        found = [part for part in self.network.modules() if isinstance(part, nn.ModuleList) and len(part) == count]
-        if not found:
-            raise ModelError(
-                f"model {self.causal.name!r} has no list of {count} layers, which this way to forget needs"
-            )
-        return list(found[0])
-
-    def states(self, batch: Batch, layer: int | None = None) -> Tensor:
-        """As the class says."""
-        hidden = self.network(input_ids=batch.tokens, use_cache=False, output_hidden_states=True).hidden_states
-        return hidden[-1 if layer is None else layer].flatten(0, 1).index_select(0, batch.positions)
-
-    def scores_of(self, states: Tensor) -> Tensor:
-        """As the class says."""
-        found: Tensor = self.network.get_output_embeddings()(states)
-        return found.float()
-
-    def scores(self, batch: Batch) -> Tensor:
-        """As the class says; the model's own, in which it may scale or bound what ``scores_of`` gives."""
-        batch = batch.to(self.network.device)
-        with torch.autocast("cpu", torch.bfloat16, enabled=self._is_lower):
-            return self.causal.scores(batch)
-
-    @property
-    def _is_lower(self) -> bool:
-        from tasks.causal_model import lower_on_processor
-
-        return torch.is_grad_enabled() and lower_on_processor(self.network)
-
-    def log_probability(self, batch: Batch) -> Tensor:
-        """As the class says."""
-        with torch.no_grad():
-            return -self._losses(batch)
-
-    def _losses(self, batch: Batch) -> Tensor:
-        return functional.cross_entropy(self.scores(batch), batch.targets.to(self.network.device), reduction="none")
-
-    def loss(self, batch: Batch, weights: Tensor | None = None) -> Tensor:
-        """As the class says."""
-        losses = self._losses(batch)  # (N,)
-        return losses.sum() if weights is None else (weights.to(losses) * losses).sum()
-
-    def log_probabilities(self, marked: MarkedText) -> np.ndarray:
-        """As the class says."""
-        from tasks.language_model.causal_lm.model import PieceText
-
-        word = np.cumsum(marked.is_word) - 1
-        return self.causal.log_probabilities(PieceText(marked.text, marked.is_target, word, marked.is_word))
-
-    def scorer(self) -> LanguageModel:
-        """As the class says; of a copy, since scoring lays weights out in its own way."""
-        from tasks.language_model.causal_lm.scoring import CausalScorer
-
-        return CausalScorer(self.copy().causal)
-
-    def steered(self, down: Tensor, up: Tensor) -> "PieceLearner":
-        """As the class says: (h + h down up) W is h (W + up' down' W), another matrix of outputs."""
-        found = self.copy()
-        old = found.network.get_output_embeddings()
-        own = nn.Linear(old.in_features, old.out_features, bias=old.bias is not None, dtype=old.weight.dtype)
-        with torch.no_grad():
-            own.weight.copy_(old.weight + (old.weight @ up.t().to(old.weight)) @ down.t().to(old.weight))
-            if old.bias is not None:
-                own.bias.copy_(old.bias)
-        found.network.set_output_embeddings(own.to(old.weight.device))
-        found.network.config.tie_word_embeddings = False
-        return found
-
-    def joined(self, others: Sequence[tuple["PieceLearner", float]], weight: float) -> "PieceLearner":
-        """As the class says."""
-        from tasks.language_model.causal_lm.joined import JoinedModels
-
-        parts = [(self.network, weight, 0.0), *((other.network, share, 0.0) for other, share in others)]
-        return self._with(JoinedModels(parts))
-
-    def save(self, folder: str) -> None:
-        """As the class says; all weights are written, since no update of low rank says what training did.
-
-        Raises ``ModelError`` for several models in one.
-        """
-        from tasks.language_model.causal_lm.folder import save_adapted
-        from tasks.language_model.causal_lm.joined import JoinedModels
-
-        if isinstance(self.network, JoinedModels):
-            raise ModelError(
-                "a contrast of causal models has no folder of its own; take another method, or a Transformer of ours"
-            )
-        save_adapted(folder, self.causal, self.record, full=True)
-
-    @contextmanager
-    def learning(self) -> Iterator[None]:
-        """As the class says."""
-        from tasks.causal_model import plain_attention
-
-        with plain_attention(self.network):
-            yield
-
-
 def open_learner(folder: str, option: str = "--model") -> Learner:
     """The model of a folder, of a package or of the hub.
 
@@ -358,10 +157,12 @@ def open_learner(folder: str, option: str = "--model") -> Learner:
     kind = kind_of_model(folder)
     if kind == "causal_lm":
         from tasks.language_model.causal_lm.folder import load
+        from tasks.language_model.causal_lm.learner import PieceLearner
 
         return PieceLearner(*load(folder))
     if kind != "transformer":
         raise ModelError(f"{option} {folder!r} is of kind {kind!r}, which has no weights to train; adapt another kind")
+    from tasks.language_model.transformer.learner import WordLearner
     from tasks.language_model.transformer.model import load_model
 
     model, vocabulary = load_model(folder)
@@ -375,7 +176,7 @@ def open_learner(folder: str, option: str = "--model") -> Learner:
     return WordLearner(model, vocabulary)
 
 
-def _words_of(lines: Iterable[str], spans: Iterable[Sequence[MaskedSpan]] | None) -> tuple[list[Words], np.ndarray]:
+def words_of(lines: Iterable[str], spans: Iterable[Sequence[MaskedSpan]] | None) -> tuple[list[Words], np.ndarray]:
     """The words of each line that has one, and whether each is private; a sentence's beginning and end are not."""
     sentences: list[Words] = []
     private: list[bool] = []
@@ -385,8 +186,3 @@ def _words_of(lines: Iterable[str], spans: Iterable[Sequence[MaskedSpan]] | None
             sentences.append(tuple(word.word for word in words))
             private += [False, *(is_touched(word.start, word.end, found) for word in words), False]
     return sentences, np.array(private, dtype=bool)
-
-
-def _arithmetic() -> torch.dtype:
-    """Of the products with the vocabulary, as in other training."""
-    return torch.bfloat16 if has_bfloat16() else torch.float32

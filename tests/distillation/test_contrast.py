@@ -6,8 +6,8 @@ import torch
 from pydantic import ValidationError
 
 from tasks.distillation.contrast import ContrastedWords, Weighted, contrasted_sentences
-from tasks.language_model.learners import WordLearner
 from tasks.language_model.settings import ArchitectureSettings
+from tasks.language_model.transformer.learner import WordLearner
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.transformer.next_words import TransformerNextWord
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, Vocabulary

@@ -13,12 +13,13 @@ from tasks.distillation.contrast import Weighted, contrasted_sentences
 from tasks.errors import ModelError
 from tasks.language_model.causal_lm.folder import load
 from tasks.language_model.causal_lm.joined import JoinedModels
+from tasks.language_model.causal_lm.learner import PieceLearner
 from tasks.language_model.causal_lm.model import CausalModel, WordPieces
 from tasks.language_model.causal_lm.scoring import CausalScorer
 from tasks.language_model.language_models import open_language_model
-from tasks.language_model.learners import PieceLearner, WordLearner
 from tasks.language_model.sampling import sample_pieces
 from tasks.language_model.settings import ArchitectureSettings
+from tasks.language_model.transformer.learner import WordLearner
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tasks.unlearning.methods import METHODS

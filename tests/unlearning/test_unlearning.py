@@ -11,8 +11,8 @@ from tasks.audit.canaries import make_secrets
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.corpora.text_lines import write_lines
-from tasks.language_model.learners import WordLearner
 from tasks.language_model.settings import ArchitectureSettings
+from tasks.language_model.transformer.learner import WordLearner
 from tasks.language_model.transformer.model import TransformerLanguageModel, load_model, save_model
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tasks.unlearning.attacks import Attacker, four_bits
@@ -149,6 +149,13 @@ def test_distilled_text_is_of_known_words(request_):
     assert 10 < drawn.sentences <= 20
     assert not set(drawn.text.tokens.tolist()) & {0, 1}
     assert [strength for strength, _ in method.forgetting(request_)] == [2]
+    fresh = method.model_copy(update={"drawn_from": "refilled", "taught": "base", "unwanted": None, "alpha": 0.0})
+    ((_, model),) = fresh.forgetting(request_)
+    assert loss(model, request_.forget, private=True) > 2 * loss(request_.start, request_.forget, private=True)
+    both = request_.retain.and_then(request_.refilled)
+    assert both.sentences == len(ORDINARY) + len(SECRETS)
+    apart = [request_.base.log_probabilities(text).sum() for text in (request_.retain, request_.refilled)]
+    assert request_.base.log_probabilities(both).sum() == pytest.approx(sum(apart))
 
 
 def test_four_bits_leave_fifteen_values_a_group(request_):

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from tasks.language_model.learners import Learner, MarkedText
 from tasks.unlearning.request import Request
 
-Owner = Literal["base", "start"]
+Owner = Literal["base", "start", "refilled"]
+"""The model before adaptation, the one that has to forget, or one that is adapted on what is kept and on the text to
+forget with other words in the private places: it never saw a private word."""
 _LONGEST = 40
 
 
@@ -28,7 +30,10 @@ class InverseDistillation(UnlearningMethod):
     sentence: ClassVar[str] = "Trains on text that is drawn by contrast with a model of the text to forget."
     kind: Literal["inverse_distillation"]
     drawn_from: Owner = "base"
-    """The model that the text is drawn from: the one before adaptation, or the one that has to forget."""
+    """The model that the text is drawn from."""
+    taught: Literal["start", "base"] = "start"
+    """The model that is trained on it: the one that has to forget, or that before adaptation, which forgets nothing
+    since it knows nothing (UNDO, Lee et al. 2025, distils into a fresh student too)."""
     unwanted: Literal["start", "further"] | None = "start"
     """The model of the unwanted text: the one that has to forget, or that one trained on the text once more; ``null``:
     none."""
@@ -66,7 +71,7 @@ class InverseDistillation(UnlearningMethod):
         drawn = self.distilled(request)
         for steps in self.steps:
             rest = self.learning_rate, self.batch_tokens, request.seed
-            yield steps, trained_on(request.start, drawn, int(steps), *rest)
+            yield steps, trained_on(request.start if self.taught == "start" else request.base, drawn, int(steps), *rest)
 
     def distilled(self, request: "Request") -> "MarkedText":
         """The text; as private as what it was drawn from."""
@@ -80,8 +85,22 @@ class InverseDistillation(UnlearningMethod):
         from tasks.unlearning.steps import trained_on
 
         models = {"base": request.base, "start": request.start}
+        if "refilled" in (self.drawn_from, self.mask if self.alpha else None):
+            models["refilled"] = self._of_refilled(request)
         unwanted = models.get(self.unwanted or "")
         if self.unwanted == "further":
             rest = 50, self.learning_rate, self.batch_tokens, request.seed
             unwanted = trained_on(request.start, request.forget, *rest)
-        return contrast(models[self.drawn_from], unwanted, self.strength, models[self.mask], self.alpha)
+        owner = models[self.mask if self.alpha else self.drawn_from]
+        return contrast(models[self.drawn_from], unwanted, self.strength, owner, self.alpha)
+
+    def _of_refilled(self, request: "Request") -> "Learner":
+        """One pass over the text; ``ParameterError`` where there is none."""
+        from tasks.errors import ParameterError
+        from tasks.unlearning.steps import trained_on
+
+        if request.refilled is None:
+            raise ParameterError("drawn_from 'refilled' needs the text with other private words; give --refilled")
+        text = request.retain.and_then(request.refilled)
+        steps = max(1, round(int(text.is_target.sum()) / self.batch_tokens))
+        return trained_on(request.base, text, steps, self.learning_rate, self.batch_tokens, request.seed)
