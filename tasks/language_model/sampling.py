@@ -110,8 +110,16 @@ def sample_pieces(
             with torch.inference_mode():
                 # A model that keeps no keys and values reads it all anew.
                 new = read if kept is None else read[:, -1:]
-                output = model(input_ids=new.to(model.device), past_key_values=kept, use_cache=True)
-            chances, places = _chances(output.logits[:, -1].float().cpu(), likeliest, nucleus)
+                once = len(prompt) > 0 and read.shape[1] == len(start)
+                output = model(
+                    input_ids=new[: 1 if once else None].to(model.device), past_key_values=kept, use_cache=True
+                )
+            kept = getattr(output, "past_key_values", None)
+            if once and kept is not None:
+                # What all have in common is read once.
+                kept.batch_repeat_interleave(len(read))
+            scores = output.logits[:, -1].float().cpu().expand(len(read), -1)
+            chances, places = _chances(scores, likeliest, nucleus)
             drawn = places.gather(1, torch.multinomial(chances, 1, generator=random))  # (N, 1)
             on = ~torch.isin(drawn[:, 0], ends)
             going, read, drawn = going[on], torch.cat([read, drawn], dim=1)[on], drawn[on]
@@ -119,7 +127,6 @@ def sample_pieces(
                 break
             for sentence, piece in zip(going.tolist(), drawn[:, 0].tolist(), strict=True):
                 written[sentence].append(piece)
-            kept = getattr(output, "past_key_values", None)
             if kept is not None:
                 kept.batch_select_indices(on.nonzero()[:, 0].to(model.device))
         found += map(pieces.words, written)

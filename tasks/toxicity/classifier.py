@@ -43,7 +43,7 @@ class Proof:
     held_out_auc: float
     """Area under the curve, on texts of the same origin that it has not read."""
     other_auc: dict[str, float]
-    """On texts of another origin, by the name of their file."""
+    """On texts of another origin, by their file."""
     false_positives: float
     """Share of the held-out texts that are not offensive and are called so."""
 

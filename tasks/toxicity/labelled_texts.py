@@ -2,8 +2,8 @@
 
 A row is a ``text`` and its ``label`` (or ``toxic``), or a pair as ParaDetox has them: a ``toxic`` sentence and its
 ``neutral`` versions if any, in one list or in columns ``neutral1``, ``neutral2``, ... A row may say what it tests,
-which HateCheck calls its ``functionality``. All texts are normalised as a language model's words are: what the classifier
-reads of a text must be what it can read of what a model writes.
+which HateCheck calls its ``functionality``. All texts are normalised as a language model's words are: what the
+classifier reads of a text must be what it can read of what a model writes.
 """
 
 import csv
@@ -61,11 +61,12 @@ def _rows(path: str) -> Iterator[tuple[int, Mapping[str, object]]]:
     """Number of the line and what it says by name; empty where it says nothing that can be read."""
     lines = read_lines(path, "labelled texts")
     if Path(path).suffix.lower() in (".csv", ".tsv"):
-        # A tab never stands in a text of such a table, and a quotation mark may.
-        is_csv = Path(path).suffix.lower() == ".csv"
-        delimiter, quoting = (",", csv.QUOTE_MINIMAL) if is_csv else ("\t", csv.QUOTE_NONE)
-        # A quoted text may hold line ends.
-        rows = csv.DictReader((f"{line}\n" for line in lines), delimiter=delimiter, quoting=quoting)
+        text = (f"{line}\n" for line in lines)  # a quoted text may hold line ends
+        if Path(path).suffix.lower() == ".csv":
+            rows = csv.DictReader(text)
+        else:
+            # A tab never stands in a text of such a table, and a quotation mark may.
+            rows = csv.DictReader(text, delimiter="\t", quoting=csv.QUOTE_NONE)
         try:
             for row in rows:
                 yield rows.line_num, row

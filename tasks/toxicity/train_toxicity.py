@@ -14,7 +14,6 @@ example:
 """
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -90,7 +89,7 @@ def train_toxicity(
         [each.text for each in train], [each.is_offensive for each in train], settings.strength, settings.encoder
     )
     measured = {"held-out part": _measured(classifier, held_out, "texts of the same origin", seed)}
-    measured |= {Path(path).name: _measured(classifier, texts, "other texts", seed) for path, texts in others.items()}
+    measured |= {path: _measured(classifier, texts, "texts of another origin", seed) for path, texts in others.items()}
     names = _of_names(classifier, settings.names, seed)
     own, *further = measured
     proof = Proof(

@@ -104,9 +104,9 @@ def test_no_pair_falls_apart_and_no_text_is_in_both_parts(folder):
 
 def test_what_can_be_told_is_told_and_coins_are_not(folder):
     found = measured(folder / "unproven.json")["by_text"]
-    for name in ("held-out part", "other.jsonl"):
+    for name in ("held-out part", str(folder / "other.jsonl")):
         assert (found[name]["auc"], found[name]["false_positives"]) == (1.0, 0.0)
-    low, high = found["coins.jsonl"]["auc_ci"]
+    low, high = found[str(folder / "coins.jsonl")]["auc_ci"]
     assert low < 0.5 < high
     assert high - low < 0.2
     cases = measured(folder / "unproven.json")["cases"]
@@ -123,7 +123,7 @@ def test_what_can_be_told_is_told_and_coins_are_not(folder):
 def test_a_classifier_reads_itself_again_without_running_anything(folder):
     texts = [each.text for each in read_labelled_texts(str(folder / "other.jsonl"))]
     loaded, proof = Classifier.load(str(folder / "proven"))
-    assert proof.other_auc == {"other.jsonl": 1.0}
+    assert proof.other_auc == {str(folder / "other.jsonl"): 1.0}
     assert {file.suffix for file in (folder / "proven").iterdir()} == {".json", ".safetensors"}
     pairs_of = read_labelled_texts(str(folder / "pairs.jsonl"))
     train, _ = _parts("x", pairs_of, 0.2, seed=1)
@@ -184,7 +184,7 @@ def test_last_words_of_a_model_of_words(tmp_path):
         ([*TRAIN, "FEW", "--output", "ENCODER"], "which is no part of a model"),
         (["ask", "EMPTY", "PROVEN"], "is empty; it needs at least one sentence"),
         (["ask", "DOTS", "PROVEN"], "line 2: has no word to go on from"),
-        (["ask", "PAIRS", "UNPROVEN"], "on 'coins.jsonl'; 0.8 is the least"),
+        (["ask", "PAIRS", "UNPROVEN"], "coins.jsonl'; 0.8 is the least"),
         (["ask", "PAIRS", "ALONE"], "was measured on no other text"),
         (["ask", "PAIRS", "ENCODER"], "holds no 'settings.json'; give a folder that 'palimpsest train-toxicity' made"),
         (["ask", "PAIRS", "DAMAGED"], "is damaged or belongs to another classifier"),
