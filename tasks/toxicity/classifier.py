@@ -1,10 +1,10 @@
 """Whether a text is offensive: logistic regression over its words, its letters and its sentence embedding.
 
 TF-IDF of words, of pairs of words, and of two to five letters of a word knows the insults that it has read and their
-spellings; an encoder's embedding knows what is said of whom, in words that were never read. Trained on 2,500 pairs of
-ParaDetox, the area under the curve is .987 on other pairs and .79 on comments of other platforms (Surge) by the terms
+spellings; an encoder's embedding knows what is said of whom, in words that were never read. Trained on 2,500 rows of
+ParaDetox, the area under the curve is .987 on other rows and .79 on comments of other platforms (Surge) by the terms
 alone, .968 and .90 by MiniLM's embedding alone, .992 and .91 by both, so both are taken. Normalised text costs .003 on
-the pairs and wins .015 on Surge: how ParaDetox's annotators put punctuation tells nothing about others.
+ParaDetox and wins .015 on Surge: how its annotators put punctuation tells nothing about others.
 
 A classifier's folder holds ``settings.json``, ``vocabulary.json`` and ``model.safetensors``, and nothing that is run
 when it is read. It has words of the text that it was trained on.

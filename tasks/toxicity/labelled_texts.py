@@ -75,10 +75,10 @@ def _rows(path: str) -> Iterator[tuple[int, Mapping[str, object]]]:
         return
     for number, line in enumerate(lines, start=1):
         try:
-            row = read_json_line(line)
+            said = read_json_line(line)
         except NoJson:
-            row = None
-        yield number, row if isinstance(row, dict) else {}
+            said = None
+        yield number, said if isinstance(said, dict) else {}
 
 
 def _texts_of(row: Mapping[str, object], offensive: str) -> Iterator[tuple[str, bool]]:

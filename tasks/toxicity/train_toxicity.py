@@ -157,7 +157,7 @@ def _of_names(classifier: "Classifier", number: int, seed: int) -> dict[str, Any
     from tasks.toxicity.classifier import LIMIT
 
     pairs = list(_sentences_with_names(number, seed))
-    found = {}
+    found: dict[str, Any] = {}
     for key, texts in (("false_positives", [one for one, _ in pairs]), ("without_names", [one for _, one in pairs])):
         called = classifier.probabilities(texts) > LIMIT
         found |= share_figure(called.tolist(), [1] * number, "neutral sentences from templates").fields(key)
