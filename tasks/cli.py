@@ -50,6 +50,8 @@ COMMANDS: dict[str, str] = {
     "distil": "tasks.distillation.distil",
     "attack": "tasks.unlearning.attack",
     "compare-unlearning": "tasks.unlearning.compare_unlearning",
+    "train-toxicity": "tasks.toxicity.train_toxicity",
+    "toxicity": "tasks.toxicity.toxicity",
     "speech-corpus": "tasks.speech.audio.speech_corpus_command",
     "train-recogniser": "tasks.speech.recogniser.train_recogniser_command",
     "encode-speech": "tasks.speech.recogniser.encode_speech_command",

@@ -98,9 +98,19 @@ class LanguageModel(Protocol):
         The model is the search's from then on. Raises ``ModelError`` where it cannot be asked so.
         """
 
-    def sample(self, sentences: int, likeliest: int, longest: int, seed: int) -> list[Words]:
-        """Sentences that the model writes by itself, each word or piece one of so many ``likeliest``, cut off behind
-        ``longest`` of them.
+    def sample(
+        self,
+        sentences: int,
+        likeliest: int,
+        longest: int,
+        seed: int,
+        prompts: Sequence[Words] = ((),),
+        nucleus: float = 1.0,
+    ) -> list[Words]:
+        """So many sentences behind each prompt, as the model goes on by itself; the prompt is no part of them.
+
+        Each word or piece is one of so many ``likeliest``, and of the ``nucleus``: the likeliest that together have
+        this probability. A sentence is cut off behind ``longest`` of them.
 
         The model is asked nothing else from then on.
         """

@@ -1,38 +1,57 @@
-"""Sentences that a language model writes by itself, given nothing: every word, or piece of one, is drawn by the model's
-probabilities among so many ``likeliest`` ones. Special tokens other than the sentence's end are never written.
+"""Sentences that a language model writes by itself, given nothing or a beginning (prompt): every word, or piece of one,
+is drawn by the model's probabilities among so many ``likeliest`` ones, or of these the ``nucleus``: the likeliest that
+together have this probability (Holtzman et al. 2020). Special tokens other than the sentence's end are never written.
 """
 
+from collections.abc import Sequence
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tasks.language_model.sequence_tree import ROOT
-from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS
+from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, Vocabulary
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from tasks.language_model.causal_lm.model import CausalModel
     from tasks.language_model.language_models import NextWords, Words
 
 _WORDS_AT_ONCE = 256
 _PIECES_AT_ONCE = 64
 """Sentences that are written side by side; of each kind so many, so that the same seed writes the same."""
+_FIRST = 1024
+"""So many of the likeliest are looked at first for a nucleus: to sort tens of thousands of pieces takes longer than a
+small model takes to score them."""
 
 
-def sample_words(model: "NextWords", sentences: int, likeliest: int, longest: int, seed: int) -> "list[Words]":
-    """Of a model of words; a sentence is cut off behind ``longest`` of them."""
+def sample_words(
+    model: "NextWords",
+    sentences: int,
+    likeliest: int,
+    longest: int,
+    seed: int,
+    prompts: "Sequence[Words]" = ((),),
+    nucleus: float = 1.0,
+) -> "list[Words]":
+    """Of a model of words, so many sentences behind each prompt; one is cut off behind ``longest`` words."""
     import torch
 
-    columns = np.array([END_ID, *range(len(SPECIAL_TOKENS), len(model.vocabulary))])
+    columns = written_columns(model.vocabulary)
     random = np.random.default_rng(seed)
     found: list[Words] = []
-    for begin in range(0, sentences, _WORDS_AT_ONCE):
+    beginnings = [prompt for prompt in prompts for _ in range(sentences)]
+    for begin in range(0, len(beginnings), _WORDS_AT_ONCE):
         model.start(columns)
-        written: list[list[str]] = [[] for _ in range(min(_WORDS_AT_ONCE, sentences - begin))]
-        going, histories = np.arange(len(written)), np.full(len(written), ROOT)
+        some = beginnings[begin : begin + _WORDS_AT_ONCE]
+        written: list[list[str]] = [[] for _ in some]
+        going = np.arange(len(some))
+        histories = np.concatenate([history_of(model, prompt) for prompt in some])
         for _ in range(longest):
             distinct, row = np.unique(histories, return_inverse=True)
-            scores, places = model.scores(distinct).topk(min(likeliest, len(columns)), dim=1)  # (D, K)
-            below = torch.softmax(scores, dim=1).cumsum(dim=1, dtype=torch.float64)[row]  # (N, K)
+            chances, places = _chances(model.scores(distinct), likeliest, nucleus)  # (D, K)
+            below = chances.cumsum(dim=1, dtype=torch.float64)[row]  # (N, K)
             aim = torch.from_numpy(random.random((len(going), 1))) * below[:, -1:]
             number = torch.searchsorted(below, aim, right=True).clamp(max=below.shape[1] - 1)
             drawn = columns[places[row].gather(1, number)[:, 0].numpy()]
@@ -46,33 +65,83 @@ def sample_words(model: "NextWords", sentences: int, likeliest: int, longest: in
     return found
 
 
-def sample_pieces(causal: "CausalModel", sentences: int, likeliest: int, longest: int, seed: int) -> "list[Words]":
-    """Of a model of pieces, the words that they spell; a sentence ends with its line, or behind ``longest`` pieces."""
+def written_columns(vocabulary: Vocabulary) -> np.ndarray:
+    """Ids (C,) of what a model of words may write: the sentence's end, and all but special tokens."""
+    return np.array([END_ID, *range(len(SPECIAL_TOKENS), len(vocabulary))])
+
+
+def history_of(model: "NextWords", words: "Words") -> np.ndarray:
+    """The history (1,) of a sentence that begins so."""
+    history = np.array([ROOT])
+    for word in model.vocabulary.encode(words):
+        history = model.extend(history, np.array([word]))
+    return history
+
+
+def sample_pieces(
+    causal: "CausalModel",
+    sentences: int,
+    likeliest: int,
+    longest: int,
+    seed: int,
+    prompts: "Sequence[Words]" = ((),),
+    nucleus: float = 1.0,
+) -> "list[Words]":
+    """Of a model of pieces, the words that they spell; a sentence ends with its line, or behind ``longest`` pieces.
+
+    Of a prompt that is too long for the model's window the end is read.
+    """
     import torch
+    from tqdm import tqdm
 
     model, pieces = causal.model.eval(), causal.pieces
     random, ends = torch.Generator().manual_seed(seed), torch.tensor(pieces.line_ends)
     longest = min(longest, causal.maximum_pieces - len(pieces.start))
+    room = causal.maximum_pieces - len(pieces.start) - longest
     found: list[Words] = []
-    for begin in range(0, sentences, _PIECES_AT_ONCE):
+    blocks = list(product(prompts, range(0, sentences, _PIECES_AT_ONCE)))
+    for prompt, begin in tqdm(blocks, desc="writing", unit="batch", disable=None, leave=False):
+        inside = [piece for own in pieces.of_words(prompt) for piece in own]
+        start = [*pieces.start, *inside[max(0, len(inside) - room) :]]
         written: list[list[int]] = [[] for _ in range(min(_PIECES_AT_ONCE, sentences - begin))]
-        going, read = torch.arange(len(written)), torch.tensor([pieces.start] * len(written))
+        going, read = torch.arange(len(written)), torch.tensor([start] * len(written))
         kept = None
         for _ in range(longest):
             with torch.inference_mode():
                 # A model that keeps no keys and values reads it all anew.
                 new = read if kept is None else read[:, -1:]
-                output = model(input_ids=new.to(model.device), past_key_values=kept, use_cache=True)
-            scores, places = output.logits[:, -1].float().cpu().topk(min(likeliest, output.logits.shape[-1]), dim=1)
-            drawn = places.gather(1, torch.multinomial(scores.softmax(1), 1, generator=random))  # (N, 1)
+                once = len(prompt) > 0 and read.shape[1] == len(start)
+                output = model(
+                    input_ids=new[: 1 if once else None].to(model.device), past_key_values=kept, use_cache=True
+                )
+            kept = getattr(output, "past_key_values", None)
+            if once and kept is not None:
+                # What all have in common is read once.
+                kept.batch_repeat_interleave(len(read))
+            scores = output.logits[:, -1].float().cpu().expand(len(read), -1)
+            chances, places = _chances(scores, likeliest, nucleus)
+            drawn = places.gather(1, torch.multinomial(chances, 1, generator=random))  # (N, 1)
             on = ~torch.isin(drawn[:, 0], ends)
             going, read, drawn = going[on], torch.cat([read, drawn], dim=1)[on], drawn[on]
             if not len(going):
                 break
             for sentence, piece in zip(going.tolist(), drawn[:, 0].tolist(), strict=True):
                 written[sentence].append(piece)
-            kept = getattr(output, "past_key_values", None)
             if kept is not None:
                 kept.batch_select_indices(on.nonzero()[:, 0].to(model.device))
         found += map(pieces.words, written)
     return found
+
+
+def _chances(scores: "Tensor", likeliest: int, nucleus: float) -> "tuple[Tensor, Tensor]":
+    """Chances (N, K), the highest first, and their columns (N, K), of scores (N, V): 0 outside the nucleus."""
+    most = min(likeliest, scores.shape[1])
+    if nucleus == 1:
+        values, places = scores.topk(most, dim=1)
+        return values.softmax(1), places
+    whole = scores.logsumexp(1, keepdim=True)
+    values, places = scores.topk(min(most, _FIRST), dim=1)
+    if bool(((values - whole).exp().sum(1) < nucleus).any()):
+        values, places = scores.topk(most, dim=1)
+    chances = (values - whole).exp()
+    return chances.masked_fill(chances.cumsum(1) - chances >= nucleus, 0), places

@@ -124,9 +124,17 @@ class ShardedModel:
         """As the protocol says."""
         return self.model.next_words()
 
-    def sample(self, sentences: int, likeliest: int, longest: int, seed: int) -> list[Words]:
+    def sample(
+        self,
+        sentences: int,
+        likeliest: int,
+        longest: int,
+        seed: int,
+        prompts: Sequence[Words] = ((),),
+        nucleus: float = 1.0,
+    ) -> list[Words]:
         """As the protocol says."""
-        return self.model.sample(sentences, likeliest, longest, seed)
+        return self.model.sample(sentences, likeliest, longest, seed, prompts, nucleus)
 
     @property
     def _reads_on(self) -> bool:

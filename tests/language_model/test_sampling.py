@@ -5,6 +5,7 @@ import pytest
 import torch
 from tiny_language_models import WORDS, save_causal, save_ngram, save_transformer
 
+from tasks.language_model import sampling
 from tasks.language_model.language_models import open_language_model
 from tasks.language_model.sampling import sample_words
 from tasks.language_model.transformer.model import load_model
@@ -105,3 +106,42 @@ def test_a_causal_model_writes_pieces_up_to_the_end_of_a_line(kind, tmp_path):
     assert {word for words in found for word in words} == {"the", "cat", "dog"}
     assert max(map(len, found)) <= 10
     assert len(set(model.sample(100, 1, 10, seed=1))) == 1
+
+
+@pytest.mark.parametrize("first", [1, 1024])
+def test_a_nucleus_is_the_likeliest_that_together_have_its_probability(monkeypatch, first):
+    """However many are looked at first."""
+    monkeypatch.setattr(sampling, "_FIRST", first)
+    scores = torch.tensor([[0.05, 0.5, 0.15, 0.3], [0.96, 0.01, 0.02, 0.01]]).log()
+    chances, places = sampling._chances(scores, ALL, 0.7)
+    whole = torch.zeros(2, 4).scatter(1, places, chances)
+    torch.testing.assert_close(whole, torch.tensor([[0, 0.5, 0, 0.3], [0.96, 0, 0, 0]]))
+
+
+def test_models_of_every_kind_go_on_from_a_prompt(tmp_path):
+    prompts = [("a", "dog"), ("the", "cat", "sat", "on")]
+    for kind, folder in {
+        "ngram": save_ngram(tmp_path / "ngram"),
+        "transformer": save_transformer(tmp_path / "transformer"),
+        "llama": save_causal(tmp_path / "llama", "llama"),
+    }.items():
+        model = open_language_model(folder)
+        both = model.sample(50, ALL, 4, seed=1, prompts=prompts, nucleus=0.9)
+        assert len(both) == 100, kind
+        assert both == open_language_model(folder).sample(50, ALL, 4, seed=1, prompts=prompts, nucleus=0.9)
+    # The only words of the n-gram model's text behind these.
+    found = open_language_model(tmp_path / "ngram").sample(200, ALL, 4, seed=1, prompts=prompts, nucleus=0.5)
+    assert {words[:1] for words in found[:200]} == {("saw",)}
+    assert {words[:1] for words in found[200:]} <= {("the",), ("a",)}
+
+
+def test_pieces_behind_a_prompt_have_the_chances_of_a_plain_forward_pass(tmp_path):
+    """The whole of the model's answer behind several pieces: what was kept of the prompt is what it reads anew."""
+    model = open_language_model(save_causal(tmp_path, "gpt2"))
+    causal, words = model.causal, ("the", "cat", "zed")
+    pieces = [*causal.pieces.start, *(piece for own in causal.pieces.of_words(words) for piece in own)]
+    first = causal.model(input_ids=torch.tensor([pieces])).logits[0, -1]
+    (best,) = first.topk(1).indices.tolist()
+    second = causal.model(input_ids=torch.tensor([[*pieces, best]])).logits[0, -1].argmax().item()
+    expected = () if best in causal.pieces.line_ends else causal.pieces.words([best, second])
+    assert set(model.sample(3, 1, 2, seed=1, prompts=[words])) == {expected}

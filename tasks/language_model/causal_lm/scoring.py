@@ -78,9 +78,17 @@ class CausalScorer:
 
         return WholeWords(self)
 
-    def sample(self, sentences: int, likeliest: int, longest: int, seed: int) -> list[Words]:
+    def sample(
+        self,
+        sentences: int,
+        likeliest: int,
+        longest: int,
+        seed: int,
+        prompts: Sequence[Words] = ((),),
+        nucleus: float = 1.0,
+    ) -> list[Words]:
         """As the protocol says."""
-        return sample_pieces(self.causal, sentences, likeliest, longest, seed)
+        return sample_pieces(self.causal, sentences, likeliest, longest, seed, prompts, nucleus)
 
     def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
         """As the protocol says. What is longer than the model's window is scored by the model's own code."""

@@ -60,9 +60,17 @@ class NgramScorer:
         """As the protocol says."""
         return NgramNextWord(self._mixture, self._words)
 
-    def sample(self, sentences: int, likeliest: int, longest: int, seed: int) -> list[Words]:
+    def sample(
+        self,
+        sentences: int,
+        likeliest: int,
+        longest: int,
+        seed: int,
+        prompts: Sequence[Words] = ((),),
+        nucleus: float = 1.0,
+    ) -> list[Words]:
         """As the protocol says."""
-        return sample_words(self.next_words(), sentences, likeliest, longest, seed)
+        return sample_words(self.next_words(), sentences, likeliest, longest, seed, prompts, nucleus)
 
     def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
         """As the protocol says."""

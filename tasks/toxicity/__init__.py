@@ -1,0 +1,1 @@
+"""How offensive a language model writes, and a classifier that says so."""

