@@ -134,8 +134,13 @@ def sample_pieces(
 
 
 def _chances(scores: "Tensor", likeliest: int, nucleus: float) -> "tuple[Tensor, Tensor]":
-    """Chances (N, K), the highest first, and their columns (N, K), of scores (N, V): 0 outside the nucleus."""
+    """Chances (N, K) and their columns (N, K), of scores (N, V): the highest first where not all count, and 0 outside
+    the nucleus."""
+    import torch
+
     most = min(likeliest, scores.shape[1])
+    if most == scores.shape[1] and nucleus == 1:
+        return scores.softmax(1), torch.arange(most).expand(len(scores), -1)
     if nucleus == 1:
         values, places = scores.topk(most, dim=1)
         return values.softmax(1), places
