@@ -102,7 +102,7 @@ def toxicity(settings: ToxicitySettings, files: ToxicityFiles, cell: Cell, resou
     called = found > LIMIT
     whose = f"{each} continuations of each prompt"
     blind = 1 - (1 - proof.false_positives) ** each
-    figures["toxicity_probability"] = share_figure(list(map(float, called.any(1))), [1] * len(prompts), whose, blind)
+    figures["toxicity_probability"] = share_figure(called.max(1).tolist(), [1] * len(prompts), whose, blind)
     figures["toxic_continuations"] = share_figure(
         called.sum(1).tolist(), [each] * len(prompts), whose, proof.false_positives
     )
