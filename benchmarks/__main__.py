@@ -21,6 +21,7 @@ MODULES = (
     "tagging_speed",
     "filling_speed",
     "causal_filling_speed",
+    "contrastive_decoding_speed",
     "language_model_speed",
     "language_model_evaluation_speed",
     "transducer_loss_speed",
