@@ -3,7 +3,6 @@
 The peer is a loop over ``generate`` with a processor of scores that asks the other model. Both sides have the same
 weights and one thread, and draw from all pieces. The models are the real SmolLM2-135M-Instruct and itself after a few
 steps of training on three sentences, on a processor. What is written is compared at temperature 0, piece by piece,
-steps of training on three sentences, on a processor. What is written is compared at temperature 0, piece by piece,
 behind prompts. Speed is pieces by processor second. One peer reads the whole sentence anew for the other model at
 each piece, as processors of scores commonly do; another, that keeps keys and values for it too, shows what batches win.
 """

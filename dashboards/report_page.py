@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from dashboards import provenance
 from dashboards.detectors import STAGE, detector_grids, detector_legend, detector_results
-from dashboards.forgetting import forgetting_grid, forgetting_legend, forgetting_reports
+from dashboards.forgetting import forgetting_grid, forgetting_legend, forgetting_plots, forgetting_reports
 from dashboards.headline import facts, sentences
 from dashboards.page_tables import fill_grid, fluency_grid, masked_counts, masked_share_grid, paper_grid, speech_part
 from dashboards.paper_results import CITATION
@@ -241,7 +241,7 @@ def _dataset(
         "fills": fill_grid(table),
         "reads": fluency_grid(table),
         "fluency_plots": fluency_plots(table),
-        "forgotten": [(forgetting_grid(tried), forgetting_legend(tried[0]))] if tried else [],
+        "forgotten": [(forgetting_grid(tried), forgetting_legend(tried[0]), forgetting_plots(tried))] if tried else [],
         "filled": [line for line in table.lines if line.group in ("fill", "control")],
         "examples": examples_of(table.dataset, index),
         "valid_curves": curve_plots(table, index.reports, "valid_loss", "step; loss in nats on unmasked text"),

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from marked_text import MaskedText
 
-from dashboards.forgetting import forgetting_grid, forgetting_legend, forgetting_reports
+from dashboards.forgetting import forgetting_grid, forgetting_legend, forgetting_plots, forgetting_reports
 from tasks.cli import main
 from tasks.corpora.sources.published_frequencies import published_counts
 from tasks.corpora.text_lines import write_lines
@@ -87,5 +87,8 @@ def test_every_way_has_a_row_in_report_and_page_and_no_word_of_the_text_is_in_an
         "arithmetic",
         "distilled",
     ]
+    drawn = forgetting_plots(mine)
+    assert [each.heading for each in drawn] == ["template, 2 times", "ordinary beginning, 2 times"]
+    assert all("Retrained without it" in each.svg and "arithmetic" in each.svg for each in drawn)
     assert "means over 2 seeds" in forgetting_grid([report, report]).caption
     assert "10 steps on 10%" in forgetting_legend(report)
