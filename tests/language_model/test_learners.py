@@ -170,8 +170,12 @@ def test_the_command_forgets_with_a_causal_model_and_writes_it(tmp_path, capsys)
     scores, _ = open_language_model(tmp_path / "new").score_text(LINES[:2])
     assert np.exp(-scores.log_probability.mean()) == pytest.approx(known["after"], rel=1e-3)
     assert load(tmp_path / "new")[1].adapted == "model"
-    assert main(["unlearn", "--method", "contrasting_expert", "--set", "steps=1", *options, *ends]) == 1
-    assert "has no folder of its own" in capsys.readouterr().err
+    expert = ["--set", "steps=5", "--set", "learning_rate=0.01", "--set", "strengths=[0.5]"]
+    assert main(["unlearn", "--method", "contrasting_expert", *expert, *options, *ends]) == 0
+    known = json.loads((tmp_path / "report.json").read_text())["measured"]["forget_perplexity"]
+    scores, _ = open_language_model(tmp_path / "new").score_text(LINES[:2])
+    assert np.exp(-scores.log_probability.mean()) == pytest.approx(known["after"], rel=1e-3)
+    assert known["after"] != pytest.approx(known["before"])
     shallow = TransformerLanguageModel(ArchitectureSettings(layers=1, heads=2, width=16), len(WORDS))
     with pytest.raises(ModelError, match="cannot be joined"):
         word_learner(1).joined([(WordLearner(shallow, WORDS), 1.0)], 1.0)

@@ -15,6 +15,7 @@ from typing import Any
 from tasks.causal_model import check_causal, gguf_file_in, load_causal_model, quiet_peft, save_adapter
 from tasks.errors import ModelError
 from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder
+from tasks.language_model.causal_lm.joined import JoinedModels
 from tasks.language_model.causal_lm.model import CausalModel, WordPieces
 from tasks.language_model.model_folder import SETTINGS, check_file, check_replaceable, hash_of_file, read_settings
 from tasks.language_model.settings import CausalLanguageModelSettings, Kind
@@ -26,6 +27,8 @@ WHOLE = "model"
 """Folder of the weights that were trained in full."""
 UPDATE = "update"
 """Folder of an update of low rank, as peft writes it."""
+JOINED = "joined"
+"""Folders of models that are asked together, numbered, each with weights of its own (``joined``)."""
 _WEIGHTS = ("*.safetensors", "*.bin", "*.gguf", "config.json", "tokenizer*", "vocab*", "merges.txt", "*.model")
 
 
@@ -44,11 +47,13 @@ class CausalRecord:
     tokenizer_size: int
     """Its tokens."""
     adapted: str | None = None
-    """``UPDATE``, ``WHOLE``, or ``None`` where the model is as it comes."""
+    """``UPDATE``, ``WHOLE``, ``JOINED``, or ``None`` where the model is as it comes."""
     markers: list[str] = field(default_factory=list)
     """Markers that are tokens of the model."""
     hashes: dict[str, str] = field(default_factory=dict)
     """SHA-256 of each file of the folder besides ``settings.json``."""
+    weights: list[float] = field(default_factory=list)
+    """Of each of several models that are asked together."""
 
 
 def save_reference(folder: str | Path, settings: CausalLanguageModelSettings) -> CausalModel:
@@ -72,6 +77,16 @@ def save_adapted(folder: str | Path, causal: CausalModel, earlier: CausalRecord,
             save_adapter(causal.model, fresh / part, earlier.model)
         record = replace(earlier, adapted=part, markers=list(causal.pieces.markers), hashes={})
         _finish(fresh, record)
+
+
+def save_joined(folder: str | Path, causal: CausalModel, earlier: CausalRecord) -> None:
+    """The same for models that are asked together."""
+    with atomic_folder(folder, private=True) as fresh:
+        for number, model in enumerate(causal.model.models):
+            model.save_pretrained(fresh / f"{JOINED}_{number}")
+            causal.pieces.save(fresh / f"{JOINED}_{number}")
+        markers, weights = list(causal.pieces.markers), list(causal.model.weights)
+        _finish(fresh, replace(earlier, adapted=JOINED, markers=markers, weights=weights, hashes={}))
 
 
 def _finish(fresh: Path, record: CausalRecord) -> None:
@@ -106,8 +121,13 @@ def load(
     record = read_record(folder)
     for name, expected in record.hashes.items():
         check_file(folder / name, expected)
-    if record.adapted == WHOLE:
-        trained, tokenizer = load_causal_model(str(folder / WHOLE), precision=record.precision)
+    if record.adapted in (WHOLE, JOINED):
+        names = [WHOLE] if record.adapted == WHOLE else [f"{JOINED}_{n}" for n in range(len(record.weights))]
+        loaded = [load_causal_model(str(folder / name), precision=record.precision) for name in names]
+        trained, tokenizer = loaded[0]
+        if record.adapted == JOINED:
+            parts = zip(loaded, record.weights, strict=True)
+            trained = JoinedModels([(model, weight, 0.0) for (model, _), weight in parts])
         pieces = WordPieces(tokenizer, str(folder))
         pieces.hash, pieces.size = record.tokenizer, record.tokenizer_size
         pieces.add_markers(record.markers)
@@ -135,8 +155,8 @@ def load(
 def read_record(folder: Path) -> CausalRecord:
     """What ``settings.json`` says; ``ModelError`` where it is no causal model's."""
     names = [part.name for part in fields(CausalRecord)]
-    document = read_settings(folder, KIND, FORMAT, names)
-    return CausalRecord(**{name: document[name] for name in names})
+    document = read_settings(folder, KIND, FORMAT, [name for name in names if name != "weights"])
+    return CausalRecord(**{name: document[name] for name in names if name in document})
 
 
 def add_markers(causal: CausalModel, markers: list[str]) -> None:

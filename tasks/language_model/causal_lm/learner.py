@@ -123,18 +123,14 @@ class PieceLearner(Learner):
         return self._with(JoinedModels(parts))
 
     def save(self, folder: str) -> None:
-        """As the class says; all weights are written, since no update of low rank says what training did.
-
-        Raises ``ModelError`` for several models in one.
-        """
-        from tasks.language_model.causal_lm.folder import save_adapted
+        """As the class says; all weights are written, since no update of low rank says what training did."""
+        from tasks.language_model.causal_lm.folder import save_adapted, save_joined
         from tasks.language_model.causal_lm.joined import JoinedModels
 
         if isinstance(self.network, JoinedModels):
-            raise ModelError(
-                "a contrast of causal models has no folder of its own; take another method, or a Transformer of ours"
-            )
-        save_adapted(folder, self.causal, self.record, full=True)
+            save_joined(folder, self.causal, self.record)
+        else:
+            save_adapted(folder, self.causal, self.record, full=True)
 
     @contextmanager
     def learning(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Bring MLflow to the state of the reports: one run per cell.
+"""Bring MLflow to the state of the reports: one run per cell, and one for each way to forget.
 
 The reports are the truth and MLflow is a view of them. Runs are found by a key made of the cell and a hash of what
 led to it, so publishing again changes nothing, and an empty or lost store is filled again. Curves that training did
@@ -20,6 +20,7 @@ from tasks.options import Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
 from tasks.records.stage_report import write_json
 from tasks.results.summary.summary_file import SUMMARY_FILE, read_summary
+from tasks.results.tracking.forgetting_records import forgetting_records
 from tasks.results.tracking.model_registry import released_models
 from tasks.results.tracking.publication import publish
 from tasks.results.tracking.run_record import run_records
@@ -33,11 +34,12 @@ def run(_: Options) -> None:
     rows, folder = read_summary(SUMMARY_FILE), Path(SUMMARY_FILE).parent
     reports = folder / "reports"
     models, problems = released_models(rows, reports)
-    result = publish(run_records(rows, reports, settings), settings, models)
-    write_json(folder / "published.json", {"runs": len(rows), "keys": [row["key"] for row in rows]})
+    records = [*run_records(rows, reports, settings), *forgetting_records(reports)]
+    result = publish(records, settings, models)
+    write_json(folder / "published.json", {"runs": len(records), "keys": [record.key for record in records]})
     superseded = f", {result.superseded} earlier superseded" if result.superseded else ""
     print(
-        f"{len(rows)} runs in {result.uri}, experiment {settings.experiment}: {result.created} created, "
+        f"{len(records)} runs in {result.uri}, experiment {settings.experiment}: {result.created} created, "
         f"{result.completed} completed, {result.unchanged} unchanged{superseded}"
     )
     if result.models:

@@ -1,0 +1,62 @@
+"""What the tracking store should say of ways to forget: one run a way, from the reports of ``compare-unlearning``."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tasks.records.cell import Cell
+from tasks.records.run_key import lineage_of, run_key
+from tasks.records.stage_report import read_report
+from tasks.results.tracking.run_artifacts import ARTIFACTS_TAG, fingerprint
+from tasks.results.tracking.run_record import RunRecord, flat
+from tasks.results.tracking.tracking_store import CURRENT_TAG, cell_tags
+
+_PREFIX = "unlearned_"
+"""Before the name of a way: it is no method of filling."""
+
+
+def forgetting_records(reports: str | Path) -> Iterator[RunRecord]:
+    """Of each report below the folder, a record of every way in it, and of the models that none is between."""
+    for path in sorted(Path(reports).glob("unlearning/*.json")):
+        report = read_report(path)
+        for name, row in report["measured"]["by_method"].items():
+            yield _record(name, row, report)
+
+
+def _record(name: str, row: Mapping[str, Any], report: Mapping[str, Any]) -> RunRecord:
+    cell = Cell(dataset=report["cell"]["dataset"], method=f"{_PREFIX}{name}", seed=report["cell"]["seed"])
+    key = run_key(cell, lineage_of(report))
+    started = round(datetime.fromisoformat(report["started"]).timestamp() * 1000)
+    given = {key: value for key, value in report["parameters"].items() if key != "methods"}
+    given["way"] = report["parameters"]["methods"].get(name, {})
+    tags = {
+        **cell_tags(cell, key),
+        "group": "forgetting",
+        "dvc_stage": report["dvc_stage"] or report["stage"],
+        CURRENT_TAG: "true",
+    }
+    if report["code"]["commit"]:
+        tags |= {"commit": report["code"]["commit"], "dirty": str(bool(report["code"]["dirty"])).lower()}
+    return RunRecord(
+        cell=cell,
+        key=key,
+        tags=tags | {ARTIFACTS_TAG: fingerprint({})},
+        parameters={f"unlearning.{name}": str(value) for name, value in flat(given) if value is not None},
+        metrics=dict(_metrics(row)),
+        measured_at=started,
+        inputs=[],
+        curve={},
+        started=started,
+        ended=started + round(report["wall_seconds"] * 1000),
+    )
+
+
+def _metrics(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    for name, value in row.items():
+        if name.endswith("_ci"):
+            if value is not None:
+                yield f"{name.removesuffix('_ci')}_low", float(value[0])
+                yield f"{name.removesuffix('_ci')}_high", float(value[1])
+        elif isinstance(value, int | float):
+            yield name, float(value)
