@@ -10,7 +10,9 @@ from tasks.language_model.encoded_text import EncodedText, MarkerUse, encode_tex
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tasks.torch_setup import set_up_torch
 
+set_up_torch(1)
 WORDS = ("a", "b", "c", "d")
 
 
