@@ -215,7 +215,7 @@ def check_recordings(recordings: Recordings, maximum_seconds: float, source: str
             recordings.leave_out(NO_WORDS, utterance.utterance_id)
             continue
         try:
-            facts = audio_facts(utterance.audio, maximum_seconds=float("inf"))
+            facts = audio_facts(utterance.audio)
         except SpeechError:
             recordings.leave_out(UNREADABLE, utterance.utterance_id)
             continue

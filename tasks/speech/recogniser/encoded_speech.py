@@ -44,15 +44,8 @@ class EncodedSpeech:
     """Frames as they are stored, by utterance id."""
 
     def frames(self, utterance_id: str) -> Tensor:
-        """Encoded frames of an utterance, float32 (T, D). Raises ``SpeechError`` for an unknown id."""
-        if utterance_id not in self.tensors:
-            raise SpeechError(f"the encoded speech has no utterance {utterance_id!r}; encode its manifest again")
+        """Encoded frames of an utterance, float32 (T, D)."""
         return self.tensors[utterance_id].float()
-
-    @property
-    def total_seconds(self) -> float:
-        """Seconds of audio of all utterances."""
-        return sum(self.seconds.values())
 
     def check_recogniser(self, recogniser_hash: str) -> None:
         """Raises ``SpeechError`` where another recogniser encoded this."""
