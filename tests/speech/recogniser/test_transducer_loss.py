@@ -74,15 +74,6 @@ def test_uniform_scores_give_the_number_of_alignments(time, length, symbols):
     assert loss.item() == pytest.approx((time + length) * math.log(symbols) - math.log(alignments), abs=1e-5)
 
 
-def test_one_frame_without_labels_is_the_cross_entropy_of_a_blank():
-    logits = torch.tensor([[[[1.0, 2.0, 3.0]]]], dtype=torch.float64, requires_grad=True)
-    loss = transducer_loss(logits, torch.empty(1, 0, dtype=torch.long), torch.tensor([1]), torch.tensor([0]), 1)
-    loss.backward()
-    share = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64).softmax(0)
-    assert loss.item() == pytest.approx(-math.log(share[1]))
-    torch.testing.assert_close(logits.grad.flatten(), share - torch.tensor([0.0, 1.0, 0.0]), check_dtype=False)
-
-
 def test_the_example_of_warp_transducer():
     scores = [
         [[0.1, 0.6, 0.1, 0.1, 0.1], [0.1, 0.1, 0.6, 0.1, 0.1], [0.1, 0.1, 0.2, 0.8, 0.1]],
@@ -130,13 +121,6 @@ def test_loss_and_gradient_equal_a_double_loop(shape, symbols, seed, data):
         assert not ours.grad[index, :, length + 1 :].any()
     # Adding a number to all scores of a node changes nothing, so the gradients of a node add up to nothing.
     assert ours.grad.sum(-1).abs().max() < 1e-9
-
-
-def test_gradcheck():
-    logits, targets, frames, lengths = _batch([4, 3, 1], [2, 3, 0], 4, blank=3)
-    logits = logits.nan_to_num(0.0).requires_grad_()
-
-    assert torch.autograd.gradcheck(lambda scores: transducer_loss(scores, targets, frames, lengths, 3), logits)
 
 
 def test_pieces_of_any_size_give_the_same(monkeypatch):
@@ -212,13 +196,13 @@ def test_symbols_may_be_impossible_but_the_text_may_not():
         transducer_loss(logits, targets, frames, lengths, 0)
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf])
-@pytest.mark.parametrize("gradient", [True, False])
-def test_scores_that_are_not_finite_are_named(bad, gradient):
-    logits, targets, frames, lengths = _batch([3, 4], [1, 2], 4)
-    logits[1, 3, 1, 2] = bad
-    with pytest.raises(ModelError, match="1 of 2 utterances of the batch, first 1: the joiner's scores are not finite"):
-        transducer_loss(logits.requires_grad_(gradient), targets, frames, lengths, 0)
+def test_scores_that_are_not_finite_are_named():
+    message = "1 of 2 utterances of the batch, first 1: the joiner's scores are not finite"
+    for bad, gradient in itertools.product([math.nan, math.inf], [True, False]):
+        logits, targets, frames, lengths = _batch([3, 4], [1, 2], 4)
+        logits[1, 3, 1, 2] = bad
+        with pytest.raises(ModelError, match=message):
+            transducer_loss(logits.requires_grad_(gradient), targets, frames, lengths, 0)
 
 
 @pytest.mark.skipif(sys.platform != "linux" or not shutil.which("cc"), reason="the stand-ins are compiled by 'cc'")
