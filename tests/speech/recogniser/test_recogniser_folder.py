@@ -62,9 +62,9 @@ def test_what_is_no_recogniser(tmp_path, recogniser):
     (tmp_path / "settings.json").write_text(json.dumps({"kind": "transformer", "format": 1}))
     with pytest.raises(ModelError, match="of kind 'transformer'"):
         load_recogniser(tmp_path)
-    (tmp_path / "thesis.txt").write_text("years of work")
+    (tmp_path / "r" / "thesis.txt").write_text("years of work")
     with pytest.raises(ModelError, match=r"holds 'thesis\.txt'"):
-        save_recogniser(tmp_path, recogniser)
+        save_recogniser(tmp_path / "r", recogniser)
 
 
 def test_units_of_several_languages_come_back_in_their_blocks(tmp_path, recogniser):

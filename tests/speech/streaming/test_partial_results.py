@@ -50,29 +50,21 @@ def test_what_was_shown_stays_where_nothing_is_taken_back():
     assert shown(committed(SPOKEN)) == ["we", "we wreck a", "we wreck a", "we wreck a now"]
     assert erased_words(committed(SPOKEN)) == 0
     assert shown(committed(held_back(SPOKEN, 2))) == shown(held_back(SPOKEN, 2))
-
-
-def test_without_a_word_there_is_no_lag():
     assert average_lag([Partial(1, ("a",)), Partial(2, ())]) is None
     assert partial(1, "我们book").words == ("我", "们", "book")
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
+def test_lines_that_are_no_partial_results_are_named(tmp_path):
+    path = tmp_path / "partials.jsonl"
+    back = [{"seconds": 2, "text": "a"}, {"seconds": 1, "text": "a"}]
+    for line, message in [
         ({"partials": []}, "line 1 has no 'utterance_id' of its own"),
         ({"utterance_id": "u", "partials": []}, "line 1: 'partials' needs objects with 'seconds', which do not fall"),
-        (
-            {"utterance_id": "u", "partials": [{"seconds": 2, "text": "a"}, {"seconds": 1, "text": "a"}]},
-            "line 1: 'partials' needs",
-        ),
-    ],
-)
-def test_lines_that_are_no_partial_results_are_named(tmp_path, line, message):
-    path = tmp_path / "partials.jsonl"
-    path.write_text(json.dumps(line) + "\n")
-    with pytest.raises(SpeechError, match=message):
-        read_partials(path)
+        ({"utterance_id": "u", "partials": back}, "line 1: 'partials' needs"),
+    ]:
+        path.write_text(json.dumps(line) + "\n")
+        with pytest.raises(SpeechError, match=message):
+            read_partials(path)
 
 
 def test_the_command_measures_results_of_any_recogniser(tmp_path, capsys):
@@ -95,6 +87,5 @@ def test_the_command_measures_results_of_any_recogniser(tmp_path, capsys):
     }
     assert found == {"0": (2 / 5, 2 / 5), "2": (0, 0), "all": (0, 0)}
     assert measured["held_back"]["all"]["average_lag_seconds"] == 5 / 2
-    assert "words held back" in capsys.readouterr().out
     assert main(["stream", *files]) == 1
     assert "give --partials, or --recogniser and --encoded" in capsys.readouterr().err
