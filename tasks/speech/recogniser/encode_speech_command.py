@@ -36,7 +36,7 @@ class EncodingFiles(StageFiles):
 def encode_speech(settings: EncodingSettings, files: EncodingFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Encode the recordings and write the file."""
     from tasks.speech.audio.manifest import read_manifest
-    from tasks.speech.recogniser.encoded_speech import encode_utterances, write_encoded
+    from tasks.speech.recogniser.encoded_speech import EncodedSpeech, encode_utterances, write_encoded
     from tasks.speech.recogniser.folder import load_recogniser
     from tasks.torch_setup import set_up_torch
 
@@ -47,15 +47,8 @@ def encode_speech(settings: EncodingSettings, files: EncodingFiles, cell: Cell, 
         recogniser, utterances, settings.maximum_seconds, _BATCH_SECONDS, streaming=settings.streaming
     )
     synthetic = any(utterance.synthetic for utterance in utterances)
-    write_encoded(
-        files.output,
-        encoded.frames,
-        recogniser_hash=recogniser.hash,
-        seconds=encoded.seconds,
-        frame_seconds=recogniser.frame_seconds,
-        synthetic=synthetic,
-        store=settings.store,
-    )
+    speech = EncodedSpeech(recogniser.hash, encoded.seconds, recogniser.frame_seconds, synthetic, encoded.frames)
+    write_encoded(files.output, speech, settings.store)
     audio_seconds = sum(encoded.seconds.values())
     report = Report().measure(
         utterances=len(utterances),

@@ -30,8 +30,6 @@ _PREFIX = "utterance/"
 class EncodedSpeech:
     """The encoded utterances of a test set."""
 
-    utterance_ids: list[str]
-    """In the manifest's order."""
     recogniser_hash: str
     """Of the recogniser that encoded them, which alone can decode them."""
     seconds: Mapping[str, float]
@@ -41,7 +39,12 @@ class EncodedSpeech:
     synthetic: bool
     """Whether some of it is synthesised speech."""
     tensors: Mapping[str, Tensor]
-    """Frames as they are stored, by utterance id."""
+    """Frames (T, D) by utterance id, in the manifest's order; as they are stored, where they come from a file."""
+
+    @property
+    def utterance_ids(self) -> list[str]:
+        """In the manifest's order."""
+        return list(self.tensors)
 
     def frames(self, utterance_id: str) -> Tensor:
         """Encoded frames of an utterance, float32 (T, D)."""
@@ -56,31 +59,22 @@ class EncodedSpeech:
             )
 
 
-def write_encoded(
-    path: str | Path,
-    frames: Mapping[str, Tensor],
-    *,
-    recogniser_hash: str,
-    seconds: Mapping[str, float],
-    frame_seconds: float,
-    synthetic: bool,
-    store: Literal["float32", "float16"] = "float16",
-) -> None:
-    """Write encoded utterances, in the order of ``frames``. Raises ``SpeechError`` where a frame is not finite."""
+def write_encoded(path: str | Path, speech: EncodedSpeech, store: Literal["float32", "float16"] = "float16") -> None:
+    """Write encoded utterances. Raises ``SpeechError`` where a frame is not finite."""
     from safetensors.torch import save
 
     kind = torch.float16 if store == "float16" else torch.float32
-    tensors = {f"{_PREFIX}{name}": value.to(kind).contiguous() for name, value in frames.items()}
+    tensors = {f"{_PREFIX}{name}": value.to(kind).contiguous() for name, value in speech.tensors.items()}
     for name, value in tensors.items():
         if not bool(torch.isfinite(value).all()):
             raise SpeechError(f"the encoding of {name.removeprefix(_PREFIX)!r} is not finite as {store}")
     document = {
         "format": FORMAT,
-        "recogniser": recogniser_hash,
-        "utterance_ids": list(frames),
-        "seconds": {name: seconds[name] for name in frames},
-        "frame_seconds": frame_seconds,
-        "synthetic": synthetic,
+        "recogniser": speech.recogniser_hash,
+        "utterance_ids": speech.utterance_ids,
+        "seconds": dict(speech.seconds),
+        "frame_seconds": speech.frame_seconds,
+        "synthetic": speech.synthetic,
     }
     with atomic_writer(path, private=True, binary=True) as stream:
         stream.write(save(tensors, metadata={"palimpsest": json.dumps(document)}))
@@ -95,14 +89,12 @@ def read_encoded(path: str | Path) -> EncodedSpeech:
     try:
         with safe_open(str(path), framework="pt") as stream:
             document = json.loads((stream.metadata() or {}).get("palimpsest", "{}"))
-            ids: Sequence[str] = document.get("utterance_ids", [])
             if document.get("format") != FORMAT:
                 raise SpeechError(f"{str(path)!r} is no encoded speech; 'palimpsest encode-speech' makes it")
-            tensors = {name: stream.get_tensor(f"{_PREFIX}{name}") for name in ids}
+            tensors = {name: stream.get_tensor(f"{_PREFIX}{name}") for name in document["utterance_ids"]}
     except (SafetensorError, ValueError):
         raise SpeechError(f"encoded speech {str(path)!r} is damaged; run 'palimpsest encode-speech' again") from None
     return EncodedSpeech(
-        utterance_ids=list(ids),
         recogniser_hash=document["recogniser"],
         seconds=document["seconds"],
         frame_seconds=document["frame_seconds"],

@@ -20,7 +20,6 @@ from tasks.speech.recogniser.recogniser import FeatureStatistics, pad_features
 from tasks.speech.recogniser.settings import AugmentationSettings, RecogniserArchitecture, RecogniserTraining
 from tasks.speech.recogniser.training_speech import TrainingSpeech
 from tasks.speech.recogniser.units import Units
-from tasks.speech.synthesis.synthetic_corpus import NOT_SPOKEN
 from tasks.training.ranks.plan import RankPlan
 
 
@@ -135,7 +134,7 @@ class SpeechBatches:
     def __iter__(self) -> Iterator[SpeechBatch]:
         for batch in self._in_order():
             if batch.silent:
-                self.speech.left_out[NOT_SPOKEN] += batch.silent
+                self.speech.left_out["not_spoken"] += batch.silent
             yield batch
 
     def _in_order(self) -> Iterator[SpeechBatch]:

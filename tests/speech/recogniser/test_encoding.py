@@ -12,7 +12,7 @@ from tiny_recogniser import FEATURES, random_recogniser
 
 from tasks.errors import SpeechError
 from tasks.speech.audio.manifest import Utterance
-from tasks.speech.recogniser.encoded_speech import encode_utterances, read_encoded, write_encoded
+from tasks.speech.recogniser.encoded_speech import EncodedSpeech, encode_utterances, read_encoded, write_encoded
 from tasks.speech.recogniser.settings import RecogniserTraining
 from tasks.speech.recogniser.training_speech import RecordedSpeech
 
@@ -88,9 +88,7 @@ SECONDS = {"b-2": 0.1, "a-1": 0.01}
 
 
 def write(path, frames=FRAMES, **options):
-    write_encoded(
-        path, frames, recogniser_hash="abc" * 20, seconds=SECONDS, frame_seconds=0.04, synthetic=True, **options
-    )
+    write_encoded(path, EncodedSpeech("abc" * 20, SECONDS, 0.04, synthetic=True, tensors=frames), **options)
 
 
 @pytest.mark.parametrize("store", ["float16", "float32"])
