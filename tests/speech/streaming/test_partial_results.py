@@ -3,9 +3,7 @@
 import json
 
 import pytest
-from stage_commands import settings
 
-from tasks.cli import main
 from tasks.errors import SpeechError
 from tasks.speech.streaming.partial_results import (
     Partial,
@@ -67,9 +65,9 @@ def test_lines_that_are_no_partial_results_are_named(tmp_path):
             read_partials(path)
 
 
-def test_the_command_measures_results_of_any_recogniser(tmp_path, capsys):
+def test_the_command_measures_results_of_any_recogniser(tmp_path, measured, refusal):
     said = {"u1": "we recognise speech now", "u2": "yes"}
-    manifest, partials, report = (tmp_path / name for name in ("manifest.jsonl", "partials.jsonl", "report.json"))
+    manifest, partials = tmp_path / "manifest.jsonl", tmp_path / "partials.jsonl"
     manifest.write_text("".join(f"{json.dumps({'utterance_id': n, 'text': t})}\n" for n, t in said.items()))
     heard = {"u1": [(each.seconds, " ".join(each.words)) for each in SPOKEN], "u2": [(1, "yes")]}
     lines = [
@@ -77,15 +75,12 @@ def test_the_command_measures_results_of_any_recogniser(tmp_path, capsys):
         for name, each in heard.items()
     ]
     partials.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    files = ["--references", str(manifest), "--report", str(report)]
-    assert main(["stream", "--partials", str(partials), *files, *settings("held_back=[0, 2]")]) == 0
-    measured = json.loads(report.read_text())["measured"]
-    assert measured["wer"] == 0
-    found = {
-        words: (each["normalised_erasure"], each["nothing_taken_back"]["wer"])
-        for words, each in measured["held_back"].items()
+    found = measured("stream", "--references", manifest, "--partials", partials, "--set", "held_back=[0, 2]")
+    assert found["wer"] == 0
+    by_words = found["held_back"]
+    taken_back = {
+        words: (each["normalised_erasure"], each["nothing_taken_back"]["wer"]) for words, each in by_words.items()
     }
-    assert found == {"0": (2 / 5, 2 / 5), "2": (0, 0), "all": (0, 0)}
-    assert measured["held_back"]["all"]["average_lag_seconds"] == 5 / 2
-    assert main(["stream", *files]) == 1
-    assert "give --partials, or --recogniser and --encoded" in capsys.readouterr().err
+    assert taken_back == {"0": (2 / 5, 2 / 5), "2": (0, 0), "all": (0, 0)}
+    assert by_words["all"]["average_lag_seconds"] == 5 / 2
+    assert "give --partials, or --recogniser and --encoded" in refusal("stream", "--references", manifest)
