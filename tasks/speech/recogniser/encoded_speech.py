@@ -103,22 +103,6 @@ def read_encoded(path: str | Path) -> EncodedSpeech:
     )
 
 
-@dataclass(frozen=True)
-class EncodedUtterances:
-    """What ``encode_utterances`` gives."""
-
-    frames: dict[str, Tensor]
-    """Encoded frames (T', D) by utterance id, in the order that was given."""
-    seconds: dict[str, float]
-    """Seconds of audio."""
-    encode_seconds: float
-    """Time of features and encoder, without reading the files."""
-    without_frames: int
-    """Utterances too short to be encoded; their tensors are (0, D)."""
-    tally: Counter[str]
-    """What was done to recordings: ``mixed_down``, ``resampled``."""
-
-
 def encode_utterances(
     recogniser: Recogniser,
     utterances: Sequence[Utterance],
@@ -126,10 +110,12 @@ def encode_utterances(
     batch_seconds: float,
     *,
     streaming: bool = False,
-) -> EncodedUtterances:
+) -> tuple[EncodedSpeech, float, Counter[str]]:
     """Encode recordings, longest first; ``streaming``: one by one, each as if it were being spoken.
 
-    Raises ``SpeechError`` that lists all that cannot be read or are too long.
+    Returns the speech, the seconds that features and encoder took, without reading the files, and what was done to
+    recordings: ``mixed_down``, ``resampled``. Utterances that are too short to be encoded have frames (0, D). Raises
+    ``SpeechError`` that lists all that cannot be read or are too long.
     """
     from tqdm import tqdm
 
@@ -163,8 +149,14 @@ def encode_utterances(
             found |= {batch[row].utterance_id: frames for row, frames in zip(long_enough, encoded, strict=True)}
             bar.update(len(batch))
     fail_with_recordings(problems)
-    frames = {each.utterance_id: found[each.utterance_id] for each in utterances}
-    return EncodedUtterances(frames, seconds, clock, sum(not len(each) for each in frames.values()), tally)
+    speech = EncodedSpeech(
+        recogniser_hash=recogniser.hash,
+        seconds=seconds,
+        frame_seconds=recogniser.frame_seconds,
+        synthetic=any(utterance.synthetic for utterance in utterances),
+        tensors={name: found[name] for name in seconds},
+    )
+    return speech, clock, tally
 
 
 def _batches(utterances: Sequence[Utterance], seconds: dict[str, float], batch_seconds: float) -> list[list[Utterance]]:

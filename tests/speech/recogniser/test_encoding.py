@@ -49,12 +49,11 @@ def test_all_recordings_that_headers_show_to_be_useless_are_named(recogniser, tm
 
 def test_streaming_gives_the_frames_of_whole_utterances(recogniser, tmp_path):
     utterances = recordings(tmp_path, long=3.0, middle=0.77, short=0.1, click=0.01)
-    whole = encode_utterances(recogniser, utterances, 4.0, 5.0)
-    streamed = encode_utterances(recogniser, utterances, 4.0, 5.0, streaming=True)
-    assert [len(each) for each in streamed.frames.values()] == [75, 19, 2, 0]
-    assert streamed.without_frames == 1
-    for name, frames in whole.frames.items():
-        torch.testing.assert_close(streamed.frames[name], frames, rtol=0, atol=1e-5)
+    whole, *_ = encode_utterances(recogniser, utterances, 4.0, 5.0)
+    streamed, *_ = encode_utterances(recogniser, utterances, 4.0, 5.0, streaming=True)
+    assert [len(each) for each in streamed.tensors.values()] == [75, 19, 2, 0]
+    for name, frames in whole.tensors.items():
+        torch.testing.assert_close(streamed.tensors[name], frames, rtol=0, atol=1e-5)
 
 
 def test_all_recordings_that_are_damaged_inside_are_named(recogniser, tmp_path):
