@@ -79,13 +79,12 @@ def read_manifest(path: str | Path) -> list[Utterance]:
     return utterances
 
 
-def write_manifest(path: str | Path, utterances: Iterable[Utterance]) -> int:
-    """Write the utterances with paths relative to the manifest's folder; returns how many.
+def write_manifest(path: str | Path, utterances: Iterable[Utterance]) -> None:
+    """Write the utterances with paths relative to the manifest's folder.
 
     It has mode 0600. Files that are not there yet are no error here.
     """
     folder = _located(Path(path)).parent
-    count = 0
     with line_writer(path, private=True) as stream:
         for utterance in utterances:
             audio = Path(os.path.relpath(_located(utterance.audio), folder)).as_posix()
@@ -97,8 +96,6 @@ def write_manifest(path: str | Path, utterances: Iterable[Utterance]) -> int:
             if utterance.languages is not None:
                 entry["languages"] = utterance.languages
             stream.write(json.dumps(entry, ensure_ascii=False) + "\n")
-            count += 1
-    return count
 
 
 def _located(path: Path) -> Path:

@@ -74,7 +74,7 @@ def test_a_manifest_is_for_its_owner_alone_and_moves_with_its_folder(tmp_path):
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "a.wav").write_bytes(b"x")
     utterances = [Utterance("u", tmp_path / "here" / "a.wav", "words", "s", True)]
-    assert write_manifest(tmp_path / "here" / "m.jsonl", utterances) == 1
+    write_manifest(tmp_path / "here" / "m.jsonl", utterances)
     assert (tmp_path / "here" / "m.jsonl").stat().st_mode & 0o777 == 0o600
     (tmp_path / "here").rename(tmp_path / "there")
     assert read_manifest(tmp_path / "there" / "m.jsonl")[0].audio == tmp_path / "there" / "a.wav"

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from tasks.speech.recogniser.recogniser import make_model
+from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
 from tasks.speech.rescoring.settings import SearchSettings
 from tasks.speech.search.beam_search import beam_search
 
@@ -17,32 +19,11 @@ BLANK = 12
 @pytest.fixture(scope="module")
 def model():
     """A transducer with random weights, made so that it emits a unit every few frames."""
-    from torchaudio.models.rnnt import emformer_rnnt_model
-
-    torch.manual_seed(1)
-    model = emformer_rnnt_model(
-        input_dim=8,
-        encoding_dim=32,
-        num_symbols=BLANK + 1,
-        segment_length=4,
-        right_context_length=1,
-        time_reduction_input_dim=8,
-        time_reduction_stride=2,
-        transformer_num_heads=2,
-        transformer_ffn_dim=16,
-        transformer_num_layers=1,
-        transformer_dropout=0.0,
-        transformer_activation="relu",
-        transformer_left_context_length=4,
-        transformer_max_memory_size=0,
-        transformer_weight_init_scale_strategy="depthwise",
-        transformer_tanh_on_mem=True,
-        symbol_embedding_dim=16,
-        num_lstm_layers=2,
-        lstm_layer_norm=True,
-        lstm_layer_norm_epsilon=1e-3,
-        lstm_dropout=0.0,
-    ).eval()
+    architecture = RecogniserArchitecture(
+        encoding=32, reduction_input=4, layers=1, heads=2, feed_forward=16,
+        predictor_width=16, predictor_layers=2, predictor_norm=True,
+    )  # fmt: skip
+    model = make_model(architecture, FeatureSettings(bands=8), BLANK + 1, seed=1).eval()
     with torch.no_grad():
         model.joiner.linear.weight.mul_(3)
         model.joiner.linear.bias[-1] += 1
