@@ -43,9 +43,6 @@ def _filter(from_rate: int, to_rate: int) -> Any:
     return Resample(from_rate, to_rate, lowpass_filter_width=_ZERO_CROSSINGS)
 
 
-MAXIMUM_SECONDS = 120.0
-"""Longest recording of one utterance that is read by default; LibriSpeech's longest is 35 s."""
-
 _CHUNK_SIZES = re.compile(r"^\s*(?:data|SSND|FORM|RIFF) : (\d+) \(should be (\d+)\)", re.MULTILINE)
 _SPHERE_SAMPLES = re.compile(rb"^sample_count -i (\d+)", re.MULTILINE)
 _UNKNOWN_SIZE = 0x7FFFF000
@@ -64,7 +61,7 @@ class AudioFacts:
     channels: int
 
 
-def audio_facts(path: str | Path, *, maximum_seconds: float = MAXIMUM_SECONDS) -> AudioFacts:
+def audio_facts(path: str | Path, *, maximum_seconds: float = math.inf) -> AudioFacts:
     """Length, sample rate and channels, of which only the last sample is decoded. Raises ``SpeechError`` like
     ``read_audio``, but for damage in the middle and for samples that are no numbers."""
     import soundfile
@@ -87,7 +84,7 @@ def read_audio(
     path: str | Path,
     sample_rate: int,
     *,
-    maximum_seconds: float = MAXIMUM_SECONDS,
+    maximum_seconds: float = math.inf,
     tally: Counter[str] | None = None,
 ) -> torch.Tensor:
     """The recording as float32 (samples,), mono, in [-1, 1], at ``sample_rate`` Hz.
@@ -122,7 +119,7 @@ def read_audio(
     return resample(signal, rate, sample_rate).clamp(-1.0, 1.0)
 
 
-def open_audio(path: str | Path, maximum_seconds: float = float("inf")) -> Any:
+def open_audio(path: str | Path, maximum_seconds: float = math.inf) -> Any:
     """The file open in libsndfile, when its header is in order. Raises ``SpeechError`` where it is not."""
     import soundfile
 

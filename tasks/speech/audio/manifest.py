@@ -9,11 +9,10 @@ white-space word of the text, may be left out; other keys are let be.
 
 import json
 import os
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, Literal
 
 from tqdm import tqdm
 
@@ -21,7 +20,7 @@ from tasks.corpora.text_lines import NoJson, line_writer, read_json_line, read_l
 from tasks.errors import CorpusError, SpeechError
 from tasks.language_model.normalisation import normalise
 from tasks.languages.labelled_words import labels_of
-from tasks.speech.audio.audio_file import audio_facts
+from tasks.speech.audio.audio_file import AudioFacts, audio_facts
 from tasks.speech.audio.utterance_lines import problem_list
 
 _REQUIRED_KEYS = ("utterance_id", "audio", "text")
@@ -80,13 +79,12 @@ def read_manifest(path: str | Path) -> list[Utterance]:
     return utterances
 
 
-def write_manifest(path: str | Path, utterances: Iterable[Utterance]) -> int:
-    """Write the utterances with paths relative to the manifest's folder; returns how many.
+def write_manifest(path: str | Path, utterances: Iterable[Utterance]) -> None:
+    """Write the utterances with paths relative to the manifest's folder.
 
     It has mode 0600. Files that are not there yet are no error here.
     """
     folder = _located(Path(path)).parent
-    count = 0
     with line_writer(path, private=True) as stream:
         for utterance in utterances:
             audio = Path(os.path.relpath(_located(utterance.audio), folder)).as_posix()
@@ -98,8 +96,6 @@ def write_manifest(path: str | Path, utterances: Iterable[Utterance]) -> int:
             if utterance.languages is not None:
                 entry["languages"] = utterance.languages
             stream.write(json.dumps(entry, ensure_ascii=False) + "\n")
-            count += 1
-    return count
 
 
 def _located(path: Path) -> Path:
@@ -156,14 +152,11 @@ def _utterance(entry: dict[str, Any], folder: Path) -> Utterance:
     )
 
 
-NO_RECORDING = "no_recording"
-NO_TRANSCRIPT = "no_transcript"
-NO_WORDS = "no_words"
-NOT_CONVERTED = "not_converted"
-DUPLICATE = "duplicate"
-UNREADABLE = "unreadable"
-TOO_LONG = "too_long"
-BEYOND_RECORDING = "beyond_recording"
+Reason = Literal[
+    "no_recording", "no_transcript", "no_words", "not_converted", "duplicate", "unreadable", "too_long",
+    "beyond_recording",
+]  # fmt: skip
+"""Why an utterance is left out."""
 _NAMED = 5
 
 
@@ -172,11 +165,11 @@ class Recordings:
     """Utterances of a source, by their ids, and the ids of those that were left out, by the reason."""
 
     utterances: list[Utterance]
-    left_out: dict[str, list[str]] = field(default_factory=dict)
+    left_out: dict[Reason, list[str]] = field(default_factory=dict)
     spans: dict[str, tuple[float, float]] = field(default_factory=dict)
     """By utterance id, where in its recording an utterance begins and ends, in seconds, if it is a part of one."""
 
-    def leave_out(self, reason: str, utterance_id: str) -> None:
+    def leave_out(self, reason: Reason, utterance_id: str) -> None:
         """Note that an utterance does not come in."""
         self.left_out.setdefault(reason, []).append(utterance_id)
 
@@ -193,43 +186,30 @@ class Recordings:
         return f"left out: {'; '.join(parts)}" if parts else None
 
 
-@dataclass
-class AudioTally:
-    """What the headers of the recordings say."""
-
-    seconds: float = 0.0
-    sample_rates: Counter[int] = field(default_factory=Counter)
-    several_channels: int = 0
-    """Recordings of more than one channel, which ``read_audio`` mixes down."""
-
-
-def check_recordings(recordings: Recordings, maximum_seconds: float, source: str | Path) -> AudioTally:
+def check_recordings(recordings: Recordings, maximum_seconds: float, source: str | Path) -> list[AudioFacts]:
     """Open every recording and leave out, by name, those without words, that cannot be read or are too long.
 
-    Raises ``SpeechError`` where none is left.
+    Returns what the headers of the others say. Raises ``SpeechError`` where none is left.
     """
-    tally = AudioTally()
-    kept = []
+    kept, headers = [], []
     for utterance in tqdm(recordings.utterances, desc="checking", unit=" files", disable=None, leave=False):
         if not normalise(utterance.text):
-            recordings.leave_out(NO_WORDS, utterance.utterance_id)
+            recordings.leave_out("no_words", utterance.utterance_id)
             continue
         try:
-            facts = audio_facts(utterance.audio, maximum_seconds=float("inf"))
+            facts = audio_facts(utterance.audio)
         except SpeechError:
-            recordings.leave_out(UNREADABLE, utterance.utterance_id)
+            recordings.leave_out("unreadable", utterance.utterance_id)
             continue
         if facts.seconds > maximum_seconds:
-            recordings.leave_out(TOO_LONG, utterance.utterance_id)
+            recordings.leave_out("too_long", utterance.utterance_id)
             continue
-        tally.seconds += facts.seconds
-        tally.sample_rates[facts.sample_rate] += 1
-        tally.several_channels += facts.channels > 1
+        headers.append(facts)
         kept.append(utterance)
     recordings.utterances = kept
     if not kept:
         raise SpeechError(f"source {str(source)!r} has no utterance that can be used; {recordings.left_out_sentence()}")
-    return tally
+    return headers
 
 
 def existing_source(source: str | Path, what: str) -> Path:

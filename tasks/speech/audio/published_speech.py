@@ -24,16 +24,7 @@ from tasks.corpora.sources.wsj import transcribed_utterance
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import SpeechError
 from tasks.speech.audio.audio_file import is_shortened
-from tasks.speech.audio.manifest import (
-    DUPLICATE,
-    NO_RECORDING,
-    NO_TRANSCRIPT,
-    NOT_CONVERTED,
-    Recordings,
-    Utterance,
-    check_names,
-    existing_source,
-)
+from tasks.speech.audio.manifest import Recordings, Utterance, check_names, existing_source
 from tasks.speech.audio.settings import LibriSpeech, SmsWsjSpeech, WallStreetJournalSpeech
 
 _TRANSCRIPTS = "*.trans.txt"
@@ -67,15 +58,15 @@ def read_librispeech(settings: LibriSpeech) -> Recordings:
             listed.add(name)
             audio = path.parent / f"{name}.flac"
             if name in seen:
-                recordings.leave_out(DUPLICATE, name)
+                recordings.leave_out("duplicate", name)
             elif not audio.is_file():
-                recordings.leave_out(NO_RECORDING, name)
+                recordings.leave_out("no_recording", name)
             else:
                 recordings.utterances.append(Utterance(name, audio.absolute(), text, name.split("-")[0]))
             seen.add(name)
         for audio in sorted(path.parent.glob("*.flac")):
             if audio.stem not in listed:
-                recordings.leave_out(NO_TRANSCRIPT, audio.stem)
+                recordings.leave_out("no_transcript", audio.stem)
     recordings.utterances.sort(key=lambda utterance: utterance.utterance_id)
     return recordings
 
@@ -111,7 +102,7 @@ def read_sms_wsj(settings: SmsWsjSpeech) -> Recordings:
             seen.add(name)
             found = find_recording(audio, path.parent)
             if found is None:
-                recordings.leave_out(NO_RECORDING, name)
+                recordings.leave_out("no_recording", name)
             else:
                 words = " ".join(_SOUND.sub(" ", text).split())
                 recordings.utterances.append(Utterance(name, found, words, speaker))
@@ -187,18 +178,18 @@ def read_wsj_speech(settings: WallStreetJournalSpeech) -> Recordings:
     if settings.lists:
         listed = set().union(*(_listed(source / name) for name in settings.lists))
         for name in sorted(listed - wanted):
-            recordings.leave_out(NO_RECORDING, name)
+            recordings.leave_out("no_recording", name)
         wanted &= listed
     for name in sorted(wanted):
         if name not in words:
-            recordings.leave_out(NO_TRANSCRIPT, name)
+            recordings.leave_out("no_transcript", name)
         elif is_shortened(audio[name]):
-            recordings.leave_out(NOT_CONVERTED, name)
+            recordings.leave_out("not_converted", name)
         else:
             recordings.utterances.append(Utterance(name, audio[name].absolute(), words[name], name[:3]))
-    if not recordings.utterances and recordings.left_out.get(NOT_CONVERTED):
+    if not recordings.utterances and recordings.left_out.get("not_converted"):
         raise SpeechError(
-            f"source {str(source)!r}: all {len(recordings.left_out[NOT_CONVERTED])} recordings are NIST SPHERE files "
+            f"source {str(source)!r}: all {len(recordings.left_out['not_converted'])} recordings are NIST SPHERE files "
             "compressed with shorten, which cannot be read; convert each to .wav of the same name, for example with "
             "sph2pipe -f wav -p -c 1 NAME.wv1 NAME.wav"
         )

@@ -19,18 +19,7 @@ from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder
 from tasks.language_model.normalisation import normalise
 from tasks.languages.labelled_words import labels_of
 from tasks.speech.audio.audio_file import open_audio
-from tasks.speech.audio.manifest import (
-    BEYOND_RECORDING,
-    DUPLICATE,
-    NO_RECORDING,
-    NO_TRANSCRIPT,
-    NO_WORDS,
-    TOO_LONG,
-    UNREADABLE,
-    Recordings,
-    Utterance,
-    existing_source,
-)
+from tasks.speech.audio.manifest import Recordings, Utterance, existing_source
 from tasks.speech.audio.published_speech import find_recording
 from tasks.speech.audio.settings import KaldiSpeech, ParquetSpeech, TimedLinesSpeech
 from tasks.speech.audio.utterance_lines import fail_with_problems, read_json_lines
@@ -61,13 +50,13 @@ def read_kaldi(settings: KaldiSpeech) -> Recordings:
         recording = segments[name][0] if name in segments else name
         audio = find_recording(_file(folder, files[recording]), folder) if recording in files else None
         if audio is None:
-            recordings.leave_out(NO_RECORDING, name)
+            recordings.leave_out("no_recording", name)
             continue
         recordings.utterances.append(Utterance(name, audio, text, speakers.get(name)))
         if name in segments:
             recordings.spans[name] = segments[name][1:]
     for name in segments.keys() - texts.keys():
-        recordings.leave_out(NO_TRANSCRIPT, name)
+        recordings.leave_out("no_transcript", name)
     return recordings
 
 
@@ -126,7 +115,7 @@ def read_timed_lines(settings: TimedLinesSpeech) -> Recordings:
         elif labels is None and record.get("languages") is not None:
             problems.append(f"line {number}: 'languages' needs a letter or code for each word of the text")
         elif (audio := _recording(folder, document)) is None:
-            recordings.leave_out(NO_RECORDING, name)
+            recordings.leave_out("no_recording", name)
         else:
             speaker = record.get("speaker")
             languages = tuple(labels) if labels else None
@@ -160,8 +149,9 @@ def read_parquet_speech(settings: ParquetSpeech, folder: Path) -> Recordings:
         for row in _rows(source, columns):
             name, text, audio = str(row[settings.name]), row[settings.text], row["audio"] or {}
             if name in seen or not audio.get("bytes") or text is None:
-                reason = DUPLICATE if name in seen else NO_TRANSCRIPT if audio.get("bytes") else NO_RECORDING
-                recordings.leave_out(reason, name)
+                recordings.leave_out(
+                    "duplicate" if name in seen else "no_transcript" if audio.get("bytes") else "no_recording", name
+                )
                 continue
             seen.add(name)
             path = f"{len(seen):07d}{Path(audio.get('path') or '').suffix}"
@@ -208,21 +198,21 @@ def cut_segments(recordings: Recordings, folder: Path, maximum_seconds: float) -
                 continue
             seconds = span[1] - span[0]
             if not normalise(utterance.text) or seconds > maximum_seconds:
-                recordings.leave_out(TOO_LONG if seconds > maximum_seconds else NO_WORDS, name)
+                recordings.leave_out("too_long" if seconds > maximum_seconds else "no_words", name)
                 continue
             try:
                 with open_audio(utterance.audio) as file:
                     rate, missing = file.samplerate, span[1] - file.frames / file.samplerate
                     if seconds <= 0 or span[0] < 0 or missing > min(_BEYOND_SECONDS, seconds / 2):
-                        recordings.leave_out(BEYOND_RECORDING, name)
+                        recordings.leave_out("beyond_recording", name)
                         continue
                     file.seek(round(span[0] * rate))
                     samples = file.read(round(seconds * rate), always_2d=True)
             except (SpeechError, soundfile.LibsndfileError):
-                recordings.leave_out(UNREADABLE, name)
+                recordings.leave_out("unreadable", name)
                 continue
             path = f"{number:07d}.flac"
             soundfile.write(new / path, samples, rate, format="FLAC", subtype="PCM_16")
-            (new / path).chmod(0o600)
+            (new / path).chmod(PRIVATE_MODE)
             kept.append(replace(utterance, audio=folder.absolute() / path))
     recordings.utterances = kept

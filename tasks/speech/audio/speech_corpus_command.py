@@ -81,7 +81,9 @@ def speech_corpus(
     found = len(recordings.utterances) + sum(map(len, recordings.left_out.values()))
     if recordings.spans:
         cut_segments(recordings, segments, settings.maximum_seconds)
-    tally = check_recordings(recordings, settings.maximum_seconds, settings.source)
+    headers = check_recordings(recordings, settings.maximum_seconds, settings.source)
+    seconds = sum(each.seconds for each in headers)
+    sample_rates = Counter(each.sample_rate for each in headers)
     folder = make_folder(files.output, private=True)
     os.chmod(folder, PRIVATE_FOLDER_MODE)
     write_manifest(folder / "manifest.jsonl", recordings.utterances)
@@ -91,17 +93,17 @@ def speech_corpus(
         synthetic_utterances=synthetic[True],
         utterances=len(recordings.utterances),
         words=sum(len(normalise(utterance.text)) for utterance in recordings.utterances),
-        audio_seconds=round(tally.seconds, 3),
+        audio_seconds=round(seconds, 3),
         speakers=len({utterance.speaker for utterance in recordings.utterances if utterance.speaker is not None}),
-        sample_rates={str(rate): count for rate, count in sorted(tally.sample_rates.items())},
-        several_channels=tally.several_channels,
+        sample_rates={str(rate): count for rate, count in sorted(sample_rates.items())},
+        several_channels=sum(each.channels > 1 for each in headers),
         left_out=recordings.left_out_counts(),
     )
     sentence = recordings.left_out_sentence()
     if sentence:
         report.warn(sentence)
     print(
-        f"{settings.kind}: {len(recordings.utterances):,} of {found:,} utterances, {tally.seconds / 3600:.2f} hours; "
+        f"{settings.kind}: {len(recordings.utterances):,} of {found:,} utterances, {seconds / 3600:.2f} hours; "
         + (sentence or "none left out"),
         file=sys.stderr,
     )

@@ -1,18 +1,19 @@
 """The stage ``fuse``: weights from dev, hypotheses for test, and what went wrong in them."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from torch import Tensor
 
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import SpeechError
 from tasks.language_model.causal_lm.next_words import WholeWords
 from tasks.language_model.language_models import open_language_model
 from tasks.settings.checks import as_plain
-from tasks.speech.audio.utterance_lines import given_languages
+from tasks.speech.audio.utterance_lines import given_languages, placed_languages
 from tasks.speech.fusion.completed_words import CompletedWords
 from tasks.speech.fusion.prefix_score import (
     PrefixScore,
@@ -23,12 +24,12 @@ from tasks.speech.fusion.prefix_score import (
 )
 from tasks.speech.fusion.shallow_fusion import FusionWeights, ShallowFusion
 from tasks.speech.fusion.subword_fusion import SubwordScore, is_of_units
-from tasks.speech.fusion.token_languages import token_language_numbers
 from tasks.speech.fusion.tuning import TuningResult, at_edge_of_grid, tune
 from tasks.speech.fusion.word_lookahead import WordLookahead
 from tasks.speech.recogniser.encoded_speech import EncodedSpeech, read_encoded
 from tasks.speech.recogniser.folder import load_recogniser
 from tasks.speech.recogniser.recogniser import Recogniser
+from tasks.speech.recogniser.units import Units
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, check_vocabulary, write_nbest
 from tasks.speech.rescoring.settings import FuseSettings, FusionSettings, SearchSettings
 from tasks.speech.search.beam_search import recognise
@@ -36,7 +37,7 @@ from tasks.speech.search.predictor_states import Hypothesis
 from tasks.speech.word_errors.error_counts_file import measure_errors
 from tasks.speech.word_errors.references import check_overlap, measure_overlap, read_references
 from tasks.speech.word_errors.word_error_rate_command import listing_beside
-from tasks.speech.word_errors.word_errors import count_errors
+from tasks.speech.word_errors.word_errors import EQUAL, align_words, count_errors
 
 if TYPE_CHECKING:
     from tasks.speech.fusion.fuse_command import FuseFiles
@@ -50,7 +51,7 @@ class _Speech:
     references: Mapping[str, str]
 
     @property
-    def frames(self) -> list[Any]:
+    def frames(self) -> list[Tensor]:
         return [self.encoded.frames(name) for name in self.encoded.utterance_ids]
 
 
@@ -84,24 +85,20 @@ def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
     started = time.perf_counter()
     lists = recognise(recogniser, test.frames, settings.search, fusion)
     seconds = time.perf_counter() - started
-    texts = {
-        name: units.decode(hypotheses[0].units)
-        for name, hypotheses in zip(test.encoded.utterance_ids, lists, strict=True)
-    }
+    best = {name: hypotheses[0].units for name, hypotheses in zip(test.encoded.utterance_ids, lists, strict=True)}
+    texts = {name: units.decode(ids) for name, ids in best.items()}
     if units.languages:
-        told = {
-            name: (texts[name], units.languages_of(hypotheses[0].units))
-            for name, hypotheses in zip(test.encoded.utterance_ids, lists, strict=True)
-        }
+        told = {name: (texts[name], units.languages_of(ids)) for name, ids in best.items()}
         given = given_languages(files.test_manifest, units.languages)
         measured |= token_language_numbers(test.references, given, told, units.languages)
     errors = files.count(test.references, texts, groups, listing_beside(files.output))
     measured |= measure_errors(errors, settings.word_errors)
     write_nbest(files.output, _as_nbest(test, lists, recogniser, measured.get("model_vocabulary_hash")))
+    audio_seconds = sum(test.encoded.seconds.values())
     return measured | {
-        "audio_seconds": test.encoded.total_seconds,
+        "audio_seconds": audio_seconds,
         "decode_seconds": seconds,
-        "real_time_factor": seconds / test.encoded.total_seconds if test.encoded.total_seconds else None,
+        "real_time_factor": seconds / audio_seconds if audio_seconds else None,
     }
 
 
@@ -159,15 +156,13 @@ class _Parts:
         def decode(weights: FusionWeights) -> list[list[Hypothesis]]:
             return recognise(self.recogniser, frames, wide, self.fusion(weights))
 
-        def complete(lists: list[list[Hypothesis]], weights: FusionWeights) -> list[list[Hypothesis]]:
-            return self._completed(lists, weights)
-
         def errors_of(hypotheses: Sequence[tuple[int, tuple[int, ...]]]) -> list[int]:
             return _word_errors(hypotheses, [dev.references[name] for name in names], units)
 
         counts = count_errors({name: dev.references[name] for name in names}, {})
         words = int(counts.words.sum())
-        found = tune(self.settings, decode, complete, errors_of, words, search.length_normalisation != "never")
+        normalised = search.length_normalisation != "never"
+        found = tune(self.settings, decode, self._completed, errors_of, words, normalised)
         rates = {tuple(point.values())[:3]: point["wer"] for point in found.decoded}
         chosen = found.weights
         return found, {
@@ -207,7 +202,9 @@ class _Parts:
         return [[next(whole) for _ in hypotheses] for hypotheses in lists]
 
 
-def _word_errors(hypotheses: Sequence[tuple[int, tuple[int, ...]]], references: Sequence[str], units: Any) -> list[int]:
+def _word_errors(
+    hypotheses: Sequence[tuple[int, tuple[int, ...]]], references: Sequence[str], units: Units
+) -> list[int]:
     """Word errors of hypotheses, each with the index of its reference; one for each word where there is no reference
     to speak of is left to the rates: they leave the utterance out, and so does this."""
     names = [f"{place:09d}" for place in range(len(hypotheses))]
@@ -218,6 +215,34 @@ def _word_errors(hypotheses: Sequence[tuple[int, tuple[int, ...]]], references: 
     counts = count_errors(said, heard)
     of_name = dict(zip(counts.utterance_ids, counts.errors.tolist(), strict=True))
     return [of_name.get(name, 0) for name in names]
+
+
+def token_language_numbers(
+    references: Mapping[str, str],
+    given: Mapping[str, Sequence[str | None]],
+    found: Mapping[str, tuple[str, Sequence[str]]],
+    languages: Collection[str],
+) -> dict[str, Any]:
+    """Of the recognised words that are said to be of one of the ``languages``: how many there are, and the share with
+    units of it.
+
+    By utterance id, ``given``: what is said of the white-space words of the references; ``found``: the text and the
+    language of each of its words.
+    """
+    known = [name for name in given if name in found]
+    said = [placed_languages(references[name], given[name]) for name in known]
+    heard = [found[name] for name in known]
+    alignments = align_words([words for words, _ in said], [text.split() for text, _ in heard])
+    pairs = [
+        (expected[at], told[there])
+        for stretches, (_, expected), (_, told) in zip(alignments, said, heard, strict=True)
+        for stretch in stretches
+        if stretch.kind == EQUAL
+        for at, there in zip(stretch.reference, stretch.hypothesis, strict=True)
+        if expected[at] in languages
+    ]
+    right = sum(language == told for language, told in pairs)
+    return {"token_languages": len(pairs), "token_languages_right": right / len(pairs) if pairs else None}
 
 
 def _as_nbest(

@@ -8,19 +8,15 @@ import torch
 
 from tasks.errors import ModelError, SpeechError
 from tasks.language_model.sequence_tree import ROOT, SequenceTree
+from tasks.speech.recogniser.units import WORD_BEGIN, Units
 from tasks.speech.search.predictor_states import PredictorStates
-
-WORD_BEGIN = "\u2581"
 
 
 class SpelledUnits:
     """Letters of each unit, and whether it begins a word."""
 
-    def __init__(self, units: Any) -> None:
-        """``units`` has ``pieces`` and ``decode`` (``tasks.speech.recogniser.units``).
-
-        Raises ``ModelError`` where a unit reaches across two words.
-        """
+    def __init__(self, units: Units) -> None:
+        """Raises ``ModelError`` where a unit reaches across two words."""
         self.letters = [str(units.decode([index])) for index in range(len(units.pieces))]
         self.begins = np.array(
             [

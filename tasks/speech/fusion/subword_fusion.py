@@ -4,7 +4,7 @@ Such a model is a folder of kind ``transformer`` or ``ngram`` whose vocabulary i
 other units would score, and mean nothing, so it is refused.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,11 +16,9 @@ from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.language_models import NextWords
 from tasks.language_model.sequence_tree import SequenceTree
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, Vocabulary
-from tasks.speech.fusion.prefix_score import WORD_BEGIN, NodeValues, PrefixScore
+from tasks.speech.fusion.prefix_score import NodeValues, PrefixScore
+from tasks.speech.recogniser.units import WORD_BEGIN, Units
 from tasks.speech.search.predictor_states import PredictorStates
-
-if TYPE_CHECKING:
-    from tasks.speech.recogniser.units import Units
 
 
 def unit_vocabulary(pieces: list[str]) -> Vocabulary:
@@ -78,7 +76,7 @@ class SubwordScore(PrefixScore):
         return self._values[nodes] + ends.double().numpy()
 
 
-def check_units(model: str, vocabulary: Vocabulary, units: "Units") -> None:
+def check_units(model: str, vocabulary: Vocabulary, units: Units) -> None:
     """Raise ``ModelError`` where a model is not over these units."""
     expected = unit_vocabulary(units.pieces)
     if vocabulary.hash != expected.hash:
@@ -88,7 +86,7 @@ def check_units(model: str, vocabulary: Vocabulary, units: "Units") -> None:
         )
 
 
-def encode_units(path: str, units: "Units") -> EncodedText:
+def encode_units(path: str, units: Units) -> EncodedText:
     """A text file as ids of units behind the special tokens, as ``unit_vocabulary`` numbers them.
 
     Raises ``CorpusError`` where no line has a word.

@@ -43,44 +43,36 @@ def encode_speech(settings: EncodingSettings, files: EncodingFiles, cell: Cell, 
     set_up_torch(resources.threads)
     recogniser = load_recogniser(files.recogniser)
     utterances = read_manifest(files.manifest)
-    encoded = encode_utterances(
+    speech, seconds, tally = encode_utterances(
         recogniser, utterances, settings.maximum_seconds, _BATCH_SECONDS, streaming=settings.streaming
     )
-    synthetic = any(utterance.synthetic for utterance in utterances)
-    write_encoded(
-        files.output,
-        encoded.frames,
-        recogniser_hash=recogniser.hash,
-        seconds=encoded.seconds,
-        frame_seconds=recogniser.frame_seconds,
-        synthetic=synthetic,
-        store=settings.store,
-    )
-    audio_seconds = sum(encoded.seconds.values())
+    write_encoded(files.output, speech, settings.store)
+    without_frames = sum(not len(frames) for frames in speech.tensors.values())
+    audio_seconds = sum(speech.seconds.values())
     report = Report().measure(
         utterances=len(utterances),
-        without_frames=encoded.without_frames,
-        mixed_down=encoded.tally["mixed_down"],
-        resampled=encoded.tally["resampled"],
-        synthetic=synthetic,
+        without_frames=without_frames,
+        mixed_down=tally["mixed_down"],
+        resampled=tally["resampled"],
+        synthetic=speech.synthetic,
         recogniser_hash=recogniser.hash,
         audio_seconds=round(audio_seconds, 3),
-        encode_seconds=round(encoded.encode_seconds, 3),
-        real_time_factor=encoded.encode_seconds / audio_seconds,
+        encode_seconds=round(seconds, 3),
+        real_time_factor=seconds / audio_seconds,
         frame_seconds=recogniser.frame_seconds,
         threads=resources.threads,
     )
-    if encoded.without_frames:
-        report.warn(f"{encoded.without_frames} utterances are too short to be encoded; their words will be missing")
-    if encoded.tally["mixed_down"]:
-        report.warn(f"{encoded.tally['mixed_down']} recordings have several channels, which were mixed down")
+    if without_frames:
+        report.warn(f"{without_frames} utterances are too short to be encoded; their words will be missing")
+    if tally["mixed_down"]:
+        report.warn(f"{tally['mixed_down']} recordings have several channels, which were mixed down")
     print(
-        f"encode-speech: {len(utterances):,} utterances ({encoded.without_frames:,} without frames), "
-        f"{audio_seconds / 60:.1f} minutes of {'synthetic ' if synthetic else ''}speech, real-time factor "
-        f"{encoded.encode_seconds / audio_seconds:.4f}; {files.output}",
+        f"encode-speech: {len(utterances):,} utterances ({without_frames:,} without frames), "
+        f"{audio_seconds / 60:.1f} minutes of {'synthetic ' if speech.synthetic else ''}speech, real-time factor "
+        f"{seconds / audio_seconds:.4f}; {files.output}",
         file=sys.stderr,
     )
-    if synthetic:
+    if speech.synthetic:
         report.warn("the speech is synthetic")
     return report
 

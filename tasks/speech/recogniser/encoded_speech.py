@@ -30,8 +30,6 @@ _PREFIX = "utterance/"
 class EncodedSpeech:
     """The encoded utterances of a test set."""
 
-    utterance_ids: list[str]
-    """In the manifest's order."""
     recogniser_hash: str
     """Of the recogniser that encoded them, which alone can decode them."""
     seconds: Mapping[str, float]
@@ -41,18 +39,16 @@ class EncodedSpeech:
     synthetic: bool
     """Whether some of it is synthesised speech."""
     tensors: Mapping[str, Tensor]
-    """Frames as they are stored, by utterance id."""
-
-    def frames(self, utterance_id: str) -> Tensor:
-        """Encoded frames of an utterance, float32 (T, D). Raises ``SpeechError`` for an unknown id."""
-        if utterance_id not in self.tensors:
-            raise SpeechError(f"the encoded speech has no utterance {utterance_id!r}; encode its manifest again")
-        return self.tensors[utterance_id].float()
+    """Frames (T, D) by utterance id, in the manifest's order; as they are stored, where they come from a file."""
 
     @property
-    def total_seconds(self) -> float:
-        """Seconds of audio of all utterances."""
-        return sum(self.seconds.values())
+    def utterance_ids(self) -> list[str]:
+        """In the manifest's order."""
+        return list(self.tensors)
+
+    def frames(self, utterance_id: str) -> Tensor:
+        """Encoded frames of an utterance, float32 (T, D)."""
+        return self.tensors[utterance_id].float()
 
     def check_recogniser(self, recogniser_hash: str) -> None:
         """Raises ``SpeechError`` where another recogniser encoded this."""
@@ -63,31 +59,22 @@ class EncodedSpeech:
             )
 
 
-def write_encoded(
-    path: str | Path,
-    frames: Mapping[str, Tensor],
-    *,
-    recogniser_hash: str,
-    seconds: Mapping[str, float],
-    frame_seconds: float,
-    synthetic: bool,
-    store: Literal["float32", "float16"] = "float16",
-) -> None:
-    """Write encoded utterances, in the order of ``frames``. Raises ``SpeechError`` where a frame is not finite."""
+def write_encoded(path: str | Path, speech: EncodedSpeech, store: Literal["float32", "float16"] = "float16") -> None:
+    """Write encoded utterances. Raises ``SpeechError`` where a frame is not finite."""
     from safetensors.torch import save
 
     kind = torch.float16 if store == "float16" else torch.float32
-    tensors = {f"{_PREFIX}{name}": value.to(kind).contiguous() for name, value in frames.items()}
+    tensors = {f"{_PREFIX}{name}": value.to(kind).contiguous() for name, value in speech.tensors.items()}
     for name, value in tensors.items():
         if not bool(torch.isfinite(value).all()):
             raise SpeechError(f"the encoding of {name.removeprefix(_PREFIX)!r} is not finite as {store}")
     document = {
         "format": FORMAT,
-        "recogniser": recogniser_hash,
-        "utterance_ids": list(frames),
-        "seconds": {name: seconds[name] for name in frames},
-        "frame_seconds": frame_seconds,
-        "synthetic": synthetic,
+        "recogniser": speech.recogniser_hash,
+        "utterance_ids": speech.utterance_ids,
+        "seconds": dict(speech.seconds),
+        "frame_seconds": speech.frame_seconds,
+        "synthetic": speech.synthetic,
     }
     with atomic_writer(path, private=True, binary=True) as stream:
         stream.write(save(tensors, metadata={"palimpsest": json.dumps(document)}))
@@ -102,36 +89,18 @@ def read_encoded(path: str | Path) -> EncodedSpeech:
     try:
         with safe_open(str(path), framework="pt") as stream:
             document = json.loads((stream.metadata() or {}).get("palimpsest", "{}"))
-            ids: Sequence[str] = document.get("utterance_ids", [])
             if document.get("format") != FORMAT:
                 raise SpeechError(f"{str(path)!r} is no encoded speech; 'palimpsest encode-speech' makes it")
-            tensors = {name: stream.get_tensor(f"{_PREFIX}{name}") for name in ids}
+            tensors = {name: stream.get_tensor(f"{_PREFIX}{name}") for name in document["utterance_ids"]}
     except (SafetensorError, ValueError):
         raise SpeechError(f"encoded speech {str(path)!r} is damaged; run 'palimpsest encode-speech' again") from None
     return EncodedSpeech(
-        utterance_ids=list(ids),
         recogniser_hash=document["recogniser"],
         seconds=document["seconds"],
         frame_seconds=document["frame_seconds"],
         synthetic=document["synthetic"],
         tensors=tensors,
     )
-
-
-@dataclass(frozen=True)
-class EncodedUtterances:
-    """What ``encode_utterances`` gives."""
-
-    frames: dict[str, Tensor]
-    """Encoded frames (T', D) by utterance id, in the order that was given."""
-    seconds: dict[str, float]
-    """Seconds of audio."""
-    encode_seconds: float
-    """Time of features and encoder, without reading the files."""
-    without_frames: int
-    """Utterances too short to be encoded; their tensors are (0, D)."""
-    tally: Counter[str]
-    """What was done to recordings: ``mixed_down``, ``resampled``."""
 
 
 def encode_utterances(
@@ -141,10 +110,12 @@ def encode_utterances(
     batch_seconds: float,
     *,
     streaming: bool = False,
-) -> EncodedUtterances:
+) -> tuple[EncodedSpeech, float, Counter[str]]:
     """Encode recordings, longest first; ``streaming``: one by one, each as if it were being spoken.
 
-    Raises ``SpeechError`` that lists all that cannot be read or are too long.
+    Returns the speech, the seconds that features and encoder took, without reading the files, and what was done to
+    recordings: ``mixed_down``, ``resampled``. Utterances that are too short to be encoded have frames (0, D). Raises
+    ``SpeechError`` that lists all that cannot be read or are too long.
     """
     from tqdm import tqdm
 
@@ -178,8 +149,14 @@ def encode_utterances(
             found |= {batch[row].utterance_id: frames for row, frames in zip(long_enough, encoded, strict=True)}
             bar.update(len(batch))
     fail_with_recordings(problems)
-    frames = {each.utterance_id: found[each.utterance_id] for each in utterances}
-    return EncodedUtterances(frames, seconds, clock, sum(not len(each) for each in frames.values()), tally)
+    speech = EncodedSpeech(
+        recogniser_hash=recogniser.hash,
+        seconds=seconds,
+        frame_seconds=recogniser.frame_seconds,
+        synthetic=any(utterance.synthetic for utterance in utterances),
+        tensors={name: found[name] for name in seconds},
+    )
+    return speech, clock, tally
 
 
 def _batches(utterances: Sequence[Utterance], seconds: dict[str, float], batch_seconds: float) -> list[list[Utterance]]:

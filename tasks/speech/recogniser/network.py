@@ -21,12 +21,8 @@ from tasks.speech.recogniser.training_speech import TrainingSpeech
 from tasks.speech.recogniser.transducer_loss import transducer_loss
 from tasks.speech.recogniser.units import Units
 from tasks.speech.word_errors.word_errors import count_errors
-from tasks.training.checkpoints import CheckpointStore
-from tasks.training.fitting import fit
-from tasks.training.ranks.plan import RankPlan
 from tasks.training.record import TrainingRecord
 from tasks.training.resumable_training import ResumableTraining, TrainingRun
-from tasks.training.stage import Log, log_nothing
 
 if TYPE_CHECKING:
     from torchaudio.models import RNNT
@@ -237,35 +233,3 @@ class RecogniserTrainingModule(ResumableTraining):
         if not math.isfinite(loss):
             raise ModelError(f"the validation loss is not a number after step {self.record.steps}; {self.last_good}")
         self.add_point({"valid_loss": loss / units, "valid_wer": errors / words}, epoch=epochs_done)
-
-
-def train(
-    network: RecogniserNetwork,
-    batches: SpeechBatches,
-    settings: RecogniserTraining,
-    *,
-    valid: ValidSpeech | None = None,
-    on_log: Log = log_nothing,
-    log_every_steps: int = 10,
-    plan: RankPlan | None = None,
-    store: CheckpointStore | None = None,
-) -> RecogniserRecord:
-    """Train ``network`` in place and say what was done; it is on the processor and in evaluation mode afterwards.
-
-    With a ``store``, training goes on from its checkpoint, if there is one, and writes others on the way. All ranks of
-    ``plan`` call this together. Raises ``ModelError`` where the loss is no longer a number, and ``SystemExit`` with
-    143 after SIGTERM, when a checkpoint has been written.
-    """
-    network.train()
-    training = fit(
-        lambda run: RecogniserTrainingModule(network, settings, batches, valid, run),
-        batches.total_steps,
-        title="train-recogniser",
-        seed=settings.seed,
-        on_log=on_log,
-        log_every_steps=log_every_steps,
-        plan=plan or RankPlan(),
-        store=store,
-    )
-    network.cpu().eval()
-    return training.record

@@ -20,7 +20,6 @@ from tasks.speech.recogniser.recogniser import FeatureStatistics, pad_features
 from tasks.speech.recogniser.settings import AugmentationSettings, RecogniserArchitecture, RecogniserTraining
 from tasks.speech.recogniser.training_speech import TrainingSpeech
 from tasks.speech.recogniser.units import Units
-from tasks.speech.synthesis.synthetic_corpus import NOT_SPOKEN
 from tasks.training.ranks.plan import RankPlan
 
 
@@ -135,7 +134,7 @@ class SpeechBatches:
     def __iter__(self) -> Iterator[SpeechBatch]:
         for batch in self._in_order():
             if batch.silent:
-                self.speech.left_out[NOT_SPOKEN] += batch.silent
+                self.speech.left_out["not_spoken"] += batch.silent
             yield batch
 
     def _in_order(self) -> Iterator[SpeechBatch]:
@@ -173,7 +172,7 @@ class SpeechBatches:
             heard = [(silence, self.targets[rows[0]])]
         features, lengths = pad_features([features for features, _ in heard], self.architecture)
         targets, target_lengths = pad_targets([units for _, units in heard])
-        steps = self.steps[epoch]
+        steps, sound = self.steps[epoch], self.speech.settings
         ends_epoch = index == steps - 1
         done = epoch + min(1.0, self.training.epochs - epoch) * (index + 1) / steps
         return SpeechBatch(
@@ -182,7 +181,7 @@ class SpeechBatches:
             targets=targets,
             target_lengths=target_lengths,
             step_units=sum(len(self.targets[row]) for row in rows),
-            step_seconds=float(lengths.sum()) * self._frame_seconds() if own else 0.0,
+            step_seconds=float(lengths.sum()) * (sound.hop_samples / sound.sample_rate) if own else 0.0,
             silent=silent,
             weight=float(own),
             epoch=epoch,
@@ -190,10 +189,6 @@ class SpeechBatches:
             epochs_done=min(self.training.epochs, epoch + 1 if ends_epoch and done > epoch + 0.999 else done),
             ends_epoch=ends_epoch,
         )
-
-    def _frame_seconds(self) -> float:
-        settings = self.speech.settings
-        return settings.hop_samples / settings.sample_rate
 
     def _features(self, row: int, epoch: int, is_augmented: bool) -> Tensor | None:
         heard = self.speech.features(row, epoch, is_quiet=not is_augmented)

@@ -1,6 +1,7 @@
 """The speech that a recogniser learns from: recordings of a manifest, or sentences that are spoken on the fly."""
 
 import hashlib
+import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
@@ -78,7 +79,7 @@ class RecordedSpeech(TrainingSpeech):
                 self.left_out[reason] += 1
             else:
                 worded.append((utterance, " ".join(words)))
-        lengths = recording_seconds((utterance for utterance, _ in worded), float("inf"))
+        lengths = recording_seconds((utterance for utterance, _ in worded), math.inf)
         chosen: list[Utterance] = []
         self.texts: list[str] = []
         seconds = []

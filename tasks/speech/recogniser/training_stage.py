@@ -13,7 +13,12 @@ from tasks.settings.checks import as_plain
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.audio.settings import SynthesisSettings
 from tasks.speech.recogniser.folder import load_recogniser, save_recogniser
-from tasks.speech.recogniser.network import RecogniserNetwork, RecogniserRecord, ValidSpeech, train
+from tasks.speech.recogniser.network import (
+    RecogniserNetwork,
+    RecogniserRecord,
+    RecogniserTrainingModule,
+    ValidSpeech,
+)
 from tasks.speech.recogniser.recogniser import (
     FeatureStatistics,
     Recogniser,
@@ -27,6 +32,7 @@ from tasks.speech.recogniser.speech_batches import SpeechBatches
 from tasks.speech.recogniser.training_speech import RecordedSpeech, SyntheticSpeech, TrainingSpeech
 from tasks.speech.recogniser.units import Units, train_language_units, train_units
 from tasks.training.checkpoints import CheckpointStore, hash_of, work_key
+from tasks.training.fitting import fit
 from tasks.training.ranks.plan import RankPlan
 from tasks.training.stage import Log, TrainingFrame, open_checkpoints
 
@@ -188,7 +194,11 @@ class _Work:
         )
 
     def train(self, store: CheckpointStore, on_log: Log, log_every_steps: int, threads: int) -> RecogniserRecord:
-        """Train the network. Beside a GPU the other ``threads`` speak what it is to hear next."""
+        """Train the network and say what was done; it is on the processor and in evaluation mode afterwards.
+
+        Beside a GPU the other ``threads`` speak what it is to hear next. Training goes on from the store's checkpoint,
+        if there is one. Raises what ``fit`` does.
+        """
         settings, architecture = self.settings, self.settings.architecture
         batches = SpeechBatches(
             self.speech,
@@ -204,16 +214,19 @@ class _Work:
         if self.valid is not None:
             limit = settings.training.valid_utterances
             valid = ValidSpeech(self.valid, self.units, self.statistics, architecture, limit)
-        return train(
-            self.network,
-            batches,
-            settings.training,
-            valid=valid,
+        self.network.train()
+        training = fit(
+            lambda run: RecogniserTrainingModule(self.network, settings.training, batches, valid, run),
+            batches.total_steps,
+            title=STAGE,
+            seed=settings.training.seed,
             on_log=on_log,
             log_every_steps=log_every_steps,
             plan=self.plan,
             store=store,
         )
+        self.network.cpu().eval()
+        return training.record
 
 
 def _measure(report: Report, record: RecogniserRecord, work: _Work, parameters: int, threads: int) -> None:

@@ -118,8 +118,8 @@ def drawn_lists(lists: Sequence[NbestList], at_most: int | None, seed: int) -> l
     return [nbest for nbest in lists if nbest.utterance_id in kept]
 
 
-def write_nbest(path: str | Path, lists: Iterable[NbestList]) -> int:
-    """Write lists, compressed where the name ends in ``.gz``; returns how many. They are private.
+def write_nbest(path: str | Path, lists: Iterable[NbestList]) -> None:
+    """Write lists, compressed where the name ends in ``.gz``. They are private.
 
     The same lists give the same bytes, compressed too.
     """
@@ -136,8 +136,8 @@ def write_nbest(path: str | Path, lists: Iterable[NbestList]) -> int:
             gzip.GzipFile(filename="", fileobj=stream, mode="wb", mtime=0) as zipped,
         ):
             zipped.writelines(f"{record}\n".encode() for record in records)
-        return len(records)
-    return write_lines(path, records, private=True)
+    else:
+        write_lines(path, records, private=True)
 
 
 _HASH_DIGITS = 8

@@ -41,17 +41,12 @@ OpenModel = Callable[[str, Precision], LanguageModel]
 
 @dataclass(frozen=True)
 class RescoredLists:
-    """Which hypotheses were chosen, and by which weights."""
+    """All hypotheses, and the weights to choose among them by."""
 
-    chosen: Mapping[str, str]
-    """By utterance id."""
-    first_best: Mapping[str, str]
-    """The recogniser's own."""
-    bonus_alone: Mapping[str, str]
-    """With an insertion bonus tuned alone, and no language model."""
     tuned: TunedWeights | None
     """``None`` without a language model."""
     tuned_bonus: TunedWeights
+    """Of an insertion bonus alone."""
     dev: HypothesisTable
     test: HypothesisTable
     numbers: Mapping[str, Any]
@@ -66,11 +61,10 @@ def rescore(
     open_model: OpenModel,
     vocabulary_hash: str | None = None,
 ) -> RescoredLists:
-    """Tune on ``dev`` and choose among ``test`` by the language model of a folder or a name.
+    """Score both by the language model of a folder or a name, and tune on ``dev``.
 
-    Without a ``model`` the recogniser's own choice stays, and an insertion bonus alone is tuned beside it. Raises
-    ``ModelError`` where a model cannot be read, or where its vocabulary is not the one that the lists or
-    ``vocabulary_hash`` name.
+    Without a ``model`` an insertion bonus alone is tuned. Raises ``ModelError`` where a model cannot be read, or where
+    its vocabulary is not the one that the lists or ``vocabulary_hash`` name.
     """
     tables = [hypothesis_table(dev, "n-best lists of --dev"), hypothesis_table(test, "n-best lists of --nbest")]
     expected = vocabulary_hash or expected_vocabulary([*dev, *test])
@@ -92,16 +86,7 @@ def rescore(
     dev_table, test_table = tables
     tuned = tune_weights(dev_table, axes_of(settings, dev_table), settings.resamples) if model else None
     tuned_bonus = tune_weights(dev_table, {WORD_COUNT: settings.insertion_bonuses}, settings.resamples)
-    return RescoredLists(
-        chosen=test_table.chosen_texts(tuned.weights if tuned else {}),
-        first_best=test_table.chosen_texts({}),
-        bonus_alone=test_table.chosen_texts(tuned_bonus.weights),
-        tuned=tuned,
-        tuned_bonus=tuned_bonus,
-        dev=dev_table,
-        test=test_table,
-        numbers=numbers,
-    )
+    return RescoredLists(tuned, tuned_bonus, dev_table, test_table, numbers)
 
 
 def complete_lists(lists: Sequence[NbestList], references: Mapping[str, str]) -> list[NbestList]:
@@ -147,11 +132,14 @@ def _numbers(files: "RescoreFiles", chosen: RescoreSettings, threads: int, open_
         overlap = measure_overlap(references.values(), files.training_text)
         check_overlap(overlap, settings)
     rescored = rescore(test, dev, files.model, settings, open_model, files.vocabulary_hash)
-    errors = files.count(references, rescored.chosen, groups, listing_beside(files.output))
-    baseline = count_errors(references, rescored.first_best, groups)
-    bonus_alone = count_errors(references, rescored.bonus_alone, groups)
+    tuned, table = rescored.tuned, rescored.test
+    chosen_texts = table.chosen_texts(tuned.weights if tuned else {})
+    errors = files.count(references, chosen_texts, groups, listing_beside(files.output))
+    baseline = count_errors(references, table.chosen_texts({}), groups)
+    bonus_alone = count_errors(references, table.chosen_texts(rescored.tuned_bonus.weights), groups)
     if files.output:
-        _write_hypotheses(files.output, rescored)
+        records = ({"utterance_id": name, "text": text} for name, text in chosen_texts.items())
+        write_lines(files.output, (json.dumps(record, ensure_ascii=False) for record in records), private=True)
     measured = measure_errors(errors, intervals)
     sampling = (intervals.bootstrap_samples, intervals.confidence, intervals.seed)
     of_baseline, of_bonus = measure_errors(baseline, intervals), measure_errors(bonus_alone, intervals)
@@ -159,9 +147,7 @@ def _numbers(files: "RescoreFiles", chosen: RescoreSettings, threads: int, open_
         "difference_to_baseline": paired_difference(errors, baseline, *sampling),
         "difference_to_insertion_bonus_alone": paired_difference(errors, bonus_alone, *sampling),
     }
-    weights: dict[str, Any] = {"lm_weight": None, "insertion_bonus": None}
-    if rescored.tuned is not None:
-        weights = rescored.tuned.shown()
+    weights: dict[str, Any] = tuned.shown() if tuned else {"lm_weight": None, "insertion_bonus": None}
     both = {key: measured.pop(key) for key in (*RATE_KEYS, "utterances")}
     return {
         **both,
@@ -174,13 +160,13 @@ def _numbers(files: "RescoreFiles", chosen: RescoreSettings, threads: int, open_
             **{key: of_bonus[key] for key in RATE_KEYS},
             "insertion_bonus": rescored.tuned_bonus.shown()["insertion_bonus"],
         },
-        "oracle_wer": rescored.test.oracle_error_count() / int(rescored.test.reference_words.sum()),
-        "best_first_share": rescored.test.best_first_share(),
+        "oracle_wer": table.oracle_error_count() / int(table.reference_words.sum()),
+        "best_first_share": table.best_first_share(),
         **{name: value for name, (value, *_) in differences.items()},
         **{f"{name}_ci": None if low is None else [low, high] for name, (_, low, high) in differences.items()},
         **measured,
-        "empty_lists": sum(not group for group in rescored.test.hypotheses),
-        "hypotheses": rescored.test.hypothesis_count,
+        "empty_lists": sum(not group for group in table.hypotheses),
+        "hypotheses": table.hypothesis_count,
         "dev": _of_dev(rescored, len(dev)),
         "dev_in_test": len({nbest.utterance_id for nbest in dev} & references.keys()),
         "overlap": overlap,
@@ -216,11 +202,6 @@ def _of_dev(rescored: RescoredLists, lists: int) -> dict[str, Any]:
             for point in tuned.grid
         ],
     }
-
-
-def _write_hypotheses(path: str, rescored: RescoredLists) -> None:
-    records = ({"utterance_id": name, "text": text} for name, text in rescored.chosen.items())
-    write_lines(path, (json.dumps(record, ensure_ascii=False) for record in records), private=True)
 
 
 def rescored_lines(measured: dict[str, Any]) -> list[str]:

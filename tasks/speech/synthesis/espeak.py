@@ -113,11 +113,11 @@ class Synthesiser:
     def speak_words(self, text: str, voice: Voice) -> Speech:
         """The text spoken, and where its words begin.
 
-        Raises ``SpeechError`` where the voice is not there, ``ResourceError`` where the library cannot be loaded.
+        Raises ``SpeechError`` where it cannot speak with the voice, ``ResourceError`` where the library cannot be
+        loaded. With a timbre that is not there eSpeak NG speaks with its default.
         """
         import numpy
 
-        self._check(voice)
         with _lock:
             library = self._load()
             try:
@@ -137,21 +137,7 @@ class Synthesiser:
             )
         return found
 
-    def _check(self, voice: Voice) -> None:
-        # eSpeak NG speaks with its default where a timbre is not there.
-        timbres, timbre = os.path.join(self._data, "voices", "!v"), voice.timbre
-        if not timbre or os.sep in timbre or not os.path.isfile(os.path.join(timbres, timbre)):
-            raise SpeechError(f"eSpeak NG has no timbre {timbre!r}; its folder {timbres!r} lists what it has")
-        if voice.accent not in self._accents:
-            folder = os.path.join(self._data, "lang")
-            raise SpeechError(f"eSpeak NG has no accent {voice.accent!r}; its folder {folder!r} lists what it has")
-
     def _load(self) -> Any:
-        if _is_loaded(self._library):
-            raise ResourceError(
-                "another part of this process has loaded eSpeak NG, whose state would change the speech; synthesise "
-                "in a process of its own"
-            )
         try:
             library = ctypes.CDLL(self._library)
         except OSError as error:
@@ -194,15 +180,6 @@ class Synthesiser:
             return b"", {}
         library.espeak_Synchronize()
         return b"".join(pieces), words
-
-
-def _is_loaded(path: str) -> bool:
-    try:
-        library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD)
-    except OSError:
-        return False
-    _unload(library)
-    return True
 
 
 def _unload(library: Any) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy
 import soundfile
@@ -213,17 +214,14 @@ def _sample(speech: Speech, position: int) -> int:
     return round(float(numpy.interp(position, places, [speech.words[place] for place in places])))
 
 
-DIGITS = "digits"
-NO_WORDS = "no_words"
-OTHER_SCRIPT = "other_script"
-TOO_SHORT = "too_short"
-TOO_LONG = "too_long"
+Reason = Literal["digits", "no_words", "other_script", "too_short", "too_long", "not_drawn", "not_spoken"]
+"""Why a sentence is not among the recordings."""
 
 _PAUSES = ",.;:?!"
 _CLOSING = "\"'”’)]}»"
 
 
-def why_not_spoken(text: str, minimum_words: int, maximum_words: int) -> str | None:
+def why_not_spoken(text: str, minimum_words: int, maximum_words: int) -> Reason | None:
     """The reason why a sentence cannot have a reference recording, or ``None``.
 
     ``digits``: how a number is read is open, and the reference would not say it. ``other_script``: letters that are
@@ -231,15 +229,15 @@ def why_not_spoken(text: str, minimum_words: int, maximum_words: int) -> str | N
     """
     words = normalise(text)
     if not words:
-        return NO_WORDS
+        return "no_words"
     if any(character.isnumeric() for character in text):
-        return DIGITS
+        return "digits"
     letters = (character for word in words for character in word if not character.isascii())
     if not all(unicodedata.name(letter, "").startswith(("LATIN", "COMBINING")) for letter in letters):
-        return OTHER_SCRIPT
+        return "other_script"
     if len(words) < minimum_words:
-        return TOO_SHORT
-    return TOO_LONG if len(words) > maximum_words else None
+        return "too_short"
+    return "too_long" if len(words) > maximum_words else None
 
 
 def spoken_text(text: str) -> str:
@@ -262,9 +260,6 @@ def spoken_text(text: str) -> str:
 
 
 MANIFEST_NAME = "manifest.jsonl"
-NOT_DRAWN = "not_drawn"
-NOT_SPOKEN = "not_spoken"
-REASONS = (DIGITS, NO_WORDS, OTHER_SCRIPT, TOO_SHORT, TOO_LONG, NOT_DRAWN, NOT_SPOKEN)
 
 
 @dataclass
@@ -278,7 +273,7 @@ class SynthesisTally:
     seconds: float = 0.0
     """Of audio."""
     speakers: set[str] = field(default_factory=set)
-    left_out: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(REASONS, 0)))
+    left_out: Counter[Reason] = field(default_factory=lambda: Counter(dict.fromkeys(get_args(Reason), 0)))
 
 
 def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisSettings) -> SynthesisTally:
@@ -303,7 +298,7 @@ def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisS
             name = f"{settings.voice_set}-{number:07d}"
             spoken = _speak(sentence, of_words, number, settings, folder / f"{name}.flac", synthesiser)
             if spoken is None:
-                tally.left_out[NOT_SPOKEN] += 1
+                tally.left_out["not_spoken"] += 1
                 continue
             speaker, seconds = spoken
             audio = folder / f"{name}.flac"
@@ -345,7 +340,7 @@ def _chosen(text: str | Path, settings: SynthesisSettings, tally: SynthesisTally
         else:
             tally.left_out[reason] += 1
     wanted = len(suitable) if settings.sentences is None else min(settings.sentences, len(suitable))
-    tally.left_out[NOT_DRAWN] += len(suitable) - wanted
+    tally.left_out["not_drawn"] += len(suitable) - wanted
     drawn = numpy.random.default_rng(settings.seed).permutation(len(suitable))[:wanted]
     for index in sorted(drawn.tolist()):
         yield suitable[index]

@@ -70,8 +70,6 @@ def _built(sizes: dict[str, int], weights: "dict[str, torch.Tensor]", path: str 
     from transformers.models.whisper.tokenization_whisper import LANGUAGES
 
     multilingual = sizes["n_vocab"] >= _MULTILINGUAL_SIZE
-    if sizes["n_audio_state"] != sizes["n_text_state"]:
-        raise ModelError(f"model file {str(path)!r}: encoder and decoder differ in width; no Whisper model does")
     end = end_of_text(sizes["n_vocab"])
     config = WhisperConfig(
         vocab_size=sizes["n_vocab"],

@@ -215,8 +215,8 @@ def write_listing(
     references: Mapping[str, str],
     hypotheses: Mapping[str, str],
     groups: WordGroups | None = None,
-) -> int:
-    """Write the utterances with errors, the worst first; mode 0600. Returns how many they are."""
+) -> None:
+    """Write the utterances with errors, the worst first; mode 0600."""
     wrong = [index for index in np.argsort(-errors.errors, kind="stable") if errors.errors[index]]
     names = [errors.utterance_ids[index] for index in wrong]
     spoken = [normalise(references[name]) for name in names]
@@ -234,7 +234,6 @@ def write_listing(
                     brackets |= places[name]
             shown = [f"[{word}]" if bracket else word for word, bracket in zip(said, brackets, strict=True)]
             stream.writelines(f"  {line}\n" for line in _rows(shown, got, stretches))
-    return len(names)
 
 
 def _heading(errors: UtteranceErrors) -> str:

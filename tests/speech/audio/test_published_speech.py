@@ -40,26 +40,20 @@ def librispeech(tmp_path):
     return tmp_path
 
 
-def test_librispeech_is_read_as_published(librispeech):
+def test_librispeech_is_read_as_published_and_what_it_lacks_is_counted_by_name(librispeech):
     recordings = read_librispeech(LibriSpeech(kind="librispeech", source=str(librispeech), parts=["test-clean"]))
     assert words(recordings) == {"61-7-0000": "HE DIDN'T", "61-7-0001": "SHE SAID"}
     assert [utterance.utterance_id for utterance in recordings.utterances] == ["61-7-0000", "61-7-0001"]
     assert {utterance.speaker for utterance in recordings.utterances} == {"61"}
-    assert recordings.left_out_counts() == {}
+    assert recordings.left_out == {}
     everything = read_librispeech(LibriSpeech(kind="librispeech", source=str(librispeech)))
     assert len(everything.utterances) == 4
-
-
-def test_what_librispeech_lacks_is_counted_by_name(librispeech):
     chapter = librispeech / "LibriSpeech" / "test-clean" / "61" / "7"
     (chapter / "61-7-0001.flac").unlink()
     record(chapter / "61-7-0009.flac")
     recordings = read_librispeech(LibriSpeech(kind="librispeech", source=str(librispeech), parts=["test-clean"]))
     assert list(words(recordings)) == ["61-7-0000"]
     assert recordings.left_out == {"no_recording": ["61-7-0001"], "no_transcript": ["61-7-0009"]}
-
-
-def test_a_librispeech_part_that_is_not_there_is_an_error_that_names_those_that_are(librispeech):
     with pytest.raises(SpeechError, match=r"\['test-other'\] not in source .* it has: dev-clean, test-clean"):
         read_librispeech(LibriSpeech(kind="librispeech", source=str(librispeech), parts=["test-other"]))
     empty = librispeech / "empty"
@@ -109,14 +103,11 @@ def test_wsj_lists_and_folders_choose_utterances(discs):
         read_wsj_speech(WallStreetJournalSpeech(kind="wsj", source=str(discs), lists=["none.ndx"]))
 
 
-def test_wsj_discs_as_shipped_say_how_to_convert_them(discs):
+def test_wsj_discs_that_cannot_be_read_say_what_to_do(discs):
     for path in [*discs.rglob("*.wav"), *discs.rglob("*.WAV"), *discs.rglob("*.flac")]:
         path.unlink()
     with pytest.raises(SpeechError, match=r"all 2 recordings are NIST SPHERE files compressed with shorten.*sph2pipe"):
         read_wsj_speech(WallStreetJournalSpeech(kind="wsj", source=str(discs)))
-
-
-def test_a_broken_transcript_is_named_with_its_line_and_without_its_words(discs):
     text(discs / "more.dot", "fine (440c0407)\nsecret words\n")
     with pytest.raises(SpeechError, match="line 2 is no utterance") as caught:
         read_wsj_speech(WallStreetJournalSpeech(kind="wsj", source=str(discs)))
@@ -154,9 +145,7 @@ def test_sms_wsj_gives_each_wsj_utterance_once_though_the_database_was_moved(mix
     assert recordings.utterances[0].audio == mixtures / "wsj_8k_zeromean" / "wsj0" / "aaa00001.wav"
     assert recordings.utterances[0].speaker == "aaa"
     assert recordings.left_out == {"no_recording": ["ccc00001"]}
-
-
-def test_sms_wsj_gives_two_utterances_a_mixture_of_the_other_signals(mixtures):
+    # Of the other signals a mixture has two utterances.
     settings = SmsWsjSpeech(kind="sms_wsj", source=str(mixtures), signal="speech_source")
     recordings = read_sms_wsj(settings)
     assert words(recordings) == {"0_a_b_0": "WORDS OF aaa00001", "0_a_b_1": "WORDS OF bbb00001"}
@@ -168,9 +157,7 @@ def test_sms_wsj_without_the_list_the_signal_or_the_form_is_an_error(mixtures):
         read_sms_wsj(SmsWsjSpeech(kind="sms_wsj", source=str(mixtures), dataset="train_si284"))
     with pytest.raises(SpeechError, match=r"example '0_a_b' needs audio_path.speech_reverberation_early"):
         read_sms_wsj(SmsWsjSpeech(kind="sms_wsj", source=str(mixtures), signal="speech_reverberation_early"))
-    text(mixtures / "other.json", "[1]")
-    with pytest.raises(SpeechError, match="has no 'datasets'"):
-        read_sms_wsj(SmsWsjSpeech(kind="sms_wsj", source=str(mixtures / "other.json")))
-    text(mixtures / "other.json", "{")
-    with pytest.raises(SpeechError, match="cannot be read as JSON"):
-        read_sms_wsj(SmsWsjSpeech(kind="sms_wsj", source=str(mixtures / "other.json")))
+    for content, message in (("[1]", "has no 'datasets'"), ("{", "cannot be read as JSON")):
+        text(mixtures / "other.json", content)
+        with pytest.raises(SpeechError, match=message):
+            read_sms_wsj(SmsWsjSpeech(kind="sms_wsj", source=str(mixtures / "other.json")))

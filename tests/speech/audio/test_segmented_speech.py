@@ -55,24 +55,18 @@ def test_segments_of_a_kaldi_folder_are_cut_out(tmp_path):
     assert utterances[0].audio.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_kaldi_folder_without_segments_names_whole_recordings(tmp_path):
-    ramp(tmp_path / "data" / "u1.wav")
-    found = read_kaldi(kaldi(tmp_path / "data", wav_scp=["u1 u1.wav"], text=["u1 yes"]))
+def test_a_kaldi_folder_without_segments_names_whole_recordings_and_one_of_another_form_is_refused(tmp_path):
+    ramp(tmp_path / "whole" / "u1.wav")
+    found = read_kaldi(kaldi(tmp_path / "whole", wav_scp=["u1 u1.wav"], text=["u1 yes"]))
     assert ([each.audio.name for each in found.utterances], found.spans) == (["u1.wav"], {})
-
-
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        ({"text": ["u1 yes"]}, "has no 'wav.scp'"),
-        ({"text": ["u1 yes"], "wav_scp": ["u1"]}, "line 1 is not 'RECORDING FILE'"),
-        ({"text": ["u1 yes"], "wav_scp": ["u1 sox u1.wav - remix 1 |"]}, "has a recording that 'sox' makes"),
-        ({"text": ["u1 yes"], "wav_scp": ["r u.wav"], "segments": ["u1 r 0"]}, "'u1' needs 'UTTERANCE RECORDING BEGIN"),
-    ],
-)
-def test_a_kaldi_folder_of_another_form(tmp_path, files, message):
-    with pytest.raises(SpeechError, match=message):
-        read_kaldi(kaldi(tmp_path / "data", **files))
+    for files, message in [
+        ({}, "has no 'wav.scp'"),
+        ({"wav_scp": ["u1"]}, "line 1 is not 'RECORDING FILE'"),
+        ({"wav_scp": ["u1 sox u1.wav - remix 1 |"]}, "has a recording that 'sox' makes"),
+        ({"wav_scp": ["r u.wav"], "segments": ["u1 r 0"]}, "'u1' needs 'UTTERANCE RECORDING BEGIN"),
+    ]:
+        with pytest.raises(SpeechError, match=message):
+            read_kaldi(kaldi(tmp_path / "data", text=["u1 yes"], **files))
 
 
 def test_lines_with_times_are_cut_and_keep_their_languages(tmp_path):

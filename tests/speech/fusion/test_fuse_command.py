@@ -7,57 +7,38 @@ import pytest
 from stage_commands import settings
 
 from tasks.cli import main
+from tasks.speech.rescoring.nbest_lists import read_nbest
 
-SENTENCES = ["the dog", "a dog and the cat", "the cat", "then a cat", "and the dog", "a cat and a dog"] * 4
+SENTENCES = ["the dog", "a dog and the cat", "the cat", "then a cat", "and the dog", "a cat and a dog"]
 
 
 @pytest.fixture(scope="module")
 def speech(tmp_path_factory):
-    """A recogniser with random weights, random frames as speech, and two language models."""
+    """A recogniser with random weights, random frames as speech, and a language model of words."""
     import torch
+    from tiny_recogniser import random_recogniser
 
     from tasks.language_model.encoded_text import encode_text
     from tasks.language_model.ngram.folder import save_new
     from tasks.language_model.ngram.kneser_ney import estimate
     from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
-    from tasks.speech.recogniser.encoded_speech import write_encoded
+    from tasks.speech.recogniser.encoded_speech import EncodedSpeech, write_encoded
     from tasks.speech.recogniser.folder import save_recogniser
-    from tasks.speech.recogniser.recogniser import FeatureStatistics, Recogniser, RecogniserDescription, make_model
-    from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
-    from tasks.speech.recogniser.units import train_units
 
     folder = tmp_path_factory.mktemp("speech")
-    units = train_units(SENTENCES, 13, 100)
-    features = FeatureSettings(bands=8)
-    architecture = RecogniserArchitecture(
-        encoding=16, reduction_input=4, layers=1, heads=2, feed_forward=16, predictor_width=16
-    )
-    model = make_model(architecture, features, len(units) + 1, seed=1)
-    with torch.no_grad():
-        model.joiner.linear.weight.mul_(3)
-        model.joiner.linear.bias[-1] += 1.5
-    statistics = FeatureStatistics(torch.zeros(8), torch.ones(8))
-    description = RecogniserDescription(features=features, architecture=architecture, origin="random", synthetic=True)
-    recogniser_hash = save_recogniser(
-        folder / "recogniser", Recogniser(model.eval(), units, statistics, description), store="float32"
-    )
+    recogniser_hash = save_recogniser(folder / "recogniser", random_recogniser(SENTENCES, emits=True))
     generator = torch.Generator().manual_seed(1)
     for part, count in (("dev", 4), ("test", 5)):
         names = [f"{part}-{index}" for index in range(count)]
-        write_encoded(
-            folder / f"{part}.encoded",
-            {name: torch.randn(8, 16, generator=generator) for name in names},
-            recogniser_hash=recogniser_hash,
-            seconds=dict.fromkeys(names, 0.32),
-            frame_seconds=0.04,
-            synthetic=True,
-        )
+        frames = {name: torch.randn(8, 16, generator=generator) for name in names}
+        encoded = EncodedSpeech(recogniser_hash, dict.fromkeys(names, 0.32), 0.04, synthetic=True, tensors=frames)
+        write_encoded(folder / f"{part}.encoded", encoded)
         lines = [
             {"utterance_id": name, "audio": f"{name}.wav", "text": text}
             for name, text in zip(names, SENTENCES, strict=False)
         ]
         (folder / f"{part}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (folder / "text.txt").write_text("\n".join(SENTENCES) + "\n")
+    (folder / "text.txt").write_text("\n".join(SENTENCES * 4) + "\n")
     vocabulary = Vocabulary((*SPECIAL_TOKENS, "a", "and", "cat", "dog", "the", "then"))
     save_new(
         folder / "words", estimate(encode_text(folder / "text.txt", vocabulary), 2, len(vocabulary))[0], vocabulary
@@ -71,16 +52,16 @@ def command(speech, output, *options, fused=True):
     if fused:
         arguments += ["--dev", f"{speech}/dev.encoded", "--dev-manifest", f"{speech}/dev.jsonl"]
         arguments += ["--model", f"{speech}/words"]
-    return main([*arguments, *options])
+    return [*arguments, *options]
 
 
-def test_weights_are_found_on_dev_and_test_is_decoded(speech, tmp_path, capsys):
-    options = [*settings("fusion.lm_weights=[0, 0.3, 0.6]", "fusion.insertion_bonuses=[0, 1]")]
-    options += ["--counts", f"{tmp_path}/counts.tsv"]
-    assert command(speech, tmp_path, *options, "--report", f"{tmp_path}/report.json") == 0
-    measured = json.loads((tmp_path / "report.json").read_text())["measured"]
-    assert measured["utterances"] == 5
-    assert measured["words"] == 15
+def test_weights_are_found_on_dev_and_test_is_decoded(speech, tmp_path):
+    options = settings("fusion.lm_weights=[0, 0.3, 0.6]", "fusion.insertion_bonuses=[0, 1]")
+    options += ["--counts", f"{tmp_path}/counts.tsv", "--report", f"{tmp_path}/report.json"]
+    assert main(command(speech, tmp_path, *options)) == 0
+    report = json.loads((tmp_path / "report.json").read_text())
+    measured = report["measured"]
+    assert (measured["utterances"], measured["words"]) == (5, 15)
     assert len(measured["dev"]["grid"]) == 6
     weights = {point["lm_weight"] for point in measured["dev"]["decoded"]}
     assert measured["lm_weight"] in weights
@@ -88,11 +69,8 @@ def test_weights_are_found_on_dev_and_test_is_decoded(speech, tmp_path, capsys):
     best = min(measured["dev"]["decoded"], key=lambda point: point["wer"])
     assert measured["dev"]["wer"] == best["wer"]
     assert measured["real_time_factor"] == pytest.approx(measured["decode_seconds"] / 1.6)
-    report = json.loads((tmp_path / "report.json").read_text())
     assert report["parameters"]["fusion"]["lm_weights"] == [0, 0.3, 0.6]
     assert not any(word in (tmp_path / "report.json").read_text() for word in ('"dog', "cat "))
-    from tasks.speech.rescoring.nbest_lists import read_nbest
-
     lists = read_nbest(tmp_path / "lists.jsonl")
     assert [nbest.utterance_id for nbest in lists] == [f"test-{index}" for index in range(5)]
     assert all(nbest.vocabulary == measured["model_vocabulary_hash"] for nbest in lists)
@@ -100,51 +78,36 @@ def test_weights_are_found_on_dev_and_test_is_decoded(speech, tmp_path, capsys):
 
 
 def test_the_same_command_gives_the_same_bytes(speech, tmp_path):
-    (tmp_path / "one").mkdir()
-    (tmp_path / "two").mkdir()
-    for folder in (tmp_path / "one", tmp_path / "two"):
-        assert command(speech, folder, "--set", "fusion.internal_lm=zero_encoder") == 0
-    assert (tmp_path / "one/lists.jsonl").read_bytes() == (tmp_path / "two/lists.jsonl").read_bytes()
+    written = []
+    for _ in range(2):
+        assert main(command(speech, tmp_path, "--set", "fusion.internal_lm=zero_encoder")) == 0
+        written.append((tmp_path / "lists.jsonl").read_bytes())
+    assert written[0] == written[1]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--set", "fusion.internal_lm=lodr", "--source", "{}/text.txt"],
-        ["--set", "fusion.internal_lm=density_ratio", "--source", "{}/words"],
-    ],
-    ids=["lodr", "density_ratio"],
-)
-def test_internal_models(speech, tmp_path, capsys, options):
-    assert command(speech, tmp_path, *(option.format(speech) for option in options), "--report", "-") == 0
-    measured = json.loads(capsys.readouterr().out)["measured"]
-    assert f"fusion.internal_lm={measured['internal_lm']}" == options[1]
-    assert any(point["internal_lm_weight"] for point in measured["dev"]["decoded"])
+def test_internal_models_and_the_recogniser_alone(speech, tmp_path, measured):
+    for internal, source in (("lodr", "text.txt"), ("density_ratio", "words")):
+        options = ["--set", f"fusion.internal_lm={internal}", "--source", f"{speech}/{source}"]
+        found = measured(*command(speech, tmp_path, *options))
+        assert found["internal_lm"] == internal
+        assert any(point["internal_lm_weight"] for point in found["dev"]["decoded"])
+    found = measured(*command(speech, tmp_path, fused=False))
+    assert (found["lm_weight"], found["utterances"]) == (None, 5)
+    assert "dev" not in found
 
 
-def test_recogniser_alone(speech, tmp_path, capsys):
-    assert command(speech, tmp_path, "--report", "-", fused=False) == 0
-    measured = json.loads(capsys.readouterr().out)["measured"]
-    assert measured["lm_weight"] is None
-    assert "dev" not in measured
-    assert measured["utterances"] == 5
-
-
-def test_a_model_of_the_recognisers_units_is_estimated_and_fused(speech, tmp_path, capsys):
+def test_a_model_of_the_recognisers_units_is_estimated_and_fused(speech, tmp_path, measured):
     arguments = ["unit-language-model", "--recogniser", f"{speech}/recogniser", "--input", f"{speech}/text.txt"]
     arguments += ["--output", f"{tmp_path}/units", "--valid", f"{speech}/text.txt", "--set", "ngram.order=3"]
-    assert main([*arguments, "--report", f"{tmp_path}/report.json"]) == 0
-    written = json.loads((tmp_path / "report.json").read_text())["measured"]
+    written = measured(*arguments)
     assert written["sentences"] == 24
     assert 0 < written["valid_nats_a_unit"] < 2  # 16 units or fewer, and six sentences over and over
-    capsys.readouterr()
-    assert command(speech, tmp_path, "--model", f"{tmp_path}/units", "--report", "-") == 0
-    measured = json.loads(capsys.readouterr().out)["measured"]
-    assert measured["model_vocabulary_hash"] == written["vocabulary_hash"]
-    assert any(point["lm_weight"] for point in measured["dev"]["decoded"])
+    fused = measured(*command(speech, tmp_path, "--model", f"{tmp_path}/units"))
+    assert fused["model_vocabulary_hash"] == written["vocabulary_hash"]
+    assert any(point["lm_weight"] for point in fused["dev"]["decoded"])
 
 
-def test_a_causal_model_by_its_name_on_the_hub(speech, tmp_path, capsys, monkeypatch):
+def test_a_causal_model_by_its_name_on_the_hub(speech, tmp_path, refusal, monkeypatch):
     """From the hub's cache, with no network: the same as from a folder, and named in full where it is not there."""
     from huggingface_hub import constants
     from tiny_language_models import save_causal
@@ -160,70 +123,38 @@ def test_a_causal_model_by_its_name_on_the_hub(speech, tmp_path, capsys, monkeyp
     lists = []
     one_point = settings("fusion.lm_weights=[0.3]", "fusion.insertion_bonuses=[1]")
     for model in ("tiny/causal", str(snapshot)):
-        assert command(speech, tmp_path, "--model", model, *one_point) == 0
+        assert main(command(speech, tmp_path, "--model", model, *one_point)) == 0
         lists.append((tmp_path / "lists.jsonl").read_bytes())
     assert lists[0] == lists[1]
-    capsys.readouterr()
-    assert command(speech, tmp_path, "--model", "tiny/absent") == 1
-    assert "model 'tiny/absent' is neither a folder nor reachable on the hub" in capsys.readouterr().err
-    assert command(speech, tmp_path, "--model", "./absent") == 1
-    assert "model folder 'absent' does not exist" in capsys.readouterr().err
+    for model, message in [
+        ("tiny/absent", "model 'tiny/absent' is neither a folder nor reachable on the hub"),
+        ("./absent", "model folder 'absent' does not exist"),
+    ]:
+        assert message in refusal(*command(speech, tmp_path, "--model", model))
 
 
-SMALL_NETWORK = settings(
-    "architecture.layers=1", "architecture.heads=2", "architecture.width=16", "architecture.maximum_tokens=32"
-)
-QUICK = [
-    "--threads",
-    "1",
-    *settings("pretraining.epochs=30", "pretraining.batch_tokens=64", "pretraining.learning_rate=0.01"),
-]
-
-
-def test_a_transformer_over_the_recognisers_units_is_trained_adapted_and_fused(speech, tmp_path, capsys):
+def test_a_transformer_over_the_recognisers_units_is_trained_adapted_and_fused(speech, tmp_path, measured):
     arguments = ["unit-language-model", "--set", "kind=transformer", "--recogniser", f"{speech}/recogniser"]
-    arguments += ["--input", f"{speech}/text.txt", "--valid", f"{speech}/text.txt", *QUICK]
-    arguments += ["--set", f"resources.work_folder={tmp_path}/work"]
+    arguments += ["--input", f"{speech}/text.txt", "--valid", f"{speech}/text.txt", "--threads", "1"]
+    arguments += settings("pretraining.epochs=30", "pretraining.batch_tokens=64", "pretraining.learning_rate=0.01")
+    arguments += settings(f"resources.work_folder={tmp_path}/work")
 
     def losses(name, *options):
-        assert (
-            main([*arguments, "--output", f"{tmp_path}/{name}", "--report", f"{tmp_path}/{name}.json", *options]) == 0
-        )
-        written = json.loads((tmp_path / f"{name}.json").read_text())["measured"]
-        return [point["valid_loss"] for point in written["curve"] if "valid_loss" in point], written
+        trained = measured(*arguments, "--output", f"{tmp_path}/{name}", *options)
+        return [point["valid_loss"] for point in trained["curve"] if "valid_loss" in point], trained
 
-    new, measured = losses("new", *SMALL_NETWORK)
+    small = [f"architecture.{size}" for size in ("layers=1", "heads=2", "width=16", "maximum_tokens=32")]
+    new, trained = losses("new", *settings(*small))
     assert new[-1] < 1 < new[0]  # 16 units or fewer, and six sentences over and over
     adapted, _ = losses("adapted", "--model", f"{tmp_path}/new")
     assert adapted[0] == pytest.approx(new[-1], rel=1e-4)
     assert adapted[-1] < new[-1]
-    capsys.readouterr()
-    assert command(speech, tmp_path, "--model", f"{tmp_path}/adapted", "--report", "-") == 0
-    fused = json.loads(capsys.readouterr().out)["measured"]
-    assert fused["model_vocabulary_hash"] == measured["vocabulary_hash"]
+    fused = measured(*command(speech, tmp_path, "--model", f"{tmp_path}/adapted"))
+    assert fused["model_vocabulary_hash"] == trained["vocabulary_hash"]
     assert any(point["lm_weight"] for point in fused["dev"]["decoded"])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--set", "architecture.width=16"], "architecture: unknown key"),
-        (settings("kind=transformer", "ngram.order=3"), "ngram: unknown key"),
-        (["--set", "kind=transformer", "--model", "{}/words"], "is of kind 'ngram'"),
-        (["--input", "-"], "is a stream, and this option takes none"),
-    ],
-)
-def test_models_of_units_that_cannot_be(speech, tmp_path, capsys, options, message):
-    arguments = ["unit-language-model", "--recogniser", f"{speech}/recogniser", "--input", f"{speech}/text.txt"]
-    arguments += ["--output", f"{tmp_path}/units", *(option.format(speech) for option in options)]
-    assert main(arguments) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-    assert not (tmp_path / "units").exists()
-
-
-def test_a_model_of_words_is_no_model_of_units(speech, tmp_path, capsys):
+def test_models_of_units_that_cannot_be(speech, tmp_path, refusal):
     from tasks.language_model.settings import ArchitectureSettings
     from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
     from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -231,46 +162,37 @@ def test_a_model_of_words_is_no_model_of_units(speech, tmp_path, capsys):
     vocabulary = Vocabulary((*SPECIAL_TOKENS, "a", "word"))
     architecture = ArchitectureSettings(layers=1, heads=2, width=16, maximum_tokens=32)
     save_model(tmp_path / "of_words", TransformerLanguageModel(architecture, len(vocabulary)), vocabulary)
-    arguments = ["unit-language-model", "--set", "kind=transformer", "--model", f"{tmp_path}/of_words"]
-    arguments += ["--recogniser", f"{speech}/recogniser", "--input", f"{speech}/text.txt"]
-    assert main([*arguments, "--output", f"{tmp_path}/units"]) == 1
-    assert "give a model over the units of this recogniser" in capsys.readouterr().err
-    assert main([*arguments, "--set", "transformer.languages.codes=[en, es]", "--output", f"{tmp_path}/units"]) == 1
-    assert "it has no languages of them" in capsys.readouterr().err
-
-
-def test_a_text_without_a_word_has_no_units(speech, tmp_path, capsys):
     (tmp_path / "empty.txt").write_text("\n...\n")
-    arguments = ["unit-language-model", "--recogniser", f"{speech}/recogniser", "--input", f"{tmp_path}/empty.txt"]
-    assert main([*arguments, "--output", f"{tmp_path}/units"]) == 1
-    assert "holds no word" in capsys.readouterr().err
-    assert not (tmp_path / "units").exists()
+    transformer = ["--set", "kind=transformer"]
+    for options, message in [
+        (["--set", "architecture.width=16"], "architecture: unknown key"),
+        ([*transformer, "--set", "ngram.order=3"], "ngram: unknown key"),
+        ([*transformer, "--model", f"{speech}/words"], "is of kind 'ngram'"),
+        ([*transformer, "--model", f"{tmp_path}/of_words"], "give a model over the units of this recogniser"),
+        ([*transformer, "--set", "transformer.languages.codes=[en, es]"], "it has no languages of them"),
+        (["--input", "-"], "is a stream, and this option takes none"),
+        (["--input", f"{tmp_path}/empty.txt"], "holds no word"),
+    ]:
+        arguments = ["unit-language-model", "--recogniser", f"{speech}/recogniser", "--input", f"{speech}/text.txt"]
+        assert message in refusal(*arguments, "--output", f"{tmp_path}/units", *options)
+        assert not (tmp_path / "units").exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "fused", "message"),
-    [
-        (
-            ["--set", "fusion.lm_weights=[0.5]"],
-            False,
-            "'fusion.lm_weights=[0.5]' has no use with the files that are given",
-        ),
+def test_refused(speech, tmp_path, refusal):
+    unused = "'fusion.lm_weights=[0.5]' has no use with the files that are given"
+    for options, fused, message in [
+        (["--set", "fusion.lm_weights=[0.5]"], False, unused),
         (["--vocabulary-hash", "00000000"], False, "--vocabulary-hash has no use without --model"),
         (["--vocabulary-hash", "00000000"], True, "and the recogniser's partner has 00000000"),
-        (["--model", "{}/words"], False, "the weights are found on dev"),
+        (["--model", f"{speech}/words"], False, "the weights are found on dev"),
         (["--set", "fusion.maximum_shared_sentences=0.5"], True, "give --training-text FILE"),
         (["--set", "fusion.internal_lm=lodr"], True, "needs --source;"),
         (["--source", "x"], True, "belongs to internal_lm 'density_ratio' or 'lodr'"),
         (["--set", "search.beam_width=0"], True, "search.beam_width"),
-        (["--test-manifest", "{}/dev.jsonl"], True, "5 utterances of"),
-    ],
-)
-def test_refused(speech, tmp_path, capsys, options, fused, message):
-    assert command(speech, tmp_path, *(option.format(speech) for option in options), fused=fused) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-    assert not (tmp_path / "lists.jsonl").exists()
+        (["--test-manifest", f"{speech}/dev.jsonl"], True, "5 utterances of"),
+    ]:
+        assert message in refusal(*command(speech, tmp_path, *options, fused=fused))
+        assert not (tmp_path / "lists.jsonl").exists()
 
 
 def test_what_is_not_counted_is_said(speech, tmp_path, capsys):
@@ -282,7 +204,7 @@ def test_what_is_not_counted_is_said(speech, tmp_path, capsys):
         lines = [json.dumps(first), *lines[1:], json.dumps(absent)]
         (tmp_path / f"{part}.jsonl").write_text("".join(line + "\n" for line in lines))
     manifests = ["--test-manifest", f"{tmp_path}/test.jsonl", "--dev-manifest", f"{tmp_path}/dev.jsonl"]
-    assert command(speech, tmp_path, *manifests, "--report", "-") == 0
+    assert main(command(speech, tmp_path, *manifests, "--report", "-")) == 0
     captured = capsys.readouterr()
     measured = json.loads(captured.out)["measured"]
     assert (measured["utterances"], measured["missing_hypotheses"], measured["empty_references"]) == (5, 1, 1)
@@ -296,11 +218,35 @@ def test_what_is_not_counted_is_said(speech, tmp_path, capsys):
     ]
 
 
-def test_what_the_model_saw_of_the_test_is_measured_and_limited(speech, tmp_path, capsys):
+def test_what_the_model_saw_of_the_test_is_measured_and_limited(speech, tmp_path, measured, refusal):
     """All five references are lines of the training text; none has eight words."""
     training_text = ["--training-text", f"{speech}/text.txt"]
-    assert command(speech, tmp_path, *training_text, "--report", "-") == 0
-    overlap = json.loads(capsys.readouterr().out)["measured"]["overlap"]
+    overlap = measured(*command(speech, tmp_path, *training_text))["overlap"]
     assert (overlap["references"], overlap["shared_sentences"], overlap["eight_grams"]) == (5, 5, 0)
-    assert command(speech, tmp_path, *training_text, "--set", "fusion.maximum_shared_sentences=0.5") == 1
-    assert "100.00% of the test references stand in the training text" in capsys.readouterr().err
+    limited = command(speech, tmp_path, *training_text, "--set", "fusion.maximum_shared_sentences=0.5")
+    assert "100.00% of the test references stand in the training text" in refusal(*limited)
+
+
+def test_recognised_words_count_where_their_language_is_known(tmp_path):
+    from tasks.speech.audio.utterance_lines import given_languages
+    from tasks.speech.fusion.fuse_stage import token_language_numbers
+    from tasks.speech.word_errors.references import read_references
+
+    lines = [
+        {"utterance_id": "a", "text": "the red-hot casa, is mía", "languages": ["en", "en", "es", "en", "es"]},
+        {"utterance_id": "b", "text": "Maria come", "languages": [None, "s"]},
+        {"utterance_id": "c", "text": "nobody knows"},
+    ]
+    manifest = tmp_path / "manifest.jsonl"
+    # Its recordings are not there: what was said is all that is needed.
+    manifest.write_text("".join(json.dumps({"audio": "x.wav", **line}) + "\n" for line in lines))
+    references, given = read_references(manifest), given_languages(manifest, ["en", "es"])
+    found = {
+        # "red" is told wrong; "mía" is not recognised.
+        "a": ("the red hot casa is mama", ["en", "es", "en", "es", "en", "es"]),
+        "b": ("maria come", ["en", "en"]),
+        "c": ("nobody knows", ["en", "en"]),
+    }
+    numbers = token_language_numbers(references, given, found, ["en", "es"])
+    assert numbers == {"token_languages": 6, "token_languages_right": pytest.approx(4 / 6)}
+    assert token_language_numbers(references, {}, found, ["en", "es"])["token_languages_right"] is None

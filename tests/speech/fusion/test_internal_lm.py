@@ -3,21 +3,17 @@
 import numpy as np
 import pytest
 import torch
+from tiny_recogniser import Pieces
 
 from tasks.errors import ModelError, SpeechError
 from tasks.speech.fusion.prefix_score import SpelledUnits, ZeroEncoder, sentence_log_probabilities, unit_bigram
 from tasks.speech.fusion.shallow_fusion import FusionWeights, ShallowFusion
 from tasks.speech.rescoring.settings import SearchSettings
+from tasks.speech.search.beam_search import beam_search
 
 PIECES = ["<unk>", "\u2581a", "b", "\u2581c"]
 BLANK = len(PIECES)
-
-
-class Pieces:
-    pieces = PIECES
-
-    def decode(self, ids):
-        return " ".join("".join(self.pieces[i] for i in ids if i).replace("\u2581", " ").split())
+UNITS = Pieces(*PIECES)
 
 
 class Transducer(torch.nn.Module):
@@ -60,37 +56,34 @@ def test_bigram_by_hand():
     "internal", [ZeroEncoder, lambda: unit_bigram([[1, 2], [1, 3, 3]], BLANK)], ids=["zero", "lodr"]
 )
 def test_search_adds_what_the_parts_say(transducer, internal):
-    from tasks.speech.search.beam_search import beam_search
-
     frames = [torch.randn(length, 6, generator=torch.Generator().manual_seed(length)) for length in (5, 3)]
     settings = SearchSettings(beam_width=4, nbest=4, length_normalisation="never", step_max_symbols=3)
     weights = FusionWeights(0.0, 0.7, 0.4)
-    fusion = ShallowFusion(weights, SpelledUnits(Pieces()), None, internal())
+    fusion = ShallowFusion(weights, SpelledUnits(UNITS), None, internal())
     found = [hypothesis for of_one in beam_search(transducer, BLANK, frames, settings, fusion) for hypothesis in of_one]
     of_units = sentence_log_probabilities(internal(), [h.units for h in found], transducer, BLANK)
     assert [h.internal for h in found] == pytest.approx(of_units.tolist(), abs=1e-4)
     for h in found:
-        assert h.words == len(Pieces().decode(h.units).split())
+        assert h.words == len(UNITS.decode(h.units).split())
         assert h.score == pytest.approx(h.transducer + 0.7 * h.words - 0.4 * h.internal, abs=1e-9)
     assert any(h.words for h in found)
 
 
 def test_weight_of_zero_is_the_search_without_fusion(transducer):
-    from tasks.speech.search.beam_search import beam_search
-
     frames = [torch.randn(6, 6, generator=torch.Generator().manual_seed(1))]
     settings = SearchSettings(beam_width=4, nbest=4)
-    fusion = ShallowFusion(FusionWeights(0.0, 0.0), SpelledUnits(Pieces()), None)
+    fusion = ShallowFusion(FusionWeights(0.0, 0.0), SpelledUnits(UNITS), None)
     alone = beam_search(transducer, BLANK, frames, settings)
     fused = beam_search(transducer, BLANK, frames, settings, fusion)
     assert [(h.units, h.score) for h in alone[0]] == [(h.units, h.score) for h in fused[0]]
 
 
-@pytest.fixture
-def unit_model(tmp_path):
+def test_subword_score_is_the_models_own_and_one_of_other_units_is_refused(transducer, tmp_path):
+    from tasks.language_model.language_models import open_language_model
     from tasks.language_model.settings import ArchitectureSettings
     from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
-    from tasks.speech.fusion.subword_fusion import unit_vocabulary
+    from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID
+    from tasks.speech.fusion.subword_fusion import SubwordScore, unit_vocabulary
 
     vocabulary = unit_vocabulary(PIECES)
     model = TransformerLanguageModel(
@@ -100,35 +93,16 @@ def unit_model(tmp_path):
     for parameter in model.parameters():
         parameter.data.mul_(10)
     save_model(tmp_path / "units", model.eval(), vocabulary)
-    return tmp_path / "units"
-
-
-def test_subword_score_is_the_models_own(transducer, unit_model):
-    from tasks.language_model.language_models import open_language_model
-    from tasks.language_model.transformer.model import load_model
-    from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID
-    from tasks.speech.fusion.subword_fusion import SubwordScore
-
-    score = SubwordScore(open_language_model(unit_model).next_words(), PIECES)
+    score = SubwordScore(open_language_model(tmp_path / "units").next_words(), PIECES)
     (found,) = sentence_log_probabilities(score, [(1, 2, 3)], transducer, BLANK)
-    model, _ = load_model(unit_model)
     ids = [START_ID, *(unit + len(SPECIAL_TOKENS) for unit in (1, 2, 3)), END_ID]
     with torch.no_grad():
         rows = torch.log_softmax(model.logits(torch.tensor([ids])), 2)[0]
     assert found == pytest.approx(sum(rows[place, ids[place + 1]].item() for place in range(4)), abs=1e-4)
-
-
-def test_a_model_of_other_units_is_refused(unit_model):
-    from tasks.language_model.language_models import open_language_model
-    from tasks.speech.fusion.subword_fusion import SubwordScore
-
     with pytest.raises(ModelError, match="over 4 units"):
-        SubwordScore(open_language_model(unit_model).next_words(), [*PIECES, "d"])
+        SubwordScore(open_language_model(tmp_path / "units").next_words(), [*PIECES, "d"])
 
 
 def test_a_unit_across_words_is_refused():
-    class Across(Pieces):
-        pieces = (*PIECES, "\u2581a\u2581b")
-
     with pytest.raises(ModelError, match="across two words"):
-        SpelledUnits(Across())
+        SpelledUnits(Pieces(*PIECES, "\u2581a\u2581b"))

@@ -4,91 +4,69 @@ import itertools
 
 import numpy as np
 import pytest
+import torch
+from tiny_recogniser import Pieces
 
+from tasks.language_model.encoded_text import encode_text
+from tasks.language_model.language_models import open_language_model
+from tasks.language_model.ngram.folder import save_adapted, save_new
+from tasks.language_model.ngram.kneser_ney import estimate
+from tasks.language_model.sequence_tree import ROOT, SequenceTree
 from tasks.language_model.settings import ArchitectureSettings
+from tasks.language_model.transformer.model import TransformerLanguageModel, load_model, save_model
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, UNKNOWN_ID, Vocabulary
+from tasks.speech.fusion.next_word_distributions import NextWordDistributions, SortedVocabulary
+from tasks.speech.fusion.prefix_score import SpelledUnits
+from tasks.speech.fusion.word_lookahead import WordLookahead
 
 WORDS = ["a", "an", "ann", "and", "ants", "the", "then", "o'brien", "o", "dog", "dogs"]
-PIECES = [
-    "<unk>",
-    "\u2581",
-    "\u2581a",
-    "n",
-    "d",
-    "\u2581the",
-    "t",
-    "s",
-    "\u2581o",
-    "'",
-    "b",
-    "rien",
-    "\u2581dog",
-    "z",
-    "\u2581ant",
-]
+PIECES = "<unk> \u2581 \u2581a n d \u2581the t s \u2581o ' b rien \u2581dog z \u2581ant".split()
 SHARE = -3.0
-
-
-class Pieces:
-    """Units as the recogniser has them."""
-
-    pieces = PIECES
-
-    def decode(self, ids):
-        return " ".join("".join(self.pieces[i] for i in ids if i).replace("\u2581", " ").split())
+VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *WORDS))
+UNITS = Pieces(*PIECES)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
-
-    vocabulary = Vocabulary((*SPECIAL_TOKENS, *WORDS))
-    model = TransformerLanguageModel(
-        ArchitectureSettings(layers=2, heads=2, width=16, maximum_tokens=8), len(vocabulary)
-    )
+    architecture = ArchitectureSettings(layers=2, heads=2, width=16, maximum_tokens=8)
+    model = TransformerLanguageModel(architecture, len(VOCABULARY))
     model.initialise(3)
     for parameter in model.parameters():
         parameter.data.mul_(8)  # so that words differ in probability
     path = tmp_path_factory.mktemp("model") / "transformer"
-    save_model(path, model.eval(), vocabulary)
+    save_model(path, model.eval(), VOCABULARY)
     return path
 
 
 @pytest.fixture(scope="module")
 def ngram_folder(tmp_path_factory):
-    from tasks.language_model.encoded_text import encode_text
-    from tasks.language_model.ngram.folder import save_adapted, save_new
-    from tasks.language_model.ngram.kneser_ney import estimate
-
-    vocabulary = Vocabulary((*SPECIAL_TOKENS, *WORDS))
     path = tmp_path_factory.mktemp("ngram")
     (path / "one.txt").write_text("the dog and the dogs\nthen ann and an o'brien\nthe dog\nnobody and a dog\n")
     (path / "two.txt").write_text("the ants and the dog\nann\nthe ants and ann\n")
-    models = [estimate(encode_text(path / name, vocabulary), 3, len(vocabulary))[0] for name in ("one.txt", "two.txt")]
-    save_new(path / "base", models[0], vocabulary)
-    save_adapted(path / "model", path / "base", models[1], 0.4, vocabulary)
+    models = [estimate(encode_text(path / name, VOCABULARY), 3, len(VOCABULARY))[0] for name in ("one.txt", "two.txt")]
+    save_new(path / "base", models[0], VOCABULARY)
+    save_adapted(path / "model", path / "base", models[1], 0.4, VOCABULARY)
     return path / "model"
 
 
 def own_score(folder, text, tmp_path):
     """The sentence's log-probability by ``palimpsest perplexity``'s own scoring, with the unknown word's share."""
-    from tasks.language_model.language_models import open_language_model
-
     (tmp_path / "text.txt").write_text(text + "\n")
     scores, _ = open_language_model(folder).score_text(tmp_path / "text.txt")
     return scores.log_probability.sum() + SHARE * (~scores.known).sum()
 
 
+def started(folder):
+    """Look-ahead, and the tree that it has begun with."""
+    tree = SequenceTree(len(PIECES))
+    lookahead = WordLookahead(open_language_model(folder).next_words(), SpelledUnits(UNITS), SHARE)
+    lookahead.start(tree, None, None)
+    return lookahead, tree
+
+
 def fused_score(folder, sequences):
     """Scores of whole sentences, and of each of their beginnings, by look-ahead."""
-    from tasks.language_model.language_models import open_language_model
-    from tasks.language_model.sequence_tree import ROOT, SequenceTree
-    from tasks.speech.fusion.prefix_score import SpelledUnits
-    from tasks.speech.fusion.word_lookahead import WordLookahead
-
-    tree = SequenceTree(len(PIECES))
-    lookahead = WordLookahead(open_language_model(folder).next_words(), SpelledUnits(Pieces()), SHARE)
-    lookahead.start(tree, None, None)
+    lookahead, tree = started(folder)
     ends, paths = [], []
     for sequence in sequences:
         node, path = np.array([ROOT]), [0.0]
@@ -124,7 +102,7 @@ SENTENCES = [
 def test_score_of_a_sentence_is_the_language_models_own(kind, units, text, request, tmp_path):
     path = request.getfixturevalue(kind)
     (found,), _ = fused_score(path, [units])
-    assert Pieces().decode(units).split() == text.split()
+    assert UNITS.decode(units).split() == text.split()
     assert found == pytest.approx(own_score(path, text, tmp_path), abs=1e-4)
 
 
@@ -141,17 +119,12 @@ def test_pieces_that_spell_the_same_words_score_the_same(folder):
 
 
 def test_look_ahead_is_the_sum_over_the_words_that_begin_so(folder, tmp_path):
-    from tasks.language_model.language_models import open_language_model
-    from tasks.language_model.transformer.model import load_model
-
     _, ((_, found),) = fused_score(folder, [spelled("\u2581a")])
     total = 0.0
     for word in ("a", "an", "ann", "and", "ants"):
         (tmp_path / "text.txt").write_text(word + "\n")
         total += np.exp(open_language_model(folder).score_text(tmp_path / "text.txt")[0].log_probability[0])
     model, _ = load_model(folder)
-    import torch
-
     with torch.no_grad():
         unknown = torch.log_softmax(model.logits(torch.tensor([[2]]))[0, 0], 0)[UNKNOWN_ID].item()
     assert found == pytest.approx(np.log(total + np.exp(unknown + SHARE)), abs=1e-5)
@@ -159,14 +132,7 @@ def test_look_ahead_is_the_sum_over_the_words_that_begin_so(folder, tmp_path):
 
 def test_estimate_of_a_word_is_that_of_the_first_one(folder):
     """Behind a word the estimate is its own probability, and what is looked ahead at the beginning of a sentence."""
-    from tasks.language_model.language_models import open_language_model
-    from tasks.language_model.sequence_tree import SequenceTree
-    from tasks.speech.fusion.prefix_score import SpelledUnits
-    from tasks.speech.fusion.word_lookahead import WordLookahead
-
-    tree = SequenceTree(len(PIECES))
-    lookahead = WordLookahead(open_language_model(folder).next_words(), SpelledUnits(Pieces()), SHARE)
-    lookahead.start(tree, None, None)
+    lookahead, tree = started(folder)
     the, dog, s = spelled("\u2581the", "\u2581dog", "s")
     values = {}
     for name, units in {"the": [the], "dog": [dog], "dogs": [dog, s], "the dogs": [the, dog, s]}.items():
@@ -198,9 +164,6 @@ def test_no_unit_raises_the_score(folder):
 
 
 def test_distributions_that_were_let_go_come_back(folder):
-    from tasks.language_model.language_models import open_language_model
-    from tasks.speech.fusion.next_word_distributions import NextWordDistributions, SortedVocabulary
-
     model = open_language_model(folder).next_words()
     vocabulary = SortedVocabulary(model.vocabulary)
     kept = NextWordDistributions(model, vocabulary)
@@ -216,9 +179,6 @@ def test_distributions_that_were_let_go_come_back(folder):
 
 def test_small_ranges_are_exact():
     """A range of probability 1e-14 behind one of almost 1: the difference of the sums alone would be rounding."""
-    import torch
-
-    from tasks.speech.fusion.next_word_distributions import NextWordDistributions, SortedVocabulary
 
     class Fixed:
         vocabulary = Vocabulary((*SPECIAL_TOKENS, "a", "b", "c"))

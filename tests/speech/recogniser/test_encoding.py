@@ -1,29 +1,25 @@
-"""Recordings on their way to the encoder: those that cannot be used are all named, by headers and by samples."""
+"""Recordings on their way to the encoder and into a file: those that cannot be used are all named, by headers and by
+samples."""
+
+import json
 
 import numpy as np
 import pytest
 import soundfile
 import torch
+from safetensors.torch import save_file
+from tiny_recogniser import FEATURES, random_recogniser
 
 from tasks.errors import SpeechError
 from tasks.speech.audio.manifest import Utterance
-from tasks.speech.recogniser.encoded_speech import encode_utterances
-from tasks.speech.recogniser.recogniser import FeatureStatistics, Recogniser, RecogniserDescription, make_model
-from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture, RecogniserTraining
+from tasks.speech.recogniser.encoded_speech import EncodedSpeech, encode_utterances, read_encoded, write_encoded
+from tasks.speech.recogniser.settings import RecogniserTraining
 from tasks.speech.recogniser.training_speech import RecordedSpeech
-from tasks.speech.recogniser.units import train_units
 
 
 @pytest.fixture(scope="module")
 def recogniser():
-    units = train_units(["the dog and the cat", "a cat and a dog"] * 4, 13, 100)
-    features = FeatureSettings(bands=8)
-    architecture = RecogniserArchitecture(
-        encoding=16, reduction_input=4, layers=1, heads=2, feed_forward=16, predictor_width=16
-    )
-    model = make_model(architecture, features, len(units) + 1, seed=1).eval()
-    description = RecogniserDescription(features=features, architecture=architecture, origin="random", synthetic=True)
-    return Recogniser(model, units, FeatureStatistics(torch.zeros(8), torch.ones(8)), description)
+    return random_recogniser()
 
 
 def recordings(folder, **seconds):
@@ -53,12 +49,11 @@ def test_all_recordings_that_headers_show_to_be_useless_are_named(recogniser, tm
 
 def test_streaming_gives_the_frames_of_whole_utterances(recogniser, tmp_path):
     utterances = recordings(tmp_path, long=3.0, middle=0.77, short=0.1, click=0.01)
-    whole = encode_utterances(recogniser, utterances, 4.0, 5.0)
-    streamed = encode_utterances(recogniser, utterances, 4.0, 5.0, streaming=True)
-    assert [len(each) for each in streamed.frames.values()] == [75, 19, 2, 0]
-    assert streamed.without_frames == 1
-    for name, frames in whole.frames.items():
-        torch.testing.assert_close(streamed.frames[name], frames, rtol=0, atol=1e-5)
+    whole, *_ = encode_utterances(recogniser, utterances, 4.0, 5.0)
+    streamed, *_ = encode_utterances(recogniser, utterances, 4.0, 5.0, streaming=True)
+    assert [len(each) for each in streamed.tensors.values()] == [75, 19, 2, 0]
+    for name, frames in whole.tensors.items():
+        torch.testing.assert_close(streamed.tensors[name], frames, rtol=0, atol=1e-5)
 
 
 def test_all_recordings_that_are_damaged_inside_are_named(recogniser, tmp_path):
@@ -73,18 +68,56 @@ def test_all_recordings_that_are_damaged_inside_are_named(recogniser, tmp_path):
 
 
 def test_training_names_all_damaged_recordings_but_not_those_without_words(tmp_path):
-    utterances = recordings(tmp_path, one=0.5, two=0.5, three=0.5, four=0.5)
+    recordings(tmp_path, one=0.5, two=0.5, three=0.5, four=0.5)
     for name in ("one", "three", "four"):
         (tmp_path / f"{name}.wav").write_bytes(b"")
     texts = {"one": "a dog", "two": "a cat", "three": "...", "four": "the dog"}
-    lines = [
-        f'{{"utterance_id": "{each.utterance_id}", "audio": "{each.audio.name}", "text": "{texts[each.utterance_id]}"}}'
-        for each in utterances
-    ]
-    (tmp_path / "m.jsonl").write_text("\n".join(lines) + "\n")
+    lines = [{"utterance_id": name, "audio": f"{name}.wav", "text": text} for name, text in texts.items()]
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     with pytest.raises(SpeechError) as caught:
-        RecordedSpeech(tmp_path / "m.jsonl", FeatureSettings(bands=8), RecogniserTraining())
+        RecordedSpeech(tmp_path / "m.jsonl", FEATURES, RecogniserTraining())
     message = str(caught.value)
     assert message.startswith("2 recordings cannot be used: utterance 'one'")
     assert "'four'" in message
     assert "'three'" not in message
+
+
+FRAMES = {"b-2": torch.tensor([[0.5, -1.0], [2.0, 0.25]]), "a-1": torch.zeros(0, 2)}
+SECONDS = {"b-2": 0.1, "a-1": 0.01}
+
+
+def write(path, frames=FRAMES, **options):
+    write_encoded(path, EncodedSpeech("abc" * 20, SECONDS, 0.04, synthetic=True, tensors=frames), **options)
+
+
+@pytest.mark.parametrize("store", ["float16", "float32"])
+def test_frames_come_back_in_the_order_given(tmp_path, store):
+    write(tmp_path / "x", store=store)
+    found = read_encoded(tmp_path / "x")
+    assert found.utterance_ids == ["b-2", "a-1"]
+    assert torch.equal(found.frames("b-2"), FRAMES["b-2"])  # these numbers are whole in half precision too
+    assert found.frames("a-1").shape == (0, 2)
+    assert found.frames("b-2").dtype == torch.float32
+    assert (found.seconds, found.frame_seconds, found.synthetic) == (SECONDS, 0.04, True)
+    assert (tmp_path / "x").stat().st_mode & 0o777 == 0o600
+    found.check_recogniser("abc" * 20)
+    with pytest.raises(SpeechError, match="encoded by the recogniser abcabcabcabc, and this one is ffffffffffff"):
+        found.check_recogniser("f" * 60)
+
+
+def test_what_is_no_encoded_speech_is_refused_and_what_half_precision_cannot_hold_is_not_written(tmp_path):
+    write(tmp_path / "cut")
+    (tmp_path / "cut").write_bytes((tmp_path / "cut").read_bytes()[:-3])
+    (tmp_path / "text").write_text("no tensors")
+    save_file({"weight": torch.zeros(1)}, tmp_path / "model")
+    for name, message in [
+        ("nowhere", "does not exist"),
+        ("text", "is damaged"),
+        ("cut", "is damaged"),
+        ("model", "is no encoded speech"),
+    ]:
+        with pytest.raises(SpeechError, match=message):
+            read_encoded(tmp_path / name)
+    with pytest.raises(SpeechError, match="'b-2' is not finite as float16"):
+        write(tmp_path / "x", {"b-2": torch.full((1, 2), 1e6)})
+    assert not (tmp_path / "x").exists()

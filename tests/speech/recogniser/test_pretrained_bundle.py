@@ -2,21 +2,13 @@ import json
 import pickle
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from tasks.errors import ModelError
-from tasks.speech.recogniser.folder import (
-    FILES,
-    PAPER_FEATURES,
-    load_bundle,
-    load_recogniser,
-    locate_files,
-    save_recogniser,
-)
+from tasks.speech.recogniser.folder import FILES, load_bundle, load_recogniser, locate_files, save_recogniser
 from tasks.speech.recogniser.recogniser import make_model
-from tasks.speech.recogniser.settings import PAPER_ARCHITECTURE, EmformerBundle, FeatureSettings, RecogniserArchitecture
+from tasks.speech.recogniser.settings import EmformerBundle, FeatureSettings, RecogniserArchitecture
 from tasks.speech.recogniser.units import train_units
 
 SMALL = RecogniserArchitecture(
@@ -26,25 +18,18 @@ FEATURES = FeatureSettings(bands=20)
 SENTENCES = ["the cat sat on the mat", "a dog and a cat"] * 10
 
 
-def _write_bundle(
-    folder: Path, architecture: RecogniserArchitecture, features: FeatureSettings, sentences: list[str], units: int
-) -> None:
-    """The three files as torchaudio's server has them; the weights as torch.save writes a state_dict."""
-    for name in FILES.values():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    torch.save(make_model(architecture, features, units + 1, seed=8).state_dict(), folder / FILES["weights"])
-    statistics = {"mean": [2.0] * features.bands, "invstddev": [0.5] * features.bands}
-    (folder / FILES["statistics"]).write_text(json.dumps(statistics))
-    (folder / FILES["units"]).write_bytes(train_units(sentences, units, 10_000).models[0])
-
-
 def _source(folder: Path) -> EmformerBundle:
     return EmformerBundle(kind="emformer_bundle", folder=str(folder))
 
 
 @pytest.fixture
 def bundle(tmp_path) -> Path:
-    _write_bundle(tmp_path, SMALL, FEATURES, SENTENCES, 16)
+    """The three files as torchaudio's server has them; the weights as torch.save writes a state_dict."""
+    for name in FILES.values():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    torch.save(make_model(SMALL, FEATURES, 17, seed=8).state_dict(), tmp_path / FILES["weights"])
+    (tmp_path / FILES["statistics"]).write_text(json.dumps({"mean": [2.0] * 20, "invstddev": [0.5] * 20}))
+    (tmp_path / FILES["units"]).write_bytes(train_units(SENTENCES, 16, 10_000).models[0])
     return tmp_path
 
 
@@ -62,23 +47,18 @@ def test_a_bundle_becomes_a_recogniser_like_ours(bundle, tmp_path):
     assert load_recogniser(tmp_path / "folder").settings.origin == "torchaudio.pipelines.EMFORMER_RNNT_BASE_LIBRISPEECH"
 
 
-def test_the_files_may_lie_flat_in_a_folder(bundle, tmp_path):
+def test_the_files_may_lie_flat_in_a_folder_and_missing_ones_are_all_named(bundle, tmp_path, monkeypatch):
     flat = tmp_path / "flat"
     flat.mkdir()
     for name in FILES.values():
         (bundle / name).rename(flat / Path(name).name)
     assert {path.parent for path in locate_files(_source(flat)).values()} == {flat}
-
-
-def test_all_missing_files_are_named(tmp_path):
     with pytest.raises(ModelError) as caught:
         locate_files(_source(tmp_path))
     assert all(Path(name).name in str(caught.value) for name in FILES.values())
     with pytest.raises(ModelError, match="does not exist"):
         locate_files(_source(tmp_path / "nowhere"))
-
-
-def test_nothing_is_fetched_unless_allowed(tmp_path, monkeypatch):
+    # Nothing is fetched unless that is allowed.
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
     with pytest.raises(ModelError, match="set download: true"):
         locate_files(EmformerBundle(kind="emformer_bundle"))
@@ -91,12 +71,11 @@ class _Harmful:
 
 def test_weights_that_would_run_code_are_refused(bundle, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    torch.save({"x": _Harmful()}, bundle / FILES["weights"])
-    with pytest.raises(ModelError, match="damaged or not the weights"):
-        load_bundle(_source(bundle), SMALL, FEATURES)
-    (bundle / FILES["weights"]).write_bytes(pickle.dumps(_Harmful()))
-    with pytest.raises(ModelError, match="damaged or not the weights"):
-        load_bundle(_source(bundle), SMALL, FEATURES)
+    torch.save({"x": _Harmful()}, tmp_path / "harmful")
+    for content in ((tmp_path / "harmful").read_bytes(), pickle.dumps(_Harmful())):
+        (bundle / FILES["weights"]).write_bytes(content)
+        with pytest.raises(ModelError, match="damaged or not the weights"):
+            load_bundle(_source(bundle), SMALL, FEATURES)
     assert not (tmp_path / "harm-done").exists()
 
 
@@ -105,19 +84,6 @@ def test_files_that_do_not_fit_each_other(bundle):
         load_bundle(_source(bundle), SMALL.model_copy(update={"layers": 3}), FEATURES)
     with pytest.raises(ModelError, match="has not 80 bands"):
         load_bundle(_source(bundle))  # the real sizes
-    (bundle / FILES["statistics"]).write_text(json.dumps({"mean": [0.0], "invstddev": [1.0]}))
-    with pytest.raises(ModelError, match="has not 20 bands"):
-        load_bundle(_source(bundle), SMALL, FEATURES)
     (bundle / FILES["statistics"]).write_text("[]")
     with pytest.raises(ModelError, match="is not the feature statistics"):
         load_bundle(_source(bundle), SMALL, FEATURES)
-
-
-@pytest.mark.slow
-def test_a_bundle_of_the_real_size(tmp_path):
-    generator = np.random.default_rng(1)
-    words = ["".join(generator.choice(list("abcdefghijklmnopqrstuvwxyz"), 6)) for _ in range(6000)]
-    sentences = [" ".join(generator.choice(words, 8)) for _ in range(4000)]
-    _write_bundle(tmp_path, PAPER_ARCHITECTURE, PAPER_FEATURES, sentences, 4096)
-    recogniser = load_bundle(_source(tmp_path))
-    assert recogniser.encode([torch.zeros(100, 80)])[0].shape == (25, 1024)

@@ -8,33 +8,19 @@ from tasks.errors import SpeechError
 from tasks.speech.recogniser.recogniser import feature_statistics, log_mel, pad_features
 from tasks.speech.recogniser.settings import AugmentationSettings, FeatureSettings, RecogniserArchitecture
 from tasks.speech.recogniser.speech_batches import hide_parts
-from tasks.torch_setup import stand_in_for_torchaudio_extension
-
-stand_in_for_torchaudio_extension()
-
-
-def _signal(seconds: float, seed: int = 0) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    loudness = torch.linspace(0, 0.5, int(16_000 * seconds))
-    return loudness * torch.randn(len(loudness), generator=generator).clamp(-1, 1)
 
 
 def test_features_are_those_of_torchaudios_pipeline():
     import torchaudio
     from torchaudio.pipelines import rnnt_pipeline
 
-    signal = _signal(1.0) * torch.logspace(-6, 0, 16_000)  # from below the line to far above it
+    noise = torch.randn(16_000, generator=torch.Generator().manual_seed(0)).clamp(-1, 1)
+    signal = torch.linspace(0, 0.5, 16_000) * noise * torch.logspace(-6, 0, 16_000)  # from below the line to far above
     spectrogram = torchaudio.transforms.MelSpectrogram(sample_rate=16_000, n_fft=400, n_mels=80, hop_length=160)
     expected = rnnt_pipeline._piecewise_linear_log(spectrogram(signal).transpose(1, 0) * rnnt_pipeline._gain)
     found = log_mel(signal, FeatureSettings(bands=80))
     assert found.shape == (101, 80)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
-
-
-def test_a_tone_is_loudest_in_its_band():
-    times = torch.arange(16_000) / 16_000
-    low, high = (log_mel(torch.sin(2 * math.pi * hertz * times), FeatureSettings()) for hertz in (500.0, 4000.0))
-    assert int(low.mean(0).argmax()) < int(high.mean(0).argmax())
 
 
 def test_statistics_by_hand():
@@ -46,10 +32,10 @@ def test_statistics_by_hand():
     torch.testing.assert_close(normal, torch.tensor([[0.0, 0.0], [1.0, 0.0]]))
 
 
-@pytest.mark.parametrize("speech", [[], [torch.zeros(1, 3)], [torch.ones(5, 3)]])
-def test_no_statistics_without_speech_that_changes(speech):
-    with pytest.raises(SpeechError, match=r"mean and deviation|never changes"):
-        feature_statistics(speech)
+def test_no_statistics_without_speech_that_changes():
+    for speech in ([], [torch.zeros(1, 3)], [torch.ones(5, 3)]):
+        with pytest.raises(SpeechError, match=r"mean and deviation|never changes"):
+            feature_statistics(speech)
 
 
 def test_padding_is_whole_segments_and_the_right_context():
@@ -70,10 +56,6 @@ def test_augmentation_hides_at_most_what_the_settings_allow():
         longest = max(longest, int(hidden.all(dim=1).sum()))
     assert (widest, longest) == (3, 10)  # 10 is a tenth of the utterance, and less than 50
     assert bool((features == 1).all())
-
-
-def test_augmentation_is_a_function_of_its_generator():
-    settings, features = AugmentationSettings(), torch.randn(80, 40)
     first, again, other = (hide_parts(features, settings, np.random.default_rng(seed)) for seed in (1, 1, 2))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)

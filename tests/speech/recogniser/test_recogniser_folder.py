@@ -1,27 +1,21 @@
 import json
 import stat
+from dataclasses import replace
 
 import pytest
 import torch
+from tiny_recogniser import ARCHITECTURE, FEATURES, random_recogniser
 
 from tasks.errors import ModelError
 from tasks.speech.recogniser.folder import load_recogniser, save_recogniser
-from tasks.speech.recogniser.recogniser import FeatureStatistics, Recogniser, RecogniserDescription, make_model
-from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
-from tasks.speech.recogniser.units import train_language_units, train_units
-
-FEATURES = FeatureSettings(bands=20)
-ARCHITECTURE = RecogniserArchitecture(
-    encoding=32, reduction_input=8, layers=1, heads=2, feed_forward=32, predictor_width=16
-)
+from tasks.speech.recogniser.recogniser import FeatureStatistics, Recogniser, make_model
+from tasks.speech.recogniser.units import train_language_units
 
 
 @pytest.fixture
 def recogniser() -> Recogniser:
-    units = train_units(["the cat sat on the mat", "a dog and a cat"] * 10, 16, 1000)
-    statistics = FeatureStatistics(torch.linspace(0, 1, 20), torch.linspace(1, 2, 20))
-    description = RecogniserDescription(features=FEATURES, architecture=ARCHITECTURE, origin="a test", synthetic=True)
-    return Recogniser(make_model(ARCHITECTURE, FEATURES, 17, seed=3).eval(), units, statistics, description)
+    statistics = FeatureStatistics(torch.linspace(0, 1, 8), torch.linspace(1, 2, 8))
+    return replace(random_recogniser(), feature_statistics=statistics)
 
 
 def test_a_recogniser_comes_back_as_it_was_saved(tmp_path, recogniser):
@@ -49,20 +43,18 @@ def test_half_precision_halves_the_file_and_hardly_moves_the_weights(tmp_path, r
     torch.testing.assert_close(weight, recogniser.model.joiner.linear.weight, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "units.model", "statistics.json"])
-def test_a_changed_or_missing_file_is_found_out(tmp_path, recogniser, name):
+def test_what_is_no_recogniser(tmp_path, recogniser):
     save_recogniser(tmp_path / "r", recogniser)
-    path = tmp_path / "r" / name
-    content = path.read_bytes()
-    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(ModelError, match=f"{name}' is damaged"):
-        load_recogniser(tmp_path / "r")
-    path.unlink()
-    with pytest.raises(ModelError, match=f"holds no '{name}'"):
-        load_recogniser(tmp_path / "r")
-
-
-def test_what_is_no_recogniser(tmp_path):
+    for name in ("model.safetensors", "units.model", "statistics.json"):
+        path = tmp_path / "r" / name
+        content = path.read_bytes()
+        path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        with pytest.raises(ModelError, match=f"{name}' is damaged"):
+            load_recogniser(tmp_path / "r")
+        path.unlink()
+        with pytest.raises(ModelError, match=f"holds no '{name}'"):
+            load_recogniser(tmp_path / "r")
+        path.write_bytes(content)
     with pytest.raises(ModelError, match="does not exist"):
         load_recogniser(tmp_path / "nowhere")
     with pytest.raises(ModelError, match="give a folder that 'palimpsest train-recogniser' made"):
@@ -70,15 +62,9 @@ def test_what_is_no_recogniser(tmp_path):
     (tmp_path / "settings.json").write_text(json.dumps({"kind": "transformer", "format": 1}))
     with pytest.raises(ModelError, match="of kind 'transformer'"):
         load_recogniser(tmp_path)
-    (tmp_path / "settings.json").write_text("{")
-    with pytest.raises(ModelError, match="is not JSON"):
-        load_recogniser(tmp_path)
-
-
-def test_a_folder_with_something_else_is_not_replaced(tmp_path, recogniser):
-    (tmp_path / "thesis.txt").write_text("years of work")
+    (tmp_path / "r" / "thesis.txt").write_text("years of work")
     with pytest.raises(ModelError, match=r"holds 'thesis\.txt'"):
-        save_recogniser(tmp_path, recogniser)
+        save_recogniser(tmp_path / "r", recogniser)
 
 
 def test_units_of_several_languages_come_back_in_their_blocks(tmp_path, recogniser):
@@ -91,6 +77,3 @@ def test_units_of_several_languages_come_back_in_their_blocks(tmp_path, recognis
     save_recogniser(tmp_path / "r", made)
     found = load_recogniser(tmp_path / "r").units
     assert (found.languages, found.pieces, found.hash) == (units.languages, units.pieces, units.hash)
-    (tmp_path / "r" / "units.es.model").unlink()
-    with pytest.raises(ModelError, match=r"units.es.model"):
-        load_recogniser(tmp_path / "r")

@@ -24,17 +24,11 @@ def test_streaming_gives_what_the_whole_utterance_gives(model):
         features = torch.randn(frames, 20, generator=torch.Generator().manual_seed(frames))
         whole = transcribe(model, [features], SMALL)[0]
         stream = StreamingTranscriber(model, SMALL)
-        parts = [stream.feed(features[start : start + 7]) for start in range(0, frames, 7)]
-        streamed = torch.cat([*parts, stream.finish()])
         assert whole.shape == (frames // 4, 32)
-        torch.testing.assert_close(streamed, whole, rtol=0, atol=ROUNDING)
-
-
-def test_a_second_utterance_in_the_same_stream_begins_anew(model):
-    features = torch.randn(50, 20, generator=torch.Generator().manual_seed(0))
-    stream = StreamingTranscriber(model, SMALL)
-    first, second = (torch.cat([stream.feed(features), stream.finish()]) for _ in range(2))
-    torch.testing.assert_close(first, second, rtol=0, atol=0)
+        for _ in range(2):  # a second utterance in the same stream begins anew
+            parts = [stream.feed(features[start : start + 7]) for start in range(0, frames, 7)]
+            streamed = torch.cat([*parts, stream.finish()])
+            torch.testing.assert_close(streamed, whole, rtol=0, atol=ROUNDING)
 
 
 def test_frames_come_before_the_utterance_ends(model):

@@ -30,9 +30,6 @@ class _Letters:
     def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> torch.Tensor:
         return torch.full((10 * (index + 1), 2), float(index))
 
-    def identity(self) -> str:
-        return "letters"
-
 
 class _OneUnitALetter:
     def encode(self, text: str, _languages: None) -> list[int]:
@@ -49,15 +46,12 @@ def _batches(count: int = 50, plan: RankPlan | None = None, **training) -> Speec
     return SpeechBatches(_Letters(count), _OneUnitALetter(), PLAIN, architecture, settings, NO_MASKS, plan)  # type: ignore[arg-type]
 
 
-def test_every_utterance_comes_once_an_epoch():
-    batches = _batches(epochs=2.0)
+def test_every_utterance_comes_once_an_epoch_in_batches_of_about_the_seconds_that_were_asked_for():
+    batches = _batches(60, epochs=2.0, batch_seconds=20.0)
     for epoch in range(2):
-        assert sorted(np.concatenate(batches.order(epoch)).tolist()) == list(range(50))
+        assert sorted(np.concatenate(batches.order(epoch)).tolist()) == list(range(60))
     assert not np.array_equal(np.concatenate(batches.order(0)), np.concatenate(batches.order(1)))
-
-
-def test_batches_have_about_the_seconds_that_were_asked_for():
-    seconds = [sum((row + 1) / 10 for row in rows) for rows in _batches(60, batch_seconds=20.0).order(0)]
+    seconds = [sum((row + 1) / 10 for row in rows) for rows in batches.order(0)]
     assert 18.0 < np.mean(seconds) < 22.0
     assert max(seconds) < 20.0 + 6.0  # the longest utterance lasts 6 s
 
@@ -87,6 +81,8 @@ def test_ranks_share_a_step():
 
 def test_going_on_in_the_middle_gives_the_same_batches():
     whole = list(_batches(epochs=2.0))
+    assert [batch.epochs_done for batch in whole if batch.ends_epoch] == [1.0, 2.0]
+    assert whole[-1].ends_epoch
     rest = _batches(epochs=2.0)
     position = len(rest.order(0)) + 1
     rest.start = (1, 1)
@@ -94,13 +90,6 @@ def test_going_on_in_the_middle_gives_the_same_batches():
         assert torch.equal(expected.features, found.features)
         assert torch.equal(expected.targets, found.targets)
         assert (expected.epoch, expected.index, expected.epochs_done) == (found.epoch, found.index, found.epochs_done)
-
-
-def test_the_end_of_an_epoch_is_told():
-    batches = list(_batches(20, epochs=2.0))
-    ends = [batch for batch in batches if batch.ends_epoch]
-    assert [batch.epochs_done for batch in ends] == [1.0, 2.0]
-    assert batches[-1] is ends[-1]
 
 
 def test_an_utterance_that_says_nothing_is_passed_over():

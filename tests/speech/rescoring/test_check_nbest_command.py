@@ -1,7 +1,6 @@
 """The stage that takes n-best lists into an experiment."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -9,8 +8,6 @@ import yaml
 
 from tasks.cli import main
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, drawn_lists, read_nbest, write_nbest
-
-ROOT = Path(__file__).parents[3]
 
 
 def lists() -> list[NbestList]:
@@ -38,9 +35,6 @@ def test_what_can_be_won_by_hand(source, tmp_path, capsys):
     output, report = tmp_path / "taken.jsonl.gz", tmp_path / "report.json"
     options = ["--set", f"source={source}", "--output", str(output), "--report", str(report)]
     assert main(["check-nbest", *options]) == 0
-    captured = capsys.readouterr()
-    assert captured.err == "warning: 1 lists hold no hypothesis; the words of their references are deleted\n"
-    assert captured.out.startswith("4 of 4 lists")
     assert json.loads(report.read_text(encoding="utf-8"))["measured"] == {
         "utterances_of_source": 4,
         "utterances": 4,
@@ -59,7 +53,9 @@ def test_what_can_be_won_by_hand(source, tmp_path, capsys):
     assert output.stat().st_mode & 0o777 == 0o600
     text = report.read_text(encoding="utf-8")
     assert "mouse" not in text
-    assert json.loads(text)["warnings"] == ["1 lists hold no hypothesis; the words of their references are deleted"]
+    (warning,) = json.loads(text)["warnings"]
+    assert warning == "1 lists hold no hypothesis; the words of their references are deleted"
+    assert capsys.readouterr().err == f"warning: {warning}\n"
 
 
 def test_a_draw_keeps_the_order_and_goes_by_ids_alone():
@@ -76,8 +72,7 @@ def test_a_draw_keeps_the_order_and_goes_by_ids_alone():
 
 def test_the_section_of_params_names_source_and_draw(source, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    shutil.copy(ROOT / "params.yaml", tmp_path)
-    document = yaml.safe_load((ROOT / "params.yaml").read_text())
+    document = yaml.safe_load((Path(__file__).parents[3] / "params.yaml").read_text())
     part = {"source": source.name, "utterances": 2}
     document["speech"]["nbest"] = {"mail": {"dev": part, "test": part}}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(document))

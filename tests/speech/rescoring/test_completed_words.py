@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import torch
 from tiny_language_models import save_causal
+from tiny_recogniser import Pieces
 
 from tasks.errors import ModelError
+from tasks.language_model.causal_lm.model import CausalModel
 from tasks.language_model.causal_lm.next_words import BEGINNING, WholeWords
 from tasks.language_model.causal_lm.scoring import CausalScorer
 from tasks.language_model.model_folder import kind_of_model
@@ -14,13 +16,6 @@ from tasks.speech.fusion.completed_words import LETTER, CompletedWords
 from tasks.speech.fusion.prefix_score import SpelledUnits, sentence_log_probabilities
 
 PIECES = ["<unk>", "\u2581the", "\u2581c", "at", "\u2581dog", "'", "s", "\u2581"]
-
-
-class Pieces:
-    pieces = PIECES
-
-    def decode(self, ids):
-        return " ".join("".join(self.pieces[i] for i in ids if i).replace("\u2581", " ").split())
 
 
 class NoPredictor(torch.nn.Module):
@@ -60,11 +55,18 @@ def test_sentences_cost_what_rescoring_says(causal):
     (expected,) = causal.score_sentences([SENTENCES])
     assert words.values(np.array(histories)) + ends == pytest.approx(expected, abs=1e-3)
     assert words.extend(words.extend(BEGINNING, "the"), "cat") == histories[0]
+    # Behind the model's window of 64 positions a sentence begins anew: one of 100 words has a probability all the same.
+    history = BEGINNING
+    for _ in range(100):
+        history = words.extend(history, "dog")
+    found = np.array([history])
+    ends = words.sentence_ends(found)
+    assert np.isfinite(words.values(found) + ends)
 
 
 def test_a_unit_sequence_costs_what_its_words_do(causal):
     """Letters cost LETTER each until their word is complete, and what stands for them comes off again."""
-    score = CompletedWords(WholeWords(causal), SpelledUnits(Pieces()))
+    score = CompletedWords(WholeWords(causal), SpelledUnits(Pieces(*PIECES)))
     spelled = [PIECES.index(piece) for piece in ("\u2581the", "\u2581c", "at", "'", "s", "\u2581", "\u2581dog", "'")]
     sequences = [tuple(spelled), tuple(spelled[:3]), ()]
     found = sentence_log_probabilities(score, sequences, NoPredictor(), len(PIECES))
@@ -75,7 +77,7 @@ def test_a_unit_sequence_costs_what_its_words_do(causal):
 def test_values_and_estimates(causal):
     tree = SequenceTree(len(PIECES))
     model = WholeWords(causal)
-    score = CompletedWords(model, SpelledUnits(Pieces()))
+    score = CompletedWords(model, SpelledUnits(Pieces(*PIECES)))
     score.start(tree, None, None)
     nodes, zero = [np.array([0])], np.zeros(1, dtype=bool)
     for piece, closes in (("\u2581the", False), ("\u2581c", True), ("at", False)):
@@ -95,18 +97,6 @@ def test_values_and_estimates(causal):
     assert score.values(nodes[3]) == pytest.approx(model.values(np.array([the])) - 3 * LETTER)
 
 
-def test_behind_the_models_window_a_sentence_begins_anew(causal):
-    """64 positions: a sentence of 100 words has a probability all the same."""
-    words = WholeWords(causal)
-    words.start()
-    history = BEGINNING
-    for _ in range(100):
-        history = words.extend(history, "dog")
-    found = np.array([history])
-    ends = words.sentence_ends(found)
-    assert np.isfinite(words.values(found) + ends)
-
-
 def test_a_model_without_keys_and_values_is_refused(causal):
     class Forgets:
         """Reads, and hands no keys and values on."""
@@ -122,8 +112,6 @@ def test_a_model_without_keys_and_values_is_refused(causal):
 
         def __call__(self, past_key_values=None, **inputs):
             return self.model(**inputs)
-
-    from tasks.language_model.causal_lm.model import CausalModel
 
     with pytest.raises(ModelError, match="palimpsest rescore"):
         WholeWords(CausalScorer(CausalModel(Forgets(causal.causal.model), causal.causal.pieces, "it")))

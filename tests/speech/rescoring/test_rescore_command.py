@@ -8,6 +8,7 @@ from stage_commands import settings
 from tiny_language_models import save_causal, save_ngram, save_transformer
 
 from tasks.cli import main
+from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, write_nbest
 from tasks.speech.word_errors.error_counts_file import read_errors
 
@@ -60,31 +61,24 @@ def test_numbers_by_hand(files, tmp_path):
     assert found["overlap"] is None
 
 
-def test_table_for_a_person(files, capsys):
-    assert main(["rescore", *files, "--set", "rescoring.hypotheses_at_most=1"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[1].split()[:4] == ["recogniser", "alone", "18.18", "%"]
-    assert lines[3].startswith("with language model     18.18 %")  # the right one is not among one
-    assert lines[4].split() == ["oracle", "of", "the", "lists", "18.18", "%"]
-
-
-def test_missing_utterances_are_counted_and_shown(files, tmp_path, capsys):
+def test_missing_utterances_are_counted(files, tmp_path, measured):
     manifest = tmp_path / "manifest.jsonl"
     records = [{"utterance_id": one.utterance_id, "audio": "a.flac", "text": one.reference} for one in lists("t")]
     records.append({"utterance_id": "t9", "audio": "a.flac", "text": "a mat"})
     manifest.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    assert main(["rescore", *files, "--references", str(manifest), "--report", "-"]) == 0
-    out, err = capsys.readouterr()
-    found = json.loads(out)["measured"]
+    found = measured("rescore", *files, "--references", manifest)
     assert (found["utterances"], found["missing_hypotheses"], found["deletions"]) == (7, 1, 2)
     assert found["wer"] == found["oracle_wer"] == 2 / 35
-    assert "1 of 7 utterances have no hypothesis" in err
 
 
-def test_wrong_partner_and_overlap_end_in_one_line(files, tmp_path, capsys):
+def test_what_cannot_be_ends_in_one_line_and_overlap_is_measured(files, tmp_path, measured, refusal):
     (tmp_path / "train.txt").write_text("the cat sat on the mat\n", encoding="utf-8")
     training = ["--training-text", str(tmp_path / "train.txt")]
+    mute = str(tmp_path / "mute.jsonl")
+    write_nbest(mute, [NbestList("u", "...", (ScoredHypothesis("a", 0.0),))])
     for options, message in (
+        (["--dev", mute], "none of the n-best lists of --dev has a reference that holds a word"),
+        (["--nbest", mute], "none of the n-best lists of --nbest has a reference that holds a word"),
         (["--vocabulary-hash", "0" * 64], "the recogniser's partner has 000000000000"),
         (
             [*training, "--set", "rescoring.maximum_shared_sentences=0.1"],
@@ -93,48 +87,26 @@ def test_wrong_partner_and_overlap_end_in_one_line(files, tmp_path, capsys):
         (["--set", "rescoring.maximum_shared_sentences=0.1"], "give --training-text FILE"),
         (["--set", "rescoring.lm_weights=[0.5]"], "0 among them"),
     ):
-        assert main(["rescore", *files, *options]) == 1
-        error = capsys.readouterr().err
-        assert message in error
-        assert error.count("\n") == 1
-    assert main(["rescore", *files, *training, "--report", "-"]) == 0
-    assert json.loads(capsys.readouterr().out)["measured"]["overlap"]["shared_sentences"] == 3
+        assert message in refusal("rescore", *files, *options)
+    assert measured("rescore", *files, *training)["overlap"]["shared_sentences"] == 3
 
 
-@pytest.mark.parametrize("option", ["--dev", "--nbest"])
-def test_lists_without_a_word_are_named(files, tmp_path, capsys, option):
-    write_nbest(tmp_path / "mute.jsonl", [NbestList("u", "...", (ScoredHypothesis("a", 0.0),))])
-    assert main(["rescore", *files, option, str(tmp_path / "mute.jsonl")]) == 1
-    assert f"none of the n-best lists of {option} has a reference that holds a word" in capsys.readouterr().err
-
-
-def test_source_model_is_subtracted(files, tmp_path, capsys):
+def test_source_model_is_subtracted_and_bfloat16_is_the_models_own(files, tmp_path, measured, refusal):
     source = save_transformer(tmp_path / "source")
-    assert main(["rescore", *files, "--set", f"rescoring.source_model={source}", "--report", "-"]) == 0
-    found = json.loads(capsys.readouterr().out)["measured"]
+    found = measured("rescore", *files, "--set", f"rescoring.source_model={source}")
     assert found["source_weight"] >= 0
     assert found["wer"] == 0.0
-
-
-def test_bfloat16_is_the_models_own_and_not_that_of_an_n_gram_source(files, tmp_path, capsys):
     lists_alone, source = files[:-1], files[-1]
     model = save_causal(tmp_path / "causal", "llama")
-    command = [
-        "rescore",
-        *lists_alone,
-        model,
-        *settings(f"rescoring.source_model={source}", "rescoring.precision=bfloat16"),
-    ]
-    assert main([*command, "--report", "-"]) == 0
-    assert json.loads(capsys.readouterr().out)["measured"]["source_weight"] >= 0
-    assert main(["rescore", *files, "--set", "rescoring.precision=bfloat16"]) == 1
-    assert "precision 'bfloat16' is for kind 'causal_lm'" in capsys.readouterr().err
+    options = settings(f"rescoring.source_model={source}", "rescoring.precision=bfloat16")
+    assert measured("rescore", *lists_alone, model, *options)["source_weight"] >= 0
+    wrong = refusal("rescore", *files, "--set", "rescoring.precision=bfloat16")
+    assert "precision 'bfloat16' is for kind 'causal_lm'" in wrong
 
 
-def test_without_a_model_the_recognisers_own_choice_stays(files, capsys):
+def test_without_a_model_the_recognisers_own_choice_stays(files, measured, refusal):
     alone = files[:4]
-    assert main(["rescore", *alone, "--report", "-"]) == 0
-    found = json.loads(capsys.readouterr().out)["measured"]
+    found = measured("rescore", *alone)
     assert (found["wer"], found["lm_weight"], found["insertion_bonus"], found["source_weight"]) == (6 / 33, *[None] * 3)
     assert (found["oracle_wer"], found["best_first_share"]) == (0.0, 0.0)
     assert (found["difference_to_baseline"], found["insertion_bonus_alone"]["wer"]) == (0.0, 6 / 33)
@@ -142,32 +114,18 @@ def test_without_a_model_the_recognisers_own_choice_stays(files, capsys):
         "utterances": 6, "words": 33, "empty_references": 0, "baseline_wer": 6 / 33,
         "insertion_bonus_alone_wer": 6 / 33, "oracle_wer": 0.0, "wer": 6 / 33, "at_edge_of_grid": [],
     }  # fmt: skip
-    assert main(["rescore", *alone]) == 0
-    assert "with language model" not in capsys.readouterr().out
-    assert main(["rescore", *alone, "--training-text", files[1]]) == 1
-    assert "--training-text has no use without --model" in capsys.readouterr().err
+    unused = refusal("rescore", *alone, "--training-text", files[1])
+    assert "--training-text has no use without --model" in unused
 
 
-def test_masked_references_through_the_commands(files, tmp_path, capsys):
+def test_masked_references_through_the_commands(files, tmp_path, measured):
     text, sidecar = str(tmp_path / "test.txt"), tmp_path / "sidecars" / "names.jsonl"
     sidecar.parent.mkdir()
     assert main(["reference-text", "--references", files[1], "--output", text]) == 0
     assert Path(text).read_text(encoding="utf-8").splitlines()[:2] == [PAIRS[0][0], PAIRS[1][0]]
-    spans = [
-        [{"start": 12, "end": 14, "label": "PERSON", "source": "test", "original": "on", "marker": 0}]
-        if index % 2 == 0
-        else []
-        for index in range(6)
-    ]
-    sidecar.write_text(
-        "".join(json.dumps({"line": number, "spans": found}) + "\n" for number, found in enumerate(spans, start=1))
-    )
-    capsys.readouterr()
-    command = ["word-error-rate", "--references", files[1], "--hypotheses", files[1], "--sidecar", str(sidecar.parent)]
-    assert main([*command, "--report", "-"]) == 0
-    found = json.loads(capsys.readouterr().out)["measured"]["masked_words"]["names"]
+    write_sidecar(sidecar, [[MaskedSpan(12, 14, "PERSON", "test", "on", 0)], []] * 3)
+    lists = ["--references", files[1], "--hypotheses", files[1]]
+    found = measured("word-error-rate", *lists, "--sidecar", sidecar.parent)["masked_words"]["names"]
     # "on" became "in" in each of three utterances; the other three errors are on words that are not masked.
     assert (found["words"], found["recognised"], found["recall"], found["wer"]) == (3, 0, 0.0, 1.0)
     assert found["wer_rest"] == 3 / 30
-    assert main(command) == 0
-    assert "names: 3 masked words (9.1%), 0.0% recognised" in capsys.readouterr().out

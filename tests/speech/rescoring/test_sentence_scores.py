@@ -5,7 +5,6 @@ import pytest
 import torch
 from tiny_language_models import WORDS, save_causal, save_ngram, save_transformer, some_hypotheses
 
-from tasks.errors import ParameterError
 from tasks.language_model.causal_lm.scoring import CausalScorer
 from tasks.language_model.language_models import open_language_model
 from tasks.language_model.transformer.scoring import TransformerScorer
@@ -92,8 +91,3 @@ def test_bfloat16_is_near(tmp_path):
 def test_no_hypotheses_at_all(tmp_path):
     scorer = TransformerScorer.load(save_transformer(tmp_path / "model"))
     assert [len(scores) for scores in scorer.score_sentences([[], [("the",)], []])] == [0, 1, 0]
-
-
-def test_word_models_compute_in_float32(tmp_path):
-    with pytest.raises(ParameterError, match="is for kind 'causal_lm'"):
-        open_language_model(save_ngram(tmp_path / "model"), "bfloat16")

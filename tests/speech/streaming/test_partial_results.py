@@ -3,9 +3,7 @@
 import json
 
 import pytest
-from stage_commands import settings
 
-from tasks.cli import main
 from tasks.errors import SpeechError
 from tasks.speech.streaming.partial_results import (
     Partial,
@@ -50,34 +48,26 @@ def test_what_was_shown_stays_where_nothing_is_taken_back():
     assert shown(committed(SPOKEN)) == ["we", "we wreck a", "we wreck a", "we wreck a now"]
     assert erased_words(committed(SPOKEN)) == 0
     assert shown(committed(held_back(SPOKEN, 2))) == shown(held_back(SPOKEN, 2))
-
-
-def test_without_a_word_there_is_no_lag():
     assert average_lag([Partial(1, ("a",)), Partial(2, ())]) is None
     assert partial(1, "我们book").words == ("我", "们", "book")
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
+def test_lines_that_are_no_partial_results_are_named(tmp_path):
+    path = tmp_path / "partials.jsonl"
+    back = [{"seconds": 2, "text": "a"}, {"seconds": 1, "text": "a"}]
+    for line, message in [
         ({"partials": []}, "line 1 has no 'utterance_id' of its own"),
         ({"utterance_id": "u", "partials": []}, "line 1: 'partials' needs objects with 'seconds', which do not fall"),
-        (
-            {"utterance_id": "u", "partials": [{"seconds": 2, "text": "a"}, {"seconds": 1, "text": "a"}]},
-            "line 1: 'partials' needs",
-        ),
-    ],
-)
-def test_lines_that_are_no_partial_results_are_named(tmp_path, line, message):
-    path = tmp_path / "partials.jsonl"
-    path.write_text(json.dumps(line) + "\n")
-    with pytest.raises(SpeechError, match=message):
-        read_partials(path)
+        ({"utterance_id": "u", "partials": back}, "line 1: 'partials' needs"),
+    ]:
+        path.write_text(json.dumps(line) + "\n")
+        with pytest.raises(SpeechError, match=message):
+            read_partials(path)
 
 
-def test_the_command_measures_results_of_any_recogniser(tmp_path, capsys):
+def test_the_command_measures_results_of_any_recogniser(tmp_path, measured, refusal):
     said = {"u1": "we recognise speech now", "u2": "yes"}
-    manifest, partials, report = (tmp_path / name for name in ("manifest.jsonl", "partials.jsonl", "report.json"))
+    manifest, partials = tmp_path / "manifest.jsonl", tmp_path / "partials.jsonl"
     manifest.write_text("".join(f"{json.dumps({'utterance_id': n, 'text': t})}\n" for n, t in said.items()))
     heard = {"u1": [(each.seconds, " ".join(each.words)) for each in SPOKEN], "u2": [(1, "yes")]}
     lines = [
@@ -85,16 +75,12 @@ def test_the_command_measures_results_of_any_recogniser(tmp_path, capsys):
         for name, each in heard.items()
     ]
     partials.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    files = ["--references", str(manifest), "--report", str(report)]
-    assert main(["stream", "--partials", str(partials), *files, *settings("held_back=[0, 2]")]) == 0
-    measured = json.loads(report.read_text())["measured"]
-    assert measured["wer"] == 0
-    found = {
-        words: (each["normalised_erasure"], each["nothing_taken_back"]["wer"])
-        for words, each in measured["held_back"].items()
+    found = measured("stream", "--references", manifest, "--partials", partials, "--set", "held_back=[0, 2]")
+    assert found["wer"] == 0
+    by_words = found["held_back"]
+    taken_back = {
+        words: (each["normalised_erasure"], each["nothing_taken_back"]["wer"]) for words, each in by_words.items()
     }
-    assert found == {"0": (2 / 5, 2 / 5), "2": (0, 0), "all": (0, 0)}
-    assert measured["held_back"]["all"]["average_lag_seconds"] == 5 / 2
-    assert "words held back" in capsys.readouterr().out
-    assert main(["stream", *files]) == 1
-    assert "give --partials, or --recogniser and --encoded" in capsys.readouterr().err
+    assert taken_back == {"0": (2 / 5, 2 / 5), "2": (0, 0), "all": (0, 0)}
+    assert by_words["all"]["average_lag_seconds"] == 5 / 2
+    assert "give --partials, or --recogniser and --encoded" in refusal("stream", "--references", manifest)

@@ -7,17 +7,22 @@ import soundfile
 
 pytest.importorskip("espeakng_loader")
 
+from stage_commands import settings
+
 from tasks.cli import main
 from tasks.speech.audio.manifest import read_manifest
 
 LINES = ["Tom likes tea.", "He is 7.", "...", "One two three four five six seven.", "", "Ann likes milk, too.", "Yes?"]
 
 
-def synthesise(*arguments):
-    return main(["speech-corpus", "--set", "kind=synthetic", *map(str, arguments)])
+def synthesis(source, output, *values):
+    """The command that makes a corpus."""
+    return ["speech-corpus", "--output", str(output), *settings("kind=synthetic", f"source={source}", *values)]
 
 
-def hashes(folder):
+def made(folder, source, *values):
+    """Hashes of the files of a new corpus."""
+    assert main(synthesis(source, folder, *values)) == 0
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
 
 
@@ -30,8 +35,8 @@ def text(tmp_path):
 
 def test_a_text_becomes_recordings_with_a_manifest_and_every_line_is_accounted_for(text, tmp_path, capsys):
     report = tmp_path / "report.json"
-    options = ["--set", "synthesis.maximum_words=5", "--set", "synthesis.voice_set=dev", "--report", report]
-    assert synthesise("--set", f"source={text}", "--output", tmp_path / "out", *options) == 0
+    values = ["synthesis.maximum_words=5", "synthesis.voice_set=dev"]
+    assert main([*synthesis(text, tmp_path / "out", *values), "--report", str(report)]) == 0
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "out").iterdir()} == {0o600}
     utterances = read_manifest(tmp_path / "out" / "manifest.jsonl")
@@ -50,66 +55,42 @@ def test_a_text_becomes_recordings_with_a_manifest_and_every_line_is_accounted_f
     assert (measured["lines"], measured["utterances"], measured["words"]) == (7, 3, 8)
     left_out = {"digits": 1, "no_words": 2, "too_long": 1}
     assert {reason: count for reason, count in measured["left_out"].items() if count} == left_out
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "3 utterances" in captured.err
-    assert "Tom" not in report.read_text() + captured.err
+    assert "Tom" not in report.read_text() + capsys.readouterr().err
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(text, tmp_path):
-    for name, seed in (("one", 1), ("two", 1), ("three", 2)):
-        options = ["--set", f"source={text}", "--set", f"synthesis.seed={seed}"]
-        assert synthesise(*options, "--output", tmp_path / name) == 0
-    assert hashes(tmp_path / "one") == hashes(tmp_path / "two")
-    assert hashes(tmp_path / "one") != hashes(tmp_path / "three")
-
-
-def test_a_line_sounds_the_same_whatever_else_is_spoken(text, tmp_path):
-    synthesise("--set", f"source={text}", "--output", tmp_path / "all")
-    synthesise("--set", f"source={text}", "--output", tmp_path / "two", "--set", "synthesis.sentences=2")
-    every, drawn = hashes(tmp_path / "all"), hashes(tmp_path / "two")
+def test_a_line_sounds_the_same_with_the_same_seed_whatever_else_is_spoken(text, tmp_path):
+    every, again, other, drawn = (
+        made(tmp_path / name, text, *values)
+        for name, values in {
+            "every": [], "again": [], "other": ["synthesis.seed=2"], "drawn": ["synthesis.sentences=2"],
+        }.items()
+    )  # fmt: skip
+    assert every == again != other
     sounds = {name for name in drawn if name.endswith(".flac")}
     assert len(sounds) == 2
     assert {name: every[name] for name in sounds} == {name: drawn[name] for name in sounds}
 
 
-def test_a_second_run_replaces_its_folder_and_no_other(text, tmp_path, capsys):
-    output = tmp_path / "out"
-    assert synthesise("--set", f"source={text}", "--output", output) == 0
-    assert synthesise("--set", f"source={text}", "--output", output, "--set", "synthesis.sentences=1") == 0
-    assert len(list(output.iterdir())) == 2
+def test_a_second_run_replaces_its_folder_and_no_other(text, tmp_path, refusal):
+    made(tmp_path / "out", text)
+    assert len(made(tmp_path / "out", text, "synthesis.sentences=1")) == 2
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("years of work")
-    assert synthesise("--set", f"source={text}", "--output", tmp_path / "thesis") == 1
-    assert "is no folder of recordings" in capsys.readouterr().err
+    assert "is no folder of recordings" in refusal(*synthesis(text, tmp_path / "thesis"))
     assert (tmp_path / "thesis" / "chapter.tex").read_text() == "years of work"
 
 
-def test_a_text_without_a_sentence_is_an_error_with_the_reasons(tmp_path, capsys):
-    (tmp_path / "text.txt").write_text("4 secrets\n...\n")
-    assert synthesise("--set", f"source={tmp_path}/text.txt", "--output", tmp_path / "out") == 1
-    error = capsys.readouterr().err
+def test_what_cannot_be_spoken_is_one_line_without_the_text(text, tmp_path, refusal, monkeypatch):
+    (tmp_path / "digits.txt").write_text("4 secrets\n...\n")
+    error = refusal(*synthesis(tmp_path / "digits.txt", tmp_path / "out"))
     assert "none of 2 lines can be spoken (digits 1, no_words 1)" in error
     assert "secrets" not in error
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
+    for setting, message in [
         ("noise_kinds=[pinkk]", "noise_kinds.0"),
         ("minimum_signal_to_noise=30", "minimum_signal_to_noise (30.0) is above maximum_signal_to_noise (25.0)"),
         ("sentences=0", "sentences"),
-    ],
-)
-def test_wrong_settings_are_one_line(text, tmp_path, setting, message, capsys):
-    assert synthesise("--set", f"source={text}", "--output", tmp_path / "out", "--set", f"synthesis.{setting}") == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-
-
-def test_without_the_package_the_error_says_what_to_install(text, tmp_path, monkeypatch, capsys):
+    ]:
+        assert message in refusal(*synthesis(text, tmp_path / "out", f"synthesis.{setting}"))
     monkeypatch.setitem(sys.modules, "espeakng_loader", None)
-    assert synthesise("--set", f"source={text}", "--output", tmp_path / "out") == 1
-    assert "pip install 'palimpsest[synthesis]'" in capsys.readouterr().err
+    assert "pip install 'palimpsest[synthesis]'" in refusal(*synthesis(text, tmp_path / "out"))

@@ -16,14 +16,12 @@ SIZE = 270
 WINDOW_SECONDS = 2
 
 
-def make_model(
-    size: int = SIZE, end: int = END, bands: int = 80, spread: float = 0.5
-) -> WhisperForConditionalGeneration:
+def make_model(size: int = SIZE, end: int = END) -> WhisperForConditionalGeneration:
     """Weights are drawn with a wide spread, so that no two transcripts are equally probable."""
     torch.manual_seed(7)
     config = WhisperConfig(
         vocab_size=size,
-        num_mel_bins=bands,
+        num_mel_bins=80,
         d_model=8,
         encoder_layers=1,
         encoder_attention_heads=2,
@@ -33,7 +31,7 @@ def make_model(
         decoder_ffn_dim=32,
         max_source_positions=50 * WINDOW_SECONDS,
         max_target_positions=24,
-        init_std=spread,
+        init_std=0.5,
         bos_token_id=end,
         eos_token_id=end,
         pad_token_id=end,
@@ -42,7 +40,7 @@ def make_model(
     model = WhisperForConditionalGeneration(config).eval()
     with torch.no_grad():
         # The end is the padding too, and begins as zeros: it would never be chosen.
-        model.model.decoder.embed_tokens.weight[end].normal_(std=2 * spread)
+        model.model.decoder.embed_tokens.weight[end].normal_(std=1.0)
     model.generation_config = GenerationConfig(
         eos_token_id=end,
         pad_token_id=end,

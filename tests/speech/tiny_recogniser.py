@@ -1,0 +1,35 @@
+"""A recogniser with random weights, too small to hear anything, and what stands for its units in the search."""
+
+import torch
+
+from tasks.speech.recogniser.recogniser import FeatureStatistics, Recogniser, RecogniserDescription, make_model
+from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
+from tasks.speech.recogniser.units import train_units
+
+SENTENCES = ["the dog and the cat", "a cat and a dog"]
+FEATURES = FeatureSettings(bands=8)
+ARCHITECTURE = RecogniserArchitecture(
+    encoding=16, reduction_input=4, layers=1, heads=2, feed_forward=16, predictor_width=16
+)
+
+
+def random_recogniser(sentences: list[str] = SENTENCES, *, emits: bool = False) -> Recogniser:
+    """A recogniser of 13 units; ``emits``: a unit every few frames, where new weights hardly choose between symbols."""
+    units = train_units(sentences * 4, 13, 100)
+    model = make_model(ARCHITECTURE, FEATURES, len(units) + 1, seed=1).eval()
+    if emits:
+        with torch.no_grad():
+            model.joiner.linear.weight.mul_(3)
+            model.joiner.linear.bias[-1] += 1.5
+    description = RecogniserDescription(features=FEATURES, architecture=ARCHITECTURE, origin="random", synthetic=True)
+    return Recogniser(model, units, FeatureStatistics(torch.zeros(8), torch.ones(8)), description)
+
+
+class Pieces:
+    """Units by what they spell, as the recogniser has them; the first one spells nothing."""
+
+    def __init__(self, *pieces: str) -> None:
+        self.pieces = list(pieces)
+
+    def decode(self, ids) -> str:
+        return " ".join("".join(self.pieces[i] for i in ids if i).replace("\u2581", " ").split())
