@@ -173,7 +173,7 @@ def test_a_wrong_fill_is_drawn_again_and_the_others_are_held():
     assert found == [["Personb", "Cityj"], ["Cityh"], [], ["Cityh"]]
     assert filler.counts["class_matches_first"] == 2
     assert (filler.counts["class_matches"], filler.counts["class_redraws"]) == (3, 1)
-    assert filler._filler.calls == 4 + 1
+    assert filler.filler.calls == 4 + 1
 
 
 def test_what_stays_wrong_becomes_a_surrogate():
