@@ -254,8 +254,9 @@ def test_scores_at_the_markers_are_those_of_the_whole_projection():
         rows, positions = torch.tensor([0, 1, 2, 2]), torch.tensor([1, 5, 0, 4])
         with torch.no_grad():
             whole = model(input_ids=pieces, attention_mask=attention).logits[rows, positions]
-            chosen = scores_at(model, pieces, attention, rows, positions)
-            early = scores_at(model, pieces, attention, rows, positions, cut=earliest_cut(model))
+            given = {"input_ids": pieces, "attention_mask": attention}
+            chosen = scores_at(model, rows, positions, **given)
+            early = scores_at(model, rows, positions, cut=earliest_cut(model), **given)
         assert torch.allclose(chosen, whole, atol=ROUNDING)
         assert torch.allclose(early, whole, atol=ROUNDING)
 

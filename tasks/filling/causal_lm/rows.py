@@ -2,12 +2,12 @@
 
 Rows have different lengths. New pieces of all rows are appended side by side, padded on the right; where a row has
 nothing, the attention mask has a hole, and positions are counted by row. To most architectures a hole is nothing; for
-those that count columns (``columns``), each row is moved together before it is read on. So a row's scores are those it
+those that count columns (below), each row is moved together before it is read on. So a row's scores are those it
 would have alone, rows can be copied, and the last pieces of a row can be taken back.
 
 What the columns of the kept keys and values mean to an architecture, and whether rows with holes are read rightly.
 
-To most architectures a hole (``rows``) is nothing: what is masked is not seen, and positions are given by row. Others
+To most architectures a hole is nothing: what is masked is not seen, and positions are given by row. Others
 measure distances in columns: those with a sliding window, which a hole makes narrower, and those with a penalty for
 distance by column (MPT). They are right where no hole is inside a row, so the holes are closed before they are read.
 Architectures that keep a state instead of keys and values (RWKV, Mamba) cannot take pieces back, and are refused.
@@ -22,7 +22,7 @@ from transformers import DynamicCache
 
 from tasks.causal_model import NO_NUMBERS
 from tasks.errors import ModelError
-from tasks.filling.masked_lm.marker_scores import chosen_scores
+from tasks.filling.masked_lm.marker_scores import scores_at
 
 if TYPE_CHECKING:
     from tasks.filling.causal_lm.language_model import CausalLanguageModel
@@ -137,8 +137,6 @@ def _whole(language_model: "CausalLanguageModel") -> torch.Tensor:
 
 def _in_parts(language_model: "CausalLanguageModel") -> torch.Tensor | None:
     """The same by rows; ``None`` where the model does not keep what it reads as keys and values."""
-    from tasks.filling.causal_lm.rows import CausalRows, ForwardClock
-
     shorter, longer = _sequences(language_model)
     rows = CausalRows(language_model, 2, ForwardClock())
     rows.read([longer[:_LONGER], [*shorter[:_KNOWN], *[shorter[0]] * _IN_VAIN]], [0, 0])
@@ -221,7 +219,7 @@ class CausalRows:
         )
         started = time.perf_counter()
         with torch.inference_mode():
-            scores = chosen_scores(
+            scores = scores_at(
                 self._model,
                 rows.to(self._device),
                 columns.to(self._device),
@@ -235,7 +233,6 @@ class CausalRows:
             sound = bool(torch.isfinite(scores.sum()))
         self._clock.seconds += time.perf_counter() - started
         self._clock.pieces += int(counts.sum())
-        self._clock.cells += ids.numel()
         self.lengths = [length + len(new) for length, new in zip(self.lengths, pieces, strict=True)]
         if not sound:
             raise ModelError(f"filler {self._language_model.name!r} {NO_NUMBERS}")
@@ -360,5 +357,3 @@ class ForwardClock:
         """Seconds inside the model."""
         self.pieces = 0
         """Pieces read, without padding."""
-        self.cells = 0
-        """Pieces read, with padding."""

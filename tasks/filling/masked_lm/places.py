@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
+import torch
 
 from tasks.corpora.words import fold, word_spans
 from tasks.errors import ModelError
@@ -136,8 +137,6 @@ def candidate_log_probabilities(
     Raises ``ModelError`` where the model's scores are not numbers. Where a GPU runs out of memory the places go in
     smaller batches; ``ResourceError`` where one alone does not fit.
     """
-    import torch
-
     entries = [torch.from_numpy(of[allowed]).to(model.model.device) for of in (candidates.glued, candidates.spaced)]
     table = np.empty((len(places), int(np.count_nonzero(allowed))), dtype=np.float32)
     items = []
