@@ -68,19 +68,6 @@ def little_memory(monkeypatch, most_pieces):
     monkeypatch.setattr(MaskedLanguageModel, "prepared", with_little_memory)
 
 
-def test_a_fill_with_little_memory_is_that_with_plenty(tmp_path, filler, monkeypatch):
-    assert fill(tmp_path, filler, "plenty") == 0
-    little_memory(monkeypatch, 30)
-    assert fill(tmp_path, filler, "little") == 0
-    assert (tmp_path / "little.txt").read_bytes() == (tmp_path / "plenty.txt").read_bytes()
-    halved = {
-        name: json.loads((tmp_path / f"{name}.json").read_text())["measured"]["halved_batches"]
-        for name in ("plenty", "little")
-    }
-    assert halved["plenty"] == 0
-    assert halved["little"] > 0
-
-
 def memory_for_scores(monkeypatch, most_markers):
     """Let models run out of memory where the vocabulary scores of more markers are there at the same time."""
     logits = MaskedLanguageModel.logits

@@ -1,6 +1,7 @@
 """Noisy counts of masked words: the noise by its formula, its promise by experiment, and what becomes of the counts."""
 
 import hashlib
+import json
 import math
 from collections import Counter
 
@@ -13,7 +14,7 @@ import tasks.filling.frequencies.counted_frequencies as counted_frequencies_modu
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.errors import CorpusError
 from tasks.filling.beside_corpus import CorpusFiles, PlantedLines, context_beside
-from tasks.filling.frequencies.counted_frequencies import counted_frequencies
+from tasks.filling.frequencies.counted_frequencies import WordsBehindMarkers, counted_frequencies
 from tasks.filling.frequencies.noise import log_probabilities, noise, threshold
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.methods.unigram import Unigram
@@ -25,6 +26,20 @@ PUBLIC = WordFrequencies.of(
 )
 KEPT = KeptWords(["the"])
 KEY = bytes(range(32))
+
+
+def test_each_marker_has_its_line_and_its_words_also_as_json() -> None:
+    def span(original: str, marker: int) -> MaskedSpan:
+        return MaskedSpan(0, len(original), "MASK", "list", original, marker)
+
+    words = [["zoë"], ["the", "queue"], ["jane", "doe"], ["..."], ["zoë"]]
+    lines = [[span("Zoë", 0), span('the "Queue"', 1)], [], [span("Jane", 0), span("Doe", 0), span("...", 1)]]
+    found = WordsBehindMarkers([*lines, [span("zoë", 0)]])
+    assert found.lines.tolist() == [0, 0, 2, 2, 3]
+    assert found.line_count == 4
+    assert [found.of(marker) for marker in range(5)] == words
+    for chosen in (range(5), [1, 4], []):
+        assert "".join(found.json_pieces(np.array(chosen, dtype=int))) == json.dumps([words[index] for index in chosen])
 
 
 def line(*words: str, text: str = "") -> tuple[str, list[MaskedSpan]]:
@@ -177,15 +192,14 @@ def test_other_documents_have_other_noise() -> None:
     assert one == same != other
 
 
-def test_lines_that_are_documents_of_their_own_are_no_documents() -> None:
-    with pytest.raises(CorpusError, match=r"3 lines .* \(3 documents\), .* set unit: line"):
-        counted_frequencies(PUBLIC, KEPT, [line("queue")] * 3, NoisyCounts(unit="document"), KEY, ["a", "b", "c"])
-
-
-def test_every_line_has_a_document():
-    for number in [1, 3]:
-        with pytest.raises(CorpusError, match=f"the sidecar has 2 lines and the documents file {number}"):
-            counted_frequencies(PUBLIC, KEPT, [line("queue")] * 2, NoisyCounts(unit="document"), KEY, ["a"] * number)
+def test_documents_that_are_none_are_refused() -> None:
+    for lines, documents, message in (
+        (3, "abc", r"3 lines .* \(3 documents\), .* set unit: line"),
+        (2, "a", "the sidecar has 2 lines and the documents file 1"),
+        (2, "aaa", "the sidecar has 2 lines and the documents file 3"),
+    ):
+        with pytest.raises(CorpusError, match=message):
+            counted_frequencies(PUBLIC, KEPT, [line("queue")] * lines, NoisyCounts(unit="document"), KEY, documents)
 
 
 def test_one_word_of_a_marker_counts() -> None:

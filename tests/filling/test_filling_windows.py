@@ -1,7 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
+from tiny_masked_models import random_bert, word_piece_tokenizer
 
-from tasks.filling.masked_lm.masked_language_model import Frame, window_batches
+from tasks.filling.masked_lm.masked_language_model import Frame, MaskedLanguageModel, window_batches
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=400), st.integers(1, 60), st.integers(0, 2), st.integers(0, 2))
@@ -40,3 +41,21 @@ def test_batches_hold_what_they_may():
     long = [(i, frame.windows([5] * 510, [0])[0]) for i in range(40)]
     assert [len(batch) for batch in window_batches(long, most_windows=64, vocabulary_size=500)] == [16, 16, 8]
     assert [len(batch) for batch in window_batches(long, most_windows=64, vocabulary_size=500, on_gpu=True)] == [40]
+
+
+def test_a_long_sentence_is_seen_through_a_window_round_the_marker():
+    tokenizer = word_piece_tokenizer()
+    language_model = MaskedLanguageModel(random_bert(tokenizer, positions=12), tokenizer, "tiny")
+    (pieces,) = language_model.encode([("the cat " * 50, " sat" * 40)])
+    assert len(pieces) == 141
+    (window,) = language_model.frame.windows(pieces, [100])
+    assert len(window.pieces) == 12
+    assert window.positions == [6]
+    assert window.pieces[6] == language_model.mask_entry
+    assert tokenizer.convert_ids_to_tokens(window.pieces) == [
+        "[CLS]", "cat", "the", "cat", "the", "cat", "[MASK]", "sat", "sat", "sat", "sat", "[SEP]",
+    ]  # fmt: skip
+    (window,) = language_model.frame.windows(pieces[95:102], [5])
+    assert window.pieces == [2, *pieces[95:102], 3]
+    assert language_model.frame.windows(pieces[100:], [0])[0].positions == [1]
+    assert language_model.frame.windows(pieces[:101], [100])[0].positions == [10]

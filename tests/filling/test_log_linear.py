@@ -130,7 +130,8 @@ def places_of(line, kept="the sat on", *, sees_fills=True, merge=True, words="ca
         [line], KeptWords(kept.split()), {word: i for i, word in enumerate(words.split())}, cased=False, most=99,
         share=share, seed=1, sees_fills=sees_fills, merge_markers=merge,
     )  # fmt: skip
-    return [(place.place.texts, place.place.slot, words.split()[place.target]) for place in found.places], found
+    told = zip(found.places, found.targets, strict=True)
+    return [(place.texts, place.slot, words.split()[target]) for place, target in told], found
 
 
 def test_places_see_the_words_before_them_and_markers_behind():

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from huggingface_hub import constants
 from tiny_families import tokenizer_of
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
 from transformers import BertModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, XmodConfig, XmodForMaskedLM
@@ -130,12 +131,6 @@ def test_a_model_of_several_languages_that_is_not_told_which(tmp_path):
         MaskedLanguageModel.load(folder)
 
 
-def test_a_vocabulary_that_marks_the_ends_of_words():
-    tokenizer = word_piece_tokenizer(["cat</w>", "dog</w>", "cat", "un"])
-    with pytest.raises(ModelError, match=r"marks the ends of words .*</w>.*take one"):
-        candidate_words(tokenizer, name="tiny")
-
-
 def test_a_missing_part_of_the_weights_is_named(tmp_path, filler, capsys):
     random_bert(WORD_PIECES).save_pretrained(filler, max_shard_size="4KB")
     parts = sorted(path.name for path in (tmp_path / "tiny").glob("model-*.safetensors"))
@@ -178,10 +173,9 @@ def test_an_accuracy_of_what_is_no_number_is_an_error():
         masked_accuracy(model, WORD_PIECES, ["the cat sat"], name="tiny")
 
 
-def test_a_marker_inside_a_word_is_filled_where_it_stands(tmp_path, filler):
-    assert fill(tmp_path, filler, "--method", "top_1", text="pre[MASK]post re[PERSON], x[MASK]\n") == 0
-    (line,) = (tmp_path / "filled.txt").read_text(encoding="utf-8").splitlines()
-    assert line.startswith("pre")
-    assert "post re" in line
-    assert ", x" in line
-    assert len(line.split()) == 3
+def test_a_hub_that_cannot_be_reached_is_asked_once(monkeypatch):
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(ModelError, match="neither a folder nor reachable on the hub"):
+        MaskedLanguageModel.load("no-such-owner/no-such-model")
+    assert constants.HF_HUB_OFFLINE

@@ -12,27 +12,16 @@ from tasks.filling.masked_sentence import Casing, Slot, check_unchanged, read_ma
 from tasks.filling.methods.unigram import UnigramFiller
 
 
-def test_consecutive_markers_become_one_slot():
+def test_consecutive_markers_of_a_class_become_one_slot_where_they_are_merged():
     sentence = read_masked_line("[MASK] [MASK] lives in [MASK][MASK] \t[MASK].", 3, merge_markers=True)
     assert sentence.texts == ("", " lives in ", ".")
     assert sentence.slots == (Slot("MASK", 0, 1), Slot("MASK", 2, 4))
     assert sentence.filled(["Tom", "Paris"]) == "Tom lives in Paris."
-
-
-def test_markers_stay_apart_where_they_are_not_merged():
-    sentence = read_masked_line("[MASK] [MASK] lives", 1, merge_markers=False)
-    assert sentence.filled(["Tom", "Smith"]) == "Tom Smith lives"
-
-
-def test_markers_of_different_classes_do_not_merge():
-    assert read_masked_line("[PERSON] [PERSON]", 1, merge_markers=True).slots == (Slot("PERSON", 0, 1),)
+    assert read_masked_line("[MASK] [MASK] lives", 1, merge_markers=False).filled(["Tom", "Smith"]) == "Tom Smith lives"
+    assert len(read_masked_line("[MASK], [MASK] and [MASK]-[MASK]", 1, merge_markers=True).slots) == 4
     sentence = read_masked_line("[PERSON] [DATE] " * 700, 1, merge_markers=True)
     assert sentence.slots == tuple(Slot(("PERSON", "DATE")[index % 2], index, index) for index in range(1400))
     assert sentence.texts == ("", *[" "] * 1400)
-
-
-def test_markers_with_punctuation_between_them_do_not_merge():
-    assert len(read_masked_line("[MASK], [MASK] and [MASK]-[MASK]", 1, merge_markers=True).slots) == 4
 
 
 def test_a_changed_line_is_noticed():

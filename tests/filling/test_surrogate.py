@@ -280,18 +280,6 @@ def test_a_surrogate_is_off_the_list_of_kept_words_where_there_is_one():
             assert fills[2].word in {"may", "june", "july"}
 
 
-def test_a_fallback_is_counted(tmp_path):
-    (tmp_path / "masked.txt").write_text("at [NUMBER] or [NUMBER]\n", encoding="utf-8")
-    spans = [MaskedSpan(3, 4, "NUMBER", "x", "7", 0), MaskedSpan(8, 10, "NUMBER", "x", "77", 1)]
-    write_sidecar(tmp_path / "sidecar.jsonl", [spans])
-    (tmp_path / "kept.txt").write_text("\n".join("123456789"), encoding="utf-8")
-    options = ["--input", tmp_path / "masked.txt", "--method", "surrogate", "--sidecar", tmp_path / "sidecar.jsonl"]
-    options += ["--kept-words", tmp_path / "kept.txt", "--output", tmp_path / "filled.txt"]
-    assert main(["fill", *map(str, options), "--report", str(tmp_path / "report.json")]) == 0
-    measured = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["measured"]
-    assert (measured["fallback_count"], measured["off_list_share"]) == (1, 0.5)
-
-
 def test_without_word_counts_a_marker_without_class_is_an_error():
     with pytest.raises(CorpusError, match="line 7: a marker has no class"):
         words("my {MASK:dog} ran", 7)

@@ -107,12 +107,6 @@ def test_the_sidecar_changes_no_fill(corpus, filler):
     assert measured(corpus, "with")["restoration_rate"] is not None
 
 
-def test_batches_and_a_second_run_write_the_same(corpus, filler):
-    assert fill(corpus, "log_linear", "--filler", filler, name="one") == 0
-    assert fill(corpus, "log_linear", "--filler", filler, *settings("batch_sentences=3"), name="other") == 0
-    assert words_of(corpus, "one") == words_of(corpus, "other")
-
-
 def test_the_original_can_be_forbidden(corpus, filler):
     sidecar = ["--sidecar", corpus / "sidecar.jsonl", *settings("forbid_original=true")]
     assert fill(corpus, "log_linear", "--filler", filler, *sidecar) == 0
@@ -233,9 +227,3 @@ def test_noisy_counts_may_protect_documents(corpus, capsys, monkeypatch):
     assert found["counted_frequencies"]["counted_places"] == 2 + 10 * 2
     inputs = json.loads((corpus / "filled.json").read_text(encoding="utf-8"))["inputs"]
     assert str(corpus / "documents.txt") in inputs
-
-
-def test_a_tuning_text_of_kept_words_is_one_line(corpus, filler, capsys):
-    (corpus / "generic" / "valid.txt").write_text("the sat on\n", encoding="utf-8")
-    assert fill(corpus, "log_linear", "--filler", filler) == 1
-    assert "no masked place of one word" in capsys.readouterr().err

@@ -62,7 +62,7 @@ class ClassWords:
     """Words by class, as one tagger and the gazetteers see them."""
 
     def __init__(self, tagger: Tagger, values: SurrogateValues, forms: Mapping[str, str]) -> None:
-        """``forms``: folded word to its usual form, of ``casing.usual_forms``; empty: each word as it stands."""
+        """``forms``: folded word to its usual form, of ``usual_forms``; empty: each word as it stands."""
         self.tagger, self.values, self.forms = tagger, values, forms
         self._allowed: dict[tuple[str, ...], dict[str, np.ndarray]] = {}
         self._classes = classes_in_force(tagger.entity_types, None, tagger.name)
