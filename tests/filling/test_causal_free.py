@@ -2,8 +2,7 @@
 
 import pytest
 import torch
-from tiny_causal_models import causal_tokenizer, llama_of_last_piece, random_gpt2, random_llama, save
-from tiny_masked_models import random_bert, word_piece_tokenizer
+from tiny_causal_models import causal_tokenizer, llama_of_last_piece, random_gpt2, random_llama
 
 from tasks.errors import ParameterError
 from tasks.filling.causal_lm.constrained import ConstrainedFiller
@@ -126,18 +125,15 @@ def test_the_fallback_forces_the_known_words():
     assert written.counts["free_handed_over"] == 2
 
 
-def test_settings_for_another_kind_of_filler_are_errors(tmp_path):
-    tokenizer = word_piece_tokenizer()
-    masked = save(random_bert(tokenizer), tokenizer, tmp_path / "bert")
-    causal = save(random_llama(TOKENIZER), TOKENIZER, tmp_path / "llama")
+def test_settings_for_another_kind_of_filler_are_errors(bert, llama):
     for method, filler, message in (
-        (Free(kind="free"), masked, "'free' needs a causal language model, and filler .* is a masked one"),
-        (LogLinear(kind="log_linear"), causal, "'log_linear' needs a masked language model, .* is a causal one"),
-        (Top1(kind="top_1", order="all_at_once"), causal, "order 'all_at_once' needs a masked .* order: left_to_right"),
+        (Free(kind="free"), bert, "'free' needs a causal language model, and filler .* is a masked one"),
+        (LogLinear(kind="log_linear"), llama, "'log_linear' needs a masked language model, .* is a causal one"),
+        (Top1(kind="top_1", order="all_at_once"), llama, "order 'all_at_once' needs a masked .* order: left_to_right"),
     ):
         with pytest.raises(ParameterError, match=message):
             refuse_misfit(method, filler)
-    for filler in (masked, causal):
+    for filler in (bert, llama):
         refuse_misfit(Top1(kind="top_1"), filler)
 
 

@@ -232,9 +232,13 @@ def _output_scores(
     device = model.device
     expected = pieces[rows, targets].to(device)
     with torch.autocast("cpu", torch.bfloat16, enabled=lower_on_processor(model)):
-        given = {"input_ids": pieces.to(device), "attention_mask": attention.to(device)}
-        # Behind the piece before.
-        scores = scores_at(model, rows.to(device), (targets - 1).to(device), **given)  # (N, V)
+        scores = scores_at(
+            model,
+            rows.to(device),
+            (targets - 1).to(device),
+            input_ids=pieces.to(device),
+            attention_mask=attention.to(device),
+        )  # (N, V): behind the piece before
     return scores.float(), expected
 
 
