@@ -74,10 +74,10 @@ CLASS_WORDS = ClassWords(ByPrefix(), VALUES, {})
 ALLOWED = CLASS_WORDS.allowed(WORDS)
 
 
-def checked(*best, attempts=3, restricted=True, frequencies=None, kept=None):
+def checked(*best, attempts=3, restricted=True, frequencies=None):
     choice = ChoiceOfClass(BestWord(), WORDS, ALLOWED if restricted else {})
     filler = Scripted(choice, *best)
-    surrogates = SurrogateFiller(MarkerRandomness(1), kept=kept, values=VALUES)
+    surrogates = SurrogateFiller(MarkerRandomness(1), values=VALUES)
     casing = Casing({}, filler_is_cased=True)
     by_frequency = None
     if frequencies is not None:

@@ -79,7 +79,7 @@ def test_a_fallback_is_counted_and_undefined_is_null(corpus, filler):
     assert measured["expected_restoration_by_frequency"] is None
 
 
-def test_unigram_needs_no_torch(corpus, tmp_path):
+def test_unigram_needs_no_torch(corpus):
     code = (
         "import sys; from tasks.cli import main; status = main(sys.argv[1:]); "
         "assert 'torch' not in sys.modules and 'transformers' not in sys.modules; sys.exit(status)"
@@ -114,7 +114,7 @@ def test_a_fill_whose_every_shard_was_finished_before_is_put_together(corpus, sm
     assert json.loads((corpus / "report.json").read_text())["measured"]["resumed_shards"] == 2
 
 
-def test_standard_streams_keep_no_shards(corpus, small_shards, monkeypatch, capsys):
+def test_standard_streams_keep_no_shards(corpus, small_shards, monkeypatch):
     class Input:
         buffer = io.BytesIO(b"the [MASK]\n" * 5)
 
@@ -168,7 +168,7 @@ def test_what_cannot_be_filled_is_one_line(corpus, small_shards, monkeypatch, ca
     assert not (corpus / "filled.txt").exists()
 
 
-def test_train_filler_writes_a_folder_that_fills(tmp_path, capsys):
+def test_train_filler_writes_a_folder_that_fills(tmp_path):
     body = save(BertModel(random_bert(TOKENIZER).config), TOKENIZER, tmp_path / "body")
     (tmp_path / "train.txt").write_text("red cat\n" * 200, encoding="utf-8")
     (tmp_path / "valid.txt").write_text("red cat\nred cat\n", encoding="utf-8")
