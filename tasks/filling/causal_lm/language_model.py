@@ -31,7 +31,7 @@ from tasks.causal_model import check_causal, load_causal_model, refuse_update_of
 from tasks.corpora.masked_text import MASK
 from tasks.corpora.words import fold
 from tasks.errors import ModelError
-from tasks.filling.causal_lm.rows import check_rows, columns_that_count
+from tasks.filling.causal_lm.rows import check_rows, window_of
 from tasks.filling.fillers.filler_folder import CausalFillerRecord
 from tasks.filling.masked_lm.candidate_words import (
     CandidateWords,
@@ -75,7 +75,8 @@ class CausalLanguageModel:
         """So many pieces at a time keep the device busy; a batch may end there rather than pad."""
         self.takes_positions = "position_ids" in inspect.signature(model.forward).parameters
         self.anchor: list[int] = self._plain([_ANCHOR])[0]
-        self.closed_from: int | None = columns_that_count(model.config, takes_positions=self.takes_positions)
+        # A model that is not told positions may take a column for one.
+        self.closed_from: int | None = window_of(model.config) if self.takes_positions else 0
         """Rows of so many columns or more are read without holes; ``None`` where holes never matter."""
         check_rows(self)
 

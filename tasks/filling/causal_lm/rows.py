@@ -49,16 +49,6 @@ _NOTHING = 1e-5
 """and so much where all are equal."""
 
 
-def columns_that_count(config: Any, *, takes_positions: bool) -> int | None:
-    """From how many columns on rows are to be read without holes; ``None`` for an architecture that holes are nothing
-    to.
-
-    That is the narrowest attention window that the configuration names, and 0 for a model that is not told positions
-    (``takes_positions``), which may take a column for one.
-    """
-    return window_of(config) if takes_positions else 0
-
-
 def window_of(config: Any) -> int | None:
     """The narrowest attention window that a configuration names, in columns; ``None`` where it names none."""
     if hasattr(config, "get_text_config"):
